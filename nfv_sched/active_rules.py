@@ -9,13 +9,13 @@ request note.
 from collections.abc import Mapping
 import functools
 
+from nfv_sched.notes import DecisionOptions
+from nfv_sched.notes import RequestNote
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched.numa import evaluation
 from nfv_sched.numa import rule as numa_rule
-from nfv_sched.request import DecisionOptions
 from nfv_sched.request import Request
-from nfv_sched.request import RequestNote
 from nfv_sched import shadow
 
 _STOCK = 'NUMATopologyFilter'

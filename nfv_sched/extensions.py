@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Load the classes that packages register as entry points."""
 
+from importlib import metadata
+
 from oslo_log import log as logging
 from stevedore import extension
 
@@ -19,3 +21,13 @@ def classes(group: str) -> list[type]:
     manager = extension.ExtensionManager(
         group, on_load_failure_callback=_log_failure)
     return [ext.plugin for ext in sorted(manager, key=lambda ext: ext.name)]
+
+
+def names(group: str) -> set[str]:
+    """Return the names of an entry-point group, and of their modules.
+
+    Nothing is imported.
+    """
+    return {name for entry_point in metadata.entry_points(group=group)
+            for name in (entry_point.name,
+                         entry_point.module.rpartition('.')[2])}

@@ -21,13 +21,13 @@ from oslo_log import log as logging
 from nfv_sched import conf
 from nfv_sched.journal import entry
 from nfv_sched.journal import writer
+from nfv_sched.notes import note_of
+from nfv_sched.notes import RequestNote
 from nfv_sched.nova import fields
 from nfv_sched.nova import no_valid_host
 from nfv_sched.nova import scheduler
 from nfv_sched import process
 from nfv_sched import reasons
-from nfv_sched.request import note_of
-from nfv_sched.request import RequestNote
 
 LOG = logging.getLogger(__name__)
 

@@ -20,12 +20,12 @@ from nfv_sched import conf
 from nfv_sched.host import visit
 from nfv_sched.journal import entry
 from nfv_sched.journal.entry import ShadowChange
+from nfv_sched.notes import note_of
+from nfv_sched.notes import RequestNote
 from nfv_sched.nova import scheduler
 from nfv_sched import process
 from nfv_sched import reasons
 from nfv_sched import refusals
-from nfv_sched.request import note_of
-from nfv_sched.request import RequestNote
 from nfv_sched import shadow
 
 LOG = logging.getLogger(__name__)

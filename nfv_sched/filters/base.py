@@ -20,6 +20,7 @@ from nfv_sched import conf
 from nfv_sched import gmr
 from nfv_sched.host import visit
 from nfv_sched.network_limits import contention
+from nfv_sched import notes
 from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
@@ -59,7 +60,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def prepare(self, request: nfv_request.Request,
-                request_note: nfv_request.RequestNote) -> ty.Any:
+                request_note: notes.RequestNote) -> ty.Any:
         """Return the values for :meth:`decide` that do not depend on the host.
 
         :raises Exception: any; all hosts are refused then
@@ -68,7 +69,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def decide(
         self, host_state, request: nfv_request.Request,
-        request_note: nfv_request.RequestNote, prepared: ty.Any,
+        request_note: notes.RequestNote, prepared: ty.Any,
     ) -> decide.Decision:
         """Decide about one host; if it is accepted, prepare it for the claim.
 
@@ -92,7 +93,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
 
     def host_passes(self, host_state, spec_obj) -> bool:
         """Return whether one host passes; not used by :meth:`filter_all`."""
-        request_note = nfv_request.note_of(spec_obj)
+        request_note = notes.note_of(spec_obj)
         request = self._read(request_note, spec_obj)
         if request is None:
             return type(self).__name__ in shadow_outcomes.in_shadow(
@@ -121,7 +122,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         if not host_states or scheduler.request_is_rebuild(spec_obj):
             return host_states
         began = time.perf_counter()
-        request_note = nfv_request.note_of(spec_obj)
+        request_note = notes.note_of(spec_obj)
         request_note.begin(index, spec_obj)
         request = self._read(request_note, spec_obj)
         if request is None:
@@ -153,7 +154,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
 
     def _filter_hosts(
         self, host_states: list, request: nfv_request.Request,
-        request_note: nfv_request.RequestNote,
+        request_note: notes.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
         """Return the hosts that pass, and (name, reason) of the others.
 
@@ -179,7 +180,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
 
     def _observe(
         self, host_states: list, names: frozenset[str],
-        request: nfv_request.Request, request_note: nfv_request.RequestNote,
+        request: nfv_request.Request, request_note: notes.RequestNote,
     ) -> None:
         """Decide about hosts on which this filter is in shadow.
 
@@ -202,7 +203,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
 
     def _decide_all(
         self, host_states: list, request: nfv_request.Request,
-        request_note: nfv_request.RequestNote,
+        request_note: notes.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
         """Decide about hosts; see :meth:`_filter_hosts`."""
         reason: reasons.Lazy | None = (
@@ -237,7 +238,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             refused.append((host_state.host, reason))
         return passed, refused
 
-    def _read(self, request_note: nfv_request.RequestNote, spec_obj):
+    def _read(self, request_note: notes.RequestNote, spec_obj):
         try:
             return request_note.read(spec_obj)
         except Exception:

@@ -16,12 +16,12 @@ from nfv_sched.network_limits import allowance as network_limits_allowance
 from nfv_sched.network_limits import contention
 from nfv_sched.network_limits import figures
 from nfv_sched.network_limits.request_note import NetworkNote
+from nfv_sched.notes import note_of
 from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched import reasons
 from nfv_sched import refusals
-from nfv_sched.request import note_of
 from nfv_sched import shadow_outcomes
 
 _ACCEPTED = decide.Decision(True)

@@ -8,10 +8,10 @@ The labels of a decision are added to these networks.
 
 from nova import objects
 
+from nfv_sched.notes import RequestNote
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched.request import Request
-from nfv_sched.request import RequestNote
 
 _LIMITS = 'numa_topology'
 

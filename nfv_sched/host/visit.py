@@ -12,6 +12,7 @@ import weakref
 
 from nfv_sched.host import decide
 from nfv_sched.host import numa_limits
+from nfv_sched.notes import RequestNote
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa.decide import Decision
@@ -19,7 +20,6 @@ from nfv_sched.numa.decide import Terms
 from nfv_sched.numa import shape
 from nfv_sched import reasons
 from nfv_sched.request import Request
-from nfv_sched.request import RequestNote
 
 _VISIT = '_nfv_sched_visit'
 

@@ -18,9 +18,9 @@ from nfv_sched.ledger import names
 from nfv_sched.network import reservations
 from nfv_sched.network_limits import allowance
 from nfv_sched.network_limits.request_note import NetworkNote
+from nfv_sched.notes import note_of
+from nfv_sched.notes import RequestNote
 from nfv_sched.nova import scheduler
-from nfv_sched.request import note_of
-from nfv_sched.request import RequestNote
 
 
 LOG = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from nfv_sched.network import neutron
 from nfv_sched.network import reservations
 from nfv_sched.network import sources
 from nfv_sched.network_limits.request_note import NetworkNote
+from nfv_sched.notes import note_of
+from nfv_sched.notes import RequestNote
 from nfv_sched import process
-from nfv_sched.request import note_of
 from nfv_sched.request import Request
-from nfv_sched.request import RequestNote
 
 
 def new_sources() -> sources.Sources:

@@ -12,10 +12,10 @@ from nfv_sched.network import limits as network_limits
 from nfv_sched.network import sources
 from nfv_sched.network import usage
 from nfv_sched.network_limits import allowance
+from nfv_sched.notes import RequestNote
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import pci
 from nfv_sched.request import Request
-from nfv_sched.request import RequestNote
 
 CONF = scheduler.CONF
 

@@ -87,21 +87,18 @@ def words() -> frozenset[str]:
                            'capabilities:', 'aggregate_', 'nfv:', 'hide_')):
             names.update(re.findall(r'[\w-]+', re.sub(r'\{.*?\}', '', key)))
             names.update(map(str, validator.value.get('enum', ())))
-    names.update(classes(filters, weights))
+    names.update(_classes(filters), _classes(weights))
     return frozenset(names)
 
 
-def classes(*packages: types.ModuleType) -> set[str]:
-    """Return the names of filters, weighers and of their modules."""
+def _classes(package: types.ModuleType) -> set[str]:
+    """Return the names of filters or weighers and of their modules."""
     names = set()
-    for package in packages:
-        for info in pkgutil.iter_modules(package.__path__):
-            module = importlib.import_module(
-                f'{package.__name__}.{info.name}')
-            names.add(info.name)
-            names.update(name for name, _kind in inspect.getmembers(
-                module, inspect.isclass) if name.endswith(
-                    ('Filter', 'Weigher')))
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f'{package.__name__}.{info.name}')
+        names.add(info.name)
+        names.update(name for name, _kind in inspect.getmembers(
+            module, inspect.isclass) if name.endswith(('Filter', 'Weigher')))
     return names
 
 

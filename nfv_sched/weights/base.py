@@ -8,6 +8,7 @@ from oslo_log import log as logging
 
 from nfv_sched import active_rules
 from nfv_sched.host import visit
+from nfv_sched import notes
 from nfv_sched.numa import decide
 from nfv_sched.numa import rule as numa_rule
 from nfv_sched import request as nfv_request
@@ -65,7 +66,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
         """Return the weights, not cut."""
         self.read_multipliers()
         try:
-            request_note = nfv_request.note_of(request_spec)
+            request_note = notes.note_of(request_spec)
             request = request_note.read(request_spec)
             rules = self.weighed(request)
             if request.error is not None or not rules:
@@ -83,7 +84,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
             for host_state, host_terms in zip(hosts, terms)]
 
     def _terms(
-        self, request_note: nfv_request.RequestNote,
+        self, request_note: notes.RequestNote,
         request: nfv_request.Request, host_states: Sequence,
     ) -> list[decide.Terms]:
         """Return the terms by which each host is decided about.
@@ -105,7 +106,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
         return terms
 
     def _weight(
-        self, host_state, request_note: nfv_request.RequestNote,
+        self, host_state, request_note: notes.RequestNote,
         request: nfv_request.Request, rules: Sequence[numa_rule.Rule],
         terms: decide.Terms,
     ) -> float:

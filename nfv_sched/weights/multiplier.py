@@ -10,8 +10,8 @@ from oslo_log import log as logging
 
 from nfv_sched import conf
 from nfv_sched import gmr
+from nfv_sched.notes import note_of
 from nfv_sched.nova import scheduler
-from nfv_sched.request import note_of
 from nfv_sched import shadow
 from nfv_sched import shadow_outcomes
 

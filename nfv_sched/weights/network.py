@@ -10,8 +10,8 @@ from nfv_sched.network import limits as network_limits
 from nfv_sched.network import reservations
 from nfv_sched.network import usage
 from nfv_sched.network_limits import figures
+from nfv_sched import notes
 from nfv_sched.nova import scheduler
-from nfv_sched import request
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
         loads = None
         self.read_multipliers()
         try:
-            sources = figures.sources_of(request.note_of(weight_properties))
+            sources = figures.sources_of(notes.note_of(weight_properties))
             snapshot = sources.figures.get()
             if sources.figures.is_fresh(snapshot):
                 loads = self.loads(

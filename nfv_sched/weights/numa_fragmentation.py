@@ -8,6 +8,7 @@ from oslo_log import log as logging
 from nfv_sched import active_rules
 from nfv_sched.host import decide
 from nfv_sched.host import visit
+from nfv_sched import notes
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import fragmentation
 from nfv_sched import request as nfv_request
@@ -58,7 +59,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
         """
         unknown: list[float | None] = [None] * len(hosts)
         try:
-            request_note = nfv_request.note_of(spec_obj)
+            request_note = notes.note_of(spec_obj)
             request = request_note.read(spec_obj)
             if request.guest is None or request.error is not None:
                 return unknown
@@ -93,7 +94,7 @@ class _WeighedRequest:
     :param request: the request, with a guest NUMA topology
     """
 
-    def __init__(self, request_note: nfv_request.RequestNote,
+    def __init__(self, request_note: notes.RequestNote,
                  request: nfv_request.Request):
         self.note = request_note
         self.request = request

@@ -42,6 +42,7 @@ from nfv_sched.host import pci_pools
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import usage
 from nfv_sched.network_limits import figures as network_limits_figures
+from nfv_sched import notes
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
@@ -60,7 +61,6 @@ from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.snapshot import blazar
 from nfv_sched.ops.snapshot import occupied
 from nfv_sched.ops.snapshot import snapshot
-from nfv_sched import request as nfv_request
 from nfv_sched import shadow
 
 Binding = bindings.Binding
@@ -482,7 +482,7 @@ class CountedGuest:
         self.grants = placement_count.Grants(
             state.placement, placement_count.queries(state, spec))
         self.spec = spec
-        note = self._note = nfv_request.note_of(spec)
+        note = self._note = notes.note_of(spec)
         note.use(state.network.sources, note.live_migration)
         note.begin(0, spec)
         self.request = note.read(spec)

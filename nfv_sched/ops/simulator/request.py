@@ -15,6 +15,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched import notes
 from nfv_sched.nova import flavors
 from nfv_sched.ops.cloud_file import actions
 from nfv_sched.ops.cloud_file import scenario
@@ -23,7 +24,6 @@ from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.snapshot import snapshot
-from nfv_sched import request as nfv_request
 
 
 #: Alternatives of a PCI request; a device must have all tags of one of them.
@@ -366,5 +366,5 @@ def of_move(state: states.State, server: servers.SimulatedServer,
     spec.requested_resources = []
     spec.generate_request_groups_from_pci_requests()
     renew_group(state, server, spec)
-    nfv_request.note_of(spec).live_migration = live
+    notes.note_of(spec).live_migration = live
     return spec

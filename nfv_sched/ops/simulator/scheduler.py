@@ -23,6 +23,7 @@ from nova import objects
 from nfv_sched import active_rules
 from nfv_sched.host import visit
 from nfv_sched.network import sources
+from nfv_sched import notes
 from nfv_sched.numa import decide
 from nfv_sched.numa import evaluation
 from nfv_sched.ops.cloud_file import scenario
@@ -164,7 +165,7 @@ def too_many_arrangements(host_state: ty.Any,
     if not all(topologies) or not evaluation.many_permutations(
             *(len(topology.cells) for topology in topologies)):
         return False
-    note = request.note_of(spec)
+    note = notes.note_of(spec)
     sorting = active_rules.settings(note).sorting
     # The filter always sorts by devices; claims of some releases do not.
     return any(_takes_forever(host_state, spec, note.read(spec), each)
@@ -348,9 +349,9 @@ class Scheduler(nova_internals.SchedulerManager):
         counts.clear()
         self._placement.queries.clear()
         # The scheduler gets its own copy, as the request crosses RPC in Nova.
-        note = request.note_of(spec)
+        note = notes.note_of(spec)
         spec = spec.obj_clone()
-        request.note_of(spec).use(self._network_sources, note.live_migration)
+        notes.note_of(spec).use(self._network_sources, note.live_migration)
         try:
             return self.select_destinations(
                 context, spec_obj=spec, instance_uuids=list(uuids),
@@ -362,11 +363,11 @@ class Scheduler(nova_internals.SchedulerManager):
         # Nova's own reason says nothing about the cause.
         if reason in ('', NOT_ENOUGH):
             reason = self._no_host_reason(
-                len(uuids), request.note_of(spec))
+                len(uuids), notes.note_of(spec))
         raise exception.NoValidHost(reason=reason)
 
     def _no_host_reason(self, num_instances: int,
-                        note: request.RequestNote) -> str:
+                        note: notes.RequestNote) -> str:
         """Return the reason why there is no host, if Nova gives none.
 
         :param num_instances: number of servers in the request

@@ -28,6 +28,7 @@ import typing as ty
 import uuid
 
 from nfv_sched import conf
+from nfv_sched import extensions
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.numa import rule
 from nfv_sched.ops.snapshot import snapshot
@@ -168,10 +169,8 @@ class _Anonymizer:
 
     def __init__(self, cloud: snapshot.Cloud, key: bytes | None):
         # Imported late: they import Nova, which takes seconds.
-        from nfv_sched import filters
         from nfv_sched.nova import scheduler
         from nfv_sched.nova import vocabulary
-        from nfv_sched import weights
         conf.register_opts(scheduler.CONF)
         self._vocabulary = vocabulary
         self._keep = vocabulary.words().union(
@@ -179,7 +178,8 @@ class _Anonymizer:
              place.VSWITCH),
             # Aggregates may override options, by their names in metadata.
             *map(vocabulary.options, ('nfv_sched', 'filter_scheduler')),
-            vocabulary.classes(filters, weights))
+            extensions.names('nfv_sched.filters'),
+            extensions.names('nfv_sched.weighers'))
         self._cloud = cloud
         options = cloud.options.get('nfv_sched', {})
         self._labels = rule.Names(

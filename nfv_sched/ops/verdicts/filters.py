@@ -20,13 +20,13 @@ from nova import exception
 from nova import objects
 
 from nfv_sched.network_limits import figures
+from nfv_sched import notes
 from nfv_sched.ops import placement
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.verdicts import nova_filters
 from nfv_sched.ops.verdicts import values
 from nfv_sched import reasons
 from nfv_sched import refusals
-from nfv_sched import request as nfv_request
 from nfv_sched import shadow_outcomes
 
 #: Name of each filter -> name of each host that it refuses -> why.
@@ -58,9 +58,9 @@ class _SingleFilter:
         """Return new HostStates of all hosts, and a copy of the request."""
         state = self._state
         spec = self._stored.obj_clone()
-        note = nfv_request.note_of(spec)
+        note = notes.note_of(spec)
         note.use(state.network.sources,
-                 nfv_request.note_of(self._stored).live_migration)
+                 notes.note_of(self._stored).live_migration)
         figures.placement_answered(spec, self._summaries)
         hosts = list(state.manager.get_host_states_by_uuids(
             state.context, list(self._candidates), spec))
@@ -97,7 +97,7 @@ class _SingleFilter:
         except Exception:
             # One odd host must not hide what the filter says of the others.
             return self._one_by_one()
-        shadow_note = nfv_request.note_of(spec).part(
+        shadow_note = notes.note_of(spec).part(
             shadow_outcomes.ShadowNote)
         if shadow_note is not None:
             self.shadowed = {
@@ -107,7 +107,7 @@ class _SingleFilter:
         if not refused:
             return {}
         rejected = {host: reason for host, reason
-                    in nfv_request.note_of(spec).rejected}
+                    in notes.note_of(spec).rejected}
         by_host = {host: self._to_refusal(reason)
                    for host, reason in rejected.items()}
         silent = {host.host for host in refused} - by_host.keys()
@@ -115,7 +115,7 @@ class _SingleFilter:
         # worked out.
         if silent:
             hosts, spec = self._new_hosts()
-            note = nfv_request.note_of(spec)
+            note = notes.note_of(spec)
             note.begin(0, spec)
             for host in hosts:
                 if host.host in silent:

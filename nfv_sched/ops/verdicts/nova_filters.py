@@ -12,6 +12,7 @@ from nova import objects
 
 from nfv_sched.filters import nfv_topology
 from nfv_sched.host import visit
+from nfv_sched import notes
 from nfv_sched.numa import evaluation
 from nfv_sched.numa import pci_shortage
 from nfv_sched.numa import shortage
@@ -21,7 +22,6 @@ from nfv_sched.ops.snapshot import blazar
 from nfv_sched.ops.verdicts import values
 from nfv_sched import reasons
 from nfv_sched import refusals
-from nfv_sched import request as nfv_request
 
 #: Command for a host that is not mapped to its cell.
 DISCOVER_COMMAND = ('nova-manage', 'cell_v2', 'discover_hosts')
@@ -46,7 +46,7 @@ class HostLack(ty.NamedTuple):
 
 
 def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
-           note: nfv_request.RequestNote) -> HostLack:
+           note: notes.RequestNote) -> HostLack:
     """Return what a host lacks.
 
     :param name: class name of the filter that refuses it
@@ -92,7 +92,7 @@ def _lack(reason: reasons.Reason) -> HostLack:
 
 def refusal(nfv_filter: ty.Any, host_state: ty.Any,
             spec: objects.RequestSpec,
-            note: nfv_request.RequestNote) -> reasons.Reason | None:
+            note: notes.RequestNote) -> reasons.Reason | None:
     """Return why a filter of nfv-sched refuses a host; None if it does not.
 
     :param nfv_filter: the filter

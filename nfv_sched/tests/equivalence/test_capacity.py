@@ -25,6 +25,7 @@ from nova.virt import hardware
 from nfv_sched import active_rules
 from nfv_sched import filters
 from nfv_sched.host import pci_pools
+from nfv_sched import notes
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
@@ -33,7 +34,6 @@ from nfv_sched.ops.counting import capacity
 from nfv_sched.ops.counting import host_count
 from nfv_sched.ops.requests import assumed_ports
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched import request as nfv_request
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import joint
 from nfv_sched.tests.equivalence import test_stock
@@ -49,7 +49,7 @@ FAILURES = (exception.NovaException, IndexError, ValueError)
 
 def wanted(spec):
     """The guest of a request, as the enabled filters decide about it."""
-    note = nfv_request.note_of(spec)
+    note = notes.note_of(spec)
     request = note.read(spec)
     return host_count.GuestRequest(
         request, active_rules.deciding(note, request),

@@ -22,8 +22,8 @@ from nfv_sched.filters import all_filters
 from nfv_sched.ledger import names
 from nfv_sched.network import sources
 from nfv_sched.network_limits import figures as network_limits_figures
+from nfv_sched import notes
 from nfv_sched import reasons
-from nfv_sched import request as nfv_request
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit.network import snapshots
@@ -344,7 +344,7 @@ class TestHostile(test_stock.EquivalenceTestCase):
         spec.flavor._obj_extra_specs = dict(specs)
         spec.image.properties = objects.ImageMetaProps(**properties)
         spec.pci_requests._obj_requests = copy.deepcopy(requests)
-        nfv_request.note_of(spec).sources = self.sources
+        notes.note_of(spec).sources = self.sources
         network_limits_figures.placement_asked(spec)
         network_limits_figures.placement_answered(spec, SUMMARIES)
         return spec

@@ -13,10 +13,10 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nfv_sched.filters import all_filters
+from nfv_sched import notes
 from nfv_sched.numa import decide
 from nfv_sched.numa import shape
 from nfv_sched import reasons
-from nfv_sched import request
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests.unit import clouds
 from nfv_sched.weights import all_weighers
@@ -159,7 +159,7 @@ class TestShape(test_stock.EquivalenceTestCase):
 
     def outcomes(self, states, spec):
         """What becomes of the hosts of one request, by name."""
-        note = request.note_of(spec)
+        note = notes.note_of(spec)
         found = {state.host: [] for state in states}
         for each in self.filters:
             states = list(each.filter_all(states, spec))

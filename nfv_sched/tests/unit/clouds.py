@@ -6,7 +6,7 @@ from nova.pci import stats
 from nova.scheduler import weights
 from oslo_utils import uuidutils
 
-from nfv_sched import request as nfv_request
+from nfv_sched import notes
 from nfv_sched.tests import strategies
 
 VSWITCH = 'nfv_vswitch'
@@ -106,7 +106,7 @@ def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
         request.requested_destination = objects.Destination(
             cell=objects.CellMapping(
                 uuid='8b0d7bd9-2a1d-4b64-8a3a-3f0b9e1c2d3e'))
-        nfv_request.note_of(request).live_migration = live
+        notes.note_of(request).live_migration = live
     if networks:
         request.requested_networks = objects.NetworkRequestList(objects=[
             objects.NetworkRequest(network_id=network, port_id=network)

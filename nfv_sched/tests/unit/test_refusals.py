@@ -15,11 +15,11 @@ from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
 from nfv_sched.network import sources
+from nfv_sched import notes
 from nfv_sched.ops.journal import journal
 from nfv_sched import process
 from nfv_sched import reasons
 from nfv_sched import refusals
-from nfv_sched import request
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.network import snapshots
@@ -34,7 +34,7 @@ class TestTell(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.note = request.RequestNote()
+        self.note = notes.RequestNote()
         self.note.instance = 'uuid'
         self.note.rejected = [('host1', reason()), ('host2', reason)]
 
@@ -189,7 +189,7 @@ class TestJournal(base.TestCase):
         self.assertEqual((), self.written())
 
     def test_simulated(self):
-        request.note_of(self.spec).sources = sources.Sources(
+        notes.note_of(self.spec).sources = sources.Sources(
             snapshots.Figures())
         self.refuse()
         self.assertEqual((), self.written())

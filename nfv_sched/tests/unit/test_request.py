@@ -9,8 +9,8 @@ from nova import objects
 
 from nfv_sched import extra_specs
 from nfv_sched.network import demand
+from nfv_sched import notes
 from nfv_sched.numa import topology
-from nfv_sched import request
 from nfv_sched.tests import base
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -21,7 +21,7 @@ class Part:
 
 
 def read(spec):
-    return request.note_of(spec).read(spec)
+    return notes.note_of(spec).read(spec)
 
 
 class TestRead(base.TestCase):
@@ -139,11 +139,11 @@ class TestNote(base.TestCase):
     def setUp(self):
         super().setUp()
         self.spec = clouds.spec('strict')
-        self.note = request.note_of(self.spec)
+        self.note = notes.note_of(self.spec)
 
     def test_one_note(self):
-        self.assertIs(self.note, request.note_of(self.spec))
-        self.assertIsNot(self.note, request.note_of(clouds.spec()))
+        self.assertIs(self.note, notes.note_of(self.spec))
+        self.assertIsNot(self.note, notes.note_of(clouds.spec()))
 
     def test_read_once(self):
         found = self.note.read(self.spec)
@@ -163,11 +163,11 @@ class TestNote(base.TestCase):
     def test_types(self):
         """Only what is of Nova has no type of ours."""
         source = textwrap.dedent(inspect.getsource(
-            request.RequestNote.__init__))
+            notes.RequestNote.__init__))
         types = {node.target.attr: ast.unparse(node.annotation)
                  for node in ast.walk(ast.parse(source))
                  if isinstance(node, ast.AnnAssign)}
-        self.assertEqual(set(request.RequestNote.__slots__), set(types))
+        self.assertEqual(set(notes.RequestNote.__slots__), set(types))
         self.assertEqual(['flavor'], [
             name for name, text in types.items() if 'Any' in text])
 

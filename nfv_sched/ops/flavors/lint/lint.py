@@ -20,6 +20,7 @@ from nova import exception
 import os_traits
 
 from nfv_sched import extra_specs
+from nfv_sched import notes
 from nfv_sched.nova import flavors
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import rule as numa_rule
@@ -32,7 +33,6 @@ from nfv_sched.ops.flavors.lint import keys
 from nfv_sched.ops.flavors.lint import values
 from nfv_sched.ops.placement import malformed
 from nfv_sched.ops.snapshot import snapshot
-from nfv_sched import request as nfv_request
 from nfv_sched import rules as nfv_rules
 from nfv_sched import strings
 
@@ -296,7 +296,7 @@ def _on_any_host(flavor: snapshot.Flavor, nova_flavor: ty.Any, meta: ty.Any,
     nova_flavor.root_gb = flavor.disk + flavor.ephemeral
     nova_flavor.swap = flavor.swap
     spec = flavors.request(nova_flavor, meta, numa_topology)
-    error = nfv_request.note_of(spec).read(spec).error
+    error = notes.note_of(spec).read(spec).error
     if error is not None:
         fields['unplaceable'] = (
             keys.policy_key(error.policy, nova_flavor), str(error))

@@ -8,7 +8,7 @@ from nova.scheduler import filters as nova_filters
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.network import sources
-from nfv_sched import request as nfv_request
+from nfv_sched import notes
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.network import snapshots
@@ -46,7 +46,7 @@ class NetworkTestCase(base.TestCase):
             objects.SecurityGroup(uuid=group) for group in groups]
         spec.project_id = 'p'
         spec.instance_uuid = instance
-        nfv_request.note_of(spec).sources = self.sources
+        notes.note_of(spec).sources = self.sources
         return spec
 
     def host(self, name='host1', uuid=None, metadata=None):

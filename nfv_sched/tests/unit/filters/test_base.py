@@ -11,8 +11,8 @@ from nfv_sched import active_rules
 from nfv_sched.filters import all_filters
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
+from nfv_sched import notes
 from nfv_sched import refusals
-from nfv_sched import request
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
@@ -79,7 +79,7 @@ class TestPrepared(base.FilterTestCase):
             vswitch_numa_affinity.VSwitchNUMAAffinityFilter, 'for_request',
             side_effect=RuntimeError('odd'))
         self.assertEqual([], passed)
-        rejected = request.note_of(self.spec).rejected
+        rejected = notes.note_of(self.spec).rejected
         self.assertEqual(['one', 'two'], [host for host, _why in rejected])
         for _host, why in rejected:
             self.assertIn('see the log', str(refusals.resolve(why)))

@@ -8,7 +8,7 @@ from nfv_sched.ledger import names as ledger_names
 from nfv_sched.ledger import reader
 from nfv_sched.network_limits import contention
 from nfv_sched.network_limits import figures
-from nfv_sched import request as nfv_request
+from nfv_sched import notes
 from nfv_sched.tests.unit.filters import network
 from nfv_sched.tests.unit.network import snapshots
 
@@ -294,7 +294,7 @@ class TestLedger(network.NetworkTestCase):
         self.passing([host], spec)
         self.assertTrue(host.allocation_candidates)
         self.assertEqual([], self.passing([self.host()], other, index=None))
-        contention.release(nfv_request.note_of(spec))
+        contention.release(notes.note_of(spec))
         self.assertEqual(['host1'], self.passing(
             [self.host()], other, index=None))
 

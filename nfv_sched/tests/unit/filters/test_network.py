@@ -16,7 +16,7 @@ from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import reservations
 from nfv_sched.network_limits import contention
-from nfv_sched import request as nfv_request
+from nfv_sched import notes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import network
 from nfv_sched.tests.unit.network import snapshots
@@ -109,7 +109,7 @@ class TestPlaced(network.NetworkTestCase):
         )):
             host = self.host('host%d' % number)
             spec = clouds.spec('strict')
-            nfv_request.note_of(spec).sources = self.sources
+            notes.note_of(spec).sources = self.sources
             spec.requested_networks = objects.NetworkRequestList(objects=[
                 objects.NetworkRequest(network_id='net')])
             spec.instance_uuid = UUIDS[number]
@@ -249,7 +249,7 @@ class TestContested(network.NetworkTestCase):
             {'allocations': {}, 'number': number,
              'mappings': {f'{request_id}-0': [UUIDS[number]]}}
             for number in range(2)]
-        nfv_request.note_of(spec).sources = self.sources
+        notes.note_of(spec).sources = self.sources
         spec.requested_networks = objects.NetworkRequestList(objects=[
             objects.NetworkRequest(network_id='net')])
         spec.instance_uuid = UUIDS[0]
@@ -397,14 +397,14 @@ class TestContested(network.NetworkTestCase):
             self.claim(hosts, spec)
         # The last server's own room does not stand in its way.
         self.assertEqual(['host1'], self.passing(hosts, spec, index=2))
-        contention.release(nfv_request.note_of(spec))
+        contention.release(notes.note_of(spec))
         self.assertEqual(set(UUIDS[:3]), set(self.recent.servers_on('host1')))
 
     def test_other_filters(self):
         """A look at the candidates by our own filters takes nothing."""
         host = self.host()
         spec = clouds.spec('strict')
-        nfv_request.note_of(spec).sources = self.sources
+        notes.note_of(spec).sources = self.sources
         spec.requested_networks = objects.NetworkRequestList(objects=[
             objects.NetworkRequest(network_id='net')])
         self.assertEqual(['host1'], self.passing(

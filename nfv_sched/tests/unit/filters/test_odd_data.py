@@ -4,8 +4,8 @@
 from nova import objects
 
 from nfv_sched.filters import nfv_topology
+from nfv_sched import notes
 from nfv_sched import refusals
-from nfv_sched import request
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 
@@ -43,7 +43,7 @@ class TestOddData(base.FilterTestCase):
             host.numa_topology = objects.NUMATopology(cells=[])
             found = nfv_topology.NFVTopologyFilter().filter_all([host], spec)
             self.assertEqual([], list(found))
-            (_host, why), = request.note_of(spec).rejected
+            (_host, why), = notes.note_of(spec).rejected
             self.assertIn('a host with a NUMA topology needed',
                           str(refusals.resolve(why)))
 

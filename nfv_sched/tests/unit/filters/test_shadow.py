@@ -15,9 +15,9 @@ from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.network_limits import figures
+from nfv_sched import notes
 from nfv_sched.ops.journal import journal
 from nfv_sched import process
-from nfv_sched import request as nfv_request
 from nfv_sched import shadow_outcomes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
@@ -45,7 +45,7 @@ def in_aggregate(host, text):
 
 def rejected(spec):
     """Host -> the filter in shadow that would have refused it."""
-    note = nfv_request.note_of(spec).part(shadow_outcomes.ShadowNote)
+    note = notes.note_of(spec).part(shadow_outcomes.ShadowNote)
     return {host: name for host, (name, _reason) in note.rejected.items()}
 
 
@@ -194,7 +194,7 @@ class TestShadowedFilter(ShadowTestCase):
             [clouds.host()], spec, enabled))
         self.assertIn('cannot be read', self.log.output)
         enabled = self.enable(VSWITCH)
-        nfv_request.note_of(spec).in_shadow = None  # of the next server
+        notes.note_of(spec).in_shadow = None  # of the next server
         self.assertEqual([], self.passing([clouds.host()], spec, enabled))
 
     def test_host_that_cannot_be_read(self):
@@ -249,7 +249,7 @@ class TestShadowBesideOthers(ShadowTestCase):
                 f'{request.request_id}-0': [f'provider{node}']}}
             for node in sorted(devices, reverse=True)]
         passed = bool(self.passing([host], spec, enabled))
-        note = nfv_request.note_of(spec).part(shadow_outcomes.ShadowNote)
+        note = notes.note_of(spec).part(shadow_outcomes.ShadowNote)
         would_pass = passed and not (note and note.rejected)
         if not passed:
             return (False, None, None), False
@@ -290,7 +290,7 @@ class TestShadowBesideOthers(ShadowTestCase):
             hosts = self.handler.get_filtered_objects(
                 enabled, hosts, spec, index)
             if index == 0:
-                note = nfv_request.note_of(spec).part(
+                note = notes.note_of(spec).part(
                     shadow_outcomes.ShadowNote)
                 would_pass = [host.host for host in hosts or ()
                               if not note or host.host not in note.rejected]
@@ -560,7 +560,7 @@ class TestShadowedLimits(network.NetworkTestCase):
             [True, True], [bool(each[0].allocation_candidates)
                            for each in hosts])
         for spec, each in zip(specs, hosts):
-            nfv_request.note_of(spec).taken = []
+            notes.note_of(spec).taken = []
         self.assertEqual(
             [True, False], [bool(each[1].allocation_candidates)
                             for each in hosts])

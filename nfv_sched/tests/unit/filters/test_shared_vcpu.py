@@ -5,8 +5,8 @@ import fixtures
 from nova import objects
 
 from nfv_sched.filters import shared_vcpu
+from nfv_sched import notes
 from nfv_sched.nova import scheduler as nova_scheduler
-from nfv_sched import request as nfv_request
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 
@@ -51,7 +51,7 @@ class TestSharedVCPUFilter(base.SharedVCPUTestCase):
         for live in False, True:
             host, spec = self.host(), self.spec()
             spec.requested_destination = objects.Destination()
-            nfv_request.note_of(spec).live_migration = live
+            notes.note_of(spec).live_migration = live
             if live:
                 self.assertEqual(
                     'No valid host was found. nfv:shared_vcpu=0: a claim that '

@@ -5,11 +5,11 @@ import dataclasses
 
 from nfv_sched import active_rules
 from nfv_sched.host import decide
+from nfv_sched import notes
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import rule as numa_rule
 from nfv_sched.numa import topology
 from nfv_sched import reasons
-from nfv_sched import request as nfv_request
 from nfv_sched.rules import shared_vcpu
 from nfv_sched.rules import threads
 from nfv_sched.rules import vswitch
@@ -32,7 +32,7 @@ class DecideTestCase(base.TestCase):
 
     def read(self, spec):
         """Read a request: the request, and its terms."""
-        note = nfv_request.note_of(spec)
+        note = notes.note_of(spec)
         self.request = note.read(spec)
         self.terms = active_rules.for_request(note, self.request)
         return self.request, self.terms

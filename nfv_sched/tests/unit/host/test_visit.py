@@ -5,8 +5,8 @@ from unittest import mock
 
 from nfv_sched import active_rules
 from nfv_sched.host import visit
+from nfv_sched import notes
 from nfv_sched.numa import decide as numa_decide
-from nfv_sched import request as nfv_request
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
 
@@ -23,7 +23,7 @@ class VisitTest(base.TestCase):
 
     def judge(self, name='VSwitchNUMAAffinityFilter'):
         """What a filter is told."""
-        note = nfv_request.note_of(self.spec)
+        note = notes.note_of(self.spec)
         request = note.read(self.spec)
         return visit.for_host(self.host, note).judge(
             self.host, request,
@@ -31,7 +31,7 @@ class VisitTest(base.TestCase):
 
     def preview(self):
         """What a weigher is told."""
-        note = nfv_request.note_of(self.spec)
+        note = notes.note_of(self.spec)
         request = note.read(self.spec)
         return visit.for_host(self.host, note).decision(
             self.host, request,
@@ -75,7 +75,7 @@ class VisitTest(base.TestCase):
         for name, value in changes.items():
             self.judge()
             setattr(self.host, name, value)
-            note = nfv_request.note_of(self.spec)
+            note = notes.note_of(self.spec)
             note.decisions.clear()
             with mock.patch(_DECIDE, wraps=numa_decide.decide) as decide:
                 self.judge()

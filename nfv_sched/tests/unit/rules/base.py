@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules as requests have them."""
 
-from nfv_sched import request
+from nfv_sched import notes
 
 
 def rules_of(spec):
     """The rules of a RequestSpec."""
-    found = request.note_of(spec).read(spec)
+    found = notes.note_of(spec).read(spec)
     if found.error is not None:
         raise AssertionError(str(found.error))
     return found.rules

@@ -12,8 +12,8 @@ from nova import exception
 from nova import objects
 from nova.virt import hardware
 
+from nfv_sched import notes
 from nfv_sched.numa import rule as numa_rule
-from nfv_sched import request as nfv_request
 from nfv_sched import rules
 from nfv_sched.rules import place
 from nfv_sched.tests import base as tests_base
@@ -63,7 +63,7 @@ class TestKeys(base.PlaceTestCase):
 
     def request(self, extra_specs):
         spec = self.spec(extra_specs)
-        return nfv_request.note_of(spec).read(spec)
+        return notes.note_of(spec).read(spec)
 
     def rules(self, extra_specs):
         request = self.request(extra_specs)

@@ -139,7 +139,7 @@ class TestNothingToWeigh(WeigherTestCase):
     def test_off(self):
         """Nothing is worked out."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.request.note_of', None))
+            'nfv_sched.notes.note_of', None))
         self.flags(**{OPTION: 0.0})
         self.assertEqual([0.0, 0.0], clouds.weigh(
             self.weigher, clouds.spec(), *self.hosts(one=(4,), two=(1,))))
