@@ -9,6 +9,8 @@ or in ``<prefix>/etc/nfv_sched/examples`` if installed.
 import importlib.metadata
 import pathlib
 
+import nfv_sched
+
 _DIRECTORY = ('etc', 'nfv_sched', 'examples')
 
 
@@ -29,7 +31,8 @@ def _find_installed() -> dict[str, pathlib.Path]:
 
 
 def _in_source() -> dict[str, pathlib.Path]:
-    root = pathlib.Path(__file__).resolve().parents[3].joinpath(*_DIRECTORY)
+    root = pathlib.Path(nfv_sched.__file__).resolve().parents[1].joinpath(
+        *_DIRECTORY)
     return {file.relative_to(root).with_suffix('').as_posix(): file
             for file in root.rglob('*.yaml')}
 

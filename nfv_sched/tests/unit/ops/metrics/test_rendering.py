@@ -27,7 +27,7 @@ from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.rebalance import test_rebalance
 
-ETC = pathlib.Path(__file__).parents[5] / 'etc' / 'nfv_sched'
+ETC = pathlib.Path(base.__file__).parents[2] / 'etc' / 'nfv_sched'
 ALARMS = ETC / 'prometheus' / 'nfv-sched-alerts.yaml'
 ALARMS_TEST = pathlib.Path(__file__).with_name('alerts_test.yaml')
 HOSTILE = 'a"b\\c\nd{}'
