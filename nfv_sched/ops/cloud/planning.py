@@ -16,7 +16,6 @@ import dataclasses
 import glob
 import os
 import re
-import shlex
 import typing as ty
 
 from nfv_sched.ops import atomic_file
@@ -29,25 +28,15 @@ from nfv_sched.ops.cloud import source
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables
 
-#: Function of a script: say why it stops, and stop.
-STOP = """\
-stop() {
-    echo "stopped: $*" >&2
-    exit 1
-}
-"""
-
 _ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
 
 MOVES_HELP = """\
 "plan run" carries out a plan that --save has written; --run does so at once,
 after it has shown the plan and asked.
 
-With -f commands: a script for sh, with comments. It first checks servers and
-hosts as "plan run" does, and changes nothing if one is not as planned. It
-waits for the end of each move, and stops at the first command that fails, and
-at the first server that is not on its new host. If the plan does not do all
-that was asked for, the script says on stderr what is left, and ends with 3.
+With -f commands: only the commands of the client that begin the moves, one a
+line. What "plan run" does besides, checks, waiting for the end of each move
+and confirming it, is left to who runs them.
 """
 
 
@@ -59,7 +48,7 @@ class Output:
     :ivar columns: titles of the columns
     :ivar rows: rows with a value for each column
     :ivar document: for JSON and YAML
-    :ivar commands: lines for a shell; comments begin with ``#``
+    :ivar commands: lines for a shell
     :ivar table: the table of the text, shown or not; None if it has no other
         columns than the rows
     """
@@ -106,18 +95,6 @@ class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                     parsed_args, output.table, column_names, data)
             return super().produce_output(parsed_args, column_names, data)
         return 0
-
-
-def incomplete(sentences: Iterable[str]) -> Iterator[str]:
-    """Yield the end of a script that does not do all that was asked for.
-
-    :param sentences: what is left to do; without any, there are no lines
-    """
-    messages = [' '.join(each.split()) for each in sentences]
-    for message in messages:
-        yield shlex.join(('printf', '%s\\n', message)) + ' >&2'
-    if messages:
-        yield f'exit {source.FINDINGS}'
 
 
 class PlanMixin(plan_execution.RunMixin):

@@ -82,6 +82,7 @@ class DefragCloud(move_command.MovePlanCommand):
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.plans import defrag
         from nfv_sched.ops.plans import defrag_rendering
+        from nfv_sched.ops.plans import rendering
         from nfv_sched.ops.simulator import servers
         try:
             with progress.shown() as update:
@@ -106,4 +107,5 @@ class DefragCloud(move_command.MovePlanCommand):
                         like=parsed_args.like, ports=parsed_args.ports,
                         cold_for_vfs=parsed_args.cold_for_vfs)),
                 ('moves',)),
-            commands=list(defrag_rendering.commands(plan)))
+            commands=list(rendering.commands([
+                step.move for step in plan.steps])))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import defrag
 from nfv_sched.ops.plans import movable
@@ -102,13 +101,3 @@ def _gains(step: defrag.DefragStep) -> str:
     return ', '.join(f'{gain} on {host}' if gain > 0 else
                      f'{-gain} less on {host}'
                      for host, gain in step.gains.items())
-
-
-def commands(plan: defrag.DefragPlan) -> ty.Iterator[str]:
-    """Yield lines for a shell; comments begin with ``#``."""
-    yield from rendering.gap_comments(plan.gaps)
-    yield from rendering.commands([step.move for step in plan.steps])
-    if not plan.enough:
-        yield from planning.incomplete([
-            f'{plan.after} more {plan.flavor} {_fit_verb(plan.after)} now; no '
-            f'moves were found that make room for {plan.count}'])

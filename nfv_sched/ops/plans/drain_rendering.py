@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import drain
 from nfv_sched.ops.plans import movable
@@ -143,20 +142,10 @@ def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
 
 
 def commands(plan: drain.DrainPlan) -> Iterator[str]:
-    """Yield commands that move servers.
+    """Yield the commands that move servers.
 
     The first disables the host, unless only some of its servers are to move.
-
-    :returns: lines for a shell; comments begin with ``#``
     """
-    yield from rendering.gap_comments(plan.gaps)
-    yield from rendering.commands(plan.moves, (
-        rendering.comment(f'no more servers for {plan.host}'),
-        rendering.disable(plan.host, values.REASON))
-        if plan.others is None else ())
-    yield from planning.incomplete([
-        *(f'server {guest.uuid} ({guest.name}) stays: '
-          + reason(guest, plan.names)
-          for guest in plan.staying),
-        *(f'server {server.uuid} ({server.name}) also holds resources of '
-          f'{plan.host}: {server.reason}' for server in plan.unfinished)])
+    if plan.others is None:
+        yield rendering.disable(plan.host, values.REASON)
+    yield from rendering.commands(plan.moves)

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Render moves as shell commands, and reasons and gaps as sentences."""
 
-from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import shlex
 import typing as ty
 
-from nfv_sched.ops.cloud import planning
-from nfv_sched.ops.execution import values
 from nfv_sched.ops.plans import gap
 from nfv_sched.ops.plans import movable
 from nfv_sched.ops.plans import refusals
@@ -22,226 +19,30 @@ _LIVE, _COLD = '2.30', '2.56'
 #: Maximum number of kinds of hosts in the reason of one server.
 _LACKS = 3
 
-#: Status of a server while it moves, and until a cold migration is confirmed.
-_MOVING, _TO_CONFIRM = 'MIGRATING', 'VERIFY_RESIZE'
 
-_STRICT = 'set -eu'
+def commands(moves: Iterable[trial.ServerMove]) -> Iterator[str]:
+    """Yield the command of the client that begins each move, in order.
 
-# Check what "plan run" does before the first move, and before each.  The
-# client prints the columns of a server in alphabetical order, those of a list
-# in its own.
-_BEFORE = planning.STOP + """\
-# planned SERVER SOURCE STATE...: stop unless the server is idle on SOURCE, not
-# locked, and its vm_state is one of STATE
-planned() {
-    server=$1 source=$2
-    shift 2
-    now=$(openstack --os-compute-api-version 2.59 server show -f value \\
-        -c OS-EXT-SRV-ATTR:host -c OS-EXT-STS:task_state \\
-        -c OS-EXT-STS:vm_state -c locked -- "$server")
-    now=$(printf '%s' "$now" | tr '\\n' ' ')
-    for state in "$@"; do
-        if [ "$now" = "$source None $state False" ]; then
-            return 0
-        fi
-    done
-    stop "server $server is not idle on $source, not locked and $*;" \\
-        "its host, task, state and lock: $now"
-}
-# up HOST, enabled HOST: stop unless nova-compute on HOST is up; and enabled
-services=$(openstack compute service list --service nova-compute -f value \\
-    -c Host -c Status -c State)
-is() { printf '%s\\n' "$services" | grep -Fqx -e "$1"; }
-up() {
-    is "$1 enabled up" || is "$1 disabled up" ||
-        stop "nova-compute on $1 is not up"
-}
-enabled() {
-    up "$1"
-    is "$1 enabled up" || stop "$1 is disabled"
-}
-"""
-
-# Check the migration and the host after each move: python-openstackclient
-# reports success for a migration that failed late, as the server is active
-# then, too.
-_HEAD = """\
-show() { openstack server show -f value -c "$2" -- "$1"; }
-# migration SERVER: print the status of its last migration
-migration() {
-    openstack --os-compute-api-version 2.59 server migration list \\
-        --server "$1" --limit 1 -f value -c Status
-}
-# moving SERVER: whether its last migration is in progress, or not known
-moving() {
-    case $(migration "$1") in
-        completed|done|finished|confirmed) return 1 ;;
-        cancelled|error|failed|reverted) return 1 ;;
-    esac
-}
-# arrived SERVER HOST STATUS: wait, an hour at most, while Nova is busy with
-# the server or its status is STATUS; stop unless its last migration is over
-# without an error and it is on HOST then
-arrived() {
-    end=$(($(date +%s) + 3600))
-    while [ "$(show "$1" OS-EXT-STS:task_state)" != None ] ||
-            [ "$(show "$1" status)" = "$3" ] || moving "$1"; do
-        if [ "$(date +%s)" -ge "$end" ]; then
-            stop "server $1 is still busy"
-        fi
-        sleep 5
-    done
-    host=$(show "$1" OS-EXT-SRV-ATTR:host)
-    status=$(show "$1" status)
-    migration=$(migration "$1")
-    case $host/$status/$migration in
-        "$2"/ERROR/*) ;;
-        "$2"/*/completed|"$2"/*/done) return 0 ;;
-        "$2"/*/finished|"$2"/*/confirmed) return 0 ;;
-    esac
-    stop "server $1 is $status on $host, to be on $2;" \\
-        "its last migration is $migration"
-}
-"""
-
-# The client waits until the server is shelved, or forever, and cannot offload
-# one that is shelved already.
-_SHELVE_HEAD = """\
-# left SERVER HOST: wait, an hour at most, while Nova is busy with a shelved
-# server; stop unless it has left HOST then
-left() {
-    end=$(($(date +%s) + 3600))
-    while task=$(show "$1" OS-EXT-STS:task_state)
-            status=$(show "$1" status)
-            host=$(show "$1" OS-EXT-SRV-ATTR:host)
-            [ "$task" != None ] ||
-            [ "$status/$host" = "SHELVED_OFFLOADED/$2" ]; do
-        if [ "$(date +%s)" -ge "$end" ]; then
-            stop "server $1 is still busy"
-        fi
-        sleep 5
-    done
-    if [ "$status/$host" != SHELVED_OFFLOADED/None ]; then
-        stop "server $1 is $status on $host, to be shelved"
-    fi
-}
-"""
-
-
-def commands(moves: Collection[trial.ServerMove],
-             before: Sequence[str] = ()) -> Iterator[str]:
-    """Yield a script that makes moves, in order, and stops at a failure.
-
-    It changes nothing if a server or a host is not as planned, and looks again
-    at each server before its move.  Each move is over, and its server on its
-    host, before the next begins.  The script pauses before a move to a host
-    that an earlier one has left, and longer before a move that depends on
-    where a live-migrated server is.
-
-    Servers are shelved at the end.  The last lines print how to start them
-    again, and how to check strict policies, for which the script has no data.
+    Checks, waiting and confirming are left to ``plan run``.
 
     :param moves: live and cold migrations, and servers to shelve
-    :param before: lines of the script before the moves
-    :returns: lines for a shell; comments begin with ``#``
     """
-    shelved = [move for move in moves if move.kind == movable.SHELVE]
-    if moves or before:
-        yield _STRICT
-    if moves:
-        yield from _BEFORE.splitlines()
-        yield from _HEAD.splitlines()
-    if shelved:
-        yield from _SHELVE_HEAD.splitlines()
-    yield from _checks(moves)
-    yield from before
-    sources: set[str] = set()
-    migrated: set[str] = set()
     for move in moves:
         if move.kind == movable.SHELVE:
-            yield comment(f'{move.name}: shelving on {move.source}')
-            yield _check_command(move)
-            yield ('timeout 3600 ' + _openstack(
+            yield _openstack(
                 None, 'server', 'shelve', '--offload', '--', move.uuid)
-                + ' || :')
-            yield shlex.join(('left', move.uuid, move.source))
             continue
-        if not migrated.isdisjoint(move.related):
-            yield comment('until nova-scheduler knows where the servers are '
-                          f'that {move.name} is to be with or apart from')
-            yield f'sleep {values.SYNCED_SECONDS}'
-            migrated.clear()
-            sources.clear()
-        if move.destination in sources:
-            yield comment(f'until Nova has freed the capacity on '
-                          f'{move.destination}')
-            yield f'sleep {values.FREED_SECONDS}'
-            sources.clear()
-        sources.add(move.source)
-        yield comment(f'{move.name}: {move.kind} migration from ' + values.how(
-            f'{move.source} to {move.destination}', move.vfs_detached))
-        yield _check_command(move)
-        to_host = ('--host', move.destination, '--', move.uuid)
-        if move.kind == movable.LIVE:
-            migrated.add(move.uuid)
-            yield _openstack(
-                _LIVE, 'server', 'migrate', '--live-migration', *to_host)
-            yield _wait_command(move, _MOVING)
-        else:
-            yield _openstack(_COLD, 'server', 'migrate', *to_host)
-            yield _wait_command(move, _MOVING)
-            yield _openstack(
-                _COLD, 'server', 'migration', 'confirm', '--', move.uuid)
-            yield _wait_command(move, _TO_CONFIRM)
-    for move in shelved:
-        yield shlex.join(('printf', '%s\\n', to_unshelve(
-            move.uuid, move.name)))
-    destinations = _names(move.destination for move in moves)
-    if destinations:
-        yield shlex.join(('printf', '%s\\n', (
-            'To check strict policies, with access to the databases of Nova: '
-            + shlex.join(('nfv-sched', 'cloud', 'audit', '--kind',
-                          'policy-not-kept', *[
-                              f'--host={name}' for name in destinations])))))
-
-
-def _checks(moves: Collection[trial.ServerMove]) -> Iterator[str]:
-    """Yield commands that stop unless the cloud is as planned."""
-    destinations = _names(move.destination for move in moves)
-    if moves:
-        yield comment('change nothing unless all is as planned')
-    for name in destinations:
-        yield shlex.join(('enabled', name))
-    for name in _names(move.source for move in moves):
-        if name not in destinations:
-            yield shlex.join(('up', name))
-    checked: set[str] = set()
-    for move in moves:
-        # A later move of the same server begins where this one ends.
-        if move.uuid not in checked:
-            checked.add(move.uuid)
-            yield _check_command(move)
-
-
-def _names(names: Iterable[str]) -> list[str]:
-    return list(filter(None, dict.fromkeys(names)))
-
-
-def _check_command(move: trial.ServerMove) -> str:
-    """Return the command that stops if a server is not as planned."""
-    return shlex.join(('planned', move.uuid, move.source,
-                       *values.STATES[move.kind]))
+        live = move.kind == movable.LIVE
+        yield _openstack(
+            _LIVE if live else _COLD, 'server', 'migrate',
+            *['--live-migration'] * live, '--host', move.destination, '--',
+            move.uuid)
 
 
 def to_unshelve(uuid: str, name: str) -> str:
     """Return a sentence with the command that starts a shelved server."""
     return (f'To start {strings.line(name) or uuid} again: '
             f'openstack server unshelve -- {uuid}')
-
-
-def _wait_command(move: trial.ServerMove, status: str) -> str:
-    """Return the command that ends when a move is over."""
-    return shlex.join(('arrived', move.uuid, move.destination, status))
 
 
 def vfs_cell(number: int | None) -> int | str:
@@ -333,12 +134,6 @@ def gap_text(missing: gap.Gap) -> str:
         case gap.GapKind.RECORD:
             return f'Not read: {strings.brief(", ".join(missing.names))}.'
     ty.assert_never(missing.kind)
-
-
-def gap_comments(missing: Iterable[gap.Gap]) -> Iterator[str]:
-    """Return comments for a shell on data that was not read."""
-    for each in missing:
-        yield comment(f'may be wrong: {gap_text(each)}')
 
 
 def comment(message: str) -> str:

@@ -31,10 +31,8 @@ Limits of virtual switches are in nova.conf, so moves may exceed them.
 
 A router is interrupted while it is moved. "plan run" carries out a plan that
 --save has written; --run does so at once, after it has shown the plan and
-asked. With "-f commands", a script for sh is printed, and nothing else. It
-changes nothing if an agent, network or router is not as planned, and stops at
-the first move after which the new agent does not serve it. If something ought
-to be moved and cannot be, it names that on stderr and ends with 3.
+asked. With "-f commands" only the commands of the client are printed, two for
+each move, without the checks that "plan run" makes.
 
 examples:
   nfv-sched agent rebalance

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 import shlex
 
-from nfv_sched.ops.cloud import planning
 from nfv_sched.ops.rebalance import document as rebalance_document
 from nfv_sched.ops.rebalance import freed_capacity
 from nfv_sched.ops.rebalance import rebalance
@@ -24,30 +23,6 @@ _NOUNS = {snapshot.DHCP: 'DHCP servers', snapshot.ROUTER: 'Routers',
 #: Words of the client's commands for the services of an agent, by kind.
 _SERVED = {snapshot.DHCP: ('network', '--dhcp'),
            snapshot.ROUTER: ('router', '--l3')}
-
-# The client ends without an error if Neutron refuses to remove or to add: look
-# at the new agent after each move.
-_HEAD = f"""\
-set -eu
-{planning.STOP}\
-# usable AGENT HOST: stop unless the agent is on HOST, up and enabled
-agents=$(openstack network agent list -f value \\
-    -c ID -c Host -c Alive -c State)
-usable() {{
-    printf '%s\\n' "$agents" | grep -Fqx -e "$1 $2 True True" ||
-        stop "agent $1 on $2 is not there, down or disabled"
-}}
-# serves router|network AGENT ID...: stop unless the agent serves them
-serves() {{
-    kind=$1 agent=$2
-    shift 2
-    served=$(openstack "$kind" list --agent "$agent" -f value -c ID)
-    for id in "$@"; do
-        printf '%s\\n' "$served" | grep -Fqx -e "$id" ||
-            stop "$kind $id is not on agent $agent"
-    done
-}}
-"""
 
 
 def rows(plans: Iterable[rebalance.RebalancePlan]) -> list[tuple]:
@@ -68,44 +43,15 @@ def name_of(service: snapshot.NetworkService) -> str:
     return ' '.join(service.name.split()) or service.id
 
 
-def commands(plans: Sequence[rebalance.RebalancePlan]) -> Iterator[str]:
-    """Yield a script that makes the moves, in order, and stops at a failure.
-
-    It changes nothing if an agent, network or router is not as planned.
+def commands(plans: Iterable[rebalance.RebalancePlan]) -> Iterator[str]:
+    """Yield the commands that make the moves, in order, two for each.
 
     A DHCP server keeps its address: Neutron keeps its port for the next agent
     that is given the network.
-
-    :returns: lines for a shell; comments begin with ``#``
     """
-    moves = [move for plan in plans for move in plan.moves]
-    if moves:
-        yield from _HEAD.splitlines()
-        yield '# change nothing unless all is as planned'
-        yield from _checks(moves)
-    for number, move in _enumerate(plans):
-        yield (f'# {number}: {name_of(move.service)}, from '
-               f'{_word(move.source.host)} to {_word(move.target.host)}')
-        yield from _of_move(move)
-        yield _serves(move.target, [move.service])
-    yield from planning.incomplete(
-        _of_stay(stay) for plan in plans for stay in plan.stays)
-
-
-def _checks(moves: Sequence[rebalance.ServiceMove]) -> Iterator[str]:
-    """Yield commands that stop unless the agents are as planned."""
-    for agent in dict.fromkeys(move.target for move in moves):
-        yield shlex.join(('usable', agent.id, agent.host))
-    for agent in dict.fromkeys(move.source for move in moves):
-        yield _serves(agent, [move.service for move in moves
-                              if move.source == agent])
-
-
-def _serves(agent: snapshot.NetworkAgent,
-            services: Sequence[snapshot.NetworkService]) -> str:
-    """Return the command that stops unless an agent serves these."""
-    return shlex.join(('serves', _SERVED[agent.kind][0], agent.id,
-                       *[service.id for service in services]))
+    for plan in plans:
+        for move in plan.moves:
+            yield from _of_move(move)
 
 
 def _of_move(move: rebalance.ServiceMove) -> list[str]:

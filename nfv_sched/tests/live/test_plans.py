@@ -71,33 +71,6 @@ class DrainTest(PlanTestCase):
         """Run a command; returns its errors without its progress."""
         return test_tools.without_progress(self.run_command(*args)[1])
 
-    def test_script(self):
-        """The printed commands empty the host."""
-        servers = [
-            self.boot(self.flavor(2, **base.STRICT), host=base.LEFT,
-                      networks=self.networks()),
-            self.boot(self.flavor(1, **base.pinned()), host=base.LEFT)]
-        for command in (('host', 'drain', base.LEFT),
-                        ('cloud', 'failover', '--host', base.LEFT),
-                        ('server', 'explain', servers[0].id)):
-            self.assertEqual('', self.errors(*command), command)
-        plan = self.document('host', 'drain', base.LEFT)
-        self.assertTrue(plan['exact'])
-        destinations = {server['server_id']: server['destination']
-                        for server in plan['servers']}
-        self.assertEqual({server.id for server in servers},
-                         destinations.keys())
-        service, = self.admin.compute.services(
-            binary='nova-compute', host=base.LEFT)
-        # By its ID: the service as it was read is enabled, which openstacksdk
-        # would not send.
-        self.addCleanup(self.admin.compute.enable_service, service.id)
-        self.run_script(self.run_command(
-            'host', 'drain', base.LEFT, '-f', 'commands')[0])
-        self.assertEqual(destinations, {
-            server.id: self.show(server).compute_host for server in servers})
-        self.assert_strict(servers[0])
-
     def test_run(self):
         """--run, killed; then plan run, interrupted, and continued."""
         servers = [

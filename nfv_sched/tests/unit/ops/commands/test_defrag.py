@@ -53,22 +53,9 @@ class DefragTest(base.CommandTestCase):
     def test_commands(self):
         code, out, _err = self.run_plan('-f', 'commands')
         self.assertEqual(0, code)
-        comment, _planned, command, _wait, _audit = (
-            out.splitlines()[-5:])
-        self.assertEqual('# a: live migration from one to two', comment)
+        command, = out.splitlines()
         self.assertIn('server migrate --live-migration --host two', command)
-
-    def test_commands_of_part(self):
-        """The script ends with the code of the command."""
-        for args, text in (
-                (('--count', '2'), "'1 more pinned.6 fits now; no moves were "
-                 "found that make room for 2' >&2"),
-                (('--avoid', 'a'), "'0 more pinned.6 fit now; no moves were "
-                 "found that make room for 1' >&2")):
-            code, out, _err = self.run_plan('-f', 'commands', *args)
-            *_moves, message, end = out.splitlines()
-            self.assertEqual((3, 'exit 3'), (code, end))
-            self.assertIn(text, message)
+        self.assertEqual(3, self.run_plan('-f', 'commands', '--count', '2')[0])
 
     def test_document(self):
         code, out, _err = self.run_plan('-f', 'json')

@@ -14,7 +14,6 @@ import shlex
 import shutil
 import subprocess
 from unittest import mock
-import uuid
 from xml.etree import ElementTree
 
 import fixtures
@@ -385,20 +384,6 @@ class HostileNamesTest(base.CommandTestCase):
 
     def check_commands(self, out):
         for call in self.run_script(out):
-            if call[0] in ('sleep', 'date'):
-                continue
-            if 'service' in call and 'list' in call:
-                self.assertNotIn('--host', call)
-                continue
-            if call[1:4] == ['network', 'agent', 'list']:
-                self.assertLessEqual({*call[4:]}, {
-                    '-f', 'value', '-c', 'ID', 'Host', 'Alive', 'State'})
-                continue
-            if 'list' in call:
-                # The only argument of others is a UUID.
-                option = '--agent' if '--agent' in call else '--server'
-                uuid.UUID(call[call.index(option) + 1])
-                continue
             self.assertIn('--', call)
             words = call[:call.index('--')]
             self.assertFalse([
