@@ -10,9 +10,9 @@ does not know are left alone::
 Every file that git knows must be in the source distribution, byte for byte.
 It is unpacked outside git, and a wheel built from it there, as the pipelines
 of distributions and of container images do: that wheel must have the same
-files as one from the clone, and each file of ``etc/`` and ``share/`` where pip
-puts it. So must the source distribution and the wheel of an exported tree, and
-their version is that of setup.cfg.
+files as one from the clone, and each file of ``etc/`` where pip puts it. So
+must the source distribution and the wheel of an exported tree, and their
+version is that of setup.cfg.
 """
 
 import configparser
@@ -29,7 +29,7 @@ LEFT_OUT = {'.gitignore'}
 #: Where pip puts what is in this folder of a wheel: in the environment.
 DATA = '.data/data/'
 #: What of the repository is there.
-DATA_FOLDERS = ('etc/', 'share/')
+DATA_FOLDERS = ('etc/',)
 #: What tells of the build itself: the commit, and hashes of all the others.
 GENERATED = {'RECORD', 'pbr.json'}
 #: Written anew by setuptools, with a section of its own.
@@ -230,7 +230,7 @@ def main(argv):
     for error in errors:
         print(error, file=sys.stderr)
     print(f'{sdist.name}: {len(repository)} files, {len(data)} of them in '
-          f'etc/ and share/, {len(errors)} errors')
+          f'etc/, {len(errors)} errors')
     return 1 if errors else 0
 
 

@@ -7,9 +7,9 @@ outside the source tree::
 
     python check_wheel.py /path/to/source/tree
 
-Every file of the package, of etc and of share must be installed where it
-belongs, byte for byte, every module outside the tests must import, and every
-entry point must load.
+Every file of the package and of etc must be installed where it belongs, byte
+for byte, every module outside the tests must import, and every entry point
+must load.
 """
 
 import configparser
@@ -22,16 +22,7 @@ DISTRIBUTION = 'nfv-sched'
 PACKAGE = 'nfv_sched'
 # Imports what the extra "watcher" installs.
 WATCHER = (PACKAGE, 'ops', 'watcher')
-# Man pages and completions, where man and shells look for them.
-MANUALS = (
-    'share/bash-completion/completions/nfv-sched',
-    'share/fish/vendor_completions.d/nfv-sched.fish',
-    'share/man/man1/nfv-sched.1',
-    'share/man/man1/nfv-sched-status.1',
-    'share/man/man8/nfv-sched-ledger.8',
-    'share/zsh/site-functions/_nfv-sched',
-)
-# Where pip puts the folders etc and share: into the environment.
+# Where pip puts the folder etc: into the environment.
 PREFIX = pathlib.Path(sys.prefix).resolve()
 
 # Entry-point groups of which every member must load.
@@ -51,8 +42,8 @@ def expected_files(tree):
     :param tree: root of the source tree
     :returns: set of paths relative to the root, with forward slashes
     """
-    found = set(MANUALS)
-    for top in (PACKAGE, 'etc', 'share'):
+    found = set()
+    for top in (PACKAGE, 'etc'):
         for path in (tree / top).rglob('*'):
             if (path.is_file() and '__pycache__' not in path.parts
                     and path.suffix not in ('.pyc', '.sample', '.swp')):

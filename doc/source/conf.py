@@ -2,11 +2,17 @@
 """Sphinx configuration of the documentation."""
 
 import os
+import subprocess
 import sys
 
 # The pages are about the source that they are part of.
 _ROOT = os.path.abspath('../..')
 sys.path[:0] = [_ROOT, os.path.abspath('../ext')]
+
+# The pages offer them for download.
+subprocess.run([sys.executable, '-W', 'ignore', os.path.join(
+    _ROOT, 'tools', 'json-schemas'), os.path.abspath('schemas')], check=True,
+    env={**os.environ, 'PYTHONPATH': _ROOT})
 
 project = 'nfv-sched'
 author = 'The nfv-sched developers'

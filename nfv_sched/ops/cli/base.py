@@ -30,7 +30,6 @@ from cliff import show
 
 from nfv_sched.cmd import quiet
 from nfv_sched import files
-from nfv_sched.ops.cli import completion
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import printable
@@ -102,9 +101,6 @@ class NFVSched(app.App):
             description=_DESCRIPTION, version=version(),
             command_manager=commandmanager.CommandManager(NAMESPACE),
             deferred_help=True)
-        # cliff's own is for bash only, and has deprecated commands.
-        self.command_manager.add_command(
-            'complete', completion.PrintCompletion)
         # Before cliff gives the streams to the handlers of the log.
         printable.protect(self)
 
@@ -145,16 +141,14 @@ class NFVSched(app.App):
                 # A command of another package must not break the help.
                 summaries[name] = f'cannot be loaded: {exc}'
                 continue
-            if not subcommand.deprecated:
-                summaries[name] = subcommand.get_description().split(
-                    '\n')[0].rstrip('.')
+            summaries[name] = subcommand.get_description().split(
+                '\n')[0].rstrip('.')
         return summaries
 
     def get_fuzzy_matches(self, cmd: str) -> list[str]:
         """Return the commands that may be meant; called by cliff.
 
-        They begin so, or have the nearest word; cliff's own has old names,
-        too, and always some command.
+        They begin so, or have the nearest word; cliff's own always has some.
         """
         names = sorted(self._summaries())
         matches = [name for name in names if name.startswith(cmd)]
@@ -441,10 +435,9 @@ def json_schemas() -> dict[str, dict[str, ty.Any]]:
     schemas = {}
     for name, entry_point in commandmanager.CommandManager(NAMESPACE):
         subcommand = entry_point.load()
-        if not subcommand.deprecated:
-            for key, root in getattr(subcommand, 'schemas', {}).items():
-                schemas[key] = documents.json_schema(
-                    f'{NFVSched.NAME} {name}', root)
+        for key, root in getattr(subcommand, 'schemas', {}).items():
+            schemas[key] = documents.json_schema(
+                f'{NFVSched.NAME} {name}', root)
     return dict(sorted(schemas.items()))
 
 

@@ -71,8 +71,7 @@ class OpenStackTest(test_ledger_process.ProcessTestCase):
 
     def test_help(self):
         entries = [entry for entry in importlib.metadata.entry_points(
-            group=GROUP) if entry.value.startswith('nfv_sched.')
-            and 'old_names' not in entry.value]
+            group=GROUP) if entry.value.startswith('nfv_sched.')]
         self.assertIn('nfv_snapshot_save', [entry.name for entry in entries])
         names = [entry.name.replace('_', ' ') for entry in entries]
         # One process: the program alone takes more than a second to start.

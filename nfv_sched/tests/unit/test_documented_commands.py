@@ -100,7 +100,7 @@ class DocumentedCommandsTest(base.CommandTestCase):
                             differences.append('\n'.join(
                                 (f'{block.where}: {command.text}', *output)))
         self.assertEqual('', '\n\n'.join(differences),
-                         'tools/update-docs writes what is printed')
+                         'tools/regenerate outputs writes what is printed')
 
     def test_session(self):
         """The picture of a terminal session shows real output."""
@@ -113,7 +113,7 @@ class DocumentedCommandsTest(base.CommandTestCase):
             documented.draw(PICTURE, lines[:-1])
         self.assertEqual([line for line in lines if line],
                          documented.drawn(PICTURE),
-                         'tools/update-docs draws it')
+                         'tools/regenerate outputs draws it')
 
     def test_reasons(self):
         """Only what needs something else than a clone is not run."""

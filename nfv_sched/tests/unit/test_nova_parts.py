@@ -14,7 +14,7 @@ _NEWEST = max(nova_parts.RELEASES)
 
 
 class NovaPartsTest(base.TestCase):
-    """Run tools/nova-parts if one of these fails."""
+    """Run "tools/regenerate nova-parts" if one of these fails."""
 
     def test_table(self):
         if _INSTALLED != _NEWEST:

@@ -68,7 +68,7 @@ class PackagingTest(testtools.TestCase):
 
     def copy_all(self):
         """Complete the tree; only then is there something to install."""
-        for name in ('nfv_sched', 'etc', 'share'):
+        for name in ('nfv_sched', 'etc'):
             shutil.copytree(_ROOT / name, self.tree / name, ignore=_GENERATED)
 
     def test_without_git(self):
@@ -125,6 +125,6 @@ class PackagingTest(testtools.TestCase):
                      for name in archive.namelist()}
         self.assertEqual(set(), {
             path.relative_to(self.tree).as_posix()
-            for name in ('nfv_sched', 'etc', 'share')
+            for name in ('nfv_sched', 'etc')
             for path in (self.tree / name).rglob('*')
             if path.is_file()} - names)

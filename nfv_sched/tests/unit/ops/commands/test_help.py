@@ -55,9 +55,8 @@ class HelpTest(base.TestCase):
             self.assertIn(f'usage: nfv-sched {name} ', out)
             self.assertIn('\nexamples:\n  nfv-sched ', out)
             self.assertIn('\nexit code', out)
-            if 'old_names' not in entry.value:
-                text = ' '.join(out.rpartition('\nexit code')[2].split())
-                self.assertRegex(text, '2,? if the command line', name)
+            text = ' '.join(out.rpartition('\nexit code')[2].split())
+            self.assertRegex(text, '2,? if the command line', name)
 
     def test_all(self):
         for args in ([], ['--help'], ['help']):

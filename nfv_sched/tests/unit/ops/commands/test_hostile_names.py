@@ -193,18 +193,15 @@ class Page(html.parser.HTMLParser):
         self.seen |= {tag, *(name for name, _value in attrs)}
 
 
-def commands(group='nfv_sched.cli', old=False):
-    """The subcommands of setup.cfg: name -> class.
-
-    :param old: those that keep an old name, instead of the others
-    """
+def commands(group='nfv_sched.cli'):
+    """The subcommands of setup.cfg: name -> class."""
     setup = configparser.ConfigParser()
     with open(SETUP) as stream:
         setup.read_file(stream)
     places = dict(line.split(' = ') for line in setup['entry_points'][
         group].splitlines() if ' = ' in line)
     return {name: importlib.metadata.EntryPoint(name, place, group).load()
-            for name, place in places.items() if ('old_names' in place) == old}
+            for name, place in places.items()}
 
 
 def format_option(command):

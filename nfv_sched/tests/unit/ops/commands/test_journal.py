@@ -79,17 +79,6 @@ class ListTest(base.CommandTestCase):
             self.assertEqual((2, '', f'error: {message}\n'),
                              self.run_command('server', 'explain', *args))
 
-    def test_old_name(self):
-        code, out, err = self.run_command(
-            'journal', 'list', '--dir', self.directory, '--server', TWO,
-            '-f', 'json')
-        self.assertEqual(
-            (0, 'warning: "journal list" will be removed in the next '
-                'release; use "server explain --then"\n'), (code, err))
-        row, = json.loads(out)['refusals']
-        self.assertEqual((TWO, 4), (
-            row['server_id'], row['filters'][0]['hosts_in']))
-
     def test_configured(self):
         conf = os.path.join(self.directory, 'nova.conf')
         with open(conf, 'w') as file:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of hosts in ``nfv-sched host list`` and ``limits show``."""
+"""Limits of hosts in ``nfv-sched host list``."""
 
 import dataclasses
-import json
 import os
 
 import fixtures
@@ -87,22 +86,6 @@ class LimitsTest(base.CommandTestCase):
         self.assertEqual((7, '', ''), tuple(
             row[name] for name in (
                 'Rules used', 'Rules limit', 'Rules free')))
-
-    def test_old_name(self):
-        file.save(self.with_ledger(17), self.path)
-        code, out, err = self.run_command(
-            'limits', 'show', '--from', self.path, '-f', 'json',
-            '--full', '80')
-        self.assertEqual(0, code)
-        self.assertIn('use "host list"', err)
-        row, = json.loads(out)['rows']
-        self.assertLess(0, row.pop('age_s'))
-        self.assertEqual({
-            'host': 'one', 'ports': 10, 'port_limit': 20, 'ports_free': -3,
-            'rules': 7, 'rule_limit': 16384, 'rules_free': 16377,
-            'dhcp_servers': 3, 'routers': 1, 'services_limit': 250,
-            'source': 'neutron, ledger',
-            'note': '17 ports allocated of 16'}, row)
 
     def test_full(self):
         for percent, hosts, told in (

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the commands: by object, and those that they had before 1.0."""
-
-import types
+"""Names of the commands: by object."""
 
 from nfv_sched.ops.cli import base as cli
 from nfv_sched.tests.unit.ops.commands import base
@@ -21,32 +19,3 @@ class CommandNamesTest(base.CommandTestCase):
             self.assertEqual(1, out.count(f'\n  {name}  '), name)
         for title in ('Could not', 'cannot be loaded', 'simulate  '):
             self.assertNotIn(title, out)
-
-    def test_old_names(self):
-        """They do the same, and write the new name."""
-        old = names.commands(old=True)
-        for name, command in old.items():
-            words = name.split('_')
-            self.assertTrue(command.deprecated)
-            code, out, err = self.run_command(*words, '--no-such-option')
-            self.assertEqual((2, ''), (code, out), name)
-            code, out, err = self.run_command(*words, '--help')
-            self.assertIn('\nWill be removed in the next release; use ', out)
-            # As a command of python-openstackclient.
-            in_client = command(None, None)
-            in_client.app = types.SimpleNamespace(NAME='openstack')
-            self.assertIn(
-                'use the files in' if name == 'metadefs_save' else
-                'use "nfv-sched-status' if name == 'ledger_probe' else
-                'use "nfv ', in_client.get_description())
-        path = 'etc/nfv_sched/examples/fragmented.yaml'
-        for before, now in (('audit', 'cloud audit'),
-                            ('failover check', 'cloud failover')):
-            code, out, err = self.run_command(
-                *before.split(), '--from', path)
-            warning = (f'warning: "{before}" will be removed in the next '
-                       f'release; use "{now}"\n')
-            self.assertTrue(err.startswith(warning), err)
-            self.assertEqual(
-                (code, out, err.removeprefix(warning)),
-                self.run_command(*now.split(), '--from', path))

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Describe extra specs for Glance: ``etc/nfv_sched/metadefs``."""
