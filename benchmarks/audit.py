@@ -20,10 +20,10 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.ledger import names  # noqa: E402
-from nfv_sched.ops.audit import audit  # noqa: E402
-from nfv_sched.ops.snapshot import snapshot  # noqa: E402
-from nfv_sched.tests.unit.ops.audit import clouds  # noqa: E402
+from nfv_sched.limits import names  # noqa: E402
+from nfv_sched.ops.answers.audit import all_checks  # noqa: E402
+from nfv_sched.ops.cloud import snapshot  # noqa: E402
+from nfv_sched.tests.unit.ops.answers.audit import clouds  # noqa: E402
 
 _BOOTS = ('strict', 'huge', 'vf_strict', 'vf_required', 'require', 'mixed',
           'off_osd', 'mapped', 'pinned', 'emulator')
@@ -95,7 +95,7 @@ def main() -> int:
         servers=tuple(server for each in copies
                       for server in each.servers)[:args.guests])
     began = time.process_time()
-    found = audit.findings(cloud)
+    found = all_checks.findings(cloud)
     seconds = time.process_time() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f'{len(cloud.hosts)} hosts with {len(cloud.servers)} guests: '

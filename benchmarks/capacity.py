@@ -23,10 +23,10 @@ warnings.simplefilter('ignore')
 
 from nova import objects  # noqa: E402
 
-from nfv_sched.ops.counting import capacity  # noqa: E402
+from nfv_sched.ops.cloud import snapshot  # noqa: E402
+from nfv_sched.ops.model.counting import capacity  # noqa: E402
 from nfv_sched.ops.simulator import nova_internals  # noqa: E402
 from nfv_sched.ops.simulator import start  # noqa: E402
-from nfv_sched.ops.snapshot import snapshot  # noqa: E402
 
 CORES = 14  # of a NUMA node
 MEMORY = 128 * 1024  # of a NUMA node, MiB

@@ -17,8 +17,8 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.ops.counting import capacity  # noqa: E402
-from nfv_sched.ops.plans import defrag  # noqa: E402
+from nfv_sched.ops.answers.plans import defrag  # noqa: E402
+from nfv_sched.ops.model.counting import capacity  # noqa: E402
 from nfv_sched.tests import filled  # noqa: E402
 
 WANTED = filled.flavor(16)

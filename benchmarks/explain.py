@@ -16,14 +16,14 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.ops.cloud_file import loader  # noqa: E402
-from nfv_sched.ops.explain import explanation  # noqa: E402
-from nfv_sched.ops.requests import request  # noqa: E402
+from nfv_sched.ops.answers.explain import explanation  # noqa: E402
+from nfv_sched.ops.cloud.cloud_file import loader  # noqa: E402
+from nfv_sched.ops.cloud import snapshot  # noqa: E402
+from nfv_sched.ops.model.requests import request  # noqa: E402
 from nfv_sched.ops.simulator import configuration  # noqa: E402
 from nfv_sched.ops.simulator import engine  # noqa: E402
 from nfv_sched.ops.simulator import nova_internals  # noqa: E402
 from nfv_sched.ops.simulator import state as states  # noqa: E402
-from nfv_sched.ops.snapshot import snapshot  # noqa: E402
 
 CLOUD = """\
 hosts:

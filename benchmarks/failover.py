@@ -17,7 +17,7 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.ops.plans import failover  # noqa: E402
+from nfv_sched.ops.answers.plans import failover  # noqa: E402
 from nfv_sched.tests import filled  # noqa: E402
 
 AIM = 600.0  # seconds, of 1000 hosts

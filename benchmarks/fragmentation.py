@@ -32,12 +32,12 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.ops.cloud_file import actions  # noqa: E402
-from nfv_sched.ops.counting import capacity  # noqa: E402
+from nfv_sched.ops.cloud.cloud_file import actions  # noqa: E402
+from nfv_sched.ops.cloud import snapshot  # noqa: E402
+from nfv_sched.ops.model.counting import capacity  # noqa: E402
 from nfv_sched.ops.simulator import engine  # noqa: E402
 from nfv_sched.ops.simulator import record  # noqa: E402
 from nfv_sched.ops.simulator import start  # noqa: E402
-from nfv_sched.ops.snapshot import snapshot  # noqa: E402
 
 NODES, CORES, THREADS = 2, 16, 2
 PCPUS = NODES * CORES * THREADS  # of a host

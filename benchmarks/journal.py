@@ -29,7 +29,7 @@ from nfv_sched.filters import nfv_topology  # noqa: E402
 from nfv_sched.filters import vswitch_numa_affinity  # noqa: E402
 from nfv_sched.journal import files  # noqa: E402
 from nfv_sched.journal import writer  # noqa: E402
-from nfv_sched import process  # noqa: E402
+from nfv_sched.scheduler import process  # noqa: E402
 
 FILTERS = (nfv_topology.NFVTopologyFilter,
            vswitch_numa_affinity.VSwitchNUMAAffinityFilter)

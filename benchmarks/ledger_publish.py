@@ -33,9 +33,9 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.ledger import names  # noqa: E402
-from nfv_sched.ledger_service import publisher  # noqa: E402
-from nfv_sched.network import usage  # noqa: E402
+from nfv_sched.ledger import publisher  # noqa: E402
+from nfv_sched.limits import names  # noqa: E402
+from nfv_sched.limits import usage  # noqa: E402
 from nfv_sched.nova import database  # noqa: E402
 
 PORTS = 2

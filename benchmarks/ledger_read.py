@@ -36,8 +36,8 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.ledger import names as ledger_names  # noqa: E402
 from nfv_sched.ledger import reader as ledger_reader  # noqa: E402
+from nfv_sched.limits import names as ledger_names  # noqa: E402
 
 DEVICE = 'CUSTOM_PCI_8086_1572'
 

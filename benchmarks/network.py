@@ -40,11 +40,11 @@ from nova.scheduler.weights import ram as ram_weigher  # noqa: E402
 
 from nfv_sched.filters import security_rule_limit  # noqa: E402
 from nfv_sched.filters import vswitch_port_limit  # noqa: E402
-from nfv_sched.ledger import names as ledger_names  # noqa: E402
-from nfv_sched.network import sources  # noqa: E402
-from nfv_sched.network import usage  # noqa: E402
-from nfv_sched.network_limits import figures  # noqa: E402
-from nfv_sched import notes  # noqa: E402
+from nfv_sched.limits import names as ledger_names  # noqa: E402
+from nfv_sched.limits import sources  # noqa: E402
+from nfv_sched.limits import usage  # noqa: E402
+from nfv_sched.scheduler import figures  # noqa: E402
+from nfv_sched.scheduler import notes  # noqa: E402
 from nfv_sched.weights import dhcp_server  # noqa: E402
 from nfv_sched.weights import router  # noqa: E402
 from nfv_sched.weights import vswitch_port  # noqa: E402

@@ -38,8 +38,8 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.network import neutron  # noqa: E402
-from nfv_sched.network import reservations  # noqa: E402
+from nfv_sched.ledger import neutron  # noqa: E402
+from nfv_sched.limits import reservations  # noqa: E402
 
 PORTS_OF_HOST = 100
 PORTS_OF_NETWORK = 50

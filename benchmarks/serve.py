@@ -33,7 +33,7 @@ warnings.simplefilter('ignore')
 import bcrypt  # noqa: E402
 import snapshot  # noqa: E402, the benchmark
 
-from nfv_sched.ops.snapshot import remote  # noqa: E402
+from nfv_sched.ops.cloud import remote  # noqa: E402
 from nfv_sched.tests import certificates  # noqa: E402
 from nfv_sched.tests import mariadb  # noqa: E402
 from nfv_sched.tests import nova_database  # noqa: E402

@@ -31,7 +31,7 @@ warnings.simplefilter('ignore')
 from oslo_config import cfg  # noqa: E402
 import sqlalchemy as sa  # noqa: E402
 
-from nfv_sched.ops.snapshot import file  # noqa: E402
+from nfv_sched.ops.cloud import file  # noqa: E402
 from nfv_sched.tests import mariadb  # noqa: E402
 from nfv_sched.tests import nova_database  # noqa: E402
 
@@ -201,7 +201,7 @@ def serve_placement(url, hosts, guests, nested, workers, pipe):
 
 def serve_neutron(hosts, guests, pipe):
     """Serve the ports of the guests."""
-    from nfv_sched.tests.unit.network import neutron_api
+    from nfv_sched.tests.unit.limits import neutron_api
     api = neutron_api.NeutronAPI()
     api.ports.extend(neutron_api.port(**port)
                      for port in nova_database.ports(hosts, guests))

@@ -22,10 +22,10 @@ import typing as ty
 
 from oslo_config import cfg
 
-from nfv_sched import conf
-from nfv_sched import extra_specs
+from nfv_sched.base import conf
+from nfv_sched.base import extra_specs
 from nfv_sched.nova import scheduler
-from nfv_sched import validators
+from nfv_sched.scheduler import validators
 
 FOLDER = pathlib.Path(
     __file__).resolve().parents[1] / 'etc' / 'nfv_sched' / 'metadefs'

@@ -45,7 +45,7 @@ class ExtraSpecs(docutils.SphinxDirective):
 
     def run(self):
         """The nodes of all extra specs."""
-        from nfv_sched import validators
+        from nfv_sched.scheduler import validators
         self.env.note_dependency(validators.__file__)
         lines = []
         for validator in validators.register():

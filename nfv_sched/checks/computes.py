@@ -10,15 +10,15 @@ import math
 
 from oslo_upgradecheck import upgradecheck
 
+from nfv_sched.base import strings
 from nfv_sched.checks import findings
 from nfv_sched.checks import scheduler
-from nfv_sched.network import limits
+from nfv_sched.fit.numa import rule
+from nfv_sched.fit.numa import topology
+from nfv_sched.limits import options as limits
 from nfv_sched.nova import database
 from nfv_sched.nova import scheduler as nova_scheduler
-from nfv_sched.numa import rule
-from nfv_sched.numa import topology
-from nfv_sched import shadow
-from nfv_sched import strings
+from nfv_sched.scheduler import shadow
 
 _BARE_METAL = 'ironic'
 

@@ -3,10 +3,10 @@
 
 from oslo_upgradecheck import upgradecheck
 
+from nfv_sched.base import strings
 from nfv_sched.checks import findings
+from nfv_sched.fit import rules
 from nfv_sched.nova import database
-from nfv_sched import rules
-from nfv_sched import strings
 
 # Maximum number of different mistakes to show.
 _MOST = 10

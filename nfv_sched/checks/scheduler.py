@@ -15,16 +15,16 @@ from nova.scheduler import weights as nova_weights
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
+from nfv_sched.base import conf as nfv_conf
+from nfv_sched.base import extensions
+from nfv_sched.base import strings
 from nfv_sched.checks import findings
-from nfv_sched import conf as nfv_conf
-from nfv_sched import extensions
 from nfv_sched import filters as nfv_filters
+from nfv_sched.fit.numa import rule
+from nfv_sched.fit import rules
 from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
-from nfv_sched.numa import rule
-from nfv_sched import rules
-from nfv_sched import shadow
-from nfv_sched import strings
+from nfv_sched.scheduler import shadow
 from nfv_sched.weights import base as weights_base
 from nfv_sched.weights import numa_fragmentation
 
@@ -445,7 +445,7 @@ def unknown_in_shadow(names: Iterable[str]) -> list[str]:
 
 def validators() -> upgradecheck.Result:
     """Check that the Nova API in this Python environment knows our keys."""
-    from nfv_sched import validators as nfv_validators
+    from nfv_sched.scheduler import validators as nfv_validators
     ours = {validator.name for validator in nfv_validators.register()}
     try:
         nova_keys = scheduler.known_extra_specs()

@@ -8,12 +8,12 @@ import contextlib
 
 from oslo_upgradecheck import upgradecheck
 
+from nfv_sched.base import strings
 from nfv_sched.checks import findings
 from nfv_sched.checks import scheduler
 from nfv_sched.ledger import client as ledger_client
-from nfv_sched.ledger_service import publisher
-from nfv_sched.network import neutron as nfv_neutron
-from nfv_sched import strings
+from nfv_sched.ledger import neutron as nfv_neutron
+from nfv_sched.ledger import publisher
 
 Action = publisher.Action
 

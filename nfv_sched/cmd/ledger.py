@@ -9,10 +9,10 @@ import sys
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from nfv_sched.cmd import quiet
+from nfv_sched.base import quiet
+from nfv_sched.base import strings
 from nfv_sched.cmd import usage
 from nfv_sched.nova import concurrency
-from nfv_sched import strings
 
 CONF = cfg.CONF
 LOG = logging.getLogger(__name__)
@@ -47,9 +47,9 @@ _HEADERS = ('host', 'action', 'ports', 'reserved', 'allocated',
 def table(round_report, dry_run: bool = False) -> str:
     """Return the results of a round as a table in plain text.
 
-    :param round_report: ``nfv_sched.ledger_service.publisher.RoundReport``
+    :param round_report: ``nfv_sched.ledger.publisher.RoundReport``
     """
-    from nfv_sched.ledger import names
+    from nfv_sched.limits import names
     rows = [_HEADERS]
     for report in round_report.hosts:
         figures = []
@@ -81,7 +81,7 @@ def table(round_report, dry_run: bool = False) -> str:
 
 def once(dry_run: bool) -> int:
     """Do one round, print its results and return the exit code."""
-    from nfv_sched.ledger_service import publisher
+    from nfv_sched.ledger import publisher
     worker = publisher.Publisher()
     try:
         round_report = worker.round(dry_run)
@@ -114,7 +114,7 @@ def serve() -> int:
     """Do rounds until a signal stops the process; return the exit code."""
     from oslo_service import service
 
-    from nfv_sched.ledger_service import publisher
+    from nfv_sched.ledger import publisher
 
     class Ledger(service.Service):
         """The service; with native threads it is started after a fork."""

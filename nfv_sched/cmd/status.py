@@ -10,11 +10,11 @@ import sys
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
+from nfv_sched.base import quiet
+from nfv_sched.base import strings
 from nfv_sched.cmd import probe
-from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
 from nfv_sched.nova import concurrency
-from nfv_sched import strings
 
 PROG = 'nfv-sched-status'
 
@@ -198,7 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit:
         return 0
     concurrency.native_threads()
-    from nfv_sched import conf as nfv_conf
+    from nfv_sched.base import conf as nfv_conf
     from nfv_sched.nova import database
     from nfv_sched.nova import scheduler as nova_scheduler
 

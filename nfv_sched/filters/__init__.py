@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Provide the scheduler filters for network functions."""
 
-from nfv_sched import extensions
+from nfv_sched.base import extensions
 
 
 def all_filters() -> list[type]:

@@ -15,24 +15,24 @@ import typing as ty
 from nova.scheduler import filters
 from oslo_log import log as logging
 
-from nfv_sched import active_rules
-from nfv_sched import conf
-from nfv_sched import gmr
-from nfv_sched.host import visit
-from nfv_sched.network_limits import contention
-from nfv_sched import notes
+from nfv_sched.base import conf
+from nfv_sched.base import reasons
+from nfv_sched.fit.numa import decide
+from nfv_sched.fit.numa import pci
+from nfv_sched.fit.numa import rule as numa_rule
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit import request as nfv_request
 from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
-from nfv_sched.numa import decide
-from nfv_sched.numa import pci
-from nfv_sched.numa import rule as numa_rule
-from nfv_sched.numa import topology
-from nfv_sched import process
-from nfv_sched import reasons
-from nfv_sched import refusals
-from nfv_sched import request as nfv_request
-from nfv_sched import shadow
-from nfv_sched import shadow_outcomes
+from nfv_sched.scheduler import active_rules
+from nfv_sched.scheduler import contention
+from nfv_sched.scheduler import gmr
+from nfv_sched.scheduler import notes
+from nfv_sched.scheduler import process
+from nfv_sched.scheduler import refusals
+from nfv_sched.scheduler import shadow
+from nfv_sched.scheduler import shadow_outcomes
+from nfv_sched.scheduler import visit
 
 LOG = logging.getLogger(__name__)
 
@@ -299,7 +299,7 @@ class RuleFilter(NFVHostFilter):
 
     It refuses the hosts on which these rules leave no choice.  All rules of
     the request are decided about together, so the filters may run in any
-    order; see :mod:`nfv_sched.numa.rule`.
+    order; see :mod:`nfv_sched.fit.numa.rule`.
     """
 
     #: The class of the rules.

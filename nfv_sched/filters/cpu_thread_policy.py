@@ -2,10 +2,10 @@
 """Filter hosts by the CPU thread policy of a guest."""
 
 from nfv_sched.filters import base
-from nfv_sched.host import decide
-from nfv_sched.numa import decide as numa_decide
-from nfv_sched.numa import topology
-from nfv_sched.rules import threads
+from nfv_sched.fit import decide
+from nfv_sched.fit.numa import decide as numa_decide
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit.rules import threads
 
 
 class CPUThreadPolicyFilter(base.RuleFilter):

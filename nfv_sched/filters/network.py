@@ -8,21 +8,21 @@ import abc
 import functools
 import math
 
+from nfv_sched.base import reasons
 from nfv_sched.filters import base
-from nfv_sched.network import demand as network_demand
-from nfv_sched.network import limits as network_limits
-from nfv_sched.network import usage
-from nfv_sched.network_limits import allowance as network_limits_allowance
-from nfv_sched.network_limits import contention
-from nfv_sched.network_limits import figures
-from nfv_sched.network_limits.request_note import NetworkNote
-from nfv_sched.notes import note_of
+from nfv_sched.fit.numa import decide
+from nfv_sched.limits import allowance as network_limits_allowance
+from nfv_sched.limits import demand as network_demand
+from nfv_sched.limits import options as network_limits
+from nfv_sched.limits import usage
 from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
-from nfv_sched.numa import decide
-from nfv_sched import reasons
-from nfv_sched import refusals
-from nfv_sched import shadow_outcomes
+from nfv_sched.scheduler import contention
+from nfv_sched.scheduler import figures
+from nfv_sched.scheduler.limits_note import NetworkNote
+from nfv_sched.scheduler.notes import note_of
+from nfv_sched.scheduler import refusals
+from nfv_sched.scheduler import shadow_outcomes
 
 _ACCEPTED = decide.Decision(True)
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filter hosts by NUMA topology, instead of Nova's NUMATopologyFilter."""
 
-from nfv_sched import active_rules
+from nfv_sched.base import reasons
 from nfv_sched.filters import base
-from nfv_sched.host import visit
+from nfv_sched.fit.numa import decide
 from nfv_sched.nova import interfaces
-from nfv_sched.numa import decide
-from nfv_sched import reasons
+from nfv_sched.scheduler import active_rules
+from nfv_sched.scheduler import visit
 
 _NO_CANDIDATES = decide.Decision(False, reasons.Reason(
     reasons.HOST, 'Placement', 'an allocation candidate needed'))

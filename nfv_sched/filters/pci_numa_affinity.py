@@ -2,7 +2,7 @@
 """Filter hosts by the affinity of a guest to its PCI devices."""
 
 from nfv_sched.filters import base
-from nfv_sched.rules import pci
+from nfv_sched.fit.rules import pci
 
 
 class PCINUMAAffinityFilter(base.RuleFilter):

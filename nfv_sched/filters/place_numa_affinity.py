@@ -2,7 +2,7 @@
 """Filter hosts by the affinity or anti-affinity of a guest to a place."""
 
 from nfv_sched.filters import base
-from nfv_sched.rules import place
+from nfv_sched.fit.rules import place
 
 
 class PlaceNUMAAffinityFilter(base.RuleFilter):

@@ -2,7 +2,7 @@
 """Filter hosts by their number of security group rules."""
 
 from nfv_sched.filters import network
-from nfv_sched.network_limits import allowance
+from nfv_sched.limits import allowance
 
 
 class SecurityRuleLimitFilter(network.NetworkLimitFilter):

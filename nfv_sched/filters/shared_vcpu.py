@@ -2,7 +2,7 @@
 """Filter hosts for pinned guests with one vCPU on shared CPUs."""
 
 from nfv_sched.filters import base
-from nfv_sched.rules import shared_vcpu
+from nfv_sched.fit.rules import shared_vcpu
 
 
 class SharedVCPUFilter(base.RuleFilter):

@@ -2,8 +2,8 @@
 """Filter hosts by the affinity of a guest to the virtual switch."""
 
 from nfv_sched.filters import base
-from nfv_sched.rules import node_map
-from nfv_sched.rules import vswitch
+from nfv_sched.fit.rules import node_map
+from nfv_sched.fit.rules import vswitch
 
 
 class VSwitchNUMAAffinityFilter(base.RuleFilter):

@@ -3,9 +3,9 @@
 
 import math
 
+from nfv_sched.base import reasons
 from nfv_sched.filters import network
-from nfv_sched.network_limits import allowance
-from nfv_sched import reasons
+from nfv_sched.limits import allowance
 
 
 class VSwitchPortLimitFilter(network.NetworkLimitFilter):

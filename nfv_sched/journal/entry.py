@@ -11,7 +11,7 @@ import json
 import types
 import typing as ty
 
-from nfv_sched import files
+from nfv_sched.base import files
 
 #: Version of the format. It changes when older tools would misread entries;
 #: they refuse those with keys unknown to them.

@@ -20,9 +20,9 @@ import typing as ty
 
 from oslo_log import log as logging
 
+from nfv_sched.base import periodic
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
-from nfv_sched import periodic
 
 LOG = logging.getLogger(__name__)
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the ledger in Placement, and name and change its providers."""
+"""Ports and security group rules as resources in Placement."""

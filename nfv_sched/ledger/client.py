@@ -16,9 +16,9 @@ from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import loading as ks_loading
 
-from nfv_sched import http_limits
-from nfv_sched.ledger import names
-from nfv_sched import strings
+from nfv_sched.base import http_limits
+from nfv_sched.base import strings
+from nfv_sched.limits import names
 
 _GROUP = 'placement'  # section of nova.conf
 _MICROVERSION = '1.38'

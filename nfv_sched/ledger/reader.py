@@ -14,7 +14,7 @@ import threading
 
 from oslo_log import log as logging
 
-from nfv_sched.ledger import names
+from nfv_sched.limits import names
 
 LOG = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from nova.virt import hardware
 from oslo_config import cfg
 from oslo_utils import strutils
 
-from nfv_sched import cpu_spec
-from nfv_sched import files
+from nfv_sched.base import cpu_spec
+from nfv_sched.base import files
 from nfv_sched.nova import compute_settings
 from nfv_sched.nova import flavors
 

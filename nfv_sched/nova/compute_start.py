@@ -17,9 +17,9 @@ from nova.virt.libvirt.cpu import api
 from nova.virt.libvirt import driver
 from oslo_config import cfg
 
-from nfv_sched import cpu_spec
+from nfv_sched.base import cpu_spec
+from nfv_sched.base import strings
 from nfv_sched.nova import compute_settings
-from nfv_sched import strings
 
 #: What Nova raises for options that it refuses, or cannot read.
 _REFUSALS = (exception.NovaException, cfg.Error, ArithmeticError, LookupError,

@@ -7,8 +7,8 @@ import typing as ty
 from oslo_db import exception as db_exception
 import sqlalchemy as sa
 
-from nfv_sched import connection_errors
-from nfv_sched import strings
+from nfv_sched.base import connection_errors
+from nfv_sched.base import strings
 
 # Codes of MySQL and MariaDB, and SQLSTATEs of PostgreSQL.
 _NO_CONNECTION = (2002, 2003)

@@ -18,7 +18,7 @@ import nova.conf
 from nova import exception
 from nova import objects
 
-from nfv_sched import extra_specs as nfv_extra_specs
+from nfv_sched.base import extra_specs as nfv_extra_specs
 
 CONF = nova.conf.CONF
 

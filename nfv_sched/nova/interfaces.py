@@ -22,8 +22,8 @@ import typing as ty
 
 from oslo_log import log as logging
 
+from nfv_sched.base import periodic
 from nfv_sched.nova import fields
-from nfv_sched import periodic
 
 LOG = logging.getLogger(__name__)
 
@@ -295,7 +295,7 @@ def _reads_answers() -> bool:
     """Return whether the answer of a service is read and decompressed."""
     # Not needed, and so not imported, by the filters for NUMA nodes.
     from keystoneauth1 import adapter
-    from nfv_sched import http_limits
+    from nfv_sched.base import http_limits
     body = b'{}'
     compressed = gzip.compress(body)
     try:

@@ -10,9 +10,9 @@ from nova import objects
 from oslo_config import fixture as config_fixture
 import testtools
 
-from nfv_sched import conf
+from nfv_sched.base import conf
 from nfv_sched.nova import interfaces
-from nfv_sched import process
+from nfv_sched.scheduler import process
 
 CONF = nova.conf.CONF
 objects.register_all()

@@ -10,9 +10,9 @@ import itertools
 import random
 import uuid
 
-from nfv_sched.ops.plans import arrangements
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.snapshot import snapshot
 
 PINNED = {'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': '1GB'}
 SIZES = (2, 4, 6, 8, 10, 12)

@@ -5,7 +5,7 @@ import dataclasses
 import random
 import uuid
 
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import snapshot
 
 GIB = 1024  # MiB
 _NAMES = ('router', 'firewall', 'ims', 'cache', 'db', 'epc', 'dpi', 'lb')

@@ -22,8 +22,8 @@ import time  # noqa: E402
 
 from oslo_service import service  # noqa: E402
 
-from nfv_sched.network import neutron  # noqa: E402
-from nfv_sched.network_limits import figures  # noqa: E402
+from nfv_sched.ledger import neutron  # noqa: E402
+from nfv_sched.scheduler import figures  # noqa: E402
 
 WORKERS = 2
 

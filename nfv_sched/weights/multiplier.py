@@ -8,12 +8,12 @@ import threading
 from nova.scheduler import weights
 from oslo_log import log as logging
 
-from nfv_sched import conf
-from nfv_sched import gmr
-from nfv_sched.notes import note_of
+from nfv_sched.base import conf
 from nfv_sched.nova import scheduler
-from nfv_sched import shadow
-from nfv_sched import shadow_outcomes
+from nfv_sched.scheduler import gmr
+from nfv_sched.scheduler.notes import note_of
+from nfv_sched.scheduler import shadow
+from nfv_sched.scheduler import shadow_outcomes
 
 LOG = logging.getLogger(__name__)
 

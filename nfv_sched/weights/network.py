@@ -5,13 +5,13 @@ import abc
 
 from oslo_log import log as logging
 
-from nfv_sched import conf
-from nfv_sched.network import limits as network_limits
-from nfv_sched.network import reservations
-from nfv_sched.network import usage
-from nfv_sched.network_limits import figures
-from nfv_sched import notes
+from nfv_sched.base import conf
+from nfv_sched.limits import options as network_limits
+from nfv_sched.limits import reservations
+from nfv_sched.limits import usage
 from nfv_sched.nova import scheduler
+from nfv_sched.scheduler import figures
+from nfv_sched.scheduler import notes
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
-from nfv_sched import active_rules
-from nfv_sched.host import decide
-from nfv_sched.host import visit
-from nfv_sched import notes
-from nfv_sched.numa import decide as numa_decide
-from nfv_sched.numa import fragmentation
-from nfv_sched import request as nfv_request
-from nfv_sched import shadow_outcomes
+from nfv_sched.fit import decide
+from nfv_sched.fit.numa import decide as numa_decide
+from nfv_sched.fit.numa import fragmentation
+from nfv_sched.fit import request as nfv_request
+from nfv_sched.scheduler import active_rules
+from nfv_sched.scheduler import notes
+from nfv_sched.scheduler import shadow_outcomes
+from nfv_sched.scheduler import visit
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)

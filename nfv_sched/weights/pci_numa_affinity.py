@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weigh hosts by the PCI devices that a guest would have nearby."""
 
-from nfv_sched.rules import pci
+from nfv_sched.fit.rules import pci
 from nfv_sched.weights import base
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weigh hosts by the affinity or anti-affinity of a guest to a place."""
 
-from nfv_sched.rules import place
+from nfv_sched.fit.rules import place
 from nfv_sched.weights import base
 
 

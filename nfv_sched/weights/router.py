@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weigh hosts by their virtual routers."""
 
-from nfv_sched.network import usage
+from nfv_sched.limits import usage
 from nfv_sched.weights import network
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weigh hosts by their free shared CPUs, for guests with a shared vCPU."""
 
-from nfv_sched.rules import shared_vcpu
+from nfv_sched.fit.rules import shared_vcpu
 from nfv_sched.weights import base
 
 

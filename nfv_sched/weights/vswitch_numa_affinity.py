@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weigh hosts by the affinity of a guest to the virtual switch."""
 
-from nfv_sched.rules import vswitch
+from nfv_sched.fit.rules import vswitch
 from nfv_sched.weights import base
 
 

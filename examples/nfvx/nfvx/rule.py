@@ -3,9 +3,9 @@
 
 import dataclasses
 
-from nfv_sched import extra_specs as nfv_extra_specs
-from nfv_sched.numa import rule
-from nfv_sched import reasons
+from nfv_sched.base import extra_specs as nfv_extra_specs
+from nfv_sched.base import reasons
+from nfv_sched.fit.numa import rule
 
 KEY = 'nfvx:even_nodes'
 

@@ -3,7 +3,7 @@
 
 from nova.api.validation.extra_specs import base
 
-from nfv_sched import extra_specs
+from nfv_sched.base import extra_specs
 
 
 def register():

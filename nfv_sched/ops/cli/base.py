@@ -28,12 +28,12 @@ from cliff import help
 from cliff import lister
 from cliff import show
 
-from nfv_sched.cmd import quiet
-from nfv_sched import files
+from nfv_sched.base import files
+from nfv_sched.base import quiet
+from nfv_sched.base import strings
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import printable
-from nfv_sched import strings
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables

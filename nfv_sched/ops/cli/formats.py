@@ -23,7 +23,7 @@ from cliff.formatters import value
 from cliff.formatters import yaml_format
 from stevedore import extension
 
-from nfv_sched import strings
+from nfv_sched.base import strings
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Escape everything in the output that a terminal would not show as text.
 
-This applies :func:`nfv_sched.strings.visible` to all that a command writes to
-standard output and standard error, its log included.
+This applies :func:`nfv_sched.base.strings.visible` to all that a command
+writes to standard output and standard error, its log included.
 """
 
 from collections.abc import Iterable
 import logging
 import typing as ty
 
-from nfv_sched import strings
+from nfv_sched.base import strings
 
 
 class _Printable:

@@ -17,7 +17,7 @@ import typing as ty
 
 from cliff import columns as cliff_columns
 
-from nfv_sched import strings
+from nfv_sched.base import strings
 
 count = strings.count
 

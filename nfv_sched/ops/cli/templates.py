@@ -5,7 +5,7 @@ import typing as ty
 
 import jinja2
 
-from nfv_sched import strings
+from nfv_sched.base import strings
 
 
 def environment(*packages: str) -> jinja2.Environment:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the cloud for a command; save and simulate clouds."""
+"""The cloud as values: read, write, change, anonymize."""

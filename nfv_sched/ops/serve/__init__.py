@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serve a snapshot of the cloud over HTTPS."""
+"""A snapshot over HTTPS, as pages and as metrics."""

@@ -6,9 +6,9 @@ import contextlib
 import ssl
 
 from nfv_sched.ops.cli import base
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.metrics import collecting
-from nfv_sched.ops.metrics import service
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.serve.metrics import collecting
+from nfv_sched.ops.serve.metrics import service
 
 _EPILOG = f"""\
 The cloud is read every --interval seconds; a request gets what was read last,
@@ -79,7 +79,7 @@ class ServeSnapshot(source.CloudMixin, base.Command):
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check that passwords are not sent in clear over a network."""
-        from nfv_sched.ops.snapshot import remote
+        from nfv_sched.ops.cloud import remote
         super().check(parsed_args)
         if parsed_args.tls_cert is None and not remote.is_loopback(
                 parsed_args.listen[0]):
@@ -88,7 +88,7 @@ class ServeSnapshot(source.CloudMixin, base.Command):
                 f'{parsed_args.listen[0]}')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from nfv_sched.ops.pages import worker
+        from nfv_sched.ops.serve.pages import worker
         from nfv_sched.ops.serve import publication
         tls = service.tls_context(parsed_args, ssl.CERT_OPTIONAL)
         users = service.users(parsed_args.auth_file)

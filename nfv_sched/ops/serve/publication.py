@@ -12,14 +12,14 @@ import secrets
 import time
 import urllib.parse
 
-from nfv_sched.ops.metrics import auth
-from nfv_sched.ops.metrics import collecting
-from nfv_sched.ops.metrics import server
-from nfv_sched.ops.pages import worker
-from nfv_sched.ops.snapshot import anonymize
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import remote
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import anonymize
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import remote
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.serve.metrics import auth
+from nfv_sched.ops.serve.metrics import collecting
+from nfv_sched.ops.serve.metrics import server
+from nfv_sched.ops.serve.pages import worker
 
 LOG = logging.getLogger(__name__)
 

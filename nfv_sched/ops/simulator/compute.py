@@ -18,11 +18,11 @@ import os_resource_classes as orc
 import os_traits
 from oslo_utils import timeutils
 
-from nfv_sched.host import occupancy
-from nfv_sched.ops.cloud_file import scenario
-from nfv_sched.ops import placement
+from nfv_sched.fit import occupancy
+from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.simulator import placement
 
 HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
 DISABLED = os_traits.COMPUTE_STATUS_DISABLED

@@ -7,7 +7,7 @@ the ``options`` of the cloud file.  All values are restored afterwards, even
 after an error.  Nova has one configuration per process, so only one cloud at a
 time can be simulated; opening another raises :class:`CloudOpenError`.
 
-A file is data: only options in :mod:`nfv_sched.ops.snapshot.options` are set
+A file is data: only options in :mod:`nfv_sched.ops.cloud.options` are set
 from it.  Nova imports whatever ``available_filters`` and ``weight_classes``
 name, and calls it if it is a function; therefore names in a file are compared
 with those of known classes, and never imported.
@@ -23,15 +23,15 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 from oslo_config import cfg
 
-from nfv_sched import conf
-from nfv_sched import extensions
-from nfv_sched import extra_specs
-from nfv_sched.ops.cloud_file import problems
-from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.base import conf
+from nfv_sched.base import extensions
+from nfv_sched.base import extra_specs
+from nfv_sched.fit import rules
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import options as cloud_options
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.snapshot import options as cloud_options
-from nfv_sched.ops.snapshot import snapshot
-from nfv_sched import rules
 
 CONF = nova_internals.CONF
 

@@ -12,17 +12,17 @@ import dataclasses
 import time
 import typing as ty
 
-from nfv_sched.ledger import names as ledger_names
-from nfv_sched.ledger_service import inventory as ledger_inventory
-from nfv_sched.network import demand
-from nfv_sched.network import limits as network_limits
-from nfv_sched.network import sources
-from nfv_sched.network import usage
-from nfv_sched.ops.cloud_file import scenario as scenarios
-from nfv_sched.ops import placement as simulated_placement
+from nfv_sched.ledger import inventory as ledger_inventory
+from nfv_sched.limits import demand
+from nfv_sched.limits import names as ledger_names
+from nfv_sched.limits import options as network_limits
+from nfv_sched.limits import sources
+from nfv_sched.limits import usage
+from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.simulator import placement as simulated_placement
 
 CONF = nova_internals.CONF
 

@@ -5,10 +5,10 @@
 from collections.abc import Mapping, Sequence
 import dataclasses
 
-from nfv_sched.ops.cloud_file import scenario as scenarios
-from nfv_sched.ops import placement as placement_mod
+from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
+from nfv_sched.ops.simulator import placement as placement_mod
 from nfv_sched.ops.simulator import servers as simulated
 
 

@@ -13,16 +13,16 @@ import dataclasses
 from nova import objects
 from oslo_utils import timeutils
 
-from nfv_sched.ops.cloud_file import scenario as scenarios
-from nfv_sched.ops import placement
+from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import database
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import restore_servers
 from nfv_sched.ops.simulator import servers as simulated
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.snapshot import database
-from nfv_sched.ops.snapshot import snapshot
 
 _STATES = {status: state for state, status
            in restore_servers.STATUSES.items()} | {

@@ -15,15 +15,15 @@ import typing as ty
 from nova import exception
 from nova import objects
 
-from nfv_sched import notes
 from nfv_sched.nova import flavors
-from nfv_sched.ops.cloud_file import actions
-from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.scheduler import notes
 
 
 #: Alternatives of a PCI request; a device must have all tags of one of them.
@@ -360,7 +360,7 @@ def of_move(state: states.State, server: servers.SimulatedServer,
     # Nova moves servers within their cell, unless the policy allows a
     # cross-cell resize.
     set_destination(state, spec, host, server.cell)
-    # Sets tunneled = True, as in Nova; see nfv_sched.request.
+    # Sets tunneled = True, as in Nova; see nfv_sched.fit.request.
     spec.ensure_network_information(server.instance)
     # The query for Placement has only the PCI devices of aliases.
     spec.requested_resources = []

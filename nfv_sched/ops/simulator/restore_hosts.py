@@ -10,13 +10,13 @@ from nova import exception
 from nova import objects
 from nova.objects import fields
 
-from nfv_sched.ops.cloud_file import problems
-from nfv_sched.ops.cloud_file import scenario as scenarios
-from nfv_sched.ops import placement
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.snapshot import occupied
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.simulator import placement
 
 # Tags that Nova derives itself, or stores in extra_info of the device.
 _OWN_TAGS = ('address', 'dev_type')

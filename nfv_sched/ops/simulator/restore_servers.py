@@ -13,15 +13,15 @@ from nova import objects
 from nova.objects import fields
 import os_resource_classes as orc
 
-from nfv_sched.ops.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.snapshot import occupied
-from nfv_sched.ops.snapshot import snapshot
 
 #: Nova's vm_state -> status.  Any other status is the vm_state in capitals,
 #: except that a server with :data:`ERROR` and without a host is REFUSED.

@@ -5,7 +5,7 @@
 Candidates, filters, weighers, multi-create, alternates and selections are
 Nova's own code.  Only its sources are replaced: compute nodes, services,
 aggregates and instances come from the simulated hosts, and Placement is
-:class:`~nfv_sched.ops.placement.Placement`.
+:class:`~nfv_sched.ops.simulator.placement.Placement`.
 
 As in Nova, HostStates are created for every request.  Only the parsed record
 of a compute node is cached until it changes.
@@ -20,20 +20,20 @@ import typing as ty
 from nova import exception
 from nova import objects
 
-from nfv_sched import active_rules
-from nfv_sched.host import visit
-from nfv_sched.network import sources
-from nfv_sched import notes
-from nfv_sched.numa import decide
-from nfv_sched.numa import evaluation
-from nfv_sched.ops.cloud_file import scenario
-from nfv_sched.ops import placement as placement_mod
+from nfv_sched.base import strings
+from nfv_sched.fit.numa import decide
+from nfv_sched.fit.numa import evaluation
+from nfv_sched.fit import request
+from nfv_sched.limits import sources
+from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.snapshot import snapshot
-from nfv_sched import refusals
-from nfv_sched import request
-from nfv_sched import strings
+from nfv_sched.ops.simulator import placement as placement_mod
+from nfv_sched.scheduler import active_rules
+from nfv_sched.scheduler import notes
+from nfv_sched.scheduler import refusals
+from nfv_sched.scheduler import visit
 
 NOT_ENOUGH = 'There are not enough hosts available.'
 

@@ -6,17 +6,17 @@ import contextlib
 
 from nova import exception
 
-from nfv_sched.ops.cloud_file import loader
-from nfv_sched.ops.cloud_file import problems
-from nfv_sched.ops.cloud_file import scenario as scenarios
-from nfv_sched.ops.cloud_file import text as cloud_text
-from nfv_sched.ops import placement
+from nfv_sched.ops.cloud.cloud_file import loader
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import restore_servers
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.snapshot import snapshot
 
 
 @contextlib.contextmanager

@@ -8,16 +8,16 @@ from nova import exception
 from nova import objects
 
 from nfv_sched.nova import scheduler as nova_scheduler
-from nfv_sched.ops.cloud_file import problems
-from nfv_sched.ops.cloud_file import scenario as scenarios
-from nfv_sched.ops import placement
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import restore_hosts
 from nfv_sched.ops.simulator import scheduler
 from nfv_sched.ops.simulator import servers
-from nfv_sched.ops.snapshot import snapshot
 
 
 class State:

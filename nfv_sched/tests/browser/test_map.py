@@ -10,13 +10,13 @@ import ddt
 from selenium.webdriver.common import by
 from selenium.webdriver.common import keys
 
-from nfv_sched.ops.hosts.map import page
-from nfv_sched.ops.hosts.map import picture
-from nfv_sched.ops.hosts import values
-from nfv_sched.ops.hosts import view
+from nfv_sched.ops.answers.hosts.map import page
+from nfv_sched.ops.answers.hosts.map import picture
+from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.hosts import view
 from nfv_sched.tests.browser import base
 from nfv_sched.tests import snapshots
-from nfv_sched.tests.unit.ops.hosts.map import maps
+from nfv_sched.tests.unit.ops.answers.hosts.map import maps
 
 CLOUDS = {
     'one node': snapshots.generated(3, 1, 8, 1, 5),

@@ -15,14 +15,14 @@ from selenium.webdriver.common import keys
 from selenium.webdriver.support import expected_conditions
 from selenium.webdriver.support import wait
 
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.pages import html
-from nfv_sched.ops.pages import pages
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.serve.pages import html
+from nfv_sched.ops.serve.pages import views
 from nfv_sched.tests.browser import base
 from nfv_sched.tests import http_server
 from nfv_sched.tests import snapshots
-from nfv_sched.tests.unit.ops.hosts.map import maps
+from nfv_sched.tests.unit.ops.answers.hosts.map import maps
 
 _MIDDLE = 500  # pixels
 _CHECKS = ('overlaps', 'overflow', 'contrast')
@@ -66,7 +66,7 @@ CLOUDS = {
 @functools.cache
 def site(name):
     """The pages of a cloud."""
-    return pages.SnapshotPages(CLOUDS[name]())
+    return views.SnapshotPages(CLOUDS[name]())
 
 
 class _Handler(http_server.Handler):

@@ -7,7 +7,7 @@ import shutil
 from nova import exception
 from nova.virt import hardware
 
-from nfv_sched import reasons
+from nfv_sched.base import reasons
 from nfv_sched.tests.devstack import base
 
 OURS = ['VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',

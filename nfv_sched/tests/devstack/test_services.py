@@ -10,7 +10,7 @@ from nova import objects
 from nova.virt import hardware
 from oslo_config import cfg
 
-from nfv_sched import extra_specs as nfv_extra_specs
+from nfv_sched.base import extra_specs as nfv_extra_specs
 from nfv_sched.tests.devstack import base
 from nfv_sched.tests.tempest import config as tempest_config
 

@@ -11,12 +11,12 @@ import tempfile
 from hypothesis import strategies as st
 import yaml
 
-from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_clouds
 

@@ -14,19 +14,19 @@ import random
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.ops.capacity import smallest_move
-from nfv_sched.ops.cloud_file import actions
-from nfv_sched.ops.explain import explanation
-from nfv_sched.ops.explain import next_steps
-from nfv_sched.ops.explain import scheduling
-from nfv_sched.ops.explain import values
-from nfv_sched.ops.plans import defrag
-from nfv_sched.ops.requests import request
-from nfv_sched.ops.requests import subject
+from nfv_sched.ops.answers.capacity import smallest_move
+from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.answers.explain import next_steps
+from nfv_sched.ops.answers.explain import scheduling
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.answers.plans import defrag
+from nfv_sched.ops.cloud import changed_hosts
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.snapshot import changed_hosts
-from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock
 

@@ -14,12 +14,12 @@ import logging
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.ops.audit import audit
-from nfv_sched.ops.audit import values
+from nfv_sched.ops.answers.audit import all_checks
+from nfv_sched.ops.answers.audit import values
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
-from nfv_sched.tests.unit.ops.audit import clouds
-from nfv_sched.tests.unit.ops.audit import faults
+from nfv_sched.tests.unit.ops.answers.audit import clouds
+from nfv_sched.tests.unit.ops.answers.audit import faults
 
 CLOUDS = max(4, test_stock.CASES // 100)
 STEPS = 40
@@ -30,7 +30,7 @@ _FLOATING = ('plain', 'nodes')
 def made(seed):
     """A cloud: (snapshot, simulation, what is found there)."""
     cloud, simulation = clouds.after(clouds.steps(seed, STEPS))
-    return cloud, simulation, audit.findings(cloud)
+    return cloud, simulation, all_checks.findings(cloud)
 
 
 class TestAudit(base.TestCase):
@@ -93,7 +93,7 @@ class TestAudit(base.TestCase):
             spots = list(fault.spots(cloud))
             hypothesis.assume(spots)
             spot = data.draw(st.sampled_from(spots))
-            found = set(audit.findings(fault.plant(spot))) - set(before)
+            found = set(all_checks.findings(fault.plant(spot))) - set(before)
             where = f'seed {seed}, {name}, {spot.host.name}: {found}'
             self.assertIn(fault.kind, {each.kind for each in found}, where)
             # What was found before may read otherwise now.

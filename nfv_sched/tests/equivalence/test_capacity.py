@@ -22,18 +22,18 @@ from nova import objects
 from nova.scheduler.filters import pci_passthrough_filter
 from nova.virt import hardware
 
-from nfv_sched import active_rules
 from nfv_sched import filters
-from nfv_sched.host import pci_pools
-from nfv_sched import notes
+from nfv_sched.fit.numa import fit
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit import pci_pools
 from nfv_sched.nova import scheduler
-from nfv_sched.numa import fit
-from nfv_sched.numa import topology
-from nfv_sched.ops.counting import binding as bindings
-from nfv_sched.ops.counting import capacity
-from nfv_sched.ops.counting import host_count
-from nfv_sched.ops.requests import assumed_ports
+from nfv_sched.ops.model.counting import binding as bindings
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import host_count
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.scheduler import active_rules
+from nfv_sched.scheduler import notes
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import joint
 from nfv_sched.tests.equivalence import test_stock

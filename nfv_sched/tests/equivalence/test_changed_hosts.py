@@ -11,9 +11,9 @@ import logging
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.cloud import changed_hosts
+from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.snapshot import changed_hosts
 from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_clouds
 from nfv_sched.tests.equivalence import test_stock

@@ -14,13 +14,13 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nfv_sched.nova import scheduler
-from nfv_sched.ops.cloud_file import actions
-from nfv_sched.ops.plans import arrangements as plans_arrangements
-from nfv_sched.ops.plans import defrag
-from nfv_sched.ops.plans import movable
+from nfv_sched.ops.answers.plans import defrag
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements as plans_arrangements
+from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import filled
 

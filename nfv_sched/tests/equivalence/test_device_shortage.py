@@ -17,13 +17,13 @@ from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler.filters import pci_passthrough_filter
 from oslo_utils import uuidutils
 
-from nfv_sched import device_shortage
-from nfv_sched.device_shortage import MissKind
-from nfv_sched.device_shortage import ShortageKind
+from nfv_sched.base import device_shortage
+from nfv_sched.base.device_shortage import MissKind
+from nfv_sched.base.device_shortage import ShortageKind
 from nfv_sched.filters import nfv_topology
-from nfv_sched.numa import pci
-from nfv_sched.numa import pci_shortage
-from nfv_sched.numa import topology
+from nfv_sched.fit.numa import pci
+from nfv_sched.fit.numa import pci_shortage
+from nfv_sched.fit.numa import topology
 from nfv_sched.tests import cards
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import test_stock

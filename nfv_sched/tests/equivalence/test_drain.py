@@ -11,15 +11,15 @@ import logging
 import hypothesis
 
 from nfv_sched.nova import scheduler
-from nfv_sched.ops.plans import arrangements
-from nfv_sched.ops.plans import drain
-from nfv_sched.ops.plans import movable
-from nfv_sched.ops.plans import rolling
-from nfv_sched.ops.plans import trial
+from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import rolling
+from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import trial
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock
-from nfv_sched.tests.unit.ops.plans import test_rolling
+from nfv_sched.tests.unit.ops.answers.plans import test_rolling
 
 #: Hosts with more guests are not emptied in every order.
 MOST = 5

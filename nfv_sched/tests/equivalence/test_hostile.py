@@ -18,15 +18,15 @@ from nova.pci import stats
 from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 
+from nfv_sched.base import reasons
 from nfv_sched.filters import all_filters
-from nfv_sched.ledger import names
-from nfv_sched.network import sources
-from nfv_sched.network_limits import figures as network_limits_figures
-from nfv_sched import notes
-from nfv_sched import reasons
+from nfv_sched.limits import names
+from nfv_sched.limits import sources
+from nfv_sched.scheduler import figures as network_limits_figures
+from nfv_sched.scheduler import notes
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
-from nfv_sched.tests.unit.network import snapshots
+from nfv_sched.tests.unit.limits import snapshots
 from nfv_sched.weights import all_weighers
 
 KEYS = (

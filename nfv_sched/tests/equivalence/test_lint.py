@@ -16,14 +16,14 @@ from nova.api.validation.extra_specs import validators
 from nova.compute import api as compute_api
 from nova import exception
 
-from nfv_sched.ops.explain import scheduling
-from nfv_sched.ops.flavors.lint import lint
-from nfv_sched.ops.flavors.lint import values
+from nfv_sched.ops.answers.explain import scheduling
+from nfv_sched.ops.answers.flavors.lint import all_rules
+from nfv_sched.ops.answers.flavors.lint import values
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests.unit.ops import small_clouds
 
@@ -207,7 +207,7 @@ class TestLint(test_stock.EquivalenceTestCase):
                 {flavor.name: [
                     each for each in found if each.flavor == flavor.name and
                     each.severity == values.ERROR] for flavor in made}
-                for found in (lint.lint(made), lint.lint(
+                for found in (all_rules.lint(made), all_rules.lint(
                     made, cloud=cloud, on_hosts=True)))
             with start.started(cloud) as state:
                 for flavor in made:

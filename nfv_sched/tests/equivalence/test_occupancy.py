@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from nova.compute import resource_tracker
 from nova import objects
 
-from nfv_sched.host import occupancy
-from nfv_sched.host import pci_pools
-from nfv_sched.numa import evaluation
-from nfv_sched.numa import fit
-from nfv_sched.numa import topology
-from nfv_sched.ops.counting import host_count
+from nfv_sched.fit.numa import evaluation
+from nfv_sched.fit.numa import fit
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit import occupancy
+from nfv_sched.fit import pci_pools
+from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.model.counting import host_count
 from nfv_sched.ops.simulator import record
-from nfv_sched.ops.snapshot import occupied
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import test_capacity
 from nfv_sched.tests.equivalence import test_stock

@@ -25,9 +25,9 @@ from nova.scheduler.filters import pci_passthrough_filter
 from nova.virt import hardware
 
 from nfv_sched.filters import nfv_topology
-from nfv_sched.numa import evaluation
-from nfv_sched.numa import pci
-from nfv_sched.numa import topology
+from nfv_sched.fit.numa import evaluation
+from nfv_sched.fit.numa import pci
+from nfv_sched.fit.numa import topology
 from nfv_sched.ops.simulator import scheduler
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import test_stock
@@ -95,9 +95,9 @@ class TestPCIEquivalence(test_stock.EquivalenceTestCase):
         seen = dict.fromkeys(('run', 'endless', 'long but found'), 0)
         most = 3
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.numa.evaluation.MAX_CLAIM_TRIES', most))
+            'nfv_sched.fit.numa.evaluation.MAX_CLAIM_TRIES', most))
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.numa.evaluation.many_permutations',
+            'nfv_sched.fit.numa.evaluation.many_permutations',
             evaluation.many_permutations.__wrapped__))
         tried = []
 
@@ -216,7 +216,7 @@ class TestPCIEquivalence(test_stock.EquivalenceTestCase):
 
 
 class TestDevices(test_stock.EquivalenceTestCase):
-    """``nfv_sched.numa.pci`` gives Nova's answers, for every set of nodes."""
+    """``fit.numa.pci`` gives Nova's answers, for every set of nodes."""
 
     def setUp(self):
         super().setUp()

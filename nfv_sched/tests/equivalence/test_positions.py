@@ -6,10 +6,10 @@ import logging
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.ops.cloud_file import actions
-from nfv_sched.ops.counting import capacity
-from nfv_sched.ops.plans import arrangements
-from nfv_sched.ops.plans import movable
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests.equivalence import inhabited

@@ -12,11 +12,11 @@ import fixtures
 import hypothesis
 from hypothesis import strategies as st
 
+from nfv_sched.base import reasons
 from nfv_sched.filters import all_filters
-from nfv_sched import notes
-from nfv_sched.numa import decide
-from nfv_sched.numa import shape
-from nfv_sched import reasons
+from nfv_sched.fit.numa import decide
+from nfv_sched.fit.numa import shape
+from nfv_sched.scheduler import notes
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests.unit import clouds
 from nfv_sched.weights import all_weighers
@@ -224,9 +224,9 @@ class TestShape(test_stock.EquivalenceTestCase):
                      else 'refused'] += 1
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.numa.shape.host_shape', of))
+            'nfv_sched.fit.numa.shape.host_shape', of))
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.numa.decide.decide', count))
+            'nfv_sched.fit.numa.decide.decide', count))
         check()
         print('shapes: %s' % dict(seen))
         # Otherwise little was shared.

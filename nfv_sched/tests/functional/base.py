@@ -49,9 +49,9 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 from testtools import content
 
-from nfv_sched import conf
+from nfv_sched.base import conf
 from nfv_sched.nova import scheduler
-from nfv_sched import process
+from nfv_sched.scheduler import process
 from nfv_sched.tests.functional import economy
 
 CONF = nova.conf.CONF

@@ -16,11 +16,11 @@ import time
 import fixtures
 from oslo_utils import uuidutils
 
-from nfv_sched.network import neutron
-from nfv_sched.network_limits import figures
-from nfv_sched import process
+from nfv_sched.ledger import neutron
+from nfv_sched.scheduler import figures
+from nfv_sched.scheduler import process
 from nfv_sched.tests.functional import base
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import neutron_api
 
 #: Rules of the security group that ports have by default.
 DEFAULT_RULES = 4
@@ -99,7 +99,7 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
                    neutron_first_fetch_timeout=20.0, **self.limits,
                    group='nfv_sched')
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron.NeutronRefresher.FIRST_PAUSE', 3600.0))
+            'nfv_sched.ledger.neutron.NeutronRefresher.FIRST_PAUSE', 3600.0))
         self.addCleanup(process.STATE.reset)
 
     def setUp(self):

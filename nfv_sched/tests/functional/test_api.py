@@ -11,12 +11,12 @@ from nova.tests import fixtures as nova_fixtures
 from openstack import connection as sdk_connection
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nfv_sched.network import neutron
-from nfv_sched.ops.hosts import document
-from nfv_sched.ops.hosts import view as host_view
-from nfv_sched.ops.snapshot import api
-from nfv_sched.ops.snapshot import database
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ledger import neutron
+from nfv_sched.ops.answers.hosts import document
+from nfv_sched.ops.answers.hosts import view as host_view
+from nfv_sched.ops.cloud import api
+from nfv_sched.ops.cloud import database
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_snapshot

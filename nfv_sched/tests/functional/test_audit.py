@@ -18,22 +18,22 @@ from osc_placement import plugin
 from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
-from nfv_sched.ledger import names
-from nfv_sched.ops.audit import audit
-from nfv_sched.ops.audit import values
-from nfv_sched.ops.plans import drain
-from nfv_sched.ops.plans import drain_command
-from nfv_sched.ops.plans import movable
+from nfv_sched.limits import names
+from nfv_sched.ops.answers.audit import all_checks
+from nfv_sched.ops.answers.audit import values
+from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.commands import drain as drain_command
+from nfv_sched.ops.model import movable
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_snapshot
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import neutron_api
 
 
 class AuditTestCase(test_snapshot.SnapshotTestCase):
 
     def found(self):
         """The (kind, host, server) of each finding."""
-        self.findings = audit.findings(self.read())
+        self.findings = all_checks.findings(self.read())
         return {(each.kind, each.host, each.server)
                 for each in self.findings}
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What commands tell of a running Nova by its APIs alone."""
 
-from nfv_sched.ops.capacity import upper_bound
-from nfv_sched.ops.counting import capacity
-from nfv_sched.ops.explain import explanation
-from nfv_sched.ops.requests import subject
+from nfv_sched.ops.answers.capacity import upper_bound
+from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.cloud import api
+from nfv_sched.ops.cloud import api_only
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.snapshot import api
-from nfv_sched.ops.snapshot import api_only
 from nfv_sched.tests.functional import test_api
 from nfv_sched.tests.functional import test_snapshot
 

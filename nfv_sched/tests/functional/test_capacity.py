@@ -5,9 +5,9 @@ The cloud is read by the tools from Nova's databases, Placement and Neutron.
 Then servers are booted until none fits any more.
 """
 
-from nfv_sched.ops.counting import capacity
-from nfv_sched.ops.requests import assumed_ports
-from nfv_sched.ops.snapshot import database
+from nfv_sched.ops.cloud import database
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
 from nfv_sched.tests import placement_api

@@ -5,8 +5,8 @@ import os
 
 import fixtures
 
-from nfv_sched.ops.journal import journal
-from nfv_sched import process
+from nfv_sched.ops.answers.journal import reading
+from nfv_sched.scheduler import process
 from nfv_sched.tests.functional import base
 
 FILTERS = ['NFVTopologyFilter', 'VSwitchNUMAAffinityFilter']
@@ -23,7 +23,7 @@ class JournalTestCase(base.NFVCloudTestCase):
 
     def refusals(self, server):
         process.STATE.journal.stop()
-        return journal.read(self.directory, server).refusals
+        return reading.read(self.directory, server).refusals
 
 
 class JournalTest(JournalTestCase):
@@ -59,7 +59,7 @@ class JournalTest(JournalTestCase):
             (base.GUEST_VCPUS, 'strict'),
             (refusal.flavor.vcpus,
              refusal.flavor.extra_specs['nfv:vswitch_numa_affinity']))
-        self.assertEqual(1, len(journal.read(self.directory).refusals))
+        self.assertEqual(1, len(reading.read(self.directory).refusals))
 
     def test_several_servers(self):
         """A later one fails, and takes the earlier ones with it."""
@@ -91,7 +91,7 @@ class OtherRefusalsTest(JournalTestCase):
         self.assertRegex(refusal.request, '^req-')
         self.assertEqual(self.show(server)['tenant_id'], refusal.project)
         self.assertEqual(base.GUEST_VCPUS, refusal.flavor.vcpus)
-        self.assertEqual(1, len(journal.read(self.directory).refusals))
+        self.assertEqual(1, len(reading.read(self.directory).refusals))
         return refusal
 
     def test_placement(self):

@@ -19,10 +19,10 @@ from nova.scheduler import utils
 from oslo_messaging import rpc
 from oslo_utils import uuidutils
 
-from nfv_sched.ledger import names
-from nfv_sched.ledger_service import publisher
-from nfv_sched.network import reservations
-from nfv_sched.network_limits import figures
+from nfv_sched.ledger import publisher
+from nfv_sched.limits import names
+from nfv_sched.limits import reservations
+from nfv_sched.scheduler import figures
 from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network

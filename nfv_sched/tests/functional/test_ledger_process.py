@@ -22,9 +22,9 @@ from placement.tests.functional.fixtures import placement as placement_fixtures
 import sqlalchemy as sa
 import testtools
 
-from nfv_sched.ledger import names
+from nfv_sched.limits import names
 from nfv_sched.tests import placement_api
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import neutron_api
 
 _CONF = """\
 [DEFAULT]
@@ -56,8 +56,8 @@ sys.exit(ledger.main())
 # Prints the start method with which the service would be launched.
 _LAUNCH = """\
 import multiprocessing
-import sys
 from nfv_sched.cmd import ledger
+import sys
 multiprocessing.set_start_method('{method}')
 choose_threads = ledger.concurrency.service
 def service():
@@ -381,10 +381,10 @@ class ProcessTest(ProcessTestCase):
 
 # A filter of nova-scheduler reads Neutron.
 _PLUGIN = """\
-import sys
-from oslo_log import log as logging
-from nfv_sched.network import neutron
+from nfv_sched.ledger import neutron
 from nova import config
+from oslo_log import log as logging
+import sys
 config.parse_args(['nova-scheduler', '--config-file', sys.argv[1]])
 try:
     neutron.read_snapshot()

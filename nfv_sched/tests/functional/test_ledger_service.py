@@ -20,11 +20,11 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.cmd import ledger as command
 from nfv_sched.ledger import client as ledger_client
-from nfv_sched.ledger import names
-from nfv_sched.ledger_service import publisher
+from nfv_sched.ledger import publisher
+from nfv_sched.limits import names
 from nfv_sched.tests.functional import base
 from nfv_sched.tests import placement_api
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import neutron_api
 
 Action = publisher.Action
 
@@ -1372,7 +1372,7 @@ class FailureTest(LedgerTestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ledger_service.publisher.Keeper.FIRST_PAUSE', 0.05))
+            'nfv_sched.ledger.publisher.Keeper.FIRST_PAUSE', 0.05))
         self.flags(ledger_publish_interval=0.1, group='nfv_sched')
 
     def keep(self):
@@ -1511,7 +1511,7 @@ class FailureTest(LedgerTestCase):
             self.start_host(host)
         made = self.publisher()
         with fixtures.MonkeyPatch(
-                'nfv_sched.ledger_service.inventory.accounts', None):
+                'nfv_sched.ledger.inventory.accounts', None):
             done = made.round()
         self.assertEqual([Action.FAILED] * 3,
                          [report.action for report in done.hosts])

@@ -9,9 +9,9 @@ import fixtures
 from nova.tests.functional.libvirt import base as libvirt_base
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nfv_sched.network import neutron
-from nfv_sched.network_limits import figures
+from nfv_sched.ledger import neutron
 from nfv_sched.nova import scheduler
+from nfv_sched.scheduler import figures
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
 
@@ -322,7 +322,7 @@ class MovesTest(network.NetworkCloudTestCase):
         be there.
         """
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.reservations.BUILD_SECONDS', 0.0))
+            'nfv_sched.limits.reservations.BUILD_SECONDS', 0.0))
         for host in ('host1', 'host2'):
             self.start_host(host)
         server = self.guest(nics=5, host='host1')

@@ -5,7 +5,7 @@
 import fixtures
 
 from nfv_sched.tests.functional import network
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import neutron_api
 
 
 class WeigherTest(network.NetworkCloudTestCase):
@@ -87,7 +87,7 @@ class WeigherTest(network.NetworkCloudTestCase):
             self.assertGoesTo('host2')
         with self.row('figures that are too old'):
             self.useFixture(fixtures.MonkeyPatch(
-                'nfv_sched.network.neutron.SnapshotSource.is_fresh',
+                'nfv_sched.ledger.neutron.SnapshotSource.is_fresh',
                 lambda figures, snapshot: False))
             self.weigh(router=10.0)
             self.assertGoesTo('host1')

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.cloud import file
 from nfv_sched.tests.functional import test_ledger_process
 
 GROUP = 'openstack.extension'

@@ -24,13 +24,13 @@ from placement.tests.functional.fixtures import placement as placement_fixtures
 import testtools
 
 from nfv_sched.nova import flavors
-from nfv_sched.ops.flavors.lint import lint
-from nfv_sched.ops import placement as simulated
-from nfv_sched.ops.placement import malformed
-from nfv_sched.ops.placement import requirements
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.answers.flavors.lint import all_rules
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.simulator import placement as simulated
+from nfv_sched.ops.simulator.placement import malformed
+from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.tests import placement_api
-from nfv_sched.tests.unit.network import placement_model
+from nfv_sched.tests.unit.limits import placement_model
 
 CLASSES = ('CUSTOM_MODEL_A', 'CUSTOM_MODEL_B')
 TRAIT = 'CUSTOM_MODEL_TRAIT'
@@ -330,7 +330,7 @@ class VerdictTest(PlacementTestCase):
                 refused.append(status == 400)
             if spec.requested_resources:
                 continue
-            found = lint.lint([snapshot.Flavor(
+            found = all_rules.lint([snapshot.Flavor(
                 name='f', vcpus=2, memory=512, disk=flavor.root_gb,
                 extra_specs=specs)], image=image)
             if any(each.rule == 'query-refused' for each in found):

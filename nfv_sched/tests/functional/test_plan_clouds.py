@@ -15,16 +15,16 @@ from nova import context
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client
 
-from nfv_sched.ops.execution import run
-from nfv_sched.ops.execution import values
-from nfv_sched.ops.plans import defrag
-from nfv_sched.ops.plans import document
-from nfv_sched.ops.plans import drain
-from nfv_sched.ops.plans import failover
-from nfv_sched.ops.plans import movable
-from nfv_sched.ops.plans import refusals
-from nfv_sched.ops.plans import rolling
-from nfv_sched.ops.snapshot import database
+from nfv_sched.ops.answers.plans import defrag
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import failover
+from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.answers.plans import rolling
+from nfv_sched.ops.cloud import database
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.run import runner
+from nfv_sched.ops.run import values
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_api
 from nfv_sched.tests.functional import test_ledger
@@ -60,7 +60,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.1))
+        self.useFixture(fixtures.MockPatchObject(runner, 'INTERVAL', 0.1))
         # Each time is told by carry_out().
         for name in ('FREED_SECONDS', 'SYNCED_SECONDS'):
             self.useFixture(fixtures.MockPatchObject(values, name, 0))
@@ -269,11 +269,11 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
                 self._run_periodics()
                 self.synchronize()
 
-        with contextlib.closing(run.MoveJournal(os.path.join(
+        with contextlib.closing(runner.MoveJournal(os.path.join(
                 self.useFixture(fixtures.TempDir()).path, 'journal'),
                 'plan')) as journal:
-            run_ = run.PlanRun(test_api.connect(self.admin_api), plan,
-                               journal, most=4, timeout=60.0, say=say)
+            run_ = runner.PlanRun(test_api.connect(self.admin_api), plan,
+                                  journal, most=4, timeout=60.0, say=say)
             self.assertEqual([], list(run_.problems()), self.made)
             run_.run()
             self.assertEqual([], run_.left(), self.made)

@@ -14,17 +14,17 @@ from nova.virt.libvirt import driver
 from nova.virt.libvirt import guest
 import requests
 
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cli import documents
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.execution import moves
-from nfv_sched.ops.execution import run
-from nfv_sched.ops.execution import values
-from nfv_sched.ops.plans import document
-from nfv_sched.ops.plans import drain
-from nfv_sched.ops.plans import rolling
-from nfv_sched.ops.plans import run_command
-from nfv_sched.ops.snapshot import database
+from nfv_sched.ops.cloud import database
+from nfv_sched.ops.commands import plan_run
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import moves
+from nfv_sched.ops.run import runner
+from nfv_sched.ops.run import values
 from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_api
@@ -58,7 +58,7 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 2.0))
-        self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.1))
+        self.useFixture(fixtures.MockPatchObject(runner, 'INTERVAL', 0.1))
         self.useFixture(fixtures.MockPatchObject(values, 'FREED_SECONDS', 0))
         self.connection = test_api.connect(self.admin_api)
         self.posts = []
@@ -95,7 +95,7 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
                 document.DrainOptions(
                     make_room=False, relax=False, shelve=shelve),
             )).text('json'))
-        saved = run_command.read(path)
+        saved = plan_run.read(path)
         self.plan, self.digest = saved.plan, saved.digest
         return self.plan
 
@@ -109,9 +109,9 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
     @contextlib.contextmanager
     def begun(self, most=4, timeout=60.0):
         """The run of the plan, with its journal, in ``run_``."""
-        with contextlib.closing(run.MoveJournal(
+        with contextlib.closing(runner.MoveJournal(
                 os.path.join(self.folder, 'journal'), self.digest)) as journal:
-            self.run_ = run.PlanRun(
+            self.run_ = runner.PlanRun(
                 self.connection, self.plan, journal, most=most,
                 timeout=timeout, say=self.say)
             yield
@@ -703,7 +703,7 @@ class ReplanRoundsTest(ReplanTestCase):
         self.assertEqual({1: ['host2'], 2: ['host1']}, self.rounds())
 
     def rounds(self):
-        plan = run_command.read(self.path).document
+        plan = plan_run.read(self.path).document
         return {each.round: [host.host for host in each.hosts]
                 for each in plan.rounds}
 

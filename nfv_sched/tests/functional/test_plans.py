@@ -4,12 +4,12 @@
 from nova import objects
 import testtools
 
-from nfv_sched.ops.audit import audit
-from nfv_sched.ops.audit import values as audit_values
-from nfv_sched.ops.plans import drain
-from nfv_sched.ops.plans import failover
-from nfv_sched.ops.plans import gap
-from nfv_sched.ops.plans import movable
+from nfv_sched.ops.answers.audit import all_checks
+from nfv_sched.ops.answers.audit import values as audit_values
+from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import failover
+from nfv_sched.ops.answers.plans import gap
+from nfv_sched.ops.model import movable
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_snapshot
 
@@ -99,7 +99,7 @@ class UnmappedTest(WithoutNeutronTestCase):
         self.assertEqual([True, False],
                          [host.mapped for host in cloud.hosts])
         self.assertIn((audit_values.UNMAPPED, 'host2'), [
-            (each.kind, each.host) for each in audit.findings(cloud)])
+            (each.kind, each.host) for each in all_checks.findings(cloud)])
         plan = drain.plan(cloud, 'host1')
         self.assertEqual([first['id']],
                          [guest.uuid for guest in plan.staying])
@@ -150,7 +150,7 @@ class AstrayTest(test_snapshot.SnapshotTestCase):
 
     def broken(self, cloud):
         """Return the servers that are not where their policy says."""
-        return [each.server for each in audit.findings(cloud)
+        return [each.server for each in all_checks.findings(cloud)
                 if each.kind == audit_values.POLICY]
 
     def test_way_back(self):

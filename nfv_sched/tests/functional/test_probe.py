@@ -21,8 +21,8 @@ from oslo_utils.fixture import uuidsentinel as uuids
 from placement.tests.functional.fixtures import placement as placement_fixtures
 
 from nfv_sched.cmd import status
-from nfv_sched.ledger import names
 from nfv_sched.ledger import probe
+from nfv_sched.limits import names
 from nfv_sched.nova import database
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.tests import base

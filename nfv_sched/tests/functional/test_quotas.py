@@ -13,10 +13,10 @@ from nova.limit import utils as limit_utils
 from nova.tests.functional.api import client
 from oslo_limit import fixture as limit_fixture
 
-from nfv_sched.ops.capacity import quota
+from nfv_sched.ops.answers.capacity import quota
 from nfv_sched.ops.cli import base as cli_base
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_snapshot
 

@@ -4,8 +4,8 @@
 import fixtures
 from nova.scheduler import manager
 
-from nfv_sched.ops.journal import journal
-from nfv_sched import process
+from nfv_sched.ops.answers.journal import reading
+from nfv_sched.scheduler import process
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_ledger
 
@@ -73,7 +73,7 @@ class ShadowedPolicyTest(base.NFVCloudTestCase):
         strict = self.boot(self.strict)
         plain = self.boot(self.flavor())
         process.STATE.journal.stop()
-        content = journal.read(directory)
+        content = reading.read(directory)
         self.assertEqual((), content.refusals)
         first, second = content.placed
         self.assertEqual(

@@ -14,15 +14,15 @@ from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
-from nfv_sched.ledger import names
-from nfv_sched.ops.snapshot import anonymize
-from nfv_sched.ops.snapshot import codec
-from nfv_sched.ops.snapshot import database
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.limits import names
+from nfv_sched.ops.cloud import anonymize
+from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import database
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_ledger_service
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import neutron_api
 
 _READS = ('SELECT', 'PRAGMA', 'SHOW', 'BEGIN', 'ROLLBACK', 'COMMIT',
           'SAVEPOINT', 'RELEASE')

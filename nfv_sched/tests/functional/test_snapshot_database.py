@@ -11,12 +11,12 @@ import time
 import sqlalchemy as sa
 import testtools
 
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests.functional import test_ledger_process
 from nfv_sched.tests import mariadb
 from nfv_sched.tests import nova_database
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import neutron_api
 
 DATABASES = ('api', 'cell0', 'cell1', 'cell2')
 _CONF = """

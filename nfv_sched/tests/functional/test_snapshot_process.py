@@ -12,8 +12,8 @@ from nova.db.main import models as main_models
 from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests.functional import test_ledger_process
 
 _Kind = snapshot.MissingKind

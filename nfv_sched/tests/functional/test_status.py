@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from nfv_sched.checks import computes
 from nfv_sched.checks import services
-from nfv_sched.ledger import names
+from nfv_sched.limits import names
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_ledger_process
 from nfv_sched.tests.functional import test_ledger_service

@@ -31,29 +31,29 @@ from testtools import content_type
 import yaml
 
 from nfv_sched.journal import entry
+from nfv_sched.ops.answers.profile import document as profile_document
 from nfv_sched.ops.cli import documents
-from nfv_sched.ops.cloud import plan_execution
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.cloud_file import examples
-from nfv_sched.ops.execution import values
-from nfv_sched.ops.metrics import auth
-from nfv_sched.ops.metrics import service
-from nfv_sched.ops.profile import document as profile_document
-from nfv_sched.ops.snapshot import api
-from nfv_sched.ops.snapshot import codec
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import api
+from nfv_sched.ops.cloud.cloud_file import examples
+from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import values
+from nfv_sched.ops.serve.metrics import auth
+from nfv_sched.ops.serve.metrics import service
 from nfv_sched.tests.fuzz import base
 from nfv_sched.tests.fuzz import mutations
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.journal import test_entry
+from nfv_sched.tests.unit.ops.answers.machine import test_read
+from nfv_sched.tests.unit.ops.answers.machine import trees
+from nfv_sched.tests.unit.ops.answers.plans import running
+from nfv_sched.tests.unit.ops.answers.profile import machines
 from nfv_sched.tests.unit.ops.commands import base as cmd_base
 from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.commands import test_rebalance
-from nfv_sched.tests.unit.ops.machine import test_read
-from nfv_sched.tests.unit.ops.machine import trees
-from nfv_sched.tests.unit.ops.plans import running
-from nfv_sched.tests.unit.ops.profile import machines
 
 _CONTROL = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]')
 _MAX_LINE = 4000

@@ -14,27 +14,27 @@ import json
 import os
 import uuid
 
-from nfv_sched import files
+from nfv_sched.base import files
 from nfv_sched.journal import entry
+from nfv_sched.ops.answers.journal import reading
+from nfv_sched.ops.answers.machine import read as machine_files
+from nfv_sched.ops.answers.machine import values as machine_values
+from nfv_sched.ops.answers.profile import document as profile_document
+from nfv_sched.ops.answers.profile import reported
 from nfv_sched.ops.cli import documents
-from nfv_sched.ops.cloud_file import loader
-from nfv_sched.ops.cloud_file import problems
-from nfv_sched.ops.execution import run
-from nfv_sched.ops.journal import journal
-from nfv_sched.ops.machine import read as machine_files
-from nfv_sched.ops.machine import values as machine_values
-from nfv_sched.ops.plans import run_command
-from nfv_sched.ops.profile import document as profile_document
-from nfv_sched.ops.profile import reported
-from nfv_sched.ops.snapshot import codec
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud.cloud_file import loader
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import plan_run
+from nfv_sched.ops.run import runner
 from nfv_sched.tests.fuzz import base
 from nfv_sched.tests.fuzz import test_files
 from nfv_sched.tests.unit.journal import test_entry
+from nfv_sched.tests.unit.ops.answers.profile import machines
 from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
-from nfv_sched.tests.unit.ops.execution import migrating_nova
-from nfv_sched.tests.unit.ops.profile import machines
+from nfv_sched.tests.unit.ops.run import migrating_nova
 
 #: Seconds on a CPU.
 _SECONDS = 40
@@ -185,7 +185,7 @@ class GrowthTest(test_files.FilesTestCase):
         path = self.packed('plan.json', plan)
         with self.limited():
             self.assertEqual(
-                len(ids), len(run_command.read(path).plan.moves))
+                len(ids), len(plan_run.read(path).plan.moves))
 
     def test_wrong_plan(self):
         plan = migrating_nova.document('a live two')
@@ -251,7 +251,7 @@ class GrowthTest(test_files.FilesTestCase):
                 entry.Earlier(time='', server=_id(number)),) * 99))
             for number in range(many)))
         with self.limited():
-            content = journal.read(self.folder)
+            content = reading.read(self.folder)
         self.assertEqual((100 * many, ()),
                          (len(content.refusals), content.unread))
 
@@ -264,7 +264,7 @@ class GrowthTest(test_files.FilesTestCase):
                 number)}).encode() + b'\n' for number in range(1, many + 1)))
         os.chmod(path, 0o600)
         with self.limited(), contextlib.closing(
-                run.MoveJournal(path, 'x', write=False)) as read:
+                runner.MoveJournal(path, 'x', write=False)) as read:
             self.assertEqual(many, len(read.last))
 
     def test_facts(self):

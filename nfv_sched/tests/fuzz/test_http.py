@@ -11,18 +11,18 @@ from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import session as ks_session
 from keystoneauth1 import token_endpoint
 
-from nfv_sched import http_limits
+from nfv_sched.base import http_limits
 from nfv_sched.ledger import client
-from nfv_sched.ledger import names
-from nfv_sched.network import demand
-from nfv_sched.network import neutron
-from nfv_sched.ops.snapshot import api
+from nfv_sched.ledger import neutron
+from nfv_sched.limits import demand
+from nfv_sched.limits import names
+from nfv_sched.ops.cloud import api
 from nfv_sched.tests.fuzz import base
 from nfv_sched.tests.fuzz.mutations import changed
 from nfv_sched.tests import http_server
-from nfv_sched.tests.unit.network import base as network_base
-from nfv_sched.tests.unit.network import neutron_api
-from nfv_sched.tests.unit.ops.snapshot import nova_api
+from nfv_sched.tests.unit.limits import base as network_base
+from nfv_sched.tests.unit.limits import neutron_api
+from nfv_sched.tests.unit.ops.cloud import nova_api
 
 _HOST = '11111111-1111-4111-8111-111111111111'
 _SERVER = '22222222-2222-4222-8222-222222222222'

@@ -4,7 +4,7 @@
 import collections
 import signal
 
-from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.cloud import file
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live import test_plans
 

@@ -20,7 +20,7 @@ import fixtures
 from prometheus_client import parser
 import pymysql
 
-from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.cloud import file
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import configuration
 from nfv_sched.tests.live.bed import database

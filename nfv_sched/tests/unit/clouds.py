@@ -6,7 +6,7 @@ from nova.pci import stats
 from nova.scheduler import weights
 from oslo_utils import uuidutils
 
-from nfv_sched import notes
+from nfv_sched.scheduler import notes
 from nfv_sched.tests import strategies
 
 VSWITCH = 'nfv_vswitch'

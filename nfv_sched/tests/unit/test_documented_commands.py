@@ -14,8 +14,8 @@ import textwrap
 import fixtures
 
 from nfv_sched.nova import scheduler
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
 from nfv_sched.tests import documented
 from nfv_sched.tests.unit.ops.commands import base
 

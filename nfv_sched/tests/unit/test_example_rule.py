@@ -18,13 +18,13 @@ from stevedore import _cache
 from stevedore import extension
 
 import nfv_sched
-from nfv_sched import extra_specs
+from nfv_sched.base import extra_specs
 from nfv_sched import filters
-from nfv_sched import rules
+from nfv_sched.fit import rules
+from nfv_sched.scheduler import validators
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import test_refusing
-from nfv_sched import validators
 from nfv_sched import weights
 
 EXAMPLE = pathlib.Path(nfv_sched.__file__).parents[1] / 'examples' / 'nfvx'

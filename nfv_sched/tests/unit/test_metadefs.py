@@ -13,11 +13,11 @@ from nova import exception
 from nova import objects
 
 import nfv_sched
-from nfv_sched import conf
-from nfv_sched import extra_specs
-from nfv_sched.network import limits
+from nfv_sched.base import conf
+from nfv_sched.base import extra_specs
+from nfv_sched.limits import options as limits
+from nfv_sched.scheduler import validators as nfv_validators
 from nfv_sched.tests import base
-from nfv_sched import validators as nfv_validators
 from nfv_sched.weights import all_weighers
 
 _ROOT = pathlib.Path(nfv_sched.__file__).parents[1]

@@ -11,14 +11,14 @@ import nova
 import testtools
 
 import nfv_sched
-from nfv_sched import conf
-from nfv_sched import files
-from nfv_sched import http_limits
-from nfv_sched.ops import atomic_file
+from nfv_sched.base import conf
+from nfv_sched.base import files
+from nfv_sched.base import http_limits
+from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base as cli_base
-from nfv_sched.ops.metrics import command
-from nfv_sched.ops.metrics import server
 from nfv_sched.ops.serve import command as serve_command
+from nfv_sched.ops.serve.metrics import command
+from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve import publication
 
 _PACKAGE = pathlib.Path(nfv_sched.__file__).parent
@@ -89,7 +89,7 @@ class SecurityTest(testtools.TestCase):
                     set(), {call for call, _ in called(tree)} &
                     {'recv', 'send', 'Queue', 'Manager', 'Pool'}, name)
         # Of nfv-sched itself, without a shell.
-        self.assertEqual(['ops/watcher/base.py'], [
+        self.assertEqual(['ops/serve/watcher/base.py'], [
             name for name, tree in trees()
             if 'processutils' in ast.dump(tree)])
 
@@ -102,7 +102,7 @@ class SecurityTest(testtools.TestCase):
                         'full_load', 'unsafe_load'), name)
 
     def test_listening(self):
-        self.assertEqual(['ops/metrics/server.py'], [
+        self.assertEqual(['ops/serve/metrics/server.py'], [
             name for name, tree in trees()
             if set(imported(tree)) & _LISTENING])
         app = cli_base.NFVSched()
@@ -122,7 +122,7 @@ class SecurityTest(testtools.TestCase):
     def test_changes(self):
         """Only the ledger, its probe and plan run change anything."""
         self.assertEqual([
-            'ledger/client.py', 'ledger/probe.py', 'ops/execution/moves.py'], [
+            'ledger/client.py', 'ledger/probe.py', 'ops/run/moves.py'], [
             name for name, tree in trees()
             if any(isinstance(node, ast.Constant) and node.value in (
                 'DELETE', 'PATCH', 'POST', 'PUT')
@@ -134,7 +134,7 @@ class SecurityTest(testtools.TestCase):
     def test_plan_run(self):
         """Its row has all that is asked of Nova and Neutron."""
         row, = re.findall(r'(?m)^\| `nfv-sched plan run`.*', _TEXT)
-        tree = dict(trees())['ops/execution/moves.py']
+        tree = dict(trees())['ops/run/moves.py']
         texts = {node.value for node in ast.walk(tree)
                  if isinstance(node, ast.Constant)}
         api = pathlib.Path(nova.__file__).parent / 'api/openstack/compute'

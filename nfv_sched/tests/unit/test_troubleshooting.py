@@ -16,7 +16,7 @@ import testtools
 import nfv_sched
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
-from nfv_sched.numa import shortage
+from nfv_sched.fit.numa import shortage
 
 _PACKAGE = os.path.dirname(nfv_sched.__file__)
 _PAGE = os.path.join(os.path.dirname(_PACKAGE), 'doc', 'source', 'reference',
@@ -116,12 +116,13 @@ class TroubleshootingTest(testtools.TestCase):
         self.assertGreater(len(self.reasons), 50)
         self.assertGreater(len(self.entries), 50)
         files = {path for path, _parts in self.reasons}
-        for path in ('extra_specs.py', 'request.py', 'host/decide.py',
+        for path in ('base/extra_specs.py', 'fit/request.py', 'fit/decide.py',
                      'filters/base.py', 'filters/network.py',
                      'filters/vswitch_port_limit.py',
-                     'network_limits/allowance.py',
-                     'numa/shortage.py', 'numa/decide.py', 'numa/rule.py',
-                     'rules/pci.py'):
+                     'limits/allowance.py',
+                     'fit/numa/shortage.py', 'fit/numa/decide.py',
+                     'fit/numa/rule.py',
+                     'fit/rules/pci.py'):
             self.assertIn(path, files)
 
     def test_every_reason_has_an_entry(self):

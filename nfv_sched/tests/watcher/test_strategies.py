@@ -20,9 +20,9 @@ from oslo_config import cfg
 import testtools
 
 import nfv_sched
-from nfv_sched.ops.execution import values
-from nfv_sched.ops.snapshot import file
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.run import values
+from nfv_sched.tests.unit.limits import neutron_api
 
 WATCHER = util.find_spec('watcher') is not None
 if WATCHER:
@@ -31,10 +31,10 @@ if WATCHER:
     from watcher.tests.functional import base as watcher_base
     from watcher.tests.functional import topology
 
-    from nfv_sched.ops.watcher import agents
-    from nfv_sched.ops.watcher import defrag
-    from nfv_sched.ops.watcher import drain
-    from nfv_sched.ops.watcher import planner
+    from nfv_sched.ops.serve.watcher import agents
+    from nfv_sched.ops.serve.watcher import defrag
+    from nfv_sched.ops.serve.watcher import drain
+    from nfv_sched.ops.serve.watcher import planner
 
 #: Seconds that an audit or an action plan may take.
 _TIMEOUT = 240

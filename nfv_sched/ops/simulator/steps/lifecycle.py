@@ -6,7 +6,7 @@ import typing as ty
 
 from nova import exception
 
-from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nova import objects
 
-from nfv_sched.ops.cloud_file import actions
+from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request

@@ -9,9 +9,9 @@ import nova.conf
 from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import scheduler
+from nfv_sched.fit import rules
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.simulator import configuration
-from nfv_sched import rules
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import test_example_rule
 from nfv_sched import weights

@@ -4,8 +4,8 @@
 from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import services
-from nfv_sched.tests.unit.network import base
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import base
+from nfv_sched.tests.unit.limits import neutron_api
 
 CONF = base.CONF
 

@@ -7,11 +7,11 @@ from nova.scheduler import filters as nova_filters
 
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
-from nfv_sched.network import sources
-from nfv_sched import notes
+from nfv_sched.limits import sources
+from nfv_sched.scheduler import notes
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
-from nfv_sched.tests.unit.network import snapshots
+from nfv_sched.tests.unit.limits import snapshots
 
 UUIDS = ['11111111-0000-0000-0000-%012d' % number for number in range(9)]
 PORTS = vswitch_port_limit.VSwitchPortLimitFilter()

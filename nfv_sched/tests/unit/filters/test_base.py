@@ -7,12 +7,12 @@ from unittest import mock
 from nova import exception
 from nova.scheduler import filters as nova_filters
 
-from nfv_sched import active_rules
 from nfv_sched.filters import all_filters
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
-from nfv_sched import notes
-from nfv_sched import refusals
+from nfv_sched.scheduler import active_rules
+from nfv_sched.scheduler import notes
+from nfv_sched.scheduler import refusals
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base

@@ -4,13 +4,13 @@
 from nova import exception
 
 from nfv_sched.filters import network as network_filter
-from nfv_sched.ledger import names as ledger_names
 from nfv_sched.ledger import reader
-from nfv_sched.network_limits import contention
-from nfv_sched.network_limits import figures
-from nfv_sched import notes
+from nfv_sched.limits import names as ledger_names
+from nfv_sched.scheduler import contention
+from nfv_sched.scheduler import figures
+from nfv_sched.scheduler import notes
 from nfv_sched.tests.unit.filters import network
-from nfv_sched.tests.unit.network import snapshots
+from nfv_sched.tests.unit.limits import snapshots
 
 UUIDS = network.UUIDS
 PORTS = network.PORTS

@@ -13,13 +13,13 @@ from nfv_sched.filters import network as network_filter
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import pci_numa_affinity
 from nfv_sched.filters import vswitch_numa_affinity
-from nfv_sched.network import demand as network_demand
-from nfv_sched.network import reservations
-from nfv_sched.network_limits import contention
-from nfv_sched import notes
+from nfv_sched.limits import demand as network_demand
+from nfv_sched.limits import reservations
+from nfv_sched.scheduler import contention
+from nfv_sched.scheduler import notes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import network
-from nfv_sched.tests.unit.network import snapshots
+from nfv_sched.tests.unit.limits import snapshots
 
 UUIDS = network.UUIDS
 PORTS = network.PORTS

@@ -4,8 +4,8 @@
 from nova import objects
 
 from nfv_sched.filters import nfv_topology
-from nfv_sched import notes
-from nfv_sched import refusals
+from nfv_sched.scheduler import notes
+from nfv_sched.scheduler import refusals
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 

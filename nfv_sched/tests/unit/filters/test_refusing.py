@@ -344,7 +344,7 @@ class RefusingTestCase(base.TestCase):
         self.nova, self.ours = _Lines(), _Lines()
         self.useFixture(fixtures.FakeLogger('nova.virt.hardware'))
         for handler, name in ((self.nova, 'nova.filters'),
-                              (self.ours, 'nfv_sched.refusals')):
+                              (self.ours, 'nfv_sched.scheduler.refusals')):
             self.useFixture(fixtures.LogHandler(
                 handler, name, level=logging.INFO))
             # There are thousands of lines.

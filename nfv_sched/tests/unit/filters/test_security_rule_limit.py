@@ -2,8 +2,8 @@
 """The filter of security-group rules."""
 
 from nfv_sched.filters import security_rule_limit
-from nfv_sched.ledger import names
-from nfv_sched.network import usage
+from nfv_sched.limits import names
+from nfv_sched.limits import usage
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import network
 

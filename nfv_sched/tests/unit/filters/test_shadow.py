@@ -13,16 +13,16 @@ from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
-from nfv_sched.ledger import names as ledger_names
-from nfv_sched.network_limits import figures
-from nfv_sched import notes
-from nfv_sched.ops.journal import journal
-from nfv_sched import process
-from nfv_sched import shadow_outcomes
+from nfv_sched.limits import names as ledger_names
+from nfv_sched.ops.answers.journal import reading
+from nfv_sched.scheduler import figures
+from nfv_sched.scheduler import notes
+from nfv_sched.scheduler import process
+from nfv_sched.scheduler import shadow_outcomes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.tests.unit.filters import network
-from nfv_sched.tests.unit.network import snapshots
+from nfv_sched.tests.unit.limits import snapshots
 from nfv_sched.weights import pci_numa_affinity
 from nfv_sched.weights import vswitch_numa_affinity
 
@@ -127,7 +127,7 @@ class TestShadowedFilter(ShadowTestCase):
             self.passing(hosts, spec, enabled)
             self.place(hosts[0], spec)
         process.STATE.journal.stop()
-        content = journal.read(directory)
+        content = reading.read(directory)
         self.assertEqual((), content.refusals)
         self.assertEqual(
             [('', (), ''), ('refused', (VSWITCH,), ''),
@@ -154,7 +154,7 @@ class TestShadowedFilter(ShadowTestCase):
             self.passing(hosts, spec, enabled)
             self.place(hosts[1], spec)
         process.STATE.journal.stop()
-        placed, = journal.read(directory).placed
+        placed, = reading.read(directory).placed
         self.assertEqual(('empty', (), '', ()), (
             placed.host, placed.shadow, placed.change, placed.reasons))
         self.assertEqual(

@@ -5,8 +5,8 @@ import fixtures
 from nova import objects
 
 from nfv_sched.filters import shared_vcpu
-from nfv_sched import notes
 from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.scheduler import notes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 

@@ -7,8 +7,8 @@ import fixtures
 from nova import objects
 
 from nfv_sched.filters import vswitch_port_limit
-from nfv_sched.ledger import names
-from nfv_sched.network import usage
+from nfv_sched.limits import names
+from nfv_sched.limits import usage
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import network
 

@@ -12,7 +12,7 @@ import fixtures
 
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
-from nfv_sched.ops.journal import journal
+from nfv_sched.ops.answers.journal import reading
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry
 
@@ -161,7 +161,7 @@ class ShareTest(WriterBase):
     def projects(self):
         """The servers in the journal, by project."""
         servers = collections.defaultdict(set)
-        for refusal in journal.read(self.directory).refusals:
+        for refusal in reading.read(self.directory).refusals:
             servers[refusal.project].add(refusal.server)
         return servers
 
@@ -191,7 +191,7 @@ class ShareTest(WriterBase):
         self.assertLessEqual(
             {f'loud-{n}' for n in range(5500, 6000)}, loud)
         self.assertEqual(
-            5060, len(loud) + 60 + journal.read(self.directory).removed)
+            5060, len(loud) + 60 + reading.read(self.directory).removed)
 
     def test_share_is_the_last(self):
         """Of those that a quiet project has over time."""
@@ -232,7 +232,7 @@ class ShareTest(WriterBase):
             self.assertLessEqual(self.total(), SIZE)
         self.assertLessEqual({f'p{n}' for n in range(2950, 3000)},
                              self.projects().keys())
-        content = journal.read(self.directory)
+        content = reading.read(self.directory)
         self.assertEqual(3000, len(content.refusals) + content.removed)
 
     def test_share_after_restarts(self):
@@ -255,7 +255,7 @@ class ShareTest(WriterBase):
                 b'{"version":1,"lost":{"time":"2025","count":7}}\n{"versi\n')
         self.flood(1000)
         self.assertEqual({'old'}, self.projects()['quiet'])
-        self.assertEqual(7, journal.read(self.directory).lost)
+        self.assertEqual(7, reading.read(self.directory).lost)
 
     def test_nothing_is_there_twice(self):
         """If a process dies before it removes what it has copied."""
@@ -267,7 +267,7 @@ class ShareTest(WriterBase):
             if isinstance(value, entry.Refusal)
             and value.project == 'quiet']))
         for _ in range(2):
-            refusals = journal.read(self.directory).refusals
+            refusals = reading.read(self.directory).refusals
             self.assertEqual(len(refusals), len(set(
                 refusal.server for refusal in refusals)))
             self.flood(1000, 5000)
@@ -335,7 +335,7 @@ class ShareTest(WriterBase):
                 space = 70
                 self.assertRaises(OSError, self.flood, 1)
         self.assertEqual(len(before), len(self.listed()))
-        self.assertEqual((), journal.read(self.directory).unread)
+        self.assertEqual((), reading.read(self.directory).unread)
         self.flood(1000)
         self.assertEqual({'quiet-0'}, self.projects()['quiet'])
-        self.assertEqual((), journal.read(self.directory).unread)
+        self.assertEqual((), reading.read(self.directory).unread)

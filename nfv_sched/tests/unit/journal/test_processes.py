@@ -11,8 +11,8 @@ import fixtures
 
 from nfv_sched.journal import files
 from nfv_sched.journal import writer
-from nfv_sched.ops.journal import journal
-from nfv_sched import process
+from nfv_sched.ops.answers.journal import reading
+from nfv_sched.scheduler import process
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry
 
@@ -103,7 +103,7 @@ class ProcessesTest(base.TestCase):
         bound = self.place.size + (WORKERS + 1) * line
         self.assertLessEqual(max(largest, self.total()), bound)
         self.assertGreater(WORKERS * REFUSALS * line, 4 * self.place.size)
-        found = journal.read(self.directory)
+        found = reading.read(self.directory)
         self.assertEqual(((), 0), (found.unread, found.lost))
         self.assertGreater(len(found.refusals), 40)
         written = files.listed(self.directory)
@@ -121,7 +121,7 @@ class ProcessesTest(base.TestCase):
             worker = self.start(write, self.place, name)
             worker.join()
         names = {refusal.server.partition('-')[0]
-                 for refusal in journal.read(self.directory).refusals}
+                 for refusal in reading.read(self.directory).refusals}
         self.assertEqual({'third'}, names)
         self.assertLessEqual(self.total(), self.place.size)
 
@@ -138,7 +138,7 @@ class ProcessesTest(base.TestCase):
         for worker in workers:
             worker.join()
             self.assertEqual(0, worker.exitcode)
-        content = journal.read(self.directory)
+        content = reading.read(self.directory)
         self.assertEqual(((), 0), (content.unread, content.lost))
         self.assertLessEqual(
             {f'quiet{number}-{n}' for number in range(3) for n in range(2)},
@@ -159,7 +159,7 @@ class ProcessesTest(base.TestCase):
             time.sleep(0.5)
             worker.kill()
             worker.join()
-            content = journal.read(self.directory)
+            content = reading.read(self.directory)
             if content.removed > 1000:
                 break
         self.assertGreater(content.removed, 1000)
@@ -173,7 +173,7 @@ class ProcessesTest(base.TestCase):
         worker = self.start(write_on_a_full_disk, self.place)
         worker.join()
         self.assertEqual(0, worker.exitcode)
-        found = journal.read(self.directory)
+        found = reading.read(self.directory)
         self.assertEqual(
             ['after-0', 'before-0'],
             sorted(refusal.server for refusal in found.refusals))

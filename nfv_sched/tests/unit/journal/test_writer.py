@@ -13,7 +13,7 @@ import fixtures
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
 from nfv_sched.journal import writer
-from nfv_sched.ops.journal import journal
+from nfv_sched.ops.answers.journal import reading
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry
 
@@ -44,7 +44,7 @@ class JournalTest(base.TestCase):
 
     def servers(self):
         return [refusal.server
-                for refusal in journal.read(self.directory).refusals]
+                for refusal in reading.read(self.directory).refusals]
 
     def test_all_are_written_in_order(self):
         for number in range(20):
@@ -71,7 +71,7 @@ class JournalTest(base.TestCase):
             self.put(number)
         go_on.set()
         self.journal.stop()
-        found = journal.read(self.directory)
+        found = reading.read(self.directory)
         self.assertEqual(1 + writer.QUEUE, len(found.refusals))
         self.assertEqual(7, found.lost)
         self.assertIn('7 entries are not in the decision journal',
@@ -91,7 +91,7 @@ class JournalTest(base.TestCase):
         self.journal.stop()
         self.assertIn('can be written again', self.log.output)
         self.assertEqual(['3'], self.servers())
-        self.assertEqual(6, journal.read(self.directory).lost)
+        self.assertEqual(6, reading.read(self.directory).lost)
 
     def journal_is_idle(self):
         """Wait until all before this has been dealt with."""
@@ -150,7 +150,7 @@ class JournalTest(base.TestCase):
                          project=f'quiet-{number // 250}')
         go_on.set()
         self.journal.stop()
-        content = journal.read(self.directory)
+        content = reading.read(self.directory)
         projects = collections.Counter(
             refusal.project for refusal in content.refusals)
         self.assertEqual(1 + writer.QUEUE - 20, projects.pop('loud'))
@@ -179,14 +179,14 @@ class JournalTest(base.TestCase):
         self.journal.stop()
         self.assertEqual([1, 1, 1, 4],
                          [value.count for value in self.lines()])
-        content = journal.read(self.directory)
+        content = reading.read(self.directory)
         self.assertEqual(
             [f'server-{n}' for n in range(7)],
             [refusal.server for refusal in content.refusals])
         self.assertEqual([f'req-{n}' for n in range(7)],
                          [refusal.request for refusal in content.refusals])
         for uuid in ('server-2', 'before-2'):
-            refusal, = journal.read(self.directory, uuid).refusals
+            refusal, = reading.read(self.directory, uuid).refusals
             self.assertEqual(('server-2', 'req-2'),
                              (refusal.server, refusal.request))
 
@@ -258,7 +258,7 @@ class JournalTest(base.TestCase):
         os.unlink(self.directory)
         self.put(9)
         self.journal.stop()
-        content = journal.read(self.directory)
+        content = reading.read(self.directory)
         self.assertEqual(['9'], self.servers())
         self.assertEqual(3, content.lost)
 

@@ -5,8 +5,8 @@
 import fixtures
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nfv_sched.ledger import names
 from nfv_sched.ledger import reader
+from nfv_sched.limits import names
 from nfv_sched.tests import base
 
 SUMMARY = {'traits': [names.TRAIT], 'resources': {

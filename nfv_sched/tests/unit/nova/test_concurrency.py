@@ -36,13 +36,13 @@ class ConcurrencyTest(base.TestCase):
     def test_configured(self):
         """Commands that read Nova's databases have chosen by then."""
         self.assertEqual('False', self.run_python(
-            'import os; from nfv_sched.ops.cloud import source; '
+            'import os; from nfv_sched.ops.commands import source; '
             'source.configure(["--config-file=/dev/null"], databases=False); '
             'assert os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"]; ')[0])
 
     def test_command_prints_nothing(self):
         self.assertEqual('', self.run_python(
-            'from nfv_sched.cmd import quiet; '
+            'from nfv_sched.base import quiet; '
             'ignored = quiet.warnings_ignored(), quiet.logs_ignored(); '
             '[each.__enter__() for each in ignored]; '
             'concurrency.native_threads(); ' + _IMPORT)[1])

@@ -26,16 +26,16 @@ from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.tests.unit.filters import network
-from nfv_sched.tests.unit.network import base as network_base
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import base as network_base
+from nfv_sched.tests.unit.limits import neutron_api
 
 FEATURE = interfaces.Feature
 
 # Prints the modules of a scheduler with all filters and weighers.
 _LOADED = """
-import sys
 from nfv_sched import filters
 from nfv_sched import weights
+import sys
 filters.all_filters()
 weights.all_weighers()
 print(*(name for name in sys.modules if name.startswith('nfv_sched')))
@@ -370,7 +370,7 @@ class TestFailures(LibrariesTestCase, network.NetworkTestCase):
     def test_own_defect(self):
         """Also an error of the reader itself."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.usage.SnapshotBuilder.add_network', None))
+            'nfv_sched.limits.usage.SnapshotBuilder.add_network', None))
         self.api.networks = [{'id': 'n', 'port_security_enabled': True}]
         self.assert_refused()
 
@@ -384,7 +384,7 @@ class TestFailures(LibrariesTestCase, network.NetworkTestCase):
     def test_recovers(self):
         """A reading that succeeds shows that it was no library."""
         with fixtures.MonkeyPatch(
-                'nfv_sched.network.usage.SnapshotBuilder', None):
+                'nfv_sched.limits.usage.SnapshotBuilder', None):
             self.assert_refused()
         self.api.ports = []
         self.wait_for(lambda: not interfaces.is_broken(FEATURE.LIMITS))
@@ -409,7 +409,7 @@ class TestFailures(LibrariesTestCase, network.NetworkTestCase):
     def test_malformed_versions(self):
         """For which keystoneauth1 raises TypeError."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.tests.unit.network.neutron_api.NeutronAPI.versions',
+            'nfv_sched.tests.unit.limits.neutron_api.NeutronAPI.versions',
             lambda api: {'versions': [1]}))
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(),

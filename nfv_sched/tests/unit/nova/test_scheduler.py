@@ -8,7 +8,7 @@ import fixtures
 from nova import exception
 from nova import objects
 
-from nfv_sched.ledger import names
+from nfv_sched.limits import names
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.tests import base as unit_base

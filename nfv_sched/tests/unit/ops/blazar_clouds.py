@@ -7,8 +7,8 @@ import importlib.util
 from nova.scheduler import filters as nova_filters
 from oslo_config import fixture as config_fixture
 
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests.unit.ops import small_clouds
 
 #: A reservation of a host, one of instances, and one that has not started.

@@ -3,7 +3,7 @@
 
 import dataclasses
 
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import snapshot
 
 FILTERS = ('ComputeFilter', 'PciPassthroughFilter', 'NFVTopologyFilter',
            'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',

@@ -5,7 +5,7 @@ import fixtures
 from nova import objects
 from nova.scheduler import weights as nova_weights
 
-from nfv_sched.numa import fragmentation
+from nfv_sched.fit.numa import fragmentation
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.weights import numa_fragmentation
@@ -139,7 +139,7 @@ class TestNothingToWeigh(WeigherTestCase):
     def test_off(self):
         """Nothing is worked out."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.notes.note_of', None))
+            'nfv_sched.scheduler.notes.note_of', None))
         self.flags(**{OPTION: 0.0})
         self.assertEqual([0.0, 0.0], clouds.weigh(
             self.weigher, clouds.spec(), *self.hosts(one=(4,), two=(1,))))
@@ -170,7 +170,7 @@ class TestMultiplier(WeigherTestCase):
             return real(host, *args)
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.numa.fragmentation.lost', lost))
+            'nfv_sched.fit.numa.fragmentation.lost', lost))
         off, on = self.hosts(off=(2, 2), on=(4, 4))
         on.numa_topology.cells[0].memory = 4444
         on.aggregates = [objects.Aggregate(metadata={OPTION: '5'})]

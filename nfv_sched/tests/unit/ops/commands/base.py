@@ -10,9 +10,9 @@ from unittest import mock
 import fixtures
 
 from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.cloud import api
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import progress
-from nfv_sched.ops.snapshot import api
-from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base
 
 

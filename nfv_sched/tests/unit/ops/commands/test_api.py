@@ -11,9 +11,9 @@ import fixtures
 from testtools import matchers
 import yaml
 
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import neutron_api
+from nfv_sched.tests.unit.ops.cloud import nova_api
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.snapshot import nova_api
 
 
 class APITestCase(base.CommandTestCase):

@@ -8,14 +8,14 @@ import shlex
 
 import fixtures
 
-from nfv_sched.ops.audit import values
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.plans import drain_command
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.answers.audit import values
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import drain as drain_command
+from nfv_sched.ops.commands import source
 from nfv_sched.tests import snapshots
-from nfv_sched.tests.unit.ops.audit import clouds
-from nfv_sched.tests.unit.ops.audit import faults
+from nfv_sched.tests.unit.ops.answers.audit import clouds
+from nfv_sched.tests.unit.ops.answers.audit import faults
 from nfv_sched.tests.unit.ops.commands import base
 
 
@@ -188,7 +188,7 @@ class LiveTest(base.CommandTestCase):
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', lambda _arguments: lambda: left.pop(0)))
         self.useFixture(fixtures.MockPatch(
-            'nfv_sched.ops.audit.command.time.sleep', slept.append))
+            'nfv_sched.ops.commands.audit.time.sleep', slept.append))
         code, out, err = self.run_command(
             'cloud', 'audit', '-f', 'json', *args)
         self.assertEqual([], left)

@@ -16,12 +16,12 @@ from unittest import mock
 import fixtures
 
 from nfv_sched.ops.cli import base as cli_base
-from nfv_sched.ops.snapshot import codec
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.answers.rebalance import test_levelling
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.rebalance import test_rebalance
 from nfv_sched.tests.unit.ops import small_clouds
 
 SERVER = snapshot.Server(
@@ -44,9 +44,9 @@ CLOUD = small_clouds.cloud(
     aggregates=(snapshot.Aggregate(name='nfv', hosts=('one',)),))
 CLOUD = snapshots.with_uuids(dataclasses.replace(
     CLOUD, network_agents=(
-        test_rebalance.agent('one', *'abcde', zone='west', mode='legacy'),
-        test_rebalance.agent('two')),
-    network_services=tuple(map(test_rebalance.service, 'abcde'))))
+        test_levelling.agent('one', *'abcde', zone='west', mode='legacy'),
+        test_levelling.agent('two')),
+    network_services=tuple(map(test_levelling.service, 'abcde'))))
 
 COMMANDS = (
     ('host', 'list'), ('host', 'list', '-f', 'csv'),

@@ -7,9 +7,9 @@ import os
 
 import fixtures
 
-from nfv_sched.ops.capacity import quota
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.answers.capacity import quota
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests.unit.ops import blazar_clouds
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops import small_clouds

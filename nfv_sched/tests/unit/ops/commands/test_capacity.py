@@ -7,10 +7,10 @@ import pathlib
 
 import fixtures
 
-from nfv_sched.ops.capacity import quota
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.answers.capacity import quota
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops import small_clouds

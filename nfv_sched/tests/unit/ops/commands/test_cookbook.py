@@ -16,10 +16,10 @@ import types
 import yaml
 
 import nfv_sched
-from nfv_sched.ops.cloud_file import examples
-from nfv_sched.ops.flavors import file as flavors_file
+from nfv_sched.base import reasons
+from nfv_sched.ops.cloud.cloud_file import examples
+from nfv_sched.ops.commands import flavor_file as flavors_file
 from nfv_sched.ops.simulator import scheduler
-from nfv_sched import reasons
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit import test_documentation
 

@@ -4,9 +4,9 @@ import os
 
 import fixtures
 
-from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.cloud import file
+from nfv_sched.tests.unit.ops.answers.plans import test_defrag
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.plans import test_defrag
 
 
 class DefragTest(base.CommandTestCase):

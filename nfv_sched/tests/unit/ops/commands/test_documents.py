@@ -13,13 +13,13 @@ import yaml
 from nfv_sched.journal import entry
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cli import documents
-from nfv_sched.ops.cloud_file import examples
-from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.cloud.cloud_file import examples
+from nfv_sched.ops.cloud import file
 from nfv_sched.tests.unit.journal import test_entry
-from nfv_sched.tests.unit.ops.audit import clouds
-from nfv_sched.tests.unit.ops.audit import faults
+from nfv_sched.tests.unit.ops.answers.audit import clouds
+from nfv_sched.tests.unit.ops.answers.audit import faults
+from nfv_sched.tests.unit.ops.answers.machine import trees
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.machine import trees
 from nfv_sched.tests.unit.ops import small_clouds
 
 #: What "tools/json-schemas --hashes" prints: no schema changes unnoticed.

@@ -9,9 +9,9 @@ import shlex
 import fixtures
 
 from nfv_sched.journal import entry
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.explain import explanation
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
 from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.ops.commands import test_simulate
 from nfv_sched.tests.unit.ops import small_clouds
@@ -81,7 +81,7 @@ class ExplainTest(test_simulate.SimulateTestCase):
             return real(*args, **kwargs)
 
         with fixtures.MonkeyPatch(
-                'nfv_sched.ops.explain.explanation.explain', explain):
+                'nfv_sched.ops.answers.explain.explanation.explain', explain):
             self.explain('flavor', 'fast', '--try-seconds', '0')
         self.assertLess(before[0], while_running[0][0])
         self.assertEqual(before, gc.get_threshold())

@@ -6,8 +6,8 @@ import os
 
 import fixtures
 
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.hosts import facts
+from nfv_sched.ops.commands import host_facts
+from nfv_sched.ops.commands import source
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 
@@ -46,8 +46,8 @@ class FactsTest(base.TestCase):
         """Title of each host with facts -> CPUs of its machine."""
         hosts = hosts or (snapshots.host('a', [self.NODE]),
                           snapshots.host('b', [self.NODE]))
-        found = facts.machines(
-            facts.listed(self.folder), snapshots.cloud(hosts), hosts,
+        found = host_facts.machines(
+            host_facts.listed(self.folder), snapshots.cloud(hosts), hosts,
             self.warnings.append)
         return {host.hypervisor: sorted(found[host.uuid].cpus)
                 for host in hosts if host.uuid in found}
@@ -79,8 +79,8 @@ class FactsTest(base.TestCase):
         self.assertEqual(['a', 'b'], list(self.machines()))
 
     def test_without(self):
-        self.assertIsNone(facts.listed(None))
-        self.assertEqual({}, facts.machines(
+        self.assertIsNone(host_facts.listed(None))
+        self.assertEqual({}, host_facts.machines(
             None, snapshots.cloud(), [], self.warnings.append))
         self.assertEqual([], self.warnings)
 
@@ -96,8 +96,8 @@ class FactsTest(base.TestCase):
         self.write(a=lscpu())
         hosts = [snapshots.host('a', [self.NODE], uuid=name, hypervisor=name)
                  for name in 'xy']
-        self.assertEqual({}, facts.machines(
-            facts.listed(self.folder), snapshots.cloud(hosts), hosts[:1],
+        self.assertEqual({}, host_facts.machines(
+            host_facts.listed(self.folder), snapshots.cloud(hosts), hosts[:1],
             self.warnings.append))
         self.assertEqual(1, len(self.warnings))
 
@@ -120,9 +120,9 @@ class FactsTest(base.TestCase):
         os.mkdir(self.path('in'))
         self.write(a=lscpu())
         host = snapshots.host('../a', [self.NODE])
-        self.assertEqual({}, facts.machines(
-            facts.listed(self.path('in')), snapshots.cloud([host]), [host],
-            self.warnings.append))
+        self.assertEqual({}, host_facts.machines(
+            host_facts.listed(self.path('in')), snapshots.cloud([host]),
+            [host], self.warnings.append))
 
     def test_contradictions(self):
         """A line names host, file and CPUs, and the facts do not count."""

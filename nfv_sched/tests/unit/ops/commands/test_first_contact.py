@@ -12,11 +12,11 @@ from oslo_db import exception as db_exception
 
 import nfv_sched
 from nfv_sched.nova import database
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.snapshot import database as snapshot_database
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import names
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import database as snapshot_database
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import names
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.commands import test_simulate

@@ -13,13 +13,13 @@ import fixtures
 from osc_lib import utils
 import yaml
 
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.flavors import file as flavors_file
-from nfv_sched.ops.flavors import translations
-from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.answers.flavors import translations
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.commands import flavor_file as flavors_file
+from nfv_sched.ops.commands import source
 from nfv_sched.tests import base as tests_base
+from nfv_sched.tests.unit.ops.answers.plans import test_rendering
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.plans import test_rendering
 from nfv_sched.tests.unit.ops import small_clouds
 
 GOOD = small_clouds.flavor(name='good', hw__mem_page_size='1GB', memory=2048,

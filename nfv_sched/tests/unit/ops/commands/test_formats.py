@@ -20,7 +20,7 @@ from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import printable
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.cloud import source
+from nfv_sched.ops.commands import source
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base as commands

@@ -13,10 +13,10 @@ from nova.conf import opts
 from nova.scheduler import filters
 from oslo_config import cfg
 
-from nfv_sched import conf
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import options as cloud_options
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.base import conf
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import options as cloud_options
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 

@@ -24,20 +24,20 @@ from prometheus_client import parser
 import yaml
 
 from nfv_sched.journal import entry
-from nfv_sched.network import neutron
+from nfv_sched.ledger import neutron
 from nfv_sched.nova import database
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cli import documents
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
 from nfv_sched.tests import filled
 from nfv_sched.tests import snapshots
-from nfv_sched.tests.unit.network import snapshots as neutron_snapshots
+from nfv_sched.tests.unit.limits import snapshots as neutron_snapshots
+from nfv_sched.tests.unit.ops.answers.plans import test_defrag
+from nfv_sched.tests.unit.ops.answers.rebalance import test_levelling
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.execution import migrating_nova
-from nfv_sched.tests.unit.ops.plans import test_defrag
-from nfv_sched.tests.unit.ops.rebalance import test_rebalance
+from nfv_sched.tests.unit.ops.run import migrating_nova
 
 #: Names that Nova's API takes, and those of servers in an edited file.
 PRINTABLE = (
@@ -111,11 +111,11 @@ def hostile():
                 **{**fields, 'flavor': snapshots.flavor(
                     name=PRINTABLE[number % len(PRINTABLE)])}))
     routers = tuple(dataclasses.replace(
-        test_rebalance.service(f'r{number}'), name=name)
+        test_levelling.service(f'r{number}'), name=name)
         for number, name in enumerate(NAMES))
     agents = (
-        test_rebalance.agent('one', *test_rebalance.names(routers)),
-        test_rebalance.agent('two'))
+        test_levelling.agent('one', *test_levelling.names(routers)),
+        test_levelling.agent('two'))
     agents = tuple(dataclasses.replace(agent, host=host)
                    for agent, host in zip(agents, HOSTS))
     return snapshots.with_uuids(dataclasses.replace(

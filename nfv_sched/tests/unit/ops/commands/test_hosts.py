@@ -10,8 +10,8 @@ import re
 
 import fixtures
 
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base
 

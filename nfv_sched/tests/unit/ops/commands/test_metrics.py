@@ -22,14 +22,14 @@ import fixtures
 from prometheus_client import parser
 
 from nfv_sched.journal import entry
-from nfv_sched.ops.audit import values as audit_values
-from nfv_sched.ops.metrics import collecting
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.answers.audit import values as audit_values
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.serve.metrics import collecting
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.journal import test_entry
+from nfv_sched.tests.unit.ops.answers.rebalance import test_levelling
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.rebalance import test_rebalance
 from nfv_sched.tests.unit.ops import small_clouds
 
 CLOUD = snapshots.with_uuids(dataclasses.replace(small_clouds.cloud(
@@ -41,9 +41,9 @@ CLOUD = snapshots.with_uuids(dataclasses.replace(small_clouds.cloud(
     taken='2026-01-02T03:04:05Z',
     missing=(snapshot.Missing(
         kind=snapshot.MissingKind.SILENT_CELL, cell='2'),),
-    network_agents=(test_rebalance.agent('one', *'abcdef'),
-                    test_rebalance.agent('two')),
-    network_services=tuple(map(test_rebalance.service, 'abcdef'))))
+    network_agents=(test_levelling.agent('one', *'abcdef'),
+                    test_levelling.agent('two')),
+    network_services=tuple(map(test_levelling.service, 'abcdef'))))
 JOURNAL = 'refusals-20260102T030405Z-1-0123abcd.jsonl'
 
 

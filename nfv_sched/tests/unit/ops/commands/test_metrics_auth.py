@@ -9,8 +9,8 @@ from unittest import mock
 import bcrypt
 import fixtures
 
-from nfv_sched.ops.metrics import auth
-from nfv_sched.ops.metrics import server
+from nfv_sched.ops.serve.metrics import auth
+from nfv_sched.ops.serve.metrics import server
 from nfv_sched.tests import base
 
 ALLOWED = auth.Verdict.ALLOWED

@@ -18,10 +18,10 @@ import urllib.request
 import bcrypt
 import fixtures
 
-from nfv_sched.ops.metrics import auth
-from nfv_sched.ops.metrics import command
-from nfv_sched.ops.metrics import server
-from nfv_sched.ops.metrics import service
+from nfv_sched.ops.serve.metrics import auth
+from nfv_sched.ops.serve.metrics import command
+from nfv_sched.ops.serve.metrics import server
+from nfv_sched.ops.serve.metrics import service
 from nfv_sched.tests import base
 
 

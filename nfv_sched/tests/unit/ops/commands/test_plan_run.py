@@ -16,32 +16,32 @@ import uuid
 
 import fixtures
 
-from nfv_sched.ops.cloud import plan_execution
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.execution import moves
-from nfv_sched.ops.execution import run
-from nfv_sched.ops.execution import values
-from nfv_sched.ops.snapshot import api
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import api
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import moves
+from nfv_sched.ops.run import runner
+from nfv_sched.ops.run import values
 from nfv_sched.tests import snapshots
-from nfv_sched.tests.unit.network import neutron_api
+from nfv_sched.tests.unit.limits import neutron_api
+from nfv_sched.tests.unit.ops.answers.plans import running
+from nfv_sched.tests.unit.ops.cloud import nova_api
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.commands import test_rebalance
-from nfv_sched.tests.unit.ops.execution import migrating_nova
-from nfv_sched.tests.unit.ops.plans import running
-from nfv_sched.tests.unit.ops.snapshot import nova_api
+from nfv_sched.tests.unit.ops.run import migrating_nova
 
 _PROGRAM = """\
-import sys
 from nfv_sched.ops.cli import base
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.execution import run
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import runner
+import sys
 
 def reader(arguments):
     raise source.NotConfiguredError
 
-run.INTERVAL = 0.02
+runner.INTERVAL = 0.02
 source.reader = reader
 sys.exit(base.main())
 """
@@ -80,7 +80,7 @@ class PlanRunTestCase(base.CommandTestCase):
             self.useFixture(fixtures.EnvironmentVariable(name))
         # No clouds.yaml of somebody.
         self.useFixture(fixtures.EnvironmentVariable('HOME', self.folder))
-        self.useFixture(fixtures.MockPatchObject(run, 'INTERVAL', 0.02))
+        self.useFixture(fixtures.MockPatchObject(runner, 'INTERVAL', 0.02))
         self.useFixture(fixtures.MockPatchObject(values, 'FREED_SECONDS', 0))
         self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 0.3))
         # There are no databases.

@@ -11,11 +11,11 @@ from unittest import mock
 
 import fixtures
 
-from nfv_sched.ops.cloud import plan_execution
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.execution import moves
-from nfv_sched.ops.execution import run
-from nfv_sched.ops.plans import run_command
+from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import plan_run
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import moves
+from nfv_sched.ops.run import runner
 from nfv_sched.tests.unit.ops.commands import test_plan_run
 
 
@@ -50,9 +50,9 @@ class OthersTest(test_plan_run.PlanRunTestCase):
             journal.add(self.move, 'asked')
 
     def open_journal(self):
-        saved = run_command.read(self.path)
+        saved = plan_run.read(self.path)
         self.move, = saved.plan.moves
-        return run.MoveJournal(f'{self.path}.journal', saved.digest)
+        return runner.MoveJournal(f'{self.path}.journal', saved.digest)
 
     def migrate(self, host, migration_type='migration'):
         """Have somebody migrate the server until it is to be confirmed."""
@@ -116,9 +116,9 @@ class FullDiskTest(test_plan_run.PlanRunTestCase):
     def test_partial_line(self):
         """There is space again for the records after it."""
         self.plan('a live two', 'b live three')
-        saved = run_command.read(self.path)
+        saved = plan_run.read(self.path)
         path = f'{self.path}.journal'
-        with contextlib.closing(run.MoveJournal(path, saved.digest)) as (
+        with contextlib.closing(runner.MoveJournal(path, saved.digest)) as (
                 journal):
             for move in saved.plan.moves:
                 journal.add(move, 'asked')
@@ -130,7 +130,7 @@ class FullDiskTest(test_plan_run.PlanRunTestCase):
                     OSError, journal.add, saved.plan.moves[0], 'done')
             self.assertEqual(size, os.path.getsize(path))
             journal.add(saved.plan.moves[1], 'done')
-        with contextlib.closing(run.MoveJournal(path, saved.digest)) as (
+        with contextlib.closing(runner.MoveJournal(path, saved.digest)) as (
                 journal):
             self.assertEqual(
                 {1: 'asked', 2: 'done'}, {
@@ -348,7 +348,7 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
         self.assertNotIn('one', self.hosts().values())
 
     def test_in_use(self):
-        with contextlib.closing(run.MoveJournal(
+        with contextlib.closing(runner.MoveJournal(
                 f'{self.path}.journal',
                 plan_execution.digest(self.plan_saved))):
             self.assertIn('is in use', self.refused())

@@ -6,11 +6,11 @@ import os
 
 import fixtures
 
-from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.cloud import file
+from nfv_sched.tests.unit.ops.answers.plans import running
+from nfv_sched.tests.unit.ops.answers.plans import test_making_room
+from nfv_sched.tests.unit.ops.answers.plans import test_rendering
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.plans import running
-from nfv_sched.tests.unit.ops.plans import test_making_room
-from nfv_sched.tests.unit.ops.plans import test_rendering
 
 
 class PlanningTest(base.CommandTestCase, running.RunningTestCase):

@@ -9,11 +9,11 @@ import os
 import fixtures
 import yaml
 
-from nfv_sched import cpu_spec
+from nfv_sched.base import cpu_spec
 from nfv_sched.ops.cli import formats
-from nfv_sched.ops.hosts import profile_command
+from nfv_sched.ops.commands import host_profile
+from nfv_sched.tests.unit.ops.answers.machine import trees
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.machine import trees
 
 CORES = [[(node * 14 + core, node * 14 + core + 28) for core in range(14)]
          for node in range(2)]
@@ -57,7 +57,7 @@ hw:cpu_thread_policy=isolate here. Do: have flavors ask
 for require and twice the vCPUs, or turn threads off in the firmware where \
 latency counts most.
 """
-FILES = profile_command.ProfileHost.formats.keys() - formats.LIST.keys()
+FILES = host_profile.ProfileHost.formats.keys() - formats.LIST.keys()
 ISOLATED = '1-2,4-13,15-27,29-30,32-41,43-55'
 
 

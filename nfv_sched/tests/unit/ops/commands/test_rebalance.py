@@ -12,25 +12,25 @@ import shlex
 import fixtures
 import yaml
 
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.answers.rebalance import test_freed_capacity
+from nfv_sched.tests.unit.ops.answers.rebalance import test_levelling
 from nfv_sched.tests.unit.ops.commands import base
-from nfv_sched.tests.unit.ops.rebalance import test_freed_capacity
-from nfv_sched.tests.unit.ops.rebalance import test_rebalance
 from nfv_sched.tests.unit.ops import small_clouds
 
 
 def agents(kind, first, second, **fields):
     """An agent that serves something, and one that is to get it."""
     return (dataclasses.replace(
-        test_rebalance.agent('one', *test_rebalance.names(first), kind=kind),
+        test_levelling.agent('one', *test_levelling.names(first), kind=kind),
         id=snapshots.id_of(f'{kind}-1')), dataclasses.replace(
-        test_rebalance.agent('two', *test_rebalance.names(second), kind=kind,
+        test_levelling.agent('two', *test_levelling.names(second), kind=kind,
                              **fields), id=snapshots.id_of(f'{kind}-2')))
 
 
-ROUTERS = test_rebalance.routers('r', 6, ports=2)
+ROUTERS = test_levelling.routers('r', 6, ports=2)
 NETWORKS = tuple(snapshot.NetworkService(
     id=f'n{number}', kind='dhcp', name=f'net {number}', ports=1)
     for number in range(5))
@@ -134,7 +134,7 @@ class PlanTest(PlanTestCase):
         """Whatever others have named their routers, or written to a file."""
         evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"
         made = [dataclasses.replace(
-            test_rebalance.service(f'r{number}'), name=f'{number}{evil}')
+            test_levelling.service(f'r{number}'), name=f'{number}{evil}')
             for number in range(5)]
         self.save(network_services=tuple(made),
                   network_agents=agents('router', made, ()))
@@ -193,12 +193,12 @@ class PlanTest(PlanTestCase):
 
     def test_what_stays(self):
         """Named, with the reason."""
-        made = [*test_rebalance.routers('h', 2, ha=True),
-                test_rebalance.service('spread', distributed=True),
-                *test_rebalance.routers('r', 6, physnets=frozenset({'x'}))]
+        made = [*test_levelling.routers('h', 2, ha=True),
+                test_levelling.service('spread', distributed=True),
+                *test_levelling.routers('r', 6, physnets=frozenset({'x'}))]
         one, two = agents('router', made[:-1], made[-1:])
-        lost = test_rebalance.agent('three', 'r0', alive=False)
-        off = test_rebalance.agent('four', enabled=False)
+        lost = test_levelling.agent('three', 'r0', alive=False)
+        off = test_levelling.agent('four', enabled=False)
         self.save(network_services=tuple(made),
                   network_agents=(one, two, lost, off))
         self.assertEqual(
@@ -212,11 +212,11 @@ class PlanTest(PlanTestCase):
 
     def test_unknown_networks(self):
         """What a router needs is not known: it stays, and is named."""
-        made = [*test_rebalance.routers('r', 6),
-                *test_rebalance.routers('u', 2, physnets=None),
-                test_rebalance.service('h', ha=True, physnets=None)]
+        made = [*test_levelling.routers('r', 6),
+                *test_levelling.routers('u', 2, physnets=None),
+                test_levelling.service('h', ha=True, physnets=None)]
         one, two = agents('router', made, ())
-        off = test_rebalance.agent('three', 'u0', alive=False)
+        off = test_levelling.agent('three', 'u0', alive=False)
         self.save(network_services=tuple(made),
                   network_agents=(one, two, off))
         error = ('error: Neutron does not show the networks of 2 routers: '

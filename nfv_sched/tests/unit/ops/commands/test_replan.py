@@ -11,15 +11,15 @@ from unittest import mock
 
 import fixtures
 
-from nfv_sched.ops.cloud import plan_execution
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.execution import run
-from nfv_sched.ops.metrics import auth
-from nfv_sched.ops.metrics import server
-from nfv_sched.ops.plans import replanning
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import remote
+from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import replanning
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import runner
+from nfv_sched.ops.serve.metrics import auth
+from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve import publication
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import remote
 from nfv_sched.tests.unit.ops.commands import test_plan_run
 from nfv_sched.tests.unit.ops.commands import test_serve
 
@@ -214,7 +214,7 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
     def test_killed_after(self):
         """The new plan is saved, and has not begun."""
         self.fail('c')
-        with mock.patch.object(run.MoveJournal, 'replan',
+        with mock.patch.object(runner.MoveJournal, 'replan',
                                side_effect=KeyboardInterrupt):
             self.assertEqual(130, self.run_command(
                 'host', 'drain', 'one', 'two', '--save', self.path, '--run',

@@ -22,19 +22,19 @@ from unittest import mock
 import bcrypt
 import fixtures
 
-from nfv_sched.ops.metrics import auth
-from nfv_sched.ops.metrics import server
-from nfv_sched.ops.metrics import service
-from nfv_sched.ops.pages import html
-from nfv_sched.ops.pages import worker
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import remote
+from nfv_sched.ops.serve.metrics import auth
+from nfv_sched.ops.serve.metrics import server
+from nfv_sched.ops.serve.metrics import service
+from nfv_sched.ops.serve.pages import html
+from nfv_sched.ops.serve.pages import worker
 from nfv_sched.ops.serve import publication
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import remote
 from nfv_sched.tests import certificates
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.cloud import test_anonymize
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.commands import test_metrics
-from nfv_sched.tests.unit.ops.snapshot import test_anonymize
 
 CLOUD = test_anonymize.CLOUD
 METRICS = b'a_metric{host="acme-1"} 1\n'

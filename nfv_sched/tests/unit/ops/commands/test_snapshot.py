@@ -6,9 +6,9 @@ import os
 import fixtures
 
 from nfv_sched.nova import database
-from nfv_sched.ops.snapshot import database as snapshot_database
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import database as snapshot_database
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base
 

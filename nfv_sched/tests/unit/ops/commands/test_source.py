@@ -13,17 +13,17 @@ from oslo_messaging import conffixture
 import sqlalchemy as sa
 
 from nfv_sched.nova import database
+from nfv_sched.ops.answers.profile import document as profile_document
 from nfv_sched.ops.cli import documents
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.profile import document as profile_document
-from nfv_sched.ops.snapshot import database as snapshot_database
-from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.cloud import database as snapshot_database
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.commands import source
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.answers.profile import machines
 from nfv_sched.tests.unit.ops.commands import base as cmd_base
 from nfv_sched.tests.unit.ops.commands import test_bad_snapshots
 from nfv_sched.tests.unit.ops.commands import test_simulate
-from nfv_sched.tests.unit.ops.profile import machines
 from nfv_sched.tests.unit.ops import small_clouds
 
 STEPS = """\

@@ -7,11 +7,11 @@ import io
 import json
 import os
 
-from nfv_sched.ops.execution import values
-from nfv_sched.ops.snapshot import file
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.run import values
+from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops.commands import test_plan_run
-from nfv_sched.tests.unit.ops.execution import migrating_nova
-from nfv_sched.tests.unit.ops.plans import running
+from nfv_sched.tests.unit.ops.run import migrating_nova
 
 _PCI = """physical_networks: {data: [0, 1], whole: [0, 1]}, pci_devices: [
        {type: VF, node: 0, count: 3, physical_network: data},

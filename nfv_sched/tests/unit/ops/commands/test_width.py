@@ -18,9 +18,9 @@ from nfv_sched.journal import entry
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.cloud import source
-from nfv_sched.ops.snapshot import file
-from nfv_sched.ops.snapshot import snapshot
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
 from nfv_sched.tests import base as nfv_base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base
@@ -125,7 +125,7 @@ class WidthTest(base.CommandTestCase):
         self.server = cloud.servers[0]
         # As many pairs are tried as there is time for.
         self.useFixture(fixtures.MockPatch(
-            'nfv_sched.ops.explain.relaxation.pairs', return_value=[]))
+            'nfv_sched.ops.answers.explain.relaxation.pairs', return_value=[]))
         # A difference between Nova's records, for the audit.
         host = cloud.hosts[0]
         node = host.nodes[1]

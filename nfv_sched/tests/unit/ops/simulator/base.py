@@ -8,7 +8,7 @@ import textwrap
 
 import fixtures
 
-from nfv_sched.ops.cloud_file import loader
+from nfv_sched.ops.cloud.cloud_file import loader
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import nova_internals

@@ -7,8 +7,8 @@ import random
 import fixtures
 from nova import exception
 
-from nfv_sched.ops.cloud_file import problems
-from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud.cloud_file import scenario
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import start

@@ -8,9 +8,9 @@ import fixtures
 from nova import objects
 from oslo_serialization import jsonutils
 
-from nfv_sched.ops.cloud_file import problems
+from nfv_sched.ops.answers.simulation import report
+from nfv_sched.ops.cloud.cloud_file import problems
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.simulator import report
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator.steps import lifecycle

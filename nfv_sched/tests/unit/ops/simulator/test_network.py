@@ -3,13 +3,13 @@
 
 """The simulated network loads the hosts as Neutron and Placement would say."""
 
-from nfv_sched.ledger import names
-from nfv_sched.network import usage
-from nfv_sched.network_limits import figures
-from nfv_sched.ops.cloud_file import loader
-from nfv_sched.ops.cloud_file import problems
+from nfv_sched.limits import names
+from nfv_sched.limits import usage
+from nfv_sched.ops.answers.simulation import report
+from nfv_sched.ops.cloud.cloud_file import loader
+from nfv_sched.ops.cloud.cloud_file import problems
 from nfv_sched.ops.simulator import network
-from nfv_sched.ops.simulator import report
+from nfv_sched.scheduler import figures
 from nfv_sched.tests.unit.ops.simulator import base
 
 HEAD = """\

@@ -5,13 +5,13 @@ import random
 
 import yaml
 
-from nfv_sched.ledger import names
-from nfv_sched.ops.cloud_file import loader
+from nfv_sched.limits import names
+from nfv_sched.ops.cloud.cloud_file import loader
+from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.snapshot import codec
-from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit.ops.simulator import base
 

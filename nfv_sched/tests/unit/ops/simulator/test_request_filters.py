@@ -6,15 +6,15 @@ import dataclasses
 from nova import exception
 from nova.scheduler import request_filter
 
-from nfv_sched.ops.counting import binding
-from nfv_sched.ops.counting import capacity
-from nfv_sched.ops.explain import explanation
-from nfv_sched.ops.plans import drain
-from nfv_sched.ops.plans import refusals
-from nfv_sched.ops.requests import subject
+from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.model.counting import binding
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
-from nfv_sched.tests.unit.ops.plans import running
+from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops.simulator import base
 
 CLOUD = base.CLOUD + """\

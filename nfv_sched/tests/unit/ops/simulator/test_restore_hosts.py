@@ -4,7 +4,7 @@
 import collections
 import dataclasses
 
-from nfv_sched.ops.counting import capacity
+from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import small_clouds

@@ -5,15 +5,15 @@ import copy
 import dataclasses
 import random
 
-from nfv_sched.ops.cloud_file import actions
-from nfv_sched.ops.cloud_file import loader
-from nfv_sched.ops.cloud_file import problems
-from nfv_sched.ops.cloud_file import scenario
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud.cloud_file import loader
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.snapshot import snapshot
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.simulator import base
 

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work out why the PCI devices of a host do not serve a guest.
+
+Slow, and called only when a reason is read.  No I/O, no Nova objects.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import functools
+import itertools
+import operator
+import typing as ty
+
+from nfv_sched.base.device_shortage import DeviceNeed
+from nfv_sched.base.device_shortage import DeviceShortage
+from nfv_sched.base.device_shortage import merge
+from nfv_sched.base.device_shortage import MissKind
+from nfv_sched.base.device_shortage import NearMiss
+from nfv_sched.base.device_shortage import ShortageKind
+from nfv_sched.base.device_shortage import STRICT
+from nfv_sched.fit.numa import candidates
+from nfv_sched.fit.numa import pci
+
+# Of more requests not all sets are tried.
+_MOST_TRIED = 12
+
+_KINDS = {
+    'dev_type': MissKind.TYPE,
+    'physical_network': MissKind.PHYSICAL_NETWORK,
+    'trusted': MissKind.TRUSTED,
+    'live_migratable': MissKind.LIVE_MIGRATABLE,
+    'remote_managed': MissKind.REMOTE_MANAGED,
+}
+
+
+class _CellChoice(ty.NamedTuple):
+    """The host cells of which a guest gets some.
+
+    :ivar masks: host cells of each guest cell, as bitmasks
+    :ivar groups: host cells near each network of the request, as bitmasks
+    :ivar local: whether all devices must be on the chosen host cells, whatever
+        Nova's NUMA policy of a request is
+    :ivar claimed: whether the claim counts, too, not only Nova's filters
+    """
+
+    masks: Sequence[int]
+    groups: Sequence[int]
+    local: bool
+    claimed: bool = True
+
+    def serve(self, devices: pci.CandidateDevices) -> bool:
+        """Return whether all devices are there for some of the cells."""
+        def test(cells: int) -> bool:
+            return (devices.keeps_local(cells) if self.local
+                    else devices.accepts(cells)) and (
+                        not self.claimed or devices.claimable(cells))
+
+        try:
+            return candidates.satisfiable(
+                self.masks, self.groups,
+                candidates.Condition(test, devices.relevant))
+        except candidates.TooManySets:
+            return True
+
+
+def find(
+    devices: pci.CandidateDevices, masks: Sequence[int] | None = None,
+    groups: Sequence[int] = (), local: bool = False,
+    empty: Sequence[int] | None = None,
+) -> DeviceShortage | None:
+    """Return the smallest set of requests that cannot be served.
+
+    :param masks: host cells that each guest cell fits, as bitmasks; None if
+        only devices count, wherever they are
+    :param groups: host cells near each network of the request, as bitmasks
+    :param local: whether devices must be on the chosen host cells, whatever
+        Nova's NUMA policy of the request is
+    :param empty: ``masks`` if nothing else ran on the host; all cells if None
+    :returns: None if all can be served, or that is not known
+    """
+    cells = None
+    if masks is not None:
+        if not candidates.feasible(masks, groups):
+            return None
+        cells = _CellChoice(masks, groups, local)
+    numbers = _smallest(devices, lambda part: (
+        part.claimable(None) if cells is None else cells.serve(part)))
+    if numbers is None:
+        return None
+    part = devices.only(numbers)
+    kind = _kind(part, cells)
+    alone = True
+    if kind is ShortageKind.NUMA and cells is not None:
+        host = devices.devices.host
+        alone = not cells._replace(masks=empty or [
+            host.all_cells] * len(cells.masks)).serve(part)
+    return _described(part, kind, cells, alone)
+
+
+def _smallest(
+    devices: pci.CandidateDevices,
+    served: Callable[[pci.CandidateDevices], bool],
+) -> Sequence[int] | None:
+    """Return the numbers of the fewest requests that are not served."""
+    if served(devices):
+        return None
+    demands = devices.devices.wanted
+    every = range(len(demands))
+    if len(demands) > _MOST_TRIED:
+        fewest = list(every)
+        for number in every:
+            fewer = [each for each in fewest if each != number]
+            if not served(devices.only(fewer)):
+                fewest = fewer
+        return fewest
+    # Requests for the same devices are alike: most of many ports are.
+    alike = [(demand._replace(request_id=None), devices.granted(number))
+             for number, demand in enumerate(demands)]
+    tried = set()
+    for size in range(1, len(demands) + 1):
+        for numbers in itertools.combinations(every, size):
+            key = tuple([alike.index(alike[number]) for number in numbers])
+            if key in tried:
+                continue
+            tried.add(key)
+            if not served(devices.only(numbers)):
+                return numbers
+    return None
+
+
+def _kind(devices: pci.CandidateDevices,
+          cells: _CellChoice | None) -> ShortageKind:
+    """Return in which way devices are too few for the requests."""
+    if devices.claimable(None):
+        return (ShortageKind.ONE_CARD if cells is not None and
+                cells._replace(claimed=False).serve(devices)
+                else ShortageKind.NUMA)
+    if devices.taken(None) is not None:
+        return ShortageKind.ONE_CARD
+    if free(devices) < devices.requested:
+        return ShortageKind.TOO_FEW
+    return (ShortageKind.GRANTED if any(
+        map(devices.granted, range(len(devices.devices.wanted))))
+        else ShortageKind.ORDER)
+
+
+def _described(devices: pci.CandidateDevices, kind: ShortageKind,
+               cells: _CellChoice | None, alone: bool) -> DeviceShortage:
+    demands = devices.devices.wanted
+    near: int | None = None
+    misses: tuple[NearMiss, ...] = ()
+    local = cells is not None and cells.local
+    # What all of them but the smallest request leave can be served.
+    count = devices.requested - min(demand.count for demand in demands)
+    if kind is ShortageKind.NUMA and cells is not None:
+        near = _best_cells(devices, cells)
+        count = min(free(devices, functools.partial(
+            _suits, devices.devices, near, local)), devices.requested - 1)
+    elif kind is ShortageKind.TOO_FEW:
+        count = free(devices)
+        if cells is not None:
+            near = devices.devices.host.all_cells
+    if kind in (ShortageKind.NUMA, ShortageKind.TOO_FEW):
+        misses = merge(list(_misses(devices, near, local)))
+    return DeviceShortage(kind, tuple([
+        need._replace(policy='' if kind is not ShortageKind.NUMA
+                      else STRICT if local else demand.policy)
+        for need, demand in zip(needs(devices), demands)]),
+        count, misses, alone)
+
+
+def needs(devices: pci.CandidateDevices) -> list[DeviceNeed]:
+    """Return all requests, without their policies."""
+    return [DeviceNeed(demand.count, demand.noun, demand.alias,
+                       demand.physical_network, demand.trusted)
+            for demand in devices.devices.wanted]
+
+
+def _suits(devices: pci.HostDevices, cells: int, local: bool,
+           demand: pci.Demand, pool: ty.Any) -> bool:
+    """Return whether devices suit the NUMA policy of a request.
+
+    :param cells: bitmask of the chosen host cells
+    """
+    if local:
+        return bool(pool.near & cells) or len(devices.host.cells) == 1
+    match demand.policy:
+        case pci.PREFERRED:
+            return True
+        case pci.LEGACY:
+            return pool.unknown or bool(pool.near & cells)
+        case pci.SOCKET:
+            return bool(pool.near & (cells | devices.same_socket(cells)))
+    return bool(pool.near & cells)
+
+
+def free(
+    devices: pci.CandidateDevices,
+    suits: Callable[[pci.Demand, ty.Any], bool] = lambda demand, pool: True,
+) -> int:
+    """Count the free devices that suit one of the requests, each once."""
+    counts = {
+        pool.index: devices.devices.counts[pool.index]
+        for number, (demand, pools) in enumerate(
+            zip(devices.devices.wanted, devices.devices.matched))
+        for pool in pools if pool.usable and suits(demand, pool)
+        and _may_be_granted(devices, number, pool.provider)}
+    return sum(counts.values())
+
+
+def _may_be_granted(devices: pci.CandidateDevices, number: int,
+                    provider: str | None) -> bool:
+    granted = devices.granted(number)
+    return not granted or provider in granted
+
+
+def _best_cells(devices: pci.CandidateDevices, cells: _CellChoice) -> int:
+    """Return the host cells with most of the devices that may be chosen."""
+    masks = cells.masks
+    union = functools.reduce(operator.or_, masks)
+    best = 0
+    for _cell in masks:
+        rest = candidates.bits(union & ~best)
+        if not rest:
+            break
+        best |= max((1 << bit for bit in rest), key=lambda bit: free(
+            devices, functools.partial(
+                _suits, devices.devices, best | bit, cells.local)))
+    return best
+
+
+def _misses(devices: pci.CandidateDevices, cells: int | None,
+            local: bool) -> Iterator[NearMiss]:
+    """Yield the free devices that lack one property, pool by pool.
+
+    :param cells: bitmask of the host cells that a guest may have; None if it
+        does not matter where devices are
+    """
+    host_devices = devices.devices
+    seen = set()
+    for number, demand in enumerate(host_devices.wanted):
+        places = {pool.index: pool for pool in host_devices.matched[number]}
+        for index, (pool, count) in enumerate(
+                zip(host_devices.pools, host_devices.counts)):
+            if not count or not _may_be_granted(
+                    devices, number, pool.get('rp_uuid')):
+                continue
+            lacks = min((list(_lacks(demand, dict(spec), pool))
+                         for spec in demand.specs), key=len, default=[])
+            place = places.get(index) or host_devices.place(index, demand)
+            if cells is not None and not _suits(
+                    host_devices, cells, local, demand, place):
+                lacks.append(_far(host_devices, demand, pool, place, local))
+            if len(lacks) != 1:
+                continue
+            miss = lacks[0]._replace(count=count)
+            if (index, miss.kind, miss.wanted) not in seen:
+                seen.add((index, miss.kind, miss.wanted))
+                yield miss
+
+
+def _far(devices: pci.HostDevices, demand: pci.Demand, pool: Mapping,
+         place: ty.Any, local: bool) -> NearMiss:
+    """Return what devices lack that do not suit the NUMA policy."""
+    policy = STRICT if local else demand.policy
+    miss = NearMiss(MissKind.OTHER_NODE, 0, _noun(pool), policy)
+    if not place.near:
+        return miss._replace(kind=MissKind.NODE_UNKNOWN)
+    if policy == pci.SOCKET:
+        miss = miss._replace(
+            kind=MissKind.OTHER_SOCKET if devices.same_socket(place.near)
+            else MissKind.SOCKET_UNKNOWN)
+    return miss._replace(found=(str(pool.get('numa_node')),))
+
+
+def _lacks(demand: pci.Demand, spec: Mapping,
+           pool: Mapping) -> Iterator[NearMiss]:
+    """Yield the properties of a spec that devices of a pool do not have."""
+    noun = _noun(pool)
+    missing = {name: value for name, value in spec.items()
+               if not pci.property_matches(pool.get(name), value)}
+    kind = pool.get('dev_type')
+    if not demand.gives(kind) and 'dev_type' not in missing:
+        missing['dev_type'] = spec.get('dev_type') or pci.VF
+    if not demand.remote and pci.is_remote(pool):
+        missing['remote_managed'] = False
+    for name, value in missing.items():
+        there = pool.get(name)
+        yield NearMiss(
+            _KINDS.get(name, MissKind.PROPERTY), 0,
+            'device' if name == 'dev_type' else noun, str(value),
+            () if there is None else (str(there).lower() if name in (
+                'trusted', 'remote_managed', 'live_migratable')
+                else str(there),), name if name not in _KINDS else '')
+
+
+def _noun(pool: Mapping) -> str:
+    return {pci.PF: pci.PF_NOUN, pci.VF: pci.VF_NOUN}.get(
+        pool.get('dev_type', ''), pci.DEVICE_NOUN)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep guests on the NUMA nodes of the virtual switch."""
+
+import dataclasses
+
+from nfv_sched.base import extra_specs
+from nfv_sched.base import reasons
+from nfv_sched.fit.numa import rule
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class VSwitchRule(rule.CellsRule):
+    """``nfv:vswitch_numa_affinity``: all guest cells where the switch runs.
+
+    :ivar physnets: physical networks that the request reaches through the
+        switch
+    :ivar tunneled: whether the request is known to use a tunnelled network
+    """
+
+    name = 'vswitch'
+    filters = ('VSwitchNUMAAffinityFilter',)
+    order = 20
+    keys = (extra_specs.VSWITCH_NUMA_AFFINITY,)
+    noun = 'with the virtual switch'
+
+    physnets: frozenset[str] = frozenset()
+    tunneled: bool = False
+
+    @classmethod
+    def from_request(cls, request_parts):
+        """Return one rule, if the flavor has the policy."""
+        policy = request_parts.policy
+        if policy.vswitch is None:
+            return ()
+        return (cls(f'{policy.vswitch_key}={policy.vswitch}',
+                    policy.vswitch == extra_specs.STRICT,
+                    physnets=request_parts.physnets,
+                    tunneled=request_parts.tunneled),)
+
+    def label(self, names):
+        """Return the label of the switch."""
+        return names.vswitch
+
+    def read(self, host, names):
+        """Return the bitmask of the host cells where the virtual switch runs.
+
+        These are the cells with the label of the switch.  For a host without
+        the label, they are those near the networks that the request reaches
+        through the switch, if the host declares the NUMA affinity of each of
+        these; else None.
+        """
+        labels = host.labels
+        declared = labels.get(names.vswitch)
+        # The label is what an operator has said of the switch; network
+        # affinity says it only indirectly.
+        if declared:
+            return declared
+        cells = 0
+        for physnet in self.physnets:
+            near = labels.get(physnet)
+            # The switch may reach this network from any node.
+            if not near:
+                return None
+            cells |= near
+        if self.tunneled:
+            if not host.tunnel:
+                return None
+            cells |= host.tunnel
+        return cells or None
+
+    def undeclared_reason(self):
+        """Return the reason for a host that does not declare its switch."""
+        return reasons.Reason(
+            self.order, self.text,
+            'a host that declares where its virtual switch runs needed',
+            'no label or network affinity')
+
+    def node_map_reason(self, node, key, nodes):
+        """Return the reason if the node mapping leaves the switch's nodes."""
+        return reasons.Reason(
+            self.order, self.text,
+            f'the virtual switch on host NUMA node {node} needed ({key})',
+            f'it runs on {", ".join(map(str, nodes))}')

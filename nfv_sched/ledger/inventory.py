@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work out the inventories of a host in the ledger.  No I/O.
+
+Placement lets servers allocate ``total - reserved`` of a resource class.  A
+server that was placed with the ledger has an allocation.  Everything else on
+the virtual switch has none and is therefore reserved: physical ports, DHCP
+servers, routers, ports attached after boot, servers from before the plugin.
+
+A server's ports and rules are covered by its own allocation from this host and
+by those of its migrations: while a server moves, Nova gives its allocation on
+the source to the migration, until the move ends or is confirmed, and its ports
+stay bound to the source for a part of that time.  An allocation covers no more
+than its own server uses here, so none covers the ports of another server.
+
+A port belongs to the server for which Nova has plugged it, by the table
+``virtual_interfaces``; the ``device_id`` of the port does not count, as
+tenants can change it.  A port that Nova has plugged for no server is reserved.
+
+Neutron is read first, page by page, then Nova's table, then the allocations.
+Between them:
+
+* A server that arrives has an allocation and no port yet.  It counts once.
+  (In the other order it would count twice.)
+* A server that leaves a host, because it is deleted, shelved or moved, or
+  could not be built, has ports and no allocation any more, or ports that Nova
+  has plugged for no server any more.
+* A port that Nova is plugging is bound before it is in that table.
+
+So what is uncovered now and was not in the last round is doubtful: the table
+and then Neutron are read again for these ports, after the allocations, and
+only those that are still there are reserved.  Nova unbinds ports, deletes the
+rows and deletes the allocation in this order, so whatever has lost its row or
+its allocation because it leaves is not bound any more.  Without this, the
+ports of a stack that is deleted during a round would be reserved until the
+next one, and the stack could not be created again before.  If Neutron does not
+answer the second time, the host keeps its inventories, as without the first.
+
+What a round can still get wrong lasts until the next round that sees it:
+
+* Too much is let in: a port that is attached, a rule that is added, or a
+  service that comes after Neutron was read is missing.  No order of reading
+  avoids that: Neutron does not ask the ledger.
+* Too little is let in: what never had an allocation (services, servers from
+  before the ledger, rules added later) and leaves after Neutron was read is
+  still reserved; so is a port that is being plugged both times that the table
+  is read, one of a migration that is not in Nova's database, and one of a
+  server whose move is undone: Nova drops the allocation before it unbinds it.
+"""
+
+from collections.abc import Mapping
+import math
+import types
+import typing as ty
+
+from nfv_sched.limits import names
+from nfv_sched.limits import options
+from nfv_sched.limits import usage
+
+_NOTHING: Mapping[str, int] = types.MappingProxyType({})
+
+#: Consumer UUID -> resource class -> amount allocated from one provider.
+Allocations = Mapping[str, Mapping[str, int]]
+
+
+class LedgerInventory(ty.NamedTuple):
+    """The inventory of one resource class on one host.
+
+    :ivar total: total of the inventory; never less than what is allocated
+    :ivar reserved: part of ``total`` that no server may allocate
+    """
+
+    total: int
+    reserved: int
+
+    @property
+    def capacity(self) -> int:
+        """Amount that servers may allocate in all."""
+        return self.total - self.reserved
+
+    def to_placement(self) -> dict:
+        """Return the inventory in the form of Placement's API."""
+        return {'total': self.total, 'reserved': self.reserved,
+                'min_unit': 1, 'max_unit': self.total, 'step_size': 1,
+                'allocation_ratio': 1.0}
+
+
+class Load(ty.NamedTuple):
+    """The load of the virtual switch of a host, without physical ports.
+
+    :ivar ports: number of ports
+    :ivar rules: number of their security group rules
+    :ivar servers: server UUID -> its part of the ports and rules
+    :ivar unplugged: UUIDs of those ports that may be servers', but that Nova
+        has plugged for no server
+    """
+
+    ports: int
+    rules: int
+    servers: Mapping[str, usage.GuestUsage]
+    unplugged: frozenset[str] = frozenset()
+
+
+class Account(ty.NamedTuple):
+    """Limit and usage of one resource class on one host.
+
+    :ivar limit: amount that the host may carry; infinity if there is no limit
+    :ivar allocated: amount that servers have allocated
+    :ivar unallocated: amount in use without an allocation, physical ports
+        included
+    """
+
+    limit: float
+    allocated: int
+    unallocated: int
+
+    @property
+    def overdrawn(self) -> bool:
+        """True if servers have allocated more than the limit."""
+        return self.allocated > self.limit
+
+    def inventory(self) -> LedgerInventory:
+        """Return the inventory to publish."""
+        # Without a limit nothing needs to be reserved, so nothing needs to be
+        # written when ports come and go.
+        if self.limit >= names.UNLIMITED:
+            return LedgerInventory(names.UNLIMITED, 0)
+        limit = math.floor(self.limit)
+        # Placement accepts no total of 0. What is above the limit is reserved,
+        # so that a host that is too full takes no more.
+        total = max(limit, self.allocated, 1)
+        return LedgerInventory(total, total - max(limit - self.unallocated, 0))
+
+
+def update(
+    existing: Mapping[str, Mapping],
+    new_inventories: Mapping[str, LedgerInventory],
+    can_raise: bool,
+) -> tuple[dict[str, Mapping], bool]:
+    """Work out the inventories to write to a provider.
+
+    :param existing: resource class -> inventory in Placement
+    :param new_inventories: resource class -> inventory to publish
+    :param can_raise: whether a capacity may be raised
+    :returns: (resource class -> inventory to write, those of other classes
+        unchanged; whether that includes everything in ``new_inventories``)
+    """
+    written = dict(existing)
+    complete = True
+    for name, inventory in new_inventories.items():
+        if can_raise or inventory.capacity <= _capacity(existing.get(name)):
+            written[name] = inventory.to_placement()
+        else:
+            complete = False
+    return written, complete
+
+
+def _capacity(inventory: Mapping | None) -> float:
+    if inventory is None:
+        return 0
+    return ((inventory['total'] - inventory['reserved'])
+            * inventory['allocation_ratio'])
+
+
+def by_server(
+    allocations: Allocations, migrations: Mapping[str, str],
+) -> dict[str, dict[str, int]]:
+    """Return the amounts that each server has allocated, by resource class.
+
+    :param allocations: allocations from one host's provider in the ledger
+    :param migrations: UUID of a migration -> UUID of the server that it moves
+    """
+    amounts: dict[str, dict[str, int]] = {}
+    for consumer, resources in allocations.items():
+        of_server = amounts.setdefault(migrations.get(consumer, consumer), {})
+        for name, amount in resources.items():
+            of_server[name] = of_server.get(name, 0) + amount
+    return amounts
+
+
+def _amounts(server: usage.GuestUsage) -> dict[str, int]:
+    return {names.PORTS: len(server.ports), names.RULES: server.rules}
+
+
+def uncovered(
+    load: Load, covered: Mapping[str, Mapping[str, int]],
+    host_limits: options.Limits,
+) -> dict[str, int]:
+    """Return the amounts in use beyond what their servers have allocated.
+
+    Of ports, or of rules if the host has no limit of ports.
+
+    :param covered: server UUID -> resource class -> amount allocated
+    :returns: UUID of a server, or of a port of none -> amount, not 0
+    """
+    name = (names.PORTS
+            if host_limits.vswitch_ports_per_node < names.UNLIMITED
+            else names.RULES)
+    amounts = dict.fromkeys(load.unplugged, 1)
+    for uuid, server in load.servers.items():
+        amount = (_amounts(server)[name]
+                  - covered.get(uuid, _NOTHING).get(name, 0))
+        if amount > 0:
+            amounts[uuid] = amount
+    return amounts
+
+
+def doubtful_ports(
+    load: Load, covered: Mapping[str, Mapping[str, int]],
+    host_limits: options.Limits, before: Mapping[str, int],
+) -> list[str]:
+    """Return the ports that may have left the host since Neutron was read.
+
+    :param covered: server UUID -> resource class -> amount allocated
+    :param before: what was uncovered in the last round; see :func:`uncovered`
+    """
+    if min(host_limits.vswitch_ports_per_node,
+           host_limits.security_rules_per_node) >= names.UNLIMITED:
+        return []
+    return [
+        port for uuid, amount in uncovered(load, covered, host_limits).items()
+        if amount > before.get(uuid, 0)
+        for port in (load.servers[uuid].ports if uuid in load.servers
+                     else (uuid,))]
+
+
+def accounts(
+    load: Load, covered: Mapping[str, Mapping[str, int]],
+    host_limits: options.Limits,
+) -> dict[str, Account]:
+    """Return limit and usage of ports and rules on a host.
+
+    :param covered: server UUID -> resource class -> amount allocated; see
+        :func:`by_server`
+    :returns: resource class -> account
+    """
+    more = {names.PORTS: host_limits.vswitch_physical_ports + load.ports,
+            names.RULES: load.rules}
+    for uuid, server in load.servers.items():
+        # No more than this server has bound: an allocation does not cover
+        # ports of others.
+        for name, amount in _amounts(server).items():
+            more[name] -= min(amount, covered.get(uuid, _NOTHING).get(name, 0))
+    return {
+        name: Account(
+            limit,
+            sum(amounts.get(name, 0) for amounts in covered.values()),
+            more[name])
+        for name, limit in (
+            (names.PORTS, host_limits.vswitch_ports_per_node),
+            (names.RULES, host_limits.security_rules_per_node))}

@@ -1,0 +1,1062 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read snapshots of the network from Neutron's API.
+
+:func:`read_snapshot` reads one.  :class:`SnapshotSource` holds the latest one,
+    which a background thread reads again and again, so that callers do not
+    wait for Neutron, except for a bounded time at the first call.
+
+Items that a request needs but the snapshot lacks, because they were created
+after it, are read for this request (:class:`Lookups`).
+
+A snapshot consists of complete answers; if one is missing, there is none.
+Neutron has no transactions over pages, so its parts can be as far apart in
+time as reading takes: a port that is created or moved meanwhile may be missing
+until the next snapshot; none is counted twice.  A reading that is complete but
+lacks most of the ports or rules of the one before it is not accepted at once
+(:class:`ReadingCheck`).
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import contextlib
+import json
+import math
+import threading
+import time
+import typing as ty
+
+from keystoneauth1 import exceptions as ks_exceptions
+from keystoneauth1 import loading as ks_loading
+from openstack import connection as sdk_connection
+from openstack import exceptions as sdk_exceptions
+from openstack import proxy as sdk_proxy
+from oslo_log import log as logging
+
+from nfv_sched.base import conf as nfv_conf
+from nfv_sched.base import http_limits
+from nfv_sched.base import periodic
+from nfv_sched.base import strings
+from nfv_sched.limits import demand
+from nfv_sched.limits import reservations
+from nfv_sched.limits import usage
+from nfv_sched.nova import interfaces as nova_interfaces
+from nfv_sched.nova import scheduler
+
+LOG = logging.getLogger(__name__)
+
+CONF = scheduler.CONF
+nfv_conf.register_opts(CONF)
+
+_GROUP = 'neutron'  # section of nova.conf
+#: Maximum number of pages of one resource; more are an error.
+PAGES = 10000
+# How many of the last items of a page are tried as the marker of the next one:
+# Neutron refuses a marker that has been deleted meanwhile.
+_MARKERS = 5
+_PORT_FIELDS = ('id', 'device_owner', 'device_id', 'binding:host_id',
+                'binding:vnic_type', 'security_groups', 'project_id')
+# Rules that Neutron creates with the group "default" of a project: all egress,
+# and ingress from the group itself, for IPv4 and IPv6.
+_DEFAULT_GROUP_RULES = 4
+# Maximum number of ports, networks and so on to read for one request.
+_LOOKED_UP = 50
+
+# Errors of connections, Keystone and Neutron, and of malformed URLs and
+# version documents. The exceptions of requests are OSErrors.
+_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
+           OSError, *http_limits.MALFORMED)
+
+_HIDDEN_GROUPS = (
+    'Neutron does not show the security groups of other projects to the user '
+    'of the [neutron] section, who needs the role admin')
+
+# Number of ports, or of their security groups, that are read to see whether
+# Neutron shows the groups.
+_PROBED = 100
+
+_LIMITS = nova_interfaces.Feature.LIMITS
+
+# Largest part of its time that a process may spend reading.
+_MAX_READING_SHARE = 0.05
+
+
+class NeutronError(Exception):
+    """Neutron cannot be read, or not completely.
+
+    :param message: secrets in it are masked
+    """
+
+    def __init__(self, message: str):
+        super().__init__(strings.mask_secrets(message))
+
+
+class ImplausibleError(NeutronError):
+    """Neutron shows much less than in the reading before."""
+
+
+class _StatusError(NeutronError):
+    """Neutron answered with a status other than 200."""
+
+    def __init__(self, message: str, status: int):
+        super().__init__(message)
+        self.status = status
+
+
+class _Doubt(ty.NamedTuple):
+    """A reason to doubt the figures of a reading.
+
+    :ivar project: UUID of the project concerned; empty for all
+    :ivar resource: ``'ports'`` or ``'rules'``
+    :ivar reason: the sign that figures are incomplete
+    :ivar contradicted: whether Nova has ports of servers for which the reading
+        has none.  Only used for the whole cloud: a project could cause this by
+        the ``device_id`` of its ports.
+    """
+
+    project: str
+    resource: str
+    reason: str
+    contradicted: bool = False
+
+
+class _Open(ty.NamedTuple):
+    """A doubt that is not settled yet.
+
+    :ivar readings: number of readings in a row that raise it
+    :ivar since: when the first of them was taken, seconds of
+        ``time.monotonic()``
+    :ivar before: the snapshot before that; None if there was none
+    """
+
+    readings: int
+    since: float
+    before: usage.Snapshot | None
+
+
+class ReadingCheck:
+    """An acceptance check for readings that lack most ports or rules.
+
+    A defect of Neutron, or a user who lost a role, looks like an empty cloud;
+    accepted, it would make used capacity look free.  But a cloud can really
+    lose most of its ports.  It has if Nova has deleted the servers that have
+    no ports any more.  Otherwise such a reading is accepted after ``READINGS``
+    of them in a row, if half of ``max_snapshot_age`` has passed since the
+    first and Nova has no ports of these servers.  The first reading of a
+    process is not accepted if it shows no bound port of a server although
+    Nova's database has some.
+
+    If only a few projects have lost so much, only their figures stay for that
+    time as they were before.  So no project can keep the figures of the others
+    out of date.
+
+    For use by one thread at a time.  The object is kept when a :class:`Reader`
+    is replaced.
+
+    :param conf: configuration object with ``[nfv_sched]``
+    :param deleted: returns those of some server UUIDs that Nova has deleted;
+        None to ask Nova
+    :param connected: returns whether any of some servers, or any server if
+        called with None, is on a host and has ports in Nova's database; None
+        to ask Nova
+    """
+
+    #: Number of such readings in a row after which one is accepted.
+    READINGS = 3
+
+    #: Maximum number of servers without ports to ask Nova about.
+    SERVERS = 100
+
+    def __init__(
+        self, conf=CONF,
+        deleted: Callable[[Iterable[str]], set[str]] | None = None,
+        connected: Callable[[Sequence[str] | None], bool] | None = None,
+    ):
+        self._conf = conf
+        self._deleted = deleted or scheduler.deleted_servers
+        self._connected = connected or scheduler.has_connected_servers
+        # By project, empty for all, and resource.
+        self._open: dict[tuple[str, str], _Open] = {}
+        self._forgotten = False
+
+    def check(self, previous: usage.Snapshot | None,
+              snapshot: usage.Snapshot) -> list[
+                  tuple[str, str, usage.Snapshot]]:
+        """Check whether a reading can be accepted.
+
+        :param previous: the last accepted reading; None if there is none
+        :param snapshot: the new reading
+        :returns: (UUID of a project, ``'ports'`` or ``'rules'``, snapshot) of
+            the figures that are not accepted yet; use those of that snapshot
+            instead
+        :raises ImplausibleError: if none of the figures is accepted yet
+        """
+        doubts = [] if self._forgotten else (
+            self._doubts_of_first(snapshot) if previous is None
+            else self._doubts(previous, snapshot))
+        self._forgotten = False
+        opened, self._open = self._open, {}
+        replaced = []
+        for doubt in doubts:
+            # All figures are doubted for one reason at a time.
+            key = doubt.project, doubt.resource if doubt.project else ''
+            state = opened.get(key, _Open(0, snapshot.taken, previous))
+            state = state._replace(readings=state.readings + 1)
+            seconds = snapshot.taken - state.since
+            pause = self._conf.nfv_sched.max_snapshot_age / 2
+            whose = f'Project {doubt.project}: ' if doubt.project else ''
+            if not (doubt.contradicted or seconds <= pause
+                    or state.readings < self.READINGS):
+                LOG.warning('Neutron has shown the same for %.0f s, and is '
+                            'believed: %s%s', seconds, whose, doubt.reason)
+                continue
+            self._open[key] = state
+            text = whose + doubt.reason + (
+                ', but Nova has servers with ports' if doubt.contradicted else
+                '. That is believed if it is still so after '
+                f'{max(pause - seconds, 0):.0f} s')
+            if not doubt.project:
+                raise ImplausibleError(text)
+            LOG.log(
+                logging.DEBUG if key in opened else logging.WARNING,
+                'What Neutron shows of a project is not believed, and what it '
+                'had before stays in use: %s', text)
+            replaced.append((doubt.project, doubt.resource, state.before))
+        return replaced
+
+    def _doubts_of_first(self, snapshot: usage.Snapshot) -> list[_Doubt]:
+        """Return the doubts about the first reading of this process."""
+        if snapshot.bound_ports() or not self._has_ports(None):
+            return []
+        return [_Doubt('', 'ports', 'no port of a server is bound to any host',
+                       True)]
+
+    def _doubts(self, previous: usage.Snapshot,
+                snapshot: usage.Snapshot) -> list[_Doubt]:
+        """Return the doubts about a reading, of all projects or of some."""
+        signs = usage.doubts(previous, snapshot)
+        if signs.ports and not signs.ports_of:
+            # Fewer rules need no other explanation.
+            return [] if self._are_deleted(signs.servers) else [_Doubt(
+                '', 'ports', signs.ports,
+                bool(signs.servers)
+                and self._has_ports(signs.servers[:self.SERVERS]))]
+        if signs.rules and not signs.rules_of:
+            return [_Doubt('', 'rules', signs.rules)]
+        return [
+            _Doubt(project, 'ports', signs.ports)
+            for project in signs.ports_of if not self._are_deleted([
+                server for server in signs.servers
+                if any(port.project == project
+                       for port in previous.instances[server])])
+        ] + [_Doubt(project, 'rules', signs.rules)
+             for project in signs.rules_of]
+
+    def _are_deleted(self, servers: Sequence[str]) -> bool:
+        """Return whether Nova has deleted the first of some servers."""
+        servers = servers[:self.SERVERS]
+        try:
+            return bool(servers) and self._deleted(servers).issuperset(servers)
+        except Exception as exc:
+            LOG.debug('Nova does not say which servers are deleted: %s', exc)
+            return False
+
+    def _has_ports(self, servers: Sequence[str] | None) -> bool:
+        try:
+            return self._connected(servers)
+        except Exception as exc:
+            LOG.debug('Nova does not say whether servers have ports: %s', exc)
+            return False
+
+    def forget(self) -> None:
+        """Accept the next reading, whatever it shows."""
+        self._forgotten = True
+
+
+class Reader:
+    """A connection to Neutron.
+
+    For use by one thread at a time, in the process that made it.
+
+    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
+    :param stopped: once this is set, the next request to Neutron raises
+        ``periodic.Stopped``
+    :param doubts: checks each reading; None for a new :class:`ReadingCheck`
+    :param network: proxy used to reach Neutron instead of ``[neutron]``; the
+        caller keeps and closes it
+    :raises NeutronError: if ``[neutron]`` cannot be used
+    """
+
+    def __init__(self, conf=CONF, stopped: threading.Event | None = None,
+                 doubts: ReadingCheck | None = None,
+                 network: sdk_proxy.Proxy | None = None):
+        self._conf = conf
+        self._stopped = stopped
+        self._doubts = doubts or ReadingCheck(conf)
+        self._deadline = math.inf
+        self._hidden_told = False
+        self._session = None
+        if network is not None:
+            self._network = network
+            return
+        try:
+            session = ks_loading.load_session_from_conf_options(
+                conf, _GROUP,
+                auth=ks_loading.load_auth_from_conf_options(conf, _GROUP))
+            if session.timeout is None:
+                session.timeout = conf.nfv_sched.neutron_request_timeout
+            http_limits.limit(session)
+            self._session = session
+            connection = sdk_connection.Connection(
+                session=session, oslo_conf=conf, service_types={'network'})
+            self._network = connection.network
+        except _ERRORS as exc:
+            raise NeutronError('no connection to Neutron: '
+                               f'{http_limits.reason(exc)}') from exc
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            self._session.session.close()
+
+    def probe(self) -> tuple[str, str]:
+        """Read a few items of each resource that :meth:`read` reads.
+
+        For ``nfv-sched-status``.
+
+        :returns: (text about the items that Neutron shows, text about those
+            that it hides; empty if none)
+        :raises NeutronError: if any answer is missing, late or malformed
+        """
+        self._deadline = math.inf
+        builder = usage.SnapshotBuilder(None)
+        ports = self._first_page(
+            'ports', _PORT_FIELDS, [('limit', str(_PROBED))])
+        for port in ports:
+            self._add_port(builder, port)
+        for resource in (
+                'security-group-rules', 'security-groups', 'networks'):
+            self._first_page(resource, ('id',), [('limit', '1')])
+        hidden = _HIDDEN_GROUPS if self._hides_groups(builder) else ''
+        agents = self._first_page('agents', ('id', 'agent_type'), [])
+        shown = f'Neutron shows {len(agents)} agents, and '
+        if ports:
+            return shown + 'where ports are bound.', hidden
+        return shown + (
+            'no ports yet. Run the check again when there are some, to see '
+            'whether it shows where they are bound.'), hidden
+
+    def _first_page(self, resource: str, fields: tuple[str, ...],
+                    query: list[tuple[str, str]]) -> list[dict]:
+        """Return the first page of a resource; empty if Neutron lacks it."""
+        try:
+            body = self._get(
+                resource, [('fields', field) for field in fields] + query)
+        except _StatusError as exc:
+            if exc.status == 404 and resource != 'ports':
+                return []
+            raise
+        return _parse(body, resource)[0]
+
+    def read(
+        self, previous: usage.Snapshot | None = None,
+    ) -> usage.Snapshot:
+        """Read a complete snapshot.
+
+        :param previous: the snapshot before, to compare with, and to share
+            unchanged ports with
+        :raises NeutronError: if any answer is missing, late or malformed
+        :raises ImplausibleError: if most ports or rules are missing; see
+            :class:`ReadingCheck`
+        :raises periodic.Stopped: if the reader was stopped
+        """
+        seconds = self._conf.nfv_sched.max_snapshot_age
+        self._deadline = time.monotonic() + seconds
+        builder = usage.SnapshotBuilder(previous)
+        for port in self.items('ports', _PORT_FIELDS):
+            self._add_port(builder, port)
+        # After the ports, so that the groups of all ports exist by then.
+        for rule in self.items(
+            'security-group-rules', ('id', 'security_group_id'),
+            optional=True,
+        ):
+            builder.add_rule(text_of(rule, 'security_group_id'))
+        for group in self.items(
+            'security-groups', ('id', 'project_id'),
+            filters=[('name', 'default')], optional=True,
+        ):
+            builder.add_default_group(
+                text_of(group, 'project_id'), group['id'])
+        for network in self.items(
+            'networks', ('id', 'port_security_enabled'), optional=True,
+        ):
+            builder.add_network(network['id'], _has_port_security(network))
+        self._add_agents(builder)
+        hidden = builder.hides_groups = self._hides_groups(builder)
+        if hidden and not self._hidden_told:
+            LOG.warning('Limits of security-group rules are not kept: %s.',
+                        _HIDDEN_GROUPS)
+        self._hidden_told = hidden
+        snapshot = builder.build()
+        replaced = self._doubts.check(previous, snapshot)
+        if replaced:
+            for project, resource, before in replaced:
+                if resource == 'ports':
+                    builder.keep_ports(before, project)
+                builder.keep_rules(before, project)
+            snapshot = builder.build()
+        return snapshot
+
+    def look_up(self, lacking: demand.Lacking,
+                deadline: float) -> usage.Supplement:
+        """Read single items that a request needs.
+
+        :param lacking: the items; at most ``_LOOKED_UP`` of each kind are read
+        :param deadline: when to give up, seconds of ``time.monotonic()``
+        :returns: the items found; without security groups that Neutron hides
+        :raises NeutronError: if any answer is missing, late or malformed
+        :raises periodic.Stopped: if the reader was stopped
+        """
+        self._deadline = deadline
+        ports: dict[str, usage.NeutronPort | None] = dict.fromkeys(
+            lacking.ports[:_LOOKED_UP])
+        groups = dict.fromkeys(lacking.groups)
+        for port in self._items_with('ports', _PORT_FIELDS, 'id', ports):
+            ports[port['id']] = usage.NeutronPort(*_port(port))
+            groups.update(dict.fromkeys(ports[port['id']].security_groups))
+        networks = dict.fromkeys(lacking.networks[:_LOOKED_UP], True)
+        for network in self._items_with(
+                'networks', ('id', 'port_security_enabled'), 'id', networks):
+            networks[network['id']] = _has_port_security(network)
+        default_groups: dict[str, str] = {}
+        for group in self._items_with(
+            'security-groups', ('id', 'project_id'), 'project_id',
+            lacking.projects[:_LOOKED_UP], ('name', 'default'),
+        ):
+            default_groups[text_of(group, 'project_id')] = group['id']
+            groups[group['id']] = None
+        rules = self._rules_of(list(groups)[:_LOOKED_UP])
+        for project in lacking.projects[:_LOOKED_UP]:
+            if project not in default_groups:
+                # Neutron creates the group together with the first port.
+                default_groups[project] = project
+                rules[project] = self._rules_of_default_groups()
+        return usage.Supplement(ports, rules, default_groups, networks)
+
+    def hosts_of(self, ports: Sequence[str]) -> dict[str, str]:
+        """Read the hosts to which some ports are bound now.
+
+        :returns: port UUID -> name of its host, empty if it is not bound;
+            without ports that do not exist
+        :raises NeutronError: if any answer is missing, late or malformed
+        :raises periodic.Stopped: if the reader was stopped
+        """
+        self._deadline = (
+            time.monotonic() + self._conf.nfv_sched.max_snapshot_age)
+        return {
+            port['id']: text_of(port, 'binding:host_id')
+            for start in range(0, len(ports), _LOOKED_UP)
+            for port in self._items_with(
+                'ports', ('id', 'binding:host_id'), 'id',
+                ports[start:start + _LOOKED_UP])}
+
+    def _rules_of(self, groups: list[str]) -> dict[str, int]:
+        """Return group UUID -> number of rules, without hidden groups."""
+        rules = dict.fromkeys(groups, 0)
+        for rule in self._items_with(
+            'security-group-rules', ('id', 'security_group_id'),
+            'security_group_id', groups,
+        ):
+            rules[text_of(rule, 'security_group_id')] += 1
+        empty = [group for group in groups if not rules[group]]
+        shown = {group['id'] for group in self._items_with(
+            'security-groups', ('id',), 'id', empty)}
+        return {group: count for group, count in rules.items()
+                if count or group in shown}
+
+    def _rules_of_default_groups(self) -> int:
+        """Return the number of rules that new ``default`` groups get."""
+        try:
+            return sum(
+                rule.get('used_in_default_sg') is not False
+                for rule in self.items(
+                    'default-security-group-rules',
+                    ('id', 'used_in_default_sg')))
+        except _StatusError as exc:
+            if exc.status != 404:
+                raise
+            return _DEFAULT_GROUP_RULES  # before 2023.2
+
+    def _items_with(
+        self, resource: str, fields: tuple[str, ...], name: str,
+        values: Collection[str], *filters: tuple[str, str],
+    ) -> Iterator[dict]:
+        """Yield the items of a resource with one of some values in a field.
+
+        :param resource: its name in the URL
+        :param fields: fields to read
+        :param name: name of the field to compare with ``values``
+        :param filters: further query parameters
+        """
+        if not values:
+            return
+        for item in self.items(
+            resource, fields, optional=resource != 'ports',
+            # Repeated query parameters: Neutron returns the items with any of
+            # the values.
+            filters=[(name, value) for value in values] + list(filters),
+        ):
+            # Neutron ignores filters that it does not support.
+            if item.get(name) in values:
+                yield item
+
+    def _hides_groups(self, builder: usage.SnapshotBuilder) -> bool:
+        """Return whether Neutron hides security groups from this user.
+
+        Neutron reports no error then: the list is empty, or has only groups of
+        the user's own project.
+        """
+        groups = builder.groups_without_rules(_PROBED)
+        shown = {group['id'] for group in self._items_with(
+            'security-groups', ('id',), 'id', groups)}
+        hidden = groups.keys() - shown
+        # A group may have been deleted since, but not if a port still has it.
+        return any(
+            not hidden.isdisjoint(_port(port)[4]) for port in self._items_with(
+                'ports', _PORT_FIELDS, 'id',
+                {groups[group] for group in hidden}))
+
+    @staticmethod
+    def _add_port(builder: usage.SnapshotBuilder, port: dict) -> None:
+        port_id, host, device, vnic_type, groups, project = _port(port)
+        builder.add_port(
+            port_id, text_of(port, 'device_owner'), device, host, vnic_type,
+            groups, project)
+
+    def _add_agents(self, builder: usage.SnapshotBuilder) -> None:
+        """Add the types of all agents, and the loads of DHCP and L3 agents."""
+        kinds = {text_of(agent, 'agent_type') for agent in self.items(
+            'agents', ('id', 'agent_type'), paged=False, optional=True)}
+        for kind in kinds:
+            builder.add_agent_type(kind)
+        listed_kinds = sorted(kinds & {
+            usage.DHCP_AGENT, usage.L3_AGENT, usage.OVN_GATEWAY_AGENT})
+        if not listed_kinds:
+            return
+        for agent in self.items(
+            'agents', ('id', 'agent_type', 'host', 'alive', 'configurations'),
+            filters=[('agent_type', kind) for kind in listed_kinds],
+            paged=False,
+        ):
+            host, kind = text_of(agent, 'host'), text_of(agent, 'agent_type')
+            builder.add_agent_host(kind, host)
+            # The report of a dead agent is out of date; ports count instead.
+            if not agent.get('alive'):
+                continue
+            figures = agent.get('configurations')
+            if not host or not isinstance(figures, dict):
+                raise NeutronError('malformed agent')
+            if kind == usage.DHCP_AGENT:
+                networks = _count(figures, 'networks')
+                if networks is not None:
+                    builder.add_dhcp_agent(host, networks)
+            elif kind == usage.L3_AGENT:
+                routers = _count(figures, 'routers')
+                if routers is not None:
+                    builder.add_l3_agent(host, routers)
+
+    def items(
+        self, resource: str, fields: tuple[str, ...],
+        filters=(), paged: bool = True, optional: bool = False,
+        key: str | None = None,
+    ) -> Iterator[dict]:
+        """Yield all items of a resource, each once.
+
+        :param resource: its name in the URL
+        :param fields: fields to read, with ``id``; empty for all
+        :param filters: further query parameters
+        :param paged: whether Neutron has pages for this resource
+        :param optional: whether to yield nothing, rather than raise, if this
+            Neutron does not have the resource
+        :param key: name of the list in the answer; None for that of the
+            resource
+        :raises NeutronError: if any answer is missing, late or malformed
+        :raises periodic.Stopped: if the reader was stopped
+        """
+        limit = self._conf.nfv_sched.neutron_page_size
+        query = [('fields', field) for field in fields]
+        query += filters
+        if paged:
+            query += [('limit', str(limit)), ('sort_key', 'id'),
+                      ('sort_dir', 'asc')]
+        seen: set[str] = set()
+        markers: list[str] = []
+        for _number in range(PAGES):
+            try:
+                body = self._page(resource, query, markers)
+            except _StatusError as exc:
+                if optional and not markers and exc.status == 404:
+                    return
+                raise
+            items, more = _parse(body, key or resource)
+            del body
+            ids = [item['id'] for item in items]
+            # A Neutron, or a proxy before it, that ignores the marker would
+            # never end.
+            if seen and ids and seen.issuperset(ids):
+                raise NeutronError(
+                    f'{resource}: the same page came twice')
+            # After a marker that was not the last item, items come twice.
+            for item in items:
+                if item['id'] not in seen:
+                    yield item
+            # An answer that is longer than the limit is complete.
+            if not more and (not paged or len(items) != limit):
+                return
+            if not items:
+                if more:
+                    raise NeutronError(
+                        f'{resource}: an empty page that is not the last')
+                return
+            seen = set(ids)
+            markers = ids[:-_MARKERS - 1:-1]
+        raise NeutronError(f'{resource}: more than {PAGES} pages')
+
+    def _page(
+        self, resource: str, query: list[tuple[str, str]],
+        markers: list[str],
+    ) -> bytes:
+        """Return one page, after the first marker that still exists."""
+        if not markers:
+            return self._get(resource, query)
+        for marker in markers[:-1]:
+            try:
+                return self._get(resource, query + [('marker', marker)])
+            except _StatusError as exc:
+                if exc.status not in (400, 404):
+                    raise
+        return self._get(resource, query + [('marker', markers[-1])])
+
+    def _get(self, resource: str, query: list[tuple[str, str]]) -> bytes:
+        """Return the body of one answer.
+
+        :raises NeutronError: if the answer is an error, incomplete or late
+        :raises periodic.Stopped: if the reader was stopped
+        """
+        if self._stopped is not None and self._stopped.is_set():
+            raise periodic.Stopped()
+        timeout = min(self._conf.nfv_sched.neutron_request_timeout,
+                      self._deadline - time.monotonic())
+        if timeout <= 0:
+            raise NeutronError(
+                f'GET {resource}: there is no time left for it')
+        try:
+            # Not logged: debug logs would hold every port, every minute.
+            # Without redirects, which could take the token to another service.
+            response = self._network.get(
+                f'/{resource}', params=query, timeout=timeout, log=False,
+                redirect=False, headers={'Accept': 'application/json'})
+        except _ERRORS as exc:
+            raise NeutronError(
+                f'GET {resource}: {http_limits.reason(exc)}') from exc
+        if response.status_code != 200:
+            raise _StatusError(
+                f'GET {resource}: {response.status_code} {response.reason}',
+                response.status_code)
+        return response.content
+
+
+def _parse(body: bytes, resource: str) -> tuple[list[dict], bool]:
+    """Return the items of a page, and whether a next page follows."""
+    key = resource.replace('-', '_')
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as exc:
+        raise NeutronError(f'{resource}: the answer is not JSON: {exc}') from (
+            exc)
+    items = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(items, list) or not all(
+            isinstance(item, dict) and isinstance(item.get('id'), str)
+            for item in items):
+        raise NeutronError(f'{resource}: the answer is malformed')
+    links = document.get(f'{key}_links') or ()
+    try:
+        return items, any(link.get('rel') == 'next' for link in links)
+    except (AttributeError, TypeError):
+        raise NeutronError(f'{resource}: the links are malformed')
+
+
+def _port(
+    port: dict,
+) -> tuple[str, str, str, str, tuple[str, ...], str]:
+    """Return ID, host, device, vNIC type, security groups and project."""
+    if 'binding:host_id' not in port:
+        raise NeutronError(
+            'ports come without binding:host_id: the user of the '
+            '[neutron] section needs the role admin or service')
+    groups = port.get('security_groups') or ()
+    if not isinstance(groups, (list, tuple)) or not all(
+            isinstance(group, str) for group in groups):
+        raise NeutronError('malformed security_groups of a port')
+    return (port['id'], text_of(port, 'binding:host_id'),
+            text_of(port, 'device_id'),
+            text_of(port, 'binding:vnic_type') or 'normal', tuple(groups),
+            text_of(port, 'project_id'))
+
+
+def _has_port_security(network: dict) -> bool:
+    """Return whether ports of a network get security groups."""
+    return network.get('port_security_enabled') is not False
+
+
+def text_of(item: dict, field: str) -> str:
+    """Return a string field of an item; empty if missing or null.
+
+    :raises NeutronError: if the value is not a string
+    """
+    value = item.get(field)
+    if value is None:
+        return ''
+    if not isinstance(value, str):
+        raise NeutronError(f'malformed {field}')
+    return value
+
+
+def _count(figures: dict, field: str) -> int | None:
+    value = figures.get(field)
+    if value is not None and (not isinstance(value, int) or value < 0):
+        raise NeutronError(f'malformed {field} of an agent')
+    return value
+
+
+def read_snapshot(conf=CONF) -> usage.Snapshot:
+    """Read Neutron once, in this thread, with a connection of its own."""
+    with contextlib.closing(Reader(conf)) as reader:
+        return reader.read()
+
+
+def _is_defect(error: Exception) -> bool:
+    """Return whether a reading failed for another reason than its contents.
+
+    :param error: exception of :meth:`Reader.read`
+    """
+    if isinstance(error, NeutronError):
+        return error.__cause__ is not None and http_limits.is_defect(
+            error.__cause__)
+    return isinstance(error, http_limits.DEFECTS)
+
+
+class Lookups:
+    """Lookups in Neutron, for single requests, of items not in the snapshot.
+
+    Up to ``THREADS`` requests at a time; others wait within their time.  After
+    a failure there is a pause, in which requests do not wait.  Items found are
+    kept as long as the snapshot that lacked them.
+
+    For use by several threads.  Lookups run in threads of their own, so that a
+    connection, or Keystone, cannot delay a request beyond
+    ``neutron_lookup_timeout``.
+
+    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
+    :param stopped: see :class:`Reader`
+
+    :ivar readers: idle readers, to be used again
+    """
+
+    THREADS = 4
+    #: Seconds of the first pause after a failure, and of the longest; see
+    #: :class:`nfv_sched.base.periodic.Repeated`.
+    FIRST_PAUSE = 1.0
+    LONGEST_PAUSE = 60.0
+    #: Maximum number of entries to keep.
+    KEPT = 10000
+
+    def __init__(self, conf, stopped: threading.Event):
+        self._conf = conf
+        self._stopped = stopped
+        self._lock = threading.Lock()
+        self._threads = threading.BoundedSemaphore(self.THREADS)
+        self.readers: list[Reader] = []
+        self._snapshot: usage.Snapshot | None = None
+        self._supplement = usage.Supplement()
+        self._failures = 0
+        self._paused_until = 0.0
+
+    def look_up(self, snapshot: usage.Snapshot,
+                interfaces: demand.Interfaces) -> None:
+        """See :meth:`SnapshotSource.look_up`."""
+        if not self._lacks(snapshot, interfaces):
+            return
+        timeout = self._conf.nfv_sched.neutron_lookup_timeout
+        began = time.monotonic()
+        if timeout <= 0 or began < self._paused_until:
+            return
+        if not self._threads.acquire(timeout=timeout):
+            self._note_failure(f'no answer to others within {timeout:g} s')
+            return
+        # Another request may have read it meanwhile, or have failed.
+        lacking = self._lacks(snapshot, interfaces)
+        if lacking is None or time.monotonic() < self._paused_until:
+            self._threads.release()
+            return
+        finished = threading.Event()
+        try:
+            threading.Thread(
+                target=self._run, name='nfv-sched-lookup', daemon=True,
+                args=(snapshot, lacking, began + timeout, finished)).start()
+        except RuntimeError as exc:  # there are too many threads
+            self._threads.release()
+            self._note_failure(str(exc))
+            return
+        if not finished.wait(max(began + timeout - time.monotonic(), 0)):
+            self._note_failure(f'no answer within {timeout:g} s')
+        self._lacks(snapshot, interfaces)
+
+    def kept(self) -> int:
+        """Return the number of entries that are kept."""
+        return self._supplement.size()
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        while self.readers:
+            self.readers.pop().close()
+
+    def _lacks(self, snapshot: usage.Snapshot,
+               interfaces: demand.Interfaces) -> demand.Lacking | None:
+        """Use the results of earlier lookups; return what is still lacking."""
+        with self._lock:
+            if self._snapshot is snapshot:
+                interfaces.more = self._supplement
+        return interfaces.lacking()
+
+    def _run(self, snapshot: usage.Snapshot, lacking: demand.Lacking,
+             deadline: float, finished: threading.Event) -> None:
+        reader = None
+        try:
+            try:
+                reader = self.readers.pop()
+            except IndexError:
+                reader = Reader(self._conf, self._stopped)
+            supplement = reader.look_up(lacking, deadline)
+            self._keep(snapshot, supplement)
+        except Exception as exc:
+            if reader is not None:
+                reader.close()
+            if not isinstance(exc, periodic.Stopped):
+                self._note_failure(str(exc), not isinstance(exc, NeutronError))
+        else:
+            self.readers.append(reader)
+        finally:
+            self._threads.release()
+            finished.set()
+
+    def _keep(self, snapshot: usage.Snapshot,
+              supplement: usage.Supplement) -> None:
+        with self._lock:
+            # Entries belong to the snapshot that lacked them; a newer one may
+            # have been read while this thread waited for Neutron.
+            if self._snapshot is not snapshot:
+                if self._snapshot is not None and (
+                        self._snapshot.taken > snapshot.taken):
+                    return
+                self._snapshot, self._supplement = snapshot, usage.Supplement()
+            # Tenants decide how many different items requests ask for.
+            if self._supplement.size() + supplement.size() > self.KEPT:
+                self._supplement = usage.Supplement()
+            self._supplement = self._supplement.joined(supplement)
+            self._failures = 0
+            self._paused_until = 0.0
+
+    def _note_failure(self, text: str, defect: bool = False) -> None:
+        with self._lock:
+            now = time.monotonic()
+            if now < self._paused_until:
+                return  # counted already
+            self._failures += 1
+            self._paused_until = now + min(
+                self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32),
+                self.LONGEST_PAUSE)
+            already_logged = self._failures > 1
+        LOG.log(
+            logging.DEBUG if already_logged else logging.WARNING,
+            'Neutron cannot be asked for ports and security groups that are '
+            'younger than the figures; until it can, such a port is taken to '
+            'have as many rules as a port may have: %s', text.rstrip('.'),
+            exc_info=defect)
+
+
+class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
+    """The thread that reads Neutron in one process.
+
+    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
+    :param memory: servers that this process has placed; reviewed after each
+        reading
+    """
+
+    name = 'nfv-sched-neutron'
+    log = LOG
+    again = 'Neutron can be read again'
+
+    def __init__(self, conf, memory: reservations.Memory):
+        super().__init__()
+        self._conf = conf
+        self._memory = memory
+        self._reader: Reader | None = None
+        self.doubts = ReadingCheck(conf)
+        self.lookups = Lookups(conf, self.stopped)
+        self._doubted = False
+        self._stale_told = False
+        self._slow_logged = False
+
+    def interval(self) -> float:
+        """Return ``neutron_refresh_interval``, in seconds."""
+        return self._conf.nfv_sched.neutron_refresh_interval
+
+    def least_pause(self, took: float) -> float:
+        """Return the least pause in seconds after a reading of this length."""
+        # Little of the time is to be spent reading. But not more than half of
+        # max_snapshot_age, so that figures stay fresh.
+        return max(took, min(
+            took / _MAX_READING_SHARE - took,
+            self._conf.nfv_sched.max_snapshot_age / 2))
+
+    def hurries(self) -> bool:
+        """Return whether to read again soon after a failure."""
+        # Neutron has answered if the figures were only doubted.
+        return not self._doubted
+
+    def first_timeout(self) -> float:
+        """Return ``neutron_first_fetch_timeout``, in seconds."""
+        return self._conf.nfv_sched.neutron_first_fetch_timeout
+
+    def read(self) -> usage.Snapshot:
+        """Read a new snapshot; see :meth:`Reader.read`."""
+        if self._reader is None:
+            self._reader = Reader(self._conf, self.stopped, self.doubts)
+        return self._reader.read(self.value)
+
+    def close(self) -> None:
+        """Close all connections; new ones read the service catalog again."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+        self.lookups.close()
+
+    def succeeded(self, took: float) -> None:
+        """Review the memory and log the duration; warn if it is too long.
+
+        :param took: seconds that reading took
+        """
+        nova_interfaces.mark_working(_LIMITS)
+        options = self._conf.nfv_sched
+        snapshot = self.value
+        LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
+                  len(snapshot.hosts), len(snapshot.ports), snapshot.source)
+        try:
+            self._memory.review(snapshot, scheduler.deleted_servers,
+                                scheduler.host_of_server)
+        except Exception as exc:
+            LOG.debug('Nova does not say where servers are: %s', exc)
+        self._doubted = False
+        # The next snapshot comes after a pause and as long a reading.
+        pause = max(options.neutron_refresh_interval - took,
+                    self.least_pause(took))
+        share = took / (took + pause)
+        stale = pause + 2 * took > options.max_snapshot_age
+        # least_pause makes the share just the maximum, but for rounding.
+        if not stale and share <= _MAX_READING_SHARE * 1.01:
+            self._slow_logged = False
+        elif not self._slow_logged:
+            self._slow_logged = True
+            LOG.warning(
+                'Neutron is read every %.0f s and that takes %.0f s, %.0f %% '
+                'of the time: %s', pause + took, took, 100 * share,
+                'figures become older than max_snapshot_age '
+                f'({options.max_snapshot_age:.0f} s), and '
+                f'stale_snapshot_policy={options.stale_snapshot_policy} '
+                'applies to them' if stale else
+                'raise max_snapshot_age '
+                f'({options.max_snapshot_age:.0f} s) to spare it')
+
+    def failed(self, exc: Exception) -> None:
+        """Log the first of several failures, and when figures get too old.
+
+        Limits are broken, rather than without figures, if it is not Neutron
+        that failed.
+        """
+        if _is_defect(exc):
+            nova_interfaces.mark_broken(_LIMITS, self.last_error)
+        options = self._conf.nfv_sched
+        snapshot = self.value
+        doubted, self._doubted = (
+            self._doubted, isinstance(exc, ImplausibleError))
+        if self._doubted:
+            LOG.log(
+                logging.DEBUG if doubted else logging.WARNING,
+                'What Neutron shows is not believed, and %s: %s',
+                'there are no figures yet' if snapshot is None else
+                f'the figures from {snapshot.age():.0f} s ago stay in use',
+                exc)
+            if self.failures == 1 or snapshot is None:
+                self._stale_told = snapshot is None
+        elif self.failures > 1:
+            LOG.debug('Attempt %d to read Neutron failed: %s',
+                      self.failures, exc)
+        else:
+            self._stale_told = snapshot is None
+            LOG.warning(
+                'Neutron cannot be read and is tried again in the background: '
+                '%s. %s', str(exc).rstrip('.'),
+                'There are no figures yet: stale_snapshot_policy='
+                f'{options.stale_snapshot_policy} applies'
+                if snapshot is None else
+                f'Figures that are {snapshot.age():.0f} s old are used until '
+                f'they are {options.max_snapshot_age:.0f} s old',
+                exc_info=not isinstance(exc, NeutronError))
+        if not self._stale_told and (
+                snapshot.age() > options.max_snapshot_age):
+            self._stale_told = True
+            LOG.warning(
+                'The figures from Neutron are older than max_snapshot_age '
+                '(%.0f s): stale_snapshot_policy=%s applies',
+                options.max_snapshot_age, options.stale_snapshot_policy)
+
+
+class SnapshotSource(periodic.Source[usage.Snapshot]):
+    """The latest snapshot, in each process that uses it.
+
+    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
+    :param memory: servers that this process has placed; reviewed after each
+        reading
+    """
+
+    def __init__(self, conf=CONF, memory: reservations.Memory | None = None):
+        super().__init__()
+        self._conf = conf
+        self._memory = memory or reservations.Memory()
+
+    def _make_refresher(self) -> NeutronRefresher:
+        return NeutronRefresher(self._conf, self._memory)
+
+    def look_up(self, snapshot: usage.Snapshot | None,
+                interfaces: demand.Interfaces) -> None:
+        """Look up what a snapshot does not include about network interfaces.
+
+        Takes ``neutron_lookup_timeout`` at most.  Results are written to
+        ``interfaces.more``, which may not be all that is needed.
+
+        :param interfaces: those of a request, made with the same snapshot
+        """
+        if snapshot is not None:
+            self.refresher().lookups.look_up(snapshot, interfaces)
+
+    def forget(self) -> None:
+        """Accept the next reading, whatever it shows."""
+        self.refresher().doubts.forget()
+
+    def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
+        """Return whether a snapshot is within ``max_snapshot_age``."""
+        return (snapshot is not None
+                and snapshot.age() <= self._conf.nfv_sched.max_snapshot_age)

@@ -1,0 +1,905 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep the ledger in Placement up to date with Nova and Neutron.
+
+A round reads the providers of the ledger, the compute nodes, Neutron, the
+servers for which Nova has plugged ports, and the allocations from each
+provider, in this order, and writes the inventories that have to change
+(:mod:`nfv_sched.ledger.inventory`).  The providers come first:
+otherwise one that is created after the compute nodes were read would look as
+if its compute node were gone.  Before more is reserved than in the round
+before, the ports concerned are read once more, as they may be leaving.
+
+Several processes may do rounds at once.  They come to the same results from
+the same figures, every write is guarded by the generation of the provider, and
+values that are right already are not written again.  A process with older
+data from Neutron must not undo what another has written.  So more capacity
+is published only if nobody else has published anything since before Neutron
+was read: the generation is still the one that was listed first, or, because
+every server that arrives changes that, the inventories are still those of the
+round before.  Otherwise the host waits for the next round.  Less capacity is
+always published.  (Two changes of others that cancel each other out within one
+round are not noticed; the next round corrects the consequences.)
+
+Amounts that a server has allocated and does not use are given back
+(:mod:`nfv_sched.ledger.unused`), guarded by the generation of the
+consumer.
+
+No provider is deleted: nova-compute caches the providers below its own, and
+cannot report to Placement while one of them is missing.  Nova deletes them
+together with that of the compute node.
+
+If Neutron cannot be read, a round changes nothing: published inventories stay
+as they are, and new hosts wait.  The same is true of the hosts of a cell whose
+database does not answer.
+"""
+
+import collections
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from concurrent import futures
+import contextlib
+import enum
+import random
+import threading
+import time
+import typing as ty
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from nfv_sched.base import conf as nfv_conf
+from nfv_sched.base import periodic
+from nfv_sched.base import strings
+from nfv_sched.ledger import client as ledger_client
+from nfv_sched.ledger import inventory as ledger_inventory
+from nfv_sched.ledger import neutron
+from nfv_sched.ledger import unused
+from nfv_sched.limits import names as ledger_names
+from nfv_sched.limits import options as nfv_limits
+from nfv_sched.limits import usage
+from nfv_sched.nova import database
+from nfv_sched.nova import records
+from nfv_sched.nova import scheduler
+
+LOG = logging.getLogger(__name__)
+
+CONF = scheduler.CONF
+nfv_conf.register_opts(CONF)
+
+_BARE_METAL = 'ironic'
+# Attempts for a host in one round if others write at the same time.
+_ATTEMPTS = 8
+# Removing allocations does not change the generation. So a host where nothing
+# else has changed is read again after at most so many rounds.
+ROUNDS = 10
+# Seconds between two log lines about the progress of a round.
+_PROGRESS = 10.0
+_NAMED = 5  # hosts that get lines of their own in the log
+_WORDS = {ledger_names.PORTS: 'ports', ledger_names.RULES: 'rules'}
+
+
+class RoundError(Exception):
+    """A round could not be completed.
+
+    :param message: secrets in it are masked
+    """
+
+    def __init__(self, message: str):
+        super().__init__(strings.mask_secrets(message))
+
+
+class Action(enum.Enum):
+    """The action of a round for a host."""
+
+    CREATED = 'created'
+    CHANGED = 'changed'
+    UNCHANGED = 'unchanged'
+    #: More capacity has to be published, but another process has written
+    #: meanwhile; the next round does it.
+    LATER = 'later'
+    REMOVED = 'removed'
+    #: Its compute node is gone, but servers still have allocations.
+    IN_USE = 'in use'
+    #: Its compute node has no resource provider yet.
+    WAITING = 'waiting'
+    #: Bare metal, or several compute nodes: not possible in the ledger.
+    LEFT_OUT = 'left out'
+    FAILED = 'failed'
+
+
+class HostReport(ty.NamedTuple):
+    """The result of a round, or of a dry run, for a host.
+
+    :ivar host: name of the compute service; of the provider if the compute
+        node is gone
+    :ivar action: the action taken
+    :ivar accounts: resource class -> account; empty if not worked out
+    :ivar note: the reason, and other remarks; may be empty
+    """
+
+    host: str
+    action: Action
+    accounts: dict[str, ledger_inventory.Account]
+    note: str = ''
+
+    @property
+    def overdrawn(self) -> str:
+        """Classes with more allocated than the limit, as text."""
+        return ', '.join(
+            f'{account.allocated} {_WORDS[name]} of {account.limit:g}'
+            for name, account in self.accounts.items() if account.overdrawn)
+
+
+class RoundReport(ty.NamedTuple):
+    """The result of a round.
+
+    :ivar hosts: reports, sorted by name of the host
+    :ivar failures: errors that concern no single host, such as a cell that
+        does not answer
+    :ivar took: duration in seconds
+    """
+
+    hosts: list[HostReport]
+    failures: list[str]
+    took: float
+
+    @property
+    def failed(self) -> bool:
+        """True if anything went wrong."""
+        return bool(self.failures) or any(
+            report.action is Action.FAILED for report in self.hosts)
+
+
+class _LastResult(ty.NamedTuple):
+    """The last result for a host, to see whether anything has changed."""
+
+    generation: int
+    load: ledger_inventory.Load
+    uncovered: dict[str, int]
+    limits: nfv_limits.Limits
+    accounts: dict[str, ledger_inventory.Account]
+    inventories: dict[str, dict]  # in Placement
+    rounds: int  # until the host is read again in any case
+    wasteful: bool  # whether servers have unused allocations
+
+    def holds(
+        self, provider: ledger_client.LedgerProvider | None,
+        load: ledger_inventory.Load, host_limits: nfv_limits.Limits,
+    ) -> bool:
+        """Return whether nothing has changed, as far as can be known."""
+        # The generation stays the same when allocations are removed; without a
+        # query of them that is not noticed.
+        return provider is not None and self.rounds > 0 and (
+            self.generation, self.load, self.limits,
+        ) == (provider.generation, load, host_limits)
+
+
+class _State(ty.NamedTuple):
+    """The state of a provider of the ledger in Placement at one moment."""
+
+    generation: int
+    held: dict[str, ledger_names.Held]
+    inventories: dict[str, dict]
+    new: bool = False  # just created, or still to be created
+
+
+class Publisher:
+    """A publisher of the ledger, which brings it up to date round by round.
+
+    For use by one thread, in the process that made it.
+
+    :param conf: configuration object with ``[placement]``, ``[neutron]`` and
+        ``[nfv_sched]``
+    :param stopped: once this is set, a round ends with an error
+    """
+
+    def __init__(self, conf=CONF, stopped: threading.Event | None = None):
+        self._conf = conf
+        self._stopped = stopped or threading.Event()
+        self._client: ledger_client.Client | None = None
+        self._reader: neutron.Reader | None = None
+        self._snapshot: usage.Snapshot | None = None
+        self._doubts = neutron.ReadingCheck(conf)
+        self._defined = False
+        self._number = 0  # of the rounds that have read Neutron
+        self._last_results: dict[str, _LastResult] = {}
+        # UUID of a provider -> UUID of a consumer -> last sight.
+        self._sights: dict[str, dict[str, unused.Sight]] = {}
+        # Of this round: ports on the switch by name of the host, and servers
+        # by port.
+        self._ports: dict[str, list[usage.NeutronPort]] = {}
+        self._servers: dict[str, str] = {}
+        self._reader_lock = threading.Lock()
+        self._traced = threading.Event()
+        self._instances: dict[str, str] = {}
+        self._left_out: frozenset[str] = frozenset()
+
+    def close(self) -> None:
+        """Close all connections; the next round opens new ones."""
+        client, self._client = self._client, None
+        reader, self._reader = self._reader, None
+        for connection in (client, reader):
+            if connection is not None:
+                connection.close()
+        self._defined = False
+
+    def forget(self) -> None:
+        """Accept the next data from Neutron, whatever they show."""
+        self._doubts.forget()
+
+    def round(self, dry_run: bool = False) -> RoundReport:
+        """Do a round.
+
+        :param dry_run: only report what would be done
+        :raises RoundError: if Neutron, Placement or Nova's database cannot be
+            used; changes written before that stay
+        """
+        began = time.monotonic()
+        try:
+            return self._round(dry_run, began)
+        except RoundError:
+            self.close()
+            raise
+        except (neutron.NeutronError, ledger_client.PlacementError) as exc:
+            self.close()
+            raise RoundError(str(exc)) from exc
+
+    def _round(self, dry_run: bool, began: float) -> RoundReport:
+        if self._client is None:
+            self._client = ledger_client.Client(
+                self._conf, self._conf.nfv_sched.ledger_threads)
+        if not self._defined and not dry_run:
+            self._client.define()
+            self._defined = True
+        published = {
+            provider.compute: provider for provider in
+            self._client.providers()}
+        try:
+            nodes, failures = database.compute_nodes()
+        except Exception as exc:
+            raise RoundError(f"Nova's database cannot be read: {exc}") from exc
+        # Cells that do not answer do not keep the hosts of others from being
+        # brought up to date.
+        if failures and not nodes:
+            raise RoundError("Nova's database cannot be read: "
+                             + '; '.join(failures))
+        chosen, left_out = self._choose(nodes)
+        if self._reader is None:
+            self._reader = neutron.Reader(
+                self._conf, self._stopped, self._doubts)
+        self._snapshot = self._reader.read(self._snapshot)
+        self._number += 1
+        self._traced.clear()
+        readable, unread = self._attribute(chosen)
+        failures = failures + unread
+        host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
+        # In this thread, so that bad values of an aggregate are logged once.
+        tasks = [(node, published.get(node.uuid), host_limits.for_host(node))
+                 for node in readable]
+        present = {node.uuid for node in nodes}
+        # The compute nodes of a cell that does not answer would look as if
+        # they were gone.
+        gone = [] if failures else [
+            provider for compute, provider in published.items()
+            if compute not in present]
+        reports = self._map_in_threads(
+            lambda provider: self._retire(provider, dry_run), gone, began)
+        reports += self._map_in_threads(
+            lambda task: self._leave_out(*task, dry_run), [
+                (host, note, [published[node.uuid] for node in host_nodes
+                              if node.uuid in published])
+                for host, note, host_nodes in left_out], began)
+        reports += self._map_in_threads(
+            lambda task: self._host(*task, dry_run), tasks, began)
+        self._forget({ledger_names.provider_uuid(node.uuid)
+                      for node in chosen})
+        reports.sort(key=lambda report: report.host)
+        return RoundReport(reports, failures, time.monotonic() - began)
+
+    def _attribute(
+        self, nodes: list[database.ComputeNode],
+    ) -> tuple[list[database.ComputeNode], list[str]]:
+        """Attribute the ports on the hosts to servers, by Nova's database.
+
+        :returns: (the compute nodes of cells that can be read, error texts of
+            the other cells)
+        :raises RoundError: if no cell can be read
+        """
+        ports = self._ports = self._snapshot.switch_ports()
+        try:
+            self._servers, unread = records.plugged_servers(
+                (node, [port.id for port in ports[node.host]])
+                for node in nodes if node.host in ports)
+        except Exception as exc:
+            raise RoundError(f"Nova's database cannot be read: {exc}") from exc
+        if not unread:
+            return nodes, []
+        readable = [node for node in nodes if node.cell.uuid not in unread]
+        errors = list(unread.values())
+        if not readable:
+            raise RoundError("Nova's database cannot be read: "
+                             + '; '.join(errors))
+        return readable, errors
+
+    def _choose(
+        self, nodes: Iterable[database.ComputeNode],
+    ) -> tuple[list[database.ComputeNode],
+               list[tuple[str, str, list[database.ComputeNode]]]]:
+        """Choose the compute nodes that the ledger can have.
+
+        Bare metal is left out, and hosts with several compute nodes: Neutron
+        binds ports to the host, not to one of them.
+
+        :returns: (compute nodes; (host, reason, its compute nodes) of each
+            host that is left out)
+        """
+        by_host: dict[str, list] = {}
+        for node in nodes:
+            by_host.setdefault(node.host, []).append(node)
+        chosen, left_out = [], []
+        for host, host_nodes in by_host.items():
+            if any(node.hypervisor_type.lower() == _BARE_METAL
+                   for node in host_nodes):
+                left_out.append((host, 'manages bare metal', host_nodes))
+            elif len(host_nodes) > 1:
+                left_out.append(
+                    (host, 'has several compute nodes', host_nodes))
+            else:
+                chosen += host_nodes
+        names = frozenset(host for host, _note, _nodes in left_out)
+        if names - self._left_out:
+            LOG.info('Hosts that have no place in the ledger, because they '
+                     'manage bare metal or have several compute nodes: %s',
+                     strings.some(names))
+        self._left_out = names
+        return chosen, left_out
+
+    def _map_in_threads(self, function, items: list, began: float) -> list:
+        """Call a function with each item, in ``ledger_threads`` threads.
+
+        :param began: when the round began, seconds of ``time.monotonic()``
+        :returns: the results, in any order
+        :raises UnavailableError: if the function does
+        :raises RoundError: if the publisher is stopped
+        """
+        results = []
+        if not items:
+            return results
+        with futures.ThreadPoolExecutor(
+            min(self._conf.nfv_sched.ledger_threads, len(items)),
+            thread_name_prefix='nfv-sched-ledger',
+        ) as pool:
+            pending = {pool.submit(function, item) for item in items}
+            last_logged = max(time.monotonic(), began + _PROGRESS)
+            try:
+                while pending:
+                    # A short timeout, to notice that the service is to stop.
+                    finished, pending = futures.wait(
+                        pending, timeout=1.0,
+                        return_when=futures.FIRST_EXCEPTION)
+                    results += [future.result() for future in finished]
+                    if self._stopped.is_set():
+                        raise RoundError('stopped')
+                    now = time.monotonic()
+                    if pending and now - last_logged >= _PROGRESS:
+                        last_logged = now
+                        LOG.info('The ledger: %d of %d hosts done',
+                                 len(results), len(items))
+            finally:
+                for future in pending:
+                    future.cancel()
+        return results
+
+    def _retire(
+        self, provider: ledger_client.LedgerProvider, dry_run: bool,
+    ) -> HostReport:
+        """Remove a provider from the ledger whose compute node is gone.
+
+        It only exists because the compute node's provider still does.
+        """
+        try:
+            if dry_run:
+                if self._client.allocations(provider.uuid)[1]:
+                    raise ledger_client.InUseError()
+            else:
+                generation, inventories = self._client.inventories(
+                    provider.uuid)
+                remaining = {name: inventory
+                             for name, inventory in inventories.items()
+                             if name not in _WORDS}
+                if remaining != inventories:
+                    self._client.replace(provider.uuid, generation, remaining)
+                self._client.unmark(provider.uuid)
+        # Ends the round: otherwise each of a thousand hosts would wait for its
+        # time-out.
+        except ledger_client.UnavailableError:
+            raise
+        except ledger_client.InUseError:
+            return HostReport(provider.name, Action.IN_USE, {},
+                              'the compute node is gone, allocations are not')
+        except ledger_client.ConflictError as exc:
+            return HostReport(provider.name, Action.LATER, {}, str(exc))
+        except ledger_client.NotFoundError:
+            pass
+        except ledger_client.PlacementError as exc:
+            return HostReport(provider.name, Action.FAILED, {}, str(exc))
+        return HostReport(provider.name, Action.REMOVED, {},
+                          'the compute node is gone')
+
+    def _leave_out(
+        self, host: str, note: str,
+        published: list[ledger_client.LedgerProvider],
+        dry_run: bool,
+    ) -> HostReport:
+        """Remove the providers of a host that is left out from the ledger.
+
+        Servers may still have allocations, so the inventories stay.
+        """
+        try:
+            for provider in published:
+                if not dry_run:
+                    self._client.unmark(provider.uuid)
+        except ledger_client.UnavailableError:
+            raise
+        except ledger_client.NotFoundError:
+            pass
+        except ledger_client.PlacementError as exc:
+            return HostReport(host, Action.FAILED, {}, str(exc))
+        return HostReport(host, Action.LEFT_OUT, {}, note)
+
+    def _host(
+        self, node: database.ComputeNode,
+        provider: ledger_client.LedgerProvider | None,
+        host_limits: nfv_limits.Limits, dry_run: bool,
+    ) -> HostReport:
+        """Bring the provider of one compute node up to date."""
+        uuid = ledger_names.provider_uuid(node.uuid)
+        load = self._load(node.host, self._servers)
+        last_result = self._last_results.get(uuid)
+        if last_result is not None and last_result.holds(
+                provider, load, host_limits) and (
+                    not last_result.wasteful or not self._look_again(uuid)):
+            self._last_results[uuid] = last_result._replace(
+                rounds=last_result.rounds - 1)
+            return HostReport(
+                node.host, Action.UNCHANGED, last_result.accounts)
+        returned: collections.Counter[str] = collections.Counter()
+        try:
+            for attempt in range(_ATTEMPTS):
+                if attempt:
+                    # Servers that arrive on a busy host raise the generation
+                    # meanwhile.
+                    self._stopped.wait(random.uniform(0, 0.05 * attempt))
+                try:
+                    return self._attempt(
+                        node, provider, load, last_result, host_limits,
+                        returned, dry_run)
+                except ledger_client.ConflictError as exc:
+                    conflict = exc
+            raise conflict
+        except (ledger_client.UnavailableError, neutron.NeutronError,
+                periodic.Stopped):
+            raise
+        except ledger_client.NoParentError as exc:
+            return HostReport(node.host, Action.WAITING, {}, str(exc))
+        except ledger_client.PlacementError as exc:
+            return HostReport(node.host, Action.FAILED, {}, str(exc))
+        except Exception as exc:
+            # It may be the same for all hosts, so only one trace is logged.
+            if not self._traced.is_set():
+                self._traced.set()
+                LOG.exception('Host %s', node.host)
+            return HostReport(node.host, Action.FAILED, {},
+                              f'{type(exc).__name__}: '
+                              f'{strings.mask_secrets(str(exc))}')
+
+    def _attempt(
+        self, node: database.ComputeNode,
+        provider: ledger_client.LedgerProvider | None,
+        load: ledger_inventory.Load, last_result: _LastResult | None,
+        host_limits: nfv_limits.Limits, returned: collections.Counter[str],
+        dry_run: bool,
+    ) -> HostReport:
+        """Bring the provider of one compute node up to date, in one attempt.
+
+        :param load: as Neutron was read in this round
+        :param last_result: the last result for the host, if any
+        :param returned: resource class -> amount; amounts given back are added
+        :raises ConflictError: if another client changes the provider meanwhile
+        """
+        uuid = ledger_names.provider_uuid(node.uuid)
+        state = self._read(node, provider, last_result, dry_run)
+        allocations, migrations = self._match_consumers(
+            node, state.held, load.servers)
+        lowered = self._take_back(
+            node, state.held, migrations, returned, dry_run)
+        if lowered:
+            state = (state._replace(held={**state.held, **lowered}) if dry_run
+                     else self._read(node, provider, last_result, dry_run))
+            allocations, migrations = self._match_consumers(
+                node, state.held, load.servers)
+        covered = ledger_inventory.by_server(allocations, migrations)
+        doubtful = () if state.new else ledger_inventory.doubtful_ports(
+            load, covered, host_limits,
+            last_result.uncovered if last_result is not None
+            and last_result.limits == host_limits else {})
+        if doubtful:
+            load = self._reread(node, doubtful)
+        accounts = ledger_inventory.accounts(load, covered, host_limits)
+        can_raise = (
+            # Nobody has published anything, or not all of it is left (both
+            # inventories are written at once), ...
+            not _WORDS.keys() <= state.inventories.keys()
+            # ... or changed it since before Neutron was read.
+            or provider is not None and provider.generation == state.generation
+            or last_result is not None
+            and last_result.inventories == state.inventories)
+        written, complete = ledger_inventory.update(
+            state.inventories, {name: account.inventory()
+                                for name, account in accounts.items()},
+            can_raise)
+        generation = state.generation
+        if written != state.inventories and not dry_run:
+            generation = self._client.replace(uuid, generation, written)
+        if provider is None and written.keys() >= _WORDS.keys():
+            # Perhaps with less capacity than there is, but that can be raised
+            # only if the provider was listed first.
+            action = Action.CREATED
+            if not dry_run:
+                generation = self._client.mark(uuid, generation, state.new)
+        elif written != state.inventories or returned.total():
+            action = Action.CHANGED
+        else:
+            action = Action.UNCHANGED if complete else Action.LATER
+        if not dry_run:
+            self._last_results[uuid] = _LastResult(
+                generation, load, ledger_inventory.uncovered(
+                    load, covered, host_limits),
+                host_limits, accounts, written,
+                # Not all hosts in the same round.
+                random.randint(1, ROUNDS) if complete else 0,
+                any(self._used_part(sight) != sight.held.resources
+                    for sight in self._sights[uuid].values()))
+        notes = [excess(accounts)] if excess(accounts) else []
+        if returned:
+            notes.append(f'{_in_words(returned)} given back')
+        if not complete:
+            notes.append('there is more room, but others have written '
+                         'meanwhile')
+        return HostReport(node.host, action, accounts, '; '.join(notes))
+
+    def _load(self, host: str, servers: Mapping[str, str],
+              gone: Collection[str] = ()) -> ledger_inventory.Load:
+        """Return the load of a host, by the last reading of Neutron.
+
+        :param servers: port UUID -> UUID of its server
+        :param gone: UUIDs of ports that are not on the host any more
+        """
+        total = self._snapshot.host(host)
+        listed = self._ports.get(host, ())
+        ports = [port for port in listed if port.id not in gone]
+        return ledger_inventory.Load(
+            total.vswitch_ports - len(listed) + len(ports),
+            total.rules - sum(self._snapshot.rules_of(port.security_groups)
+                              for port in listed if port.id in gone),
+            self._snapshot.guests(ports, servers),
+            frozenset(port.id for port in ports if port.id not in servers))
+
+    def _reread(self, node: database.ComputeNode,
+                doubtful: Sequence[str]) -> ledger_inventory.Load:
+        """Return the load of a host after some of its ports were read again.
+
+        :raises NeutronError: if Neutron cannot be read
+        """
+        unplugged = [port for port in doubtful if port not in self._servers]
+        # Of a cell that does not answer they stay unplugged, hence reserved.
+        servers = records.plugged_servers(
+            [(node, unplugged)])[0] if unplugged else {}
+        # After that: Nova unbinds a port before it deletes its row.
+        with self._reader_lock:
+            hosts = self._reader.hosts_of(doubtful)
+        return self._load(
+            node.host, {**self._servers, **servers},
+            {port for port in doubtful if hosts.get(port) != node.host})
+
+    def _read(
+        self, node: database.ComputeNode,
+        provider: ledger_client.LedgerProvider | None,
+        last_result: _LastResult | None,
+        dry_run: bool,
+    ) -> _State:
+        """Read, or create, the provider of a compute node.
+
+        :raises ConflictError: if it changes while it is read
+        """
+        uuid = ledger_names.provider_uuid(node.uuid)
+        if provider is None and dry_run:
+            if not self._client.exists(node.uuid):
+                raise ledger_client.NoParentError(
+                    'the compute node has no resource provider')
+            if not self._client.exists(uuid):
+                return _State(0, {}, {}, True)
+        # Created without the trait, so that the scheduler does not see it
+        # before its inventory is written.
+        elif provider is None:
+            generation = self._client.create(node.uuid, node.name)
+            if generation is not None:
+                return _State(generation, {}, {}, True)
+        generation, held = self._client.held(uuid)
+        # Each change of inventories raises the generation, so they are the
+        # same.
+        if last_result is not None and last_result.generation == generation:
+            return _State(generation, held, last_result.inventories)
+        read, existing = self._client.inventories(uuid)
+        if read != generation:
+            raise ledger_client.ConflictError('changed while it was read')
+        return _State(generation, held, existing)
+
+    def _match_consumers(
+        self, node: database.ComputeNode,
+        held: Mapping[str, ledger_names.Held],
+        guests: Mapping[str, usage.GuestUsage],
+    ) -> tuple[ledger_inventory.Allocations, dict[str, str]]:
+        """Match the consumers of a provider with the servers on its host.
+
+        Updates the sights.
+
+        :param held: consumer UUID -> allocation
+        :param guests: server UUID -> its ports and rules on the host
+        :returns: (consumer UUID -> resource class -> amount; UUID of a
+            migration -> UUID of the server that it moves)
+        """
+        provider = ledger_names.provider_uuid(node.uuid)
+        allocations = {consumer: allocation.resources
+                       for consumer, allocation in held.items()}
+        migrations = self._migrations(node, [
+            consumer for consumer in allocations if consumer not in guests])
+        before = self._sights.get(provider, {})
+        self._sights[provider] = {
+            consumer: unused.look(
+                before.get(consumer), allocation,
+                guests.get(consumer, usage.NOTHING), self._number)
+            for consumer, allocation in held.items()}
+        return allocations, migrations
+
+    def _look_again(self, uuid: str) -> bool:
+        """Update the sights of a host where nothing has changed.
+
+        :param uuid: UUID of its provider
+        :returns: whether any server can give something back now
+        """
+        sights = self._sights[uuid] = {
+            consumer: unused.look(
+                sight, sight.held, sight.guest, self._number)
+            for consumer, sight in self._sights[uuid].items()}
+        return any(
+            sight.due and self._used_part(sight) != sight.held.resources
+            for sight in sights.values())
+
+    def _used_part(self, sight: unused.Sight) -> dict[str, int]:
+        """Return the part of its allocation that a server uses."""
+        # A security group that is not shown looks like one without rules.
+        return unused.kept(sight.held.resources, sight.guest,
+                           not self._snapshot.hides_groups)
+
+    def _take_back(
+        self, node: database.ComputeNode,
+        held: Mapping[str, ledger_names.Held], migrations: Mapping[str, str],
+        returned: collections.Counter[str], dry_run: bool,
+    ) -> dict[str, ledger_names.Held]:
+        """Lower the allocations of servers that do not use all of theirs.
+
+        Not while Nova builds or moves the server, nor while a migration of it
+        has an allocation here, as the server may return.
+
+        :param held: consumer UUID -> allocation
+        :param migrations: UUID of a migration -> UUID of the server that it
+            moves
+        :param returned: resource class -> amount; amounts given back are added
+        :param dry_run: only work out what would be done
+        :returns: consumer UUID -> allocation now, of those that were lowered
+        """
+        sights = self._sights[ledger_names.provider_uuid(node.uuid)]
+        due = {}
+        for consumer, sight in sights.items():
+            if sight.due:
+                remaining = self._used_part(sight)
+                if remaining != sight.held.resources:
+                    due[consumer] = remaining
+        if not due:
+            return {}
+        # A server that is moving may come back with all its ports.
+        moving = {*migrations, *migrations.values()}
+        lowered = {}
+        for consumer, remaining in due.items():
+            if (consumer not in moving
+                    and database.is_idle(node.cell, consumer)
+                    and (dry_run or self._lower(node, consumer, remaining,
+                                                held[consumer]))):
+                lowered[consumer] = held[consumer]._replace(
+                    resources=remaining)
+                returned.update(unused.difference(
+                    held[consumer].resources, remaining))
+            else:
+                # Nova is busy with the server, or its allocation has just
+                # changed: wait for ROUNDS rounds again.
+                sights[consumer] = sights[consumer]._replace(rounds=0)
+        return lowered
+
+    def _lower(
+        self, node: database.ComputeNode, consumer: str,
+        remaining: dict[str, int], held: ledger_names.Held,
+    ) -> bool:
+        """Lower an allocation.
+
+        :param remaining: resource class -> amount to keep
+        :returns: whether it was lowered; not if another client has changed it
+        """
+        try:
+            if not self._client.lower(
+                    consumer, ledger_names.provider_uuid(node.uuid), held,
+                    remaining):
+                return False
+        except ledger_client.UnavailableError:
+            raise
+        except ledger_client.ConflictError:
+            return False
+        except ledger_client.PlacementError as exc:
+            LOG.warning('Server %s cannot give back what it does not use on '
+                        'host %s: %s', consumer, node.host, exc)
+            return False
+        LOG.info('Server %s has given back %s on host %s, not used for %d '
+                 'rounds', consumer,
+                 _in_words(unused.difference(held.resources, remaining)),
+                 node.host, unused.ROUNDS)
+        return True
+
+    def _migrations(
+        self, node: database.ComputeNode, consumers: list[str],
+    ) -> dict[str, str]:
+        """Return the consumers that are migrations: UUID -> server UUID."""
+        instances = {}
+        for consumer in consumers:
+            instance = self._instances.get(consumer)
+            if instance is None:
+                instance = database.moving_instance(node.cell, consumer)
+            if instance is not None:
+                instances[consumer] = self._instances[consumer] = instance
+        return instances
+
+    def _forget(self, present: set[str]) -> None:
+        for cache in (self._last_results, self._sights):
+            for uuid in cache.keys() - present:
+                del cache[uuid]
+        # Migrations never change their server, so this is only to save
+        # queries; it must not grow for ever.
+        if len(self._instances) > 10000:
+            self._instances.clear()
+
+
+def excess(accounts: Mapping[str, ledger_inventory.Account]) -> str:
+    """Return usage and limit of classes above their limit; empty if none."""
+    return '; '.join(
+        f'{account.allocated + account.unallocated} {_WORDS[name]}, limit '
+        f'{account.limit:g}' for name, account in accounts.items()
+        if account.allocated + account.unallocated > account.limit)
+
+
+def _in_words(amounts: Mapping[str, int]) -> str:
+    return ' and '.join(f'{amounts[name]} {word}' for name, word in
+                        _WORDS.items() if amounts.get(name))
+
+
+class Keeper(periodic.Repeated):
+    """A loop of rounds, which logs their results.
+
+    :param conf: see :class:`Publisher`
+    """
+
+    log = LOG
+    again = 'The ledger is kept up to date again'
+
+    def __init__(self, conf=CONF):
+        super().__init__()
+        self._conf = conf
+        self._stopped = threading.Event()
+        self._interval = conf.nfv_sched.ledger_publish_interval
+        self._cells: list[str] = []
+        self._failed: frozenset[str] = frozenset()
+        self._over: frozenset[str] = frozenset()
+
+    def interval(self) -> float:
+        """Return ``ledger_publish_interval``, in seconds."""
+        return self._interval
+
+    def longest_pause(self) -> float:
+        """Return the interval, but at least the first pause, in seconds."""
+        return max(self.interval(), self.FIRST_PAUSE)
+
+    def stop(self) -> None:
+        """Make :meth:`run` return after the requests in progress."""
+        self._stopped.set()
+
+    def resume(self) -> None:
+        """Let :meth:`run` be called again after :meth:`stop`."""
+        self._stopped.clear()
+
+    def run(self) -> None:
+        """Do rounds until :meth:`stop` is called."""
+        with contextlib.closing(
+                Publisher(self._conf, self._stopped)) as publisher:
+            while not self._stopped.is_set():
+                began = time.monotonic()
+                try:
+                    # nova.conf may have been read again, and be wrong now.
+                    self._interval = (
+                        self._conf.nfv_sched.ledger_publish_interval)
+                    round_report = publisher.round()
+                except Exception as exc:
+                    if self._stopped.is_set():
+                        break
+                    self._count_failure(began)
+                    self._went_wrong(exc)
+                else:
+                    self._end_failures()
+                    self._went_well(round_report)
+                self._stopped.wait(self.pause(time.monotonic() - began))
+
+    def _went_wrong(self, exc: Exception) -> None:
+        if self.failures > 1:
+            LOG.debug('Attempt %d to bring the ledger up to date failed: %s',
+                      self.failures, exc)
+            return
+        LOG.warning(
+            'The ledger cannot be brought up to date; what is published stays '
+            'as it is, and it is tried again: %s', str(exc).rstrip('.'),
+            exc_info=not isinstance(exc, (RoundError, cfg.Error)))
+
+    def _went_well(self, round_report: RoundReport) -> None:
+        if round_report.failures and not self._cells:
+            LOG.warning('Compute nodes that are not known now keep what is '
+                        'published: %s', '; '.join(round_report.failures))
+        elif self._cells and not round_report.failures:
+            LOG.info('All compute nodes are known again')
+        self._cells = round_report.failures
+        counts = collections.Counter(
+            report.action for report in round_report.hosts)
+        changed = any(counts[action] for action in (
+            Action.CREATED, Action.CHANGED, Action.REMOVED))
+        LOG.log(
+            logging.INFO if changed else logging.DEBUG,
+            'The ledger was brought up to date in %.1f s: %s',
+            round_report.took,
+            ', '.join(f'{counts[action]} {action.value}' for action in Action
+                      if counts[action]) or 'no hosts')
+        over = {report.host: excess(report.accounts)
+                for report in round_report.hosts
+                if excess(report.accounts)}
+        for host in sorted(over.keys() - self._over)[:_NAMED]:
+            LOG.warning('Host %s carries more than it may: %s', host,
+                        over[host])
+        if len(over.keys() - self._over) > _NAMED:
+            LOG.warning('%d more hosts carry more than they may',
+                        len(over.keys() - self._over) - _NAMED)
+        self._over = frozenset(over)
+        overdrawn = {report.host: report.overdrawn
+                     for report in round_report.hosts
+                     if report.overdrawn}
+        if overdrawn:
+            LOG.error(
+                'More is allocated than there is: %s. Unless a limit was '
+                'lowered, Placement grants too much: try "nfv-sched-status '
+                'ledger probe"',
+                strings.some(f'host {host} ({what})' for host, what in
+                             overdrawn.items()))
+        failed = {report.host: report.note for report in round_report.hosts
+                  if report.action is Action.FAILED}
+        for host in sorted(failed.keys() - self._failed)[:_NAMED]:
+            LOG.warning('Host %s cannot be brought up to date: %s', host,
+                        failed[host])
+        if len(failed.keys() - self._failed) > _NAMED:
+            LOG.warning('%d more hosts cannot be brought up to date',
+                        len(failed.keys() - self._failed) - _NAMED)
+        self._failed = frozenset(failed)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work out the limits of hosts and of the servers on them.
+
+Limits come from the options and from the metadata of the host's aggregates.
+Infinity means no limit.  No I/O.
+"""
+
+import functools
+import math
+import typing as ty
+
+from nfv_sched.limits import demand
+from nfv_sched.nova import scheduler
+
+_PHYSICAL_PORTS = 'vswitch_physical_ports'
+
+
+class Limits(ty.NamedTuple):
+    """The limits of a host and of each server on it.
+
+    Options and aggregate metadata have the names of the fields.
+
+    :ivar vswitch_ports_per_node: ports of the virtual switch
+    :ivar vswitch_physical_ports: ports among these that are physical; they
+        leave fewer for servers
+    :ivar vnics_per_guest: ports of the virtual switch for one server
+    :ivar sriov_vfs_per_guest: virtual functions of a server
+    :ivar pci_nics_per_guest: physical functions of a server
+    :ivar network_services_per_node: DHCP servers and routers
+    :ivar security_rules_per_node: security group rules of all ports on the
+        switch
+    :ivar security_rules_per_port: security group rules of one port of a server
+    """
+
+    vswitch_ports_per_node: float
+    vswitch_physical_ports: int
+    vnics_per_guest: float
+    sriov_vfs_per_guest: float
+    pci_nics_per_guest: float
+    network_services_per_node: float
+    security_rules_per_node: float
+    security_rules_per_port: float
+
+
+def defaults(conf) -> Limits:
+    """Return the option values; 0 or less is not yet turned into infinity."""
+    options = conf.nfv_sched
+    return Limits(*(options[name] for name in Limits._fields))
+
+
+def assumed_rules(conf) -> int:
+    """Return ``security_rules_per_port``; ``ASSUMED_RULES`` if unlimited."""
+    limit = conf.nfv_sched.security_rules_per_port
+    return int(limit) if 1 <= limit < math.inf else demand.ASSUMED_RULES
+
+
+def of_host(host_state, options: Limits) -> Limits:
+    """Return the limits of a host; aggregate metadata overrides options.
+
+    :param host_state: ``HostState`` or another object with ``host`` and
+        ``aggregates``
+    """
+    limits = Limits(*(
+        scheduler.aggregate_limit(host_state, name, default)
+        for name, default in zip(Limits._fields, options)))
+    return limits._replace(
+        vswitch_physical_ports=_physical_ports(host_state, options))
+
+
+def _physical_ports(host_state, options: Limits) -> int:
+    # They count against the limit, so the highest is the strictest.
+    numbers = [
+        number for number in scheduler.aggregate_numbers(
+            host_state, _PHYSICAL_PORTS) if math.isfinite(number)]
+    return max(int(max(numbers, default=options.vswitch_physical_ports)), 0)
+
+
+def by_host(options: Limits) -> scheduler.PerAggregates[Limits]:
+    """Return the limits of hosts, computed once per set of aggregates."""
+    return scheduler.PerAggregates(
+        functools.partial(of_host, options=options))

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find servers whose vCPUs or memory are not confined as they should be."""
+
+from collections.abc import Iterator
+
+from nfv_sched.ops.answers.audit import hosts
+from nfv_sched.ops.answers.audit import values
+from nfv_sched.ops.answers.hosts import memory
+from nfv_sched.ops.answers.hosts import view
+from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import snapshot
+
+_PAGE_SIZE = 'hw:mem_page_size'
+
+
+def floating(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Find servers whose vCPUs float over CPUs that others are pinned to.
+
+    With ``cpu_shared_set`` floating vCPUs have CPUs of their own and do no
+    harm.  They do where shared and pinned servers use the same CPUs
+    (``vcpu_pin_set``), and on a host without shared CPUs.
+    """
+    nodes = site.host.nodes or ()
+    pinned: dict[int, set[str]] = {}
+    for server, part in site.certain:
+        if occupied.exclusive_cpus(part):
+            pinned.setdefault(part.host_node, set()).add(server.uuid)
+    if not pinned:
+        return
+    apart = any(node.shared for node in nodes)
+    hurt = {node.number for node in nodes if node.number in pinned and (
+        not apart or node.shared & node.dedicated)}
+    for server in site.steady:
+        where = hurt
+        if server.nodes is not None:
+            where = hurt & {part.host_node for part in server.nodes
+                            if part.shared}
+        shown = sorted(number for number in where
+                       if pinned[number] != {server.uuid})
+        if shown:
+            yield values.finding(
+                values.FLOATING, site.title,
+                'floats over the CPUs that servers are pinned to, on node '
+                + ', '.join(map(str, shown)), server)
+
+
+def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Yield a finding if floating servers use memory of the platform.
+
+    Placement counts huge pages as memory for them, too.  With an allocation
+    ratio above 1 they may use that many times the small pages.
+    """
+    small = memory.small_pages(
+        site.host, site.servers, view.ratio(site.cloud, site.host, 'ram'))
+    if small is None or not site.host.providers:
+        return  # the reserved memory is not known
+    overuse = small.overuse
+    if overuse:
+        yield values.finding(values.RESERVE, site.title, overuse)
+
+
+def pages(site: hosts.Site) -> Iterator[values.AuditFinding]:
+    """Find servers whose memory Nova has not claimed in pages.
+
+    Only if their flavor sets ``hw:mem_page_size``.
+    """
+    for server in site.steady:
+        page_size = server.flavor.extra_specs.get(_PAGE_SIZE)
+        if page_size is not None and not _has_pages(server):
+            yield values.finding(
+                values.PAGES, site.title,
+                f'{_PAGE_SIZE}={page_size}, but its {server.flavor.memory} '
+                'MiB are claimed in no page size', server)
+
+
+def _has_pages(server: snapshot.Server) -> bool:
+    return server.nodes is not None and all(
+        part.page_size for part in server.nodes)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pair each host with the servers that are on it, or may be."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import functools
+
+from nfv_sched.fit.numa import topology
+from nfv_sched.ops.answers.hosts import view
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.simulator import restore_hosts
+
+#: Status of a device that belongs to a server.
+USED = ('claimed', 'allocated')
+_DONE = 'done'
+_Kind = snapshot.MissingKind
+
+#: Resource provider -> resource class -> amount.
+Allocations = Mapping[str, Mapping[str, int]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Site:
+    """A host and the servers that are on it, or may be.
+
+    While Nova works on a server, or moves it, its record, that of its host
+    and Placement are written one after the other.  Such a server is not
+    *steady*: it may use resources on either host, or both, and none are
+    reported as missing.
+
+    :ivar whole: indexes of the cloud, shared by all sites
+    :ivar title: name of the host, unique in the cloud
+    :ivar servers: all servers on the host
+    :ivar steady: those without a task or an unsettled migration
+    :ivar moves: migrations from or to the host
+    :ivar metadata: metadata of each of the host's aggregates
+    """
+
+    whole: 'Whole'
+    host: snapshot.Host
+    title: str
+    servers: tuple[snapshot.Server, ...]
+    steady: tuple[snapshot.Server, ...]
+    moves: tuple[snapshot.Migration, ...]
+    metadata: tuple[Mapping[str, str], ...]
+
+    @property
+    def cloud(self) -> snapshot.Cloud:
+        """The cloud."""
+        return self.whole.cloud
+
+    @property
+    def known(self) -> Mapping[str, snapshot.Server]:
+        """The servers of the cloud by UUID."""
+        return self.whole.servers
+
+    @functools.cached_property
+    def topology(self) -> topology.HostTopology | None:
+        """The NUMA nodes as rules read them; None if they cannot be read."""
+        nodes = self.host.nodes
+        if not nodes:
+            return None
+        try:
+            host_topology = topology.host_topology(
+                restore_hosts.topology(nodes))
+            if host_topology is not None:
+                [cell.pages for cell in host_topology.cells]
+        except topology.OddTopologyError:
+            return None
+        return host_topology
+
+    @functools.cached_property
+    def positions(self) -> Mapping[int, int]:
+        """Position of each NUMA node, by its number."""
+        return {node.number: index
+                for index, node in enumerate(self.host.nodes or ())}
+
+    @property
+    def certain(self) -> Iterator[tuple[snapshot.Server,
+                                        snapshot.GuestNode]]:
+        """NUMA nodes of the steady servers, each with its server."""
+        for server in self.steady:
+            for part in server.nodes or ():
+                yield server, part
+
+    @property
+    def possible(self) -> Iterator[snapshot.GuestNode]:
+        """NUMA nodes here of the other servers, and of migrations."""
+        steady = {server.uuid for server in self.steady}
+        for server in self.servers:
+            if server.uuid not in steady:
+                yield from server.nodes or ()
+        for move in self.moves:
+            if move.source == self.host.name:
+                yield from move.before or ()
+            if move.target == self.host.name and move.server not in steady:
+                yield from move.after or ()
+
+    @property
+    def guessed(self) -> bool:
+        """True if servers may be here whose NUMA nodes are not known."""
+        if self.whole.unread or (
+                self.cloud.moves is None and self.whole.busy):
+            return True
+        return any(
+            move.after is None and not move.settled and (
+                move.server not in self.known
+                or self.known[move.server].nodes is not None)
+            for move in self.moves)
+
+    def devices_of(self, server: snapshot.Server) -> list[snapshot.Device]:
+        """Return the PCI devices of a server on this host."""
+        # Devices that it may still hold from before an unconfirmed resize on
+        # this same host are left out.
+        return self._devices.get(server.uuid, [])
+
+    @functools.cached_property
+    def _devices(self) -> Mapping[str, list[snapshot.Device]]:
+        before = {
+            move.server: None if move.before is None else {
+                part.host_node for part in move.before}
+            for move in self.moves
+            if move.source == move.target == self.host.name}
+        devices: dict[str, list[snapshot.Device]] = {}
+        for device in self.host.devices:
+            nodes = before.get(device.server or '', ())
+            if nodes is None or device.node in nodes:
+                continue
+            if device.server is not None and device.status in USED:
+                devices.setdefault(device.server, []).append(device)
+        return devices
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Whole:
+    """Indexes of a cloud that the checks of all its hosts share.
+
+    :ivar servers: the servers by UUID
+    :ivar holders: resource provider -> its consumers, each with all of its
+        allocations
+    :ivar busy: True if Nova works on a server, or a resized server may still
+        hold resources on its old host
+    :ivar unread: UUIDs of servers and migrations that could not be read
+    """
+
+    cloud: snapshot.Cloud
+    servers: Mapping[str, snapshot.Server]
+    holders: Mapping[str, list[tuple[str, Allocations]]]
+    busy: bool
+    unread: frozenset[str]
+
+    @classmethod
+    def from_cloud(cls, cloud: snapshot.Cloud) -> 'Whole':
+        """Build the indexes of a cloud."""
+        holders: dict[str, list[tuple[str, Allocations]]] = {}
+        for consumer, allocations in (
+                *((server.uuid, server.allocations or {})
+                  for server in cloud.servers),
+                *(cloud.consumers or {}).items()):
+            for provider in allocations:
+                holders.setdefault(provider, []).append(
+                    (consumer, allocations))
+        return cls(
+            cloud, {server.uuid: server for server in cloud.servers},
+            holders, any(
+                server.state == snapshot.RESIZED or server.task is not None
+                for server in cloud.servers),
+            cloud.unread(_Kind.SERVER, _Kind.MIGRATION))
+
+
+def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
+    """Yield a site for each host that can be checked."""
+    whole = Whole.from_cloud(cloud)
+    servers = view.by_host(cloud)
+    titles = view.titles(cloud.hosts)
+    metadata = view.metadata_by_host(cloud)
+    moving = {move.server for move in cloud.moves or ()
+              if not move.settled}
+    moves: dict[str, list[snapshot.Migration]] = {}
+    for move in cloud.moves or ():
+        # What a finished evacuation leaves on its source is reported as left
+        # behind, not as part of a move.
+        if move.status != _DONE:
+            for name in {move.source, move.target}:
+                if name is not None:
+                    moves.setdefault(name, []).append(move)
+    for host in readable(cloud):
+        here = tuple(servers.get(host.uuid, ()))
+        yield Site(
+            whole, host, titles[host.uuid], here,
+            tuple(server for server in here
+                  if server.task is None and server.uuid not in moving),
+            tuple(moves.get(host.name, ())),
+            tuple(metadata.get(host.name, ())))
+
+
+def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
+    """Return the hosts whose cells were read, so that they can be checked."""
+    if not names_unread(cloud):
+        return []
+    cells = {each.cell for each in cloud.missing
+             if each.kind in snapshot.UNREAD_CELLS}
+    return [host for host in cloud.hosts if host.cell not in cells]
+
+
+def names_unread(cloud: snapshot.Cloud) -> bool:
+    """Return True if a cloud names all cells and servers that it lacks."""
+    return all(each.kind is not _Kind.OTHER for each in cloud.missing)

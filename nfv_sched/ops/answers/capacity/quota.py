@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work out how many more servers the quota of a project allows.
+
+Quotas are not part of a snapshot: they are read when they are asked for, from
+Nova's databases and Keystone, or by the API.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import typing as ty
+import urllib.parse
+
+from keystoneauth1 import exceptions as ks_exceptions
+from openstack import connection as sdk_connection
+from openstack import exceptions as sdk_exceptions
+
+from nfv_sched.base import http_limits
+from nfv_sched.base import strings
+from nfv_sched.ops.cloud import names
+from nfv_sched.ops.cloud import snapshot
+
+# Resources of the compute API that servers use.
+_OF_SERVERS = ('instances', 'cores', 'ram')
+_TIMEOUT = 60
+_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
+           OSError)
+
+
+class QuotaError(Exception):
+    """The quota cannot be read; the message has the reason."""
+
+
+class UnknownProjectError(QuotaError):
+    """No project has the name or ID, or several have the name."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResourceLimit:
+    """The quota of a project for one resource, and what servers need of it.
+
+    :ivar resource: ``instances``, ``cores``, ``ram`` (MiB); with unified
+        limits ``servers``, ``class:VCPU`` and so on
+    :ivar limit: None if there is no limit
+    :ivar used: amount in use, which may be more than the limit
+    :ivar needed: amount that one more server needs
+    """
+
+    resource: str
+    limit: int | None
+    used: int
+    needed: int
+
+    @property
+    def allows(self) -> int | None:
+        """The number of servers that it allows; None if there is no limit."""
+        if self.limit is None or not self.needed:
+            return None
+        return max(self.limit - self.used, 0) // self.needed
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProjectAllowance:
+    """The number of servers of a flavor that the quota of a project allows.
+
+    :ivar uses: the quota for each resource that a server needs
+    """
+
+    uses: tuple[ResourceLimit, ...]
+
+    @property
+    def allows(self) -> int | None:
+        """The number of servers; None if there is no limit."""
+        return min((use.allows for use in self.uses
+                    if use.allows is not None), default=None)
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The resources of which the quota allows no more servers."""
+        return tuple([use.resource for use in self.uses
+                      if use.allows is not None and use.allows == self.allows])
+
+
+#: Returns the allowance for servers of a flavor.
+OfFlavor = Callable[[snapshot.Flavor], ProjectAllowance]
+
+
+def _allowance(needs: Mapping[str, int],
+               quotas: Mapping[str, tuple[int, int]]) -> ProjectAllowance:
+    """Return the allowance for servers with some needs.
+
+    :param quotas: resource -> limit, negative if there is none, and used
+    """
+    return ProjectAllowance(tuple([
+        ResourceLimit(name, limit if limit >= 0 else None, used, needed)
+        for name, needed in needs.items() if name in quotas
+        for limit, used in [quotas[name]]]))
+
+
+def from_nova(project: str) -> OfFlavor:
+    """Return a function that reads allowances as Nova does.
+
+    Nova's configuration must have been read.
+
+    :param project: ID of the project
+    :returns: raises QuotaError if Nova's databases, Placement or Keystone
+        cannot be read, or Nova refuses the flavor
+    """
+    from nfv_sched.nova import quotas
+    from nfv_sched.ops.simulator import state as states
+    read: dict[frozenset[str], Mapping[str, tuple[int, int]]] = {}
+
+    def of_flavor(flavor: snapshot.Flavor) -> ProjectAllowance:
+        try:
+            needs = quotas.needs(states.nova_flavor(1, flavor))
+            resources = frozenset(needs)
+            if resources not in read:
+                read[resources] = quotas.of_project(project, resources)
+        except Exception as exc:  # of Nova, databases, Keystone, Placement
+            raise QuotaError(
+                f'the quota of project {project} cannot be read: '
+                f'{strings.mask_secrets(_line(exc))}') from exc
+        return _allowance(needs, read[resources])
+
+    return of_flavor
+
+
+def by_api(connection: sdk_connection.Connection, project: str) -> OfFlavor:
+    """Read the quota of a project by the compute API.
+
+    :param project: ID of the project
+    :raises QuotaError: if the API cannot be read
+    """
+    path = f'/os-quota-sets/{urllib.parse.quote(project, safe="")}/detail'
+    try:
+        with http_limits.limited(connection.session):
+            response = connection.compute.get(path)
+            if response.status_code != 200:
+                raise QuotaError(
+                    f'the quota of project {project} cannot be read: GET '
+                    f'{path}: {response.status_code} {response.reason}')
+            quotas = {
+                name: (int(each['limit']),
+                       int(each['in_use']) + int(each['reserved']))
+                for name, each in response.json()['quota_set'].items()
+                if name in _OF_SERVERS}
+            if len(quotas) < len(_OF_SERVERS):
+                raise KeyError(*set(_OF_SERVERS) - set(quotas))
+    except http_limits.MALFORMED as exc:
+        raise QuotaError(
+            f'the quota of project {project} cannot be read: malformed '
+            f'answer: {exc.__class__.__name__}: {exc}') from exc
+    except _ERRORS as exc:
+        raise QuotaError(f'the quota of project {project} cannot be read: '
+                         f'{http_limits.reason(exc)}') from exc
+    return lambda flavor: _allowance(
+        {'instances': 1, 'cores': flavor.vcpus, 'ram': flavor.memory}, quotas)
+
+
+@contextlib.contextmanager
+def keystone() -> Iterator[sdk_connection.Connection]:
+    """Connect to Keystone with the configuration of Nova, in this context.
+
+    :raises QuotaError: if the account of ``[placement]`` cannot be used
+    """
+    from nfv_sched.ops.model.requests import nova_account
+    with contextlib.ExitStack() as stack:
+        try:
+            connection = stack.enter_context(
+                nova_account.connection('identity'))
+        except _ERRORS as exc:
+            raise QuotaError('no connection to Keystone: '
+                             f'{http_limits.reason(exc)}') from exc
+        yield connection
+
+
+def project_id(connection: sdk_connection.Connection, name: str) -> str:
+    """Return the ID of a project, as Keystone knows it.
+
+    :param name: its ID, or its name if no other project has it
+    :raises UnknownProjectError: if no project or several match
+    :raises QuotaError: if Keystone cannot be read
+    """
+    if connection.session.timeout is None:
+        connection.session.timeout = _TIMEOUT
+    try:
+        with http_limits.limited(connection.session):
+            return _project_id(
+                connection.identity.projects(), name)
+    except http_limits.MALFORMED as exc:
+        raise QuotaError('Keystone cannot be read: malformed answer: '
+                         f'{exc.__class__.__name__}: {exc}') from exc
+    except _ERRORS as exc:
+        raise QuotaError(
+            f'Keystone cannot be read: {http_limits.reason(exc)}') from exc
+
+
+def _project_id(projects: Iterable[ty.Any], name: str) -> str:
+    projects = list(projects)
+    matches: Collection[str] = [
+        project.id for project in projects if project.id == name] or [
+        project.id for project in projects if project.name == name]
+    if not matches:
+        raise UnknownProjectError(names.unknown(
+            'project', name, [project.name or '' for project in projects]))
+    if len(matches) > 1:
+        raise UnknownProjectError(
+            f'several projects named {name!r}: {", ".join(sorted(matches))}')
+    project, = matches
+    if not isinstance(project, str) or not names.is_host(project):
+        raise TypeError('a project has no ID')
+    return project
+
+
+def _line(exc: Exception) -> str:
+    return f'{exc.__class__.__name__}: {" ".join(str(exc).split())}'

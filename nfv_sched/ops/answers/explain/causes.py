@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the few causes that keep a request off all hosts.
+
+Most hosts fail several requirements.  The cause is chosen that most of them
+have in common, then that of most of the others: so the sentence is about the
+cloud, and not about each host.
+"""
+
+from collections.abc import Hashable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+import os_traits
+
+from nfv_sched.base import reasons
+from nfv_sched.ops.answers.explain import values
+
+_Kind = values.CauseKind
+_KINDS = {
+    values.RefusalKind.DISABLED: _Kind.DISABLED,
+    values.RefusalKind.DOWN: _Kind.DOWN,
+    values.RefusalKind.UNMAPPED: _Kind.UNMAPPED,
+    values.RefusalKind.RESERVED: _Kind.RESERVED,
+    values.RefusalKind.REQUEST: _Kind.REQUEST,
+}
+_DISABLED = os_traits.COMPUTE_STATUS_DISABLED
+# Of causes of equally many hosts, the first of these is told.
+_ORDER = tuple(_Kind)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Failure:
+    """A failure of one host, which others may have, too.
+
+    :ivar key: equal for equal failures
+    :ivar missing: the missing part of the resource, 0 to 1
+    """
+
+    kind: values.CauseKind
+    key: Hashable
+    missing: float = 1.0
+    lack: values.QueryLack | None = None
+    refusal: values.FilterRefusal | None = None
+
+    @property
+    def shortage(self) -> reasons.Shortage | None:
+        """The missing resource, if it is one of NUMA nodes."""
+        return None if self.refusal is None else self.refusal.shortage
+
+    @property
+    def rank(self) -> int:
+        """The rank of the refusal; higher is closer."""
+        return 0 if self.refusal is None else self.refusal.rank
+
+    @property
+    def conditions(self) -> int:
+        """Number of conditions of the missing resource."""
+        shortage = self.shortage
+        return len(shortage.places + shortage.beside) if shortage else 0
+
+
+def find(hosts: Sequence[values.ExplainedHost],
+         networks: Sequence[str]) -> tuple[values.CommonCause, ...]:
+    """Return the causes that keep a request off hosts.
+
+    A host counts for one cause only, and hosts that fail nothing for none.
+
+    :param networks: physical networks of the request
+    """
+    failures = {host.name: tuple(_failures(host)) for host in hosts}
+    kinds = {failure.key: failure for each in failures.values()
+             for failure in each}
+    affected = {key: [name for name, each in failures.items() if any(
+        _is_implied_by(failure, other) for other in each)]
+        for key, failure in kinds.items()}
+    order = {key: (_ORDER.index(failure.kind), failure.conditions)
+             for key, failure in kinds.items()}
+    unexplained = {name for name, each in failures.items() if each}
+    causes = []
+    # The cause of most hosts first, then of most that are left: few sentences
+    # for all hosts.
+    while unexplained:
+        key = min(affected, key=lambda key: (
+            -len(unexplained.intersection(affected[key])), order[key]))
+        names = [name for name in affected[key] if name in unexplained]
+        causes.append(_cause(key, names, failures, networks))
+        unexplained.difference_update(names)
+    return tuple(causes)
+
+
+def _cause(key: Hashable, names: Sequence[str],
+           failures: ty.Mapping[str, Sequence[_Failure]],
+           networks: Sequence[str]) -> values.CommonCause:
+    alike = [(failure, name) for name in names for failure in failures[name]
+             if failure.key == key]
+    # Every host of the others lacks it, too, but by a smaller need.
+    nearest, name = min(alike or [(failures[names[0]][0], names[0])],
+                        key=lambda each: (each[0].missing, -each[0].rank))
+    shortage = nearest.shortage
+    return values.CommonCause(
+        kind=nearest.kind, hosts=tuple(names), nearest=name,
+        lack=nearest.lack, refusal=nearest.refusal,
+        filters=tuple(dict.fromkeys(
+            failure.refusal.filter for failure, _name in alike
+            if failure.refusal is not None)),
+        networks=tuple(networks) if shortage and (
+            reasons.Place.NETWORKS in shortage.places) else ())
+
+
+def _is_implied_by(failure: _Failure, other: _Failure) -> bool:
+    """Return whether a host that has the other failure has this one, too."""
+    if failure.key == other.key:
+        return True
+    mine, less = failure.shortage, other.shortage
+    return (failure.kind is other.kind is _Kind.SHORTAGE
+            and mine is not None and less is not None
+            and less.is_implied_by(mine))
+
+
+def _failures(host: values.ExplainedHost) -> Iterator[_Failure]:
+    """Yield what a host fails, Placement first."""
+    for lack in host.lacks:
+        need = lack.need
+        if need is not None and need.kind == 'forbidden_trait' and (
+                need.traits == (_DISABLED,)):
+            yield _Failure(_Kind.DISABLED, _Kind.DISABLED, lack=lack)
+            continue
+        needed = sum(need.resources.values()) if need is not None else 0
+        missing = 1.0 if lack.free is None or not needed else (
+            max(needed - lack.free, 0) / needed)
+        yield _Failure(_Kind.PLACEMENT, (_Kind.PLACEMENT, lack.title), missing,
+                       lack)
+    if host.misses and not host.lacks:
+        yield _Failure(_Kind.CUT, _Kind.CUT)
+    for refusal in host.refusals or ():
+        yield _failure_of_filter(refusal)
+    if not host.failures and host.stopped and not host.passed:
+        yield _Failure(_Kind.FILTER, (_Kind.FILTER, host.stopped),
+                       refusal=values.FilterRefusal(filter=host.stopped))
+
+
+def _failure_of_filter(refusal: values.FilterRefusal) -> _Failure:
+    shortage = refusal.shortage
+    key: Hashable
+    if refusal.raised:
+        kind, key = _Kind.ERROR, (refusal.filter, refusal.text)
+    elif refusal.kind in _KINDS:
+        kind = _KINDS[refusal.kind]
+        key = refusal.text if kind is _Kind.REQUEST else kind
+    elif shortage is None or shortage.of_limit:
+        kind, key = _Kind.FILTER, (
+            refusal.filter, refusal.policy, refusal.need)
+    else:
+        kind = _Kind.DEPLOYMENT if shortage.lacks_node else _Kind.SHORTAGE
+        key = (shortage.amount, shortage.places, shortage.beside,
+               shortage.devices and shortage.devices.requests)
+    # The service is disabled for Placement and for the filter.
+    return _Failure(kind, key if key is kind else (kind, key),
+                    refusal.missing, refusal=refusal)

@@ -1,0 +1,760 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the document of ``server explain`` and ``flavor explain``."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import typing as ty
+
+from nfv_sched.base import device_shortage
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.explain import sentences
+from nfv_sched.ops.answers import requests as request_document
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.answers.explain import values
+    from nfv_sched.ops.model.requests import request
+    from nfv_sched.ops.model.requests import subject as subjects
+
+#: Most characters that the API accepts in a key or value.
+_LONGEST = 255
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedPort:
+    """A port of each server.
+
+    :ivar network: name of its network; null if it is not known
+    :ivar network_id: UUID of its network; null likewise
+    :ivar physical_network: name of the physical network; null if it has none
+    :ivar vnic_type: Neutron's vNIC type, such as "normal" or "direct"
+    """
+
+    network: str | None
+    network_id: str | None
+    physical_network: str | None
+    vnic_type: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedServers:
+    """A request for servers.
+
+    :ivar servers: number of servers
+    :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; null if it is not known
+    :ivar vcpus: number of vCPUs
+    :ivar memory_mib: memory in MiB
+    :ivar disk_gib: root and ephemeral disks in GiB
+    :ivar extra_specs: extra specs of the flavor
+    :ivar image_properties: properties of the image that matter for scheduling
+    :ivar ports: ports of each server
+    :ivar availability_zone: name of the zone; null for any
+    :ivar server_group: name of the server group; null without one
+    :ivar scheduler_hints: other hints, each with its values
+    """
+
+    servers: int
+    flavor: str
+    flavor_id: str | None
+    vcpus: int
+    memory_mib: int
+    disk_gib: int
+    extra_specs: Mapping[str, str]
+    image_properties: Mapping[str, str]
+    ports: tuple[RequestedPort, ...]
+    availability_zone: str | None
+    server_group: str | None
+    scheduler_hints: Mapping[str, tuple[str, ...]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementNeed:
+    """A requirement of a query to Placement.
+
+    :ivar text: the requirement, for people
+    :ivar kind: "resource" is an amount of a resource class, "group" amounts
+        and traits of one provider, "tree" one host, "choice" providers for
+        all groups at once, "unknown" what Placement refuses
+    :ivar resources: amount of each resource class
+    :ivar traits: required traits, or the forbidden one of "forbidden_trait"
+    :ivar forbidden_traits: forbidden traits of a group
+    :ivar aggregates: names of aggregates, of which the host must be in one,
+        or for "forbidden_aggregate" in none
+    :ivar host: name of the only host; null otherwise
+    :ivar count: how many times it is asked for
+    """
+
+    text: str
+    kind: ty.Literal[
+        'tree', 'trait', 'forbidden_trait', 'aggregate',
+        'forbidden_aggregate', 'resource', 'group', 'choice', 'unknown']
+    resources: Mapping[str, int]
+    traits: tuple[str, ...]
+    forbidden_traits: tuple[str, ...]
+    aggregates: tuple[str, ...]
+    host: str | None
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementQuery:
+    """A query to Placement.
+
+    :ivar needs: its requirements: a host must meet all of them
+    """
+
+    needs: tuple[PlacementNeed, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StageRequirement:
+    """A requirement of the first query, with its effect.
+
+    :ivar need: the requirement
+    :ivar hosts_missing_it: number of hosts that do not meet it
+    :ivar hosts_without_it: number of hosts found if only it is dropped
+    """
+
+    need: PlacementNeed
+    hosts_missing_it: int
+    hosts_without_it: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StageRemoval:
+    """Hosts that no query finds.
+
+    :ivar need: the requirement that they do not meet
+    :ivar hosts: number of hosts
+    """
+
+    need: PlacementNeed
+    hosts: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementAnswer:
+    """The stage in which Nova asks Placement.
+
+    :ivar queries: Nova's queries, in order
+    :ivar hosts: number of known hosts
+    :ivar hosts_left: number of hosts in the answers
+    :ivar requirements: requirements of the first query
+    :ivar removed: hosts that no query finds, each counted once
+    :ivar asks_again: whether Nova asks again for VCPU in place of PCPU
+    :ivar max_placement_results: that option of [scheduler]; null if Placement
+        was not asked
+    :ivar hosts_cut_off: number of hosts that this limit has cut off
+    :ivar unsupported: parts of the queries that cannot be answered here; no
+        host is found then
+    :ivar refused: why Placement refuses the queries; null if it does not
+    :ivar unknown: names that Placement does not know, if it refuses them
+    :ivar unverified: forbidden traits that Placement may not know
+    """
+
+    queries: tuple[PlacementQuery, ...]
+    hosts: int
+    hosts_left: int
+    requirements: tuple[StageRequirement, ...]
+    removed: tuple[StageRemoval, ...]
+    asks_again: bool
+    max_placement_results: int | None
+    hosts_cut_off: int
+    unsupported: tuple[str, ...]
+    refused: str | None
+    unknown: tuple[request_document.QueriedName, ...]
+    unverified: tuple[request_document.QueriedName, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FilterStage:
+    """A filter of Nova's chain.
+
+    :ivar filter: its class name
+    :ivar hosts_in: number of hosts that it was given; null if it was not run
+    :ivar hosts_out: number of hosts that it passed; null likewise
+    :ivar refuses_alone: number of all hosts that it refuses, asked alone
+    :ivar error: the exception that it raised; null if it raised none
+    """
+
+    filter: str
+    hosts_in: int | None
+    hosts_out: int | None
+    refuses_alone: int
+    error: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementLack:
+    """A requirement of Placement that a host does not meet.
+
+    :ivar text: what is missing, for people
+    :ivar need: the requirement; null if the host was cut off by [scheduler]
+        max_placement_results
+    :ivar free: largest free amount of one provider of the host, for a
+        resource; null otherwise, and if no provider has the class
+    :ivar reserved: amount that is reserved of nested providers
+    """
+
+    text: str
+    need: PlacementNeed | None
+    free: int | None
+    reserved: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedDevices:
+    """PCI devices that an alias or a port asks for.
+
+    :ivar count: number of devices
+    :ivar devices: "PF", "VF" or "PCI device"
+    :ivar alias: name of the alias; null for a port
+    :ivar physical_network: that of a port; null for none
+    :ivar trusted: whether they must be trusted VFs
+    :ivar numa_policy: the PCI NUMA policy that counts: one of Nova's, or
+        "strict" of nfv:pci_numa_affinity; null if NUMA nodes are not the cause
+    """
+
+    count: int
+    devices: str
+    alias: str | None
+    physical_network: str | None
+    trusted: bool
+    numa_policy: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NearDevices:
+    """Free PCI devices that lack exactly one property.
+
+    :ivar lacks: the property
+    :ivar count: number of such devices
+    :ivar devices: "PF", "VF", "PCI device" or "device"
+    :ivar wanted: the value that is asked for, or the PCI NUMA policy
+    :ivar found: values that the devices have; numbers of their NUMA nodes
+    :ivar do: what an operator can do about it
+    """
+
+    lacks: ty.Literal[
+        'type', 'physical_network', 'trusted', 'node_unknown', 'other_node',
+        'other_socket', 'socket_unknown', 'live_migratable', 'remote_managed',
+        'property', 'reserved']
+    count: int
+    devices: str
+    wanted: str
+    found: tuple[str, ...]
+    do: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MissingDevices:
+    """The fewest PCI requests that a host cannot serve together.
+
+    :ivar kind: "too_few" devices; "one_card" if only a PF and VFs of one card
+        are left; "numa" if they are not on NUMA nodes that suit the policy;
+        "order" if Nova gives an earlier request what a later one needs;
+        "granted" if Placement has granted others
+    :ivar requests: these requests, in Nova's order
+    :ivar near_misses: free devices that lack one property that is asked for
+    """
+
+    kind: ty.Literal['too_few', 'one_card', 'numa', 'order', 'granted']
+    requests: tuple[RequestedDevices, ...]
+    near_misses: tuple[NearDevices, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceShortage:
+    """A resource of which a host has too little.
+
+    :ivar resource: "pages" is memory in pages of the requested size,
+        "cpu_threads" dedicated CPUs under the thread policy, "shared_vcpus"
+        and "memory_ratio" what the allocation ratios leave
+    :ivar needed: amount that is needed; MiB for "memory", "memory_ratio" and
+        "pages"
+    :ivar free: amount on the NUMA node of the host that comes closest, of
+        those that the server may have; on the host for "vswitch_ports" and
+        "security_rules", of which limits leave too few
+    :ivar pci_devices: why there are too few PCI devices; null for others
+    """
+
+    resource: ty.Literal[
+        'numa_nodes', 'pages', 'memory', 'dedicated_cpus', 'shared_cpus',
+        'cpu_threads', 'shared_vcpus', 'memory_ratio', 'pci_devices',
+        'vswitch_ports', 'security_rules']
+    needed: int
+    free: int
+    pci_devices: MissingDevices | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostRefusal:
+    """The refusal of a host by a filter that is asked alone.
+
+    :ivar filter: class name of the filter
+    :ivar policy: the extra spec that is not kept, or another policy; null if
+        the filter does not say
+    :ivar policy_value: value of the extra spec; null likewise
+    :ivar why: the amount needed and the amount there, for people; null
+        likewise
+    :ivar shortage: the resource that is missing; null if it is none, or not
+        known
+    :ivar kind: "unmapped" if the host is not mapped to its cell, "disabled" or
+        "down" of its compute service, "reserved" by OpenStack Blazar,
+        "request" if the request itself is wrong; null otherwise
+    :ivar raised: whether the filter failed with an exception
+    """
+
+    filter: str
+    policy: str | None
+    policy_value: str | None
+    why: str | None
+    shortage: ResourceShortage | None
+    kind: str | None
+    raised: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostVerdict:
+    """A host, and why it does or does not pass.
+
+    :ivar host: its name
+    :ivar host_id: UUID of its compute node
+    :ivar runs_there: whether the explained server runs there; what it has was
+        given back
+    :ivar placement_finds: whether Placement's answer has the host
+    :ivar placement_lacks: requirements of Placement that it does not meet
+    :ivar refusals: refusals by filters, each asked alone; null if filters are
+        not known
+    :ivar refusals_in_shadow: refusals by filters that are in shadow there,
+        without effect; empty if other filters refuse it
+    :ivar passes: whether Nova's chain passes it; null if that is not known
+    :ivar removed_by: class name of the filter of the chain that removed it;
+        null if none has
+    :ivar rank: its place among the hosts that pass, from 1; null if it does
+        not pass
+    """
+
+    host: str
+    host_id: str
+    runs_there: bool
+    placement_finds: bool
+    placement_lacks: tuple[PlacementLack, ...]
+    refusals: tuple[HostRefusal, ...] | None
+    refusals_in_shadow: tuple[HostRefusal, ...]
+    passes: bool | None
+    removed_by: str | None
+    rank: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalCause:
+    """Something that keeps the request off hosts, as far as it is common.
+
+    :ivar text: the cause, for people
+    :ivar kind: "deployment" if no NUMA node has all that it must be near,
+        however empty it is; "shortage" of a resource of NUMA nodes;
+        "placement" for a requirement of Placement; "filter" for another
+        refusal of a filter, "error" if it raises an exception; "request" if
+        the request itself is wrong; "disabled", "down", "unmapped" hosts, or
+        "reserved" by OpenStack Blazar; "cut-off" by [scheduler]
+        max_placement_results
+    :ivar hosts: number of hosts; each is in one cause only
+    :ivar nearest_host: name of the host that lacks least of it
+    :ivar nearest_host_id: UUID of its compute node
+    :ivar filters: class names of the filters that refuse for it
+    :ivar need: the requirement of Placement; null if it is none
+    :ivar free: what the nearest host has of it, as in hosts; null likewise
+    :ivar refusal: how a filter refuses the nearest host; null for Placement
+    :ivar places: properties that the NUMA nodes must have, for people
+    :ivar physical_networks: physical networks that they must be near
+    """
+
+    text: str
+    kind: ty.Literal[
+        'disabled', 'down', 'unmapped', 'reserved', 'request', 'cut-off',
+        'placement', 'deployment', 'shortage', 'filter', 'error']
+    hosts: int
+    nearest_host: str
+    nearest_host_id: str
+    filters: tuple[str, ...]
+    need: PlacementNeed | None
+    free: int | None
+    refusal: HostRefusal | None
+    places: tuple[str, ...]
+    physical_networks: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostWeight:
+    """The weight that a weigher gives to a host.
+
+    :ivar host: name of the host
+    :ivar raw: weight as the weigher returns it
+    :ivar normalized: weight normalized over the hosts that pass
+    :ivar multiplier: multiplier of the weigher for the host
+    :ivar weight: normalized weight times multiplier
+    """
+
+    host: str
+    raw: float
+    normalized: float
+    multiplier: float
+    weight: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WeigherWeights:
+    """A weigher, and its weights.
+
+    :ivar weigher: its class name
+    :ivar first_without_it: name of the host that would be first without it;
+        null if that is the same one
+    :ivar weights: the weights, of the best host first
+    """
+
+    weigher: str
+    first_without_it: str | None
+    weights: tuple[HostWeight, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostTotal:
+    """The weight of a host.
+
+    :ivar host: name of the host
+    :ivar weight: sum of its weights
+    """
+
+    host: str
+    weight: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostOrder:
+    """The order of the hosts that pass.
+
+    :ivar hosts: the hosts, the best first
+    :ivar weighers: weighers of Nova's configuration; empty if only one host
+        passes
+    :ivar equal_hosts: number of hosts that share the first place
+    :ivar host_subset_size: that option of [filter_scheduler]: Nova takes one
+        of the first so many at random
+    :ivar read_at: when the cloud was read: ISO 8601, UTC; null if not known
+    :ivar age_seconds: seconds since then; null likewise
+    """
+
+    hosts: tuple[HostTotal, ...]
+    weighers: tuple[WeigherWeights, ...]
+    equal_hosts: int
+    host_subset_size: int
+    read_at: str | None
+    age_seconds: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """The host to which a server would go.
+
+    :ivar host: name of the host
+    :ivar host_id: UUID of its compute node
+    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
+        has none
+    :ivar cpus: CPUs of the host to which it would be pinned
+    :ivar pci_devices: PCI addresses of its devices
+    :ivar failed_claims: claims on other hosts that failed before, for people
+    """
+
+    host: str
+    host_id: str
+    numa_nodes: tuple[int, ...] | None
+    cpus: tuple[int, ...]
+    pci_devices: tuple[str, ...]
+    failed_claims: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HelpfulChange:
+    """A change, or two together, with which the request would fit.
+
+    :ivar text: the change, for people
+    :ivar request: the changed request
+    :ivar hosts_enabled: names of hosts that have to be enabled, mapped and up
+    :ivar hosts: number of hosts that pass then
+    :ivar host: name of the host to which the first server would go
+    """
+
+    text: str
+    request: RequestedServers
+    hosts_enabled: tuple[str, ...]
+    hosts: int
+    host: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HelpfulStep:
+    """A step that can be taken after a refusal.
+
+    :ivar text: what it is good for, for people
+    :ivar kind: "enable" or "map" a host that would take the server; "defrag"
+        as other servers can make room by moving; "servers" shows what is in
+        the way; "add-host" as one more would take it; "larger-host" as none
+        is large enough, however empty
+    :ivar command: words of the command line; empty if there is no command
+    :ivar host: name of the host that it is about; null for none
+    :ivar like: names of the hosts that new ones must be like, or larger
+    :ivar lacks: what such a host has too little of even if it is empty, for
+        people; empty if it need not be larger
+    :ivar moves: number of live migrations that make room; null if it is not
+        "defrag"
+    """
+
+    text: str
+    kind: ty.Literal['enable', 'map', 'defrag', 'servers', 'add-host',
+                     'larger-host']
+    command: tuple[str, ...]
+    host: str | None
+    like: tuple[str, ...]
+    lacks: tuple[str, ...]
+    moves: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """An explanation where a request fits, and why not elsewhere.
+
+    :ivar server: name of the explained server; null for a flavor
+    :ivar server_id: its UUID; null likewise
+    :ivar server_state: its state in Nova (vm_state); null likewise
+    :ivar host: name of the host where it runs; null if there is none
+    :ivar request: servers that the scheduler is to place
+    :ivar assumed: assumptions about the request, for people
+    :ivar usual_ports: ports that "capacity list" assumes for each new server
+        of the flavor, while the request has none, as no --network is given;
+        null otherwise
+    :ivar fits: whether all servers of the request would be placed; null if
+        only Placement is known, and finds hosts
+    :ivar reason: why it does not fit, for people; null if it does, or that is
+        not known
+    :ivar causes: what keeps the first server off all hosts, that of most hosts
+        first; empty if a host takes it
+    :ivar destinations: where each server would go, as far as it fits
+    :ivar placement: the stage in which Nova asks Placement
+    :ivar filters: Nova's chain, in order; null if filters are not known
+    :ivar hosts: the hosts of --host, or all
+    :ivar weighing: order of the hosts that pass; null if none does
+    :ivar nearest: names of the hosts with the fewest failures, the nearest
+        first
+    :ivar changes: changes with which it would fit, the best first; two
+        together if no single one helps
+    :ivar changes_tried: number of changes that were tried
+    :ivar changes_untried: number of changes for which there was no time
+    :ivar next_steps: what to do next, where that is known
+    :ivar seconds: stage of the explanation -> seconds that it took
+    """
+
+    server: str | None
+    server_id: str | None
+    server_state: str | None
+    host: str | None
+    request: RequestedServers
+    assumed: tuple[str, ...]
+    usual_ports: request_document.NewPorts | None
+    fits: bool | None
+    reason: str | None
+    causes: tuple[RefusalCause, ...]
+    destinations: tuple[Destination, ...]
+    placement: PlacementAnswer
+    filters: tuple[FilterStage, ...] | None
+    hosts: tuple[HostVerdict, ...]
+    weighing: HostOrder | None
+    nearest: tuple[str, ...]
+    changes: tuple[HelpfulChange, ...]
+    changes_tried: int
+    changes_untried: int
+    next_steps: tuple[HelpfulStep, ...]
+    seconds: Mapping[str, float]
+
+
+def explained(
+    explanation: 'values.Explanation', subject: 'subjects.ExplainSubject',
+    names: Collection[str], host_ids: Mapping[str, str],
+) -> Explained:
+    """Return the document of an explanation.
+
+    :param names: names of the hosts to show
+    :param host_ids: UUID of each host by its name
+    """
+    server = subject.server
+    return Explained(
+        server=server.name if server else None,
+        server_id=server.uuid if server else None,
+        server_state=server.state if server else None, host=subject.present,
+        request=_request(subject.requested), assumed=explanation.assumed,
+        usual_ports=None if subject.usual_ports is None
+        or explanation.filters is None
+        else request_document.new_ports(subject.usual_ports),
+        fits=explanation.fits, reason=explanation.reason or None,
+        causes=tuple([_cause(cause, len(explanation.hosts), host_ids)
+                      for cause in explanation.causes]),
+        destinations=tuple([Destination(
+            host=each.host, host_id=host_ids[each.host],
+            numa_nodes=each.nodes, cpus=each.cpus, pci_devices=each.devices,
+            failed_claims=each.notes) for each in explanation.places]),
+        placement=_placement(explanation.placement),
+        filters=None if explanation.filters is None else tuple([FilterStage(
+            filter=each.name, hosts_in=each.before, hosts_out=each.after,
+            refuses_alone=each.alone, error=each.error)
+            for each in explanation.filters]),
+        hosts=tuple([_host(host, host_ids) for host in explanation.hosts
+                     if host.name in names]),
+        weighing=_host_order(explanation.weighing),
+        nearest=explanation.nearest,
+        changes=tuple([HelpfulChange(
+            text=each.text, request=_request(each.requested),
+            hosts_enabled=each.enabled, hosts=each.hosts, host=each.host)
+            for each in explanation.relaxations]),
+        changes_tried=explanation.tried, changes_untried=explanation.untried,
+        next_steps=tuple([HelpfulStep(
+            text=sentences.step(each),
+            kind=ty.cast(ty.Any, each.kind.value), command=each.command,
+            host=each.host or None, like=each.like, lacks=each.lacks,
+            moves=each.moves or None) for each in explanation.steps]),
+        seconds=explanation.seconds)
+
+
+def _request(
+    explained_request: 'request.ExplainedRequest',
+) -> RequestedServers:
+    flavor = explained_request.flavor
+    return RequestedServers(
+        servers=explained_request.count, flavor=flavor.name,
+        flavor_id=flavor.id or None,
+        vcpus=flavor.vcpus, memory_mib=flavor.memory,
+        disk_gib=flavor.disk + flavor.ephemeral,
+        extra_specs=_cut_properties(flavor.extra_specs),
+        image_properties=_cut_properties(explained_request.image),
+        ports=tuple([RequestedPort(
+            network=network.name or None, network_id=network.id or None,
+            physical_network=network.physnet,
+            vnic_type=network.vnic_type or 'normal')
+            for network, _groups in explained_request.ports]),
+        availability_zone=explained_request.zone,
+        server_group=explained_request.group,
+        scheduler_hints=explained_request.hints)
+
+
+def _cut_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return properties; only those of an edited file can be too long."""
+    return {strings.short(key, _LONGEST): strings.short(value, _LONGEST)
+            for key, value in properties.items()}
+
+
+def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
+    return PlacementAnswer(
+        queries=tuple([PlacementQuery(needs=tuple([
+            _requirement(text, need) for text, need in query.items()]))
+            for query in stage.queries]),
+        hosts=stage.hosts, hosts_left=stage.left,
+        requirements=tuple([StageRequirement(
+            need=_requirement(each.text, each.need),
+            hosts_missing_it=each.missing,
+            hosts_without_it=each.without) for each in stage.requirements]),
+        removed=tuple([StageRemoval(
+            need=_requirement(text, stage.needs.get(text)), hosts=hosts)
+            for text, hosts in stage.removed.items()]),
+        asks_again=stage.fallback, max_placement_results=stage.limit,
+        hosts_cut_off=stage.cut, unsupported=stage.unsupported,
+        refused=stage.refused or None,
+        unknown=request_document.queried_names(stage.unknown),
+        unverified=request_document.queried_names(stage.unverified))
+
+
+def _requirement(text: str, need: 'values.QueryNeed | None') -> PlacementNeed:
+    """Return a requirement; None is one of an unknown name."""
+    if need is None:
+        return PlacementNeed(
+            text=text, kind='unknown', resources={}, traits=(),
+            forbidden_traits=(), aggregates=(), host=None, count=1)
+    return PlacementNeed(
+        text=text, kind=ty.cast(ty.Any, need.kind), resources=need.resources,
+        traits=need.traits, forbidden_traits=need.forbidden_traits,
+        aggregates=need.aggregates, host=need.host, count=need.count)
+
+
+def _host(host: 'values.ExplainedHost',
+          host_ids: Mapping[str, str]) -> HostVerdict:
+    return HostVerdict(
+        host=host.name, host_id=host_ids[host.name], runs_there=host.present,
+        placement_finds=host.found, placement_lacks=tuple([PlacementLack(
+            text=text,
+            need=None if lack is None else _requirement(lack.title, lack.need),
+            free=None if lack is None else lack.free,
+            reserved=sum(miss.count for miss in lack.misses) if lack else 0)
+            for text, lack in zip(
+                host.misses, host.lacks or (None,) * len(host.misses))]),
+        refusals=None if host.refusals is None else tuple(
+            map(_refusal, host.refusals)),
+        refusals_in_shadow=tuple(map(_refusal, host.shadowed)),
+        passes=host.passed, removed_by=host.stopped, rank=host.rank)
+
+
+def _refusal(refusal: 'values.FilterRefusal') -> HostRefusal:
+    policy, equals, value = refusal.policy.partition('=')
+    shortage = refusal.shortage
+    return HostRefusal(
+        filter=refusal.filter, policy=policy or None,
+        policy_value=value if equals else None, why=refusal.text or None,
+        shortage=None if shortage is None else ResourceShortage(
+            resource=shortage.amount.resource.value,
+            needed=shortage.amount.needed, free=shortage.free,
+            pci_devices=shortage.devices and _devices(shortage.devices)),
+        kind=refusal.kind.value or None, raised=refusal.raised)
+
+
+def _devices(shortage: device_shortage.DeviceShortage) -> MissingDevices:
+    return MissingDevices(
+        kind=ty.cast(ty.Any, shortage.kind.value),
+        requests=tuple([RequestedDevices(
+            count=need.count, devices=need.noun, alias=need.alias or None,
+            physical_network=need.physical_network or None,
+            trusted=need.trusted, numa_policy=need.policy or None)
+            for need in shortage.needs]),
+        near_misses=tuple([NearDevices(
+            lacks=ty.cast(ty.Any, miss.kind.value), count=miss.count,
+            devices=miss.noun, wanted=miss.wanted, found=miss.found,
+            do=device_shortage.remedy(miss)) for miss in shortage.misses]))
+
+
+def _cause(cause: 'values.CommonCause', hosts: int,
+           host_ids: Mapping[str, str]) -> RefusalCause:
+    lack, refusal = cause.lack, cause.refusal
+    shortage = None if refusal is None else refusal.shortage
+    return RefusalCause(
+        text=sentences.cause(cause, hosts),
+        kind=ty.cast(ty.Any, cause.kind.value), hosts=len(cause.hosts),
+        nearest_host=cause.nearest, nearest_host_id=host_ids[cause.nearest],
+        filters=cause.filters,
+        need=None if lack is None else _requirement(lack.title, lack.need),
+        free=None if lack is None else lack.free,
+        refusal=None if refusal is None else _refusal(refusal),
+        places=() if shortage is None else tuple(map(str, shortage.places)),
+        physical_networks=cause.networks)
+
+
+def _host_order(weighing: 'values.Weighing | None') -> HostOrder | None:
+    if weighing is None:
+        return None
+    return HostOrder(
+        hosts=tuple([HostTotal(host=host, weight=total) for host, total
+                     in zip(weighing.hosts, weighing.totals)]),
+        weighers=tuple([WeigherWeights(
+            weigher=each.name, first_without_it=each.without,
+            weights=tuple([HostWeight(
+                host=host, raw=weight.raw, normalized=weight.normal,
+                multiplier=weight.multiplier, weight=weight.value)
+                for host, weight in zip(weighing.hosts, each.weights)]))
+            for each in weighing.weighers]),
+        equal_hosts=weighing.equal, host_subset_size=weighing.subset,
+        read_at=weighing.taken or None, age_seconds=weighing.age)

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Explain where a request fits, and why not elsewhere."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import time
+
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.explain import causes
+from nfv_sched.ops.answers.explain import relaxation
+from nfv_sched.ops.answers.explain import scheduling
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.answers.explain import weights
+from nfv_sched.ops.cloud import api_only
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.model.requests import subject as subjects
+from nfv_sched.ops.model.verdicts import filters
+from nfv_sched.ops.model.verdicts import placement
+from nfv_sched.ops.simulator import request as simulated
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+
+#: Maximum number of nearest hosts to report.
+NEAREST = 5
+#: Default time limit, in seconds, for changes of a request.
+RELAX_SECONDS = 60.0
+
+_DEFAULTS = ("Nova's defaults for [scheduler] and all other options: the API "
+             'does not show nova.conf')
+_NO_DEVICES = (f'PCI devices are not looked at: {api_only.ALIAS} is left out, '
+               'as aliases are in nova.conf')
+
+_Progress = Callable[[int, int, str], None]
+
+
+def explain(
+    state: states.State, subject: str,
+    explained_request: request.ExplainedRequest, *,
+    assumed: tuple[str, ...] = (), present: str | None = None,
+    read_at: str = '', relax_seconds: float = RELAX_SECONDS,
+    progress: _Progress = lambda done, total, what: None,
+) -> values.Explanation:
+    """Explain where a request fits.
+
+    :param state: the cloud; restored afterwards
+    :param subject: description of the subject, for people
+    :param assumed: assumptions about the request
+    :param present: host on which the explained server runs
+    :param read_at: when the cloud was read
+    :param relax_seconds: time limit for changes of the request; 0 to try none
+    :param progress: called with (number done, number of all, noun for them)
+    :raises ExplainError: if there can be no such request
+    """
+    seconds: dict[str, float] = {}
+    boot_request = request.wanted(state, explained_request)
+    with _time_stage(seconds, 'scheduler'):
+        ran = scheduling.run(state, boot_request)
+    queries = [query for query, _count in ran.queries]
+    with _time_stage(seconds, 'Placement'):
+        answer = placement.explain(state, queries)
+    with _time_stage(seconds, 'filters'):
+        verdicts: filters.Verdicts = {}
+        shadowed: dict[str, Mapping[str, values.FilterRefusal]] = {}
+        # Filters are not asked about a request that never got to Placement.
+        spec = _stored_request(state, boot_request) if queries else None
+        if spec is not None:
+            verdicts = filters.alone(
+                state, spec, queries,
+                lambda done, total: progress(done, total, 'filters'),
+                shadowed=shadowed)
+    assumed += _unknown_of(explained_request.flavor, answer.stage)
+    first_round = (ran.rounds[0] if ran.rounds
+                   else scheduling.SchedulingRound())
+    with _time_stage(seconds, 'weights'):
+        weighing = weights.explain(first_round)
+        if weighing is not None:
+            weighing = dataclasses.replace(
+                weighing, taken=read_at, age=snapshot.age(read_at))
+    hosts = tuple(_hosts(state, answer, verdicts, shadowed, first_round,
+                         weighing, present))
+    outcome = relaxation.RelaxationResult((), 0, 0)
+    with _time_stage(seconds, 'changes'):
+        if ran.reason is not None and relax_seconds:
+            outcome = relaxation.relax(
+                state, explained_request, relax_seconds,
+                lambda done, total: progress(done, total, 'changes'))
+    return values.Explanation(
+        subject=subject, assumed=assumed, request=_text(explained_request),
+        fits=ran.reason is None, reason=ran.reason or '',
+        causes=_causes(hosts, explained_request) if (
+            queries and ran.reason is not None) else (),
+        placement=answer.stage,
+        filters=tuple(_filters(verdicts, first_round)), hosts=hosts,
+        weighing=weighing, places=tuple(ran.places),
+        wanted=explained_request.count,
+        nearest=_nearest_hosts(hosts) if queries and not weighing else (),
+        relaxations=outcome.relaxations, tried=outcome.tried,
+        untried=outcome.untried, seconds=seconds)
+
+
+def explain_placement(state: states.State,
+                      subject: subjects.ExplainSubject) -> values.Explanation:
+    """Explain what Placement finds for a request.
+
+    Of a cloud that was read by its API, nothing more is known.  PCI devices
+    are left out.
+
+    :param state: the cloud; restored afterwards
+    :raises ExplainError: if there can be no such request
+    """
+    seconds: dict[str, float] = {}
+    explained_request = subject.requested
+    boot_request = request.wanted(state, dataclasses.replace(
+        explained_request, flavor=api_only.without_devices(
+            explained_request.flavor)))
+    with _time_stage(seconds, 'Placement'):
+        ran = scheduling.ask(state, boot_request)
+        answer = placement.explain(
+            state, [query for query, _count in ran.queries])
+    assumed = [_DEFAULTS, *_unknown_of(explained_request.flavor, answer.stage)]
+    if api_only.ALIAS in explained_request.flavor.extra_specs:
+        assumed.append(_NO_DEVICES)
+    hosts = tuple([
+        values.ExplainedHost(
+            name=name, present=name == subject.present,
+            misses=answer.misses.get(name, ()),
+            lacks=answer.lacks.get(name, ()),
+            found=name in answer.found, refusals=None, passed=None)
+        for name in state.hosts])
+    return values.Explanation(
+        subject=subject.text, assumed=tuple(assumed),
+        request=_text(explained_request),
+        fits=None if ran.reason is None else False,
+        reason=ran.reason or '',
+        causes=_causes(hosts, explained_request) if ran.queries else (),
+        placement=answer.stage, filters=None, hosts=hosts,
+        wanted=explained_request.count, seconds=seconds)
+
+
+def _causes(
+    hosts: tuple[values.ExplainedHost, ...],
+    explained_request: request.ExplainedRequest,
+) -> tuple[values.CommonCause, ...]:
+    """Return what keeps the request off all hosts; nothing if one passes."""
+    if any(host.passed or (host.passed is None and host.found)
+           for host in hosts):
+        return ()
+    return causes.find(hosts, tuple(dict.fromkeys(
+        network.physnet for network, _groups in explained_request.ports
+        if network.physnet)))
+
+
+def _unknown_of(flavor: snapshot.Flavor,
+                stage: values.PlacementStage) -> tuple[str, ...]:
+    """Return what is not known about a request, a sentence each."""
+    return tuple([
+        f'Placement knows the {each.kind} {each.name}, which was not read: '
+        'otherwise it refuses the request' for each in stage.unverified] + [
+        f'accelerators are not looked at: Cyborg is not read, so that {key} '
+        'is left out' for key in capacity.uncounted(flavor)])
+
+
+@contextlib.contextmanager
+def _time_stage(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    seconds[stage] = round(time.monotonic() - began, 3)
+
+
+def _stored_request(state: states.State, boot_request: simulated.BootRequest):
+    """Return the request for the scheduler; None if the API refuses it."""
+    with scheduling.booting(state, boot_request) as booted:
+        try:
+            return scheduling.spec_of(state, boot_request, booted)
+        except servers.Refused:
+            return None
+
+
+def _hosts(
+    state: states.State, answer: placement.PlacementResult,
+    verdicts: filters.Verdicts, shadowed: filters.Verdicts,
+    first_round: scheduling.SchedulingRound,
+    weighing: values.Weighing | None, present: str | None,
+) -> Iterator[values.ExplainedHost]:
+    passed = frozenset(first_round.passed)
+    ranks = {name: rank for rank, name in enumerate(
+        weighing.hosts if weighing else (), 1)}
+    stopped: dict[str, str] = {}
+    for ran in first_round.filters:
+        for name in frozenset(ran.before) - frozenset(ran.after):
+            stopped.setdefault(name, ran.name)
+    for name in state.hosts:
+        refusals = tuple([refused[name] for refused in verdicts.values()
+                          if name in refused])
+        yield values.ExplainedHost(
+            name=name, present=name == present,
+            misses=answer.misses.get(name, ()),
+            lacks=answer.lacks.get(name, ()), found=name in answer.found,
+            refusals=refusals,
+            # They name what other filters would do, too.
+            shadowed=() if refusals else tuple([
+                refused[name] for refused in shadowed.values()
+                if name in refused]),
+            passed=name in passed, stopped=stopped.get(name),
+            rank=ranks.get(name))
+
+
+def _filters(verdicts: Mapping[str, Mapping[str, values.FilterRefusal]],
+             first_round: scheduling.SchedulingRound) -> Iterator[
+                 values.Filter]:
+    ran = {each.name: each for each in first_round.filters}
+    for name, refused in verdicts.items():
+        each = ran.get(name)
+        yield values.Filter(
+            name=name, before=each and len(each.before),
+            after=each and len(each.after), alone=len(refused),
+            error=each and each.error)
+
+
+def _nearest_hosts(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
+    """Return the hosts with the fewest failures, the closest first."""
+    order = sorted(hosts, key=lambda host: (
+        host.failures, host.missing,
+        -max([refusal.rank for refusal in host.refusals or ()], default=0)))
+    return tuple(host.name for host in order[:NEAREST])
+
+
+# Maximum length of one part of the description: the longest extra spec that
+# the API accepts fits.
+_PART = 600
+
+
+def _text(explained_request: request.ExplainedRequest) -> str:
+    """Return a description of the request."""
+    flavor = explained_request.flavor
+    parts = [strings.count(flavor.vcpus, 'vCPU'),
+             f'{flavor.memory} MiB']
+    if flavor.disk + flavor.ephemeral:
+        parts.append(f'{flavor.disk + flavor.ephemeral} GiB of disk')
+    parts += [f'{key}={value}'
+              for key, value in sorted(flavor.extra_specs.items())]
+    parts += [f'image {key}={value}'
+              for key, value in sorted(explained_request.image.items())]
+    parts += [f'network {request.network_label(network)}'
+              for network, _ in explained_request.ports]
+    if explained_request.zone:
+        parts.append(f'zone {explained_request.zone}')
+    if explained_request.group:
+        parts.append(f'server group {explained_request.group}')
+    parts += [f'hint {key}={",".join(value)}'
+              for key, value in sorted(explained_request.hints.items())]
+    return ', '.join(strings.short(part, _PART) for part in parts)

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find what helps after a refusal; each step has been tried."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import itertools
+import operator
+import time
+import typing as ty
+
+from nfv_sched.ops.answers.capacity import smallest_move
+from nfv_sched.ops.answers.explain import scheduling
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.answers.plans import defrag
+from nfv_sched.ops.cloud import changed_hosts
+from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import assumed_ports
+from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.model.requests import subject as subjects
+from nfv_sched.ops.model import trial
+from nfv_sched.ops.model.verdicts import nova_filters
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.simulator import state as states
+
+_Kind = values.StepKind
+#: Default time limit, in seconds, for each search of servers to move.
+SECONDS = 10.0
+_MOVES = 3  # more take much longer to find
+_AFFINITY = 'affinity'
+_TRIED = 3  # servers that leave
+
+
+def find(
+    cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
+    explanation: values.Explanation, options: Sequence[str] = (),
+    seconds: float = SECONDS,
+) -> Iterator[values.NextStep]:
+    """Yield the steps that help if the request does not fit.
+
+    :param options: words of the command line that choose the cloud and the
+        ports, for commands of nfv-sched
+    :param seconds: time limit for each search of servers to move
+    """
+    yield from _hosts(cloud, subject, explanation)
+    # A server that runs was given back in a copy: its host is not so free.
+    # Plans are made for the flavor as the cloud has it.
+    if subject.present is not None or explanation.fits is not False or (
+            explanation.filters is None
+            or not _has_flavor(cloud, subject.requested.flavor)):
+        return
+    requested = dataclasses.replace(
+        subject.requested,
+        count=explanation.wanted - len(explanation.places))
+    bound = ':' in (requested.zone or '') or _must_be_beside(cloud, requested)
+    with start.started(changed_hosts.emptied(cloud)) as state:
+        ran = _run(state, requested)
+        like = tuple(dict.fromkeys(place.host for place in ran.places))
+        if ran.reason and requested.count > 1 and requested.group is None:
+            # Not all of them fit the emptied hosts, but each does.
+            ran = _run(state, dataclasses.replace(requested, count=1))
+            like = requested.count * tuple(
+                [place.host for place in ran.places])
+        if ran.reason is not None:
+            if not bound:
+                yield from _larger_hosts(state, requested)
+            return
+    # Of what no empty host takes, no moves make room for more.
+    steps = list(_moves(cloud, subject, options, seconds))
+    if not bound and not any(each.kind is _Kind.DEFRAG for each in steps):
+        yield values.NextStep(kind=_Kind.ADD_HOST, like=like)
+    yield from steps
+
+
+def _must_be_beside(cloud: snapshot.Cloud,
+                    requested: request.ExplainedRequest) -> bool:
+    """Return whether only the host of the other servers of a group does."""
+    names = scenario.unique_names(cloud.groups)
+    placed = {server.uuid for server in cloud.servers if server.host}
+    return any(group.policy == _AFFINITY and placed.intersection(group.members)
+               for group in cloud.groups
+               if names[group.uuid] == requested.group)
+
+
+def _larger_hosts(
+    state: states.State, requested: request.ExplainedRequest,
+) -> Iterator[values.NextStep]:
+    """Yield the step to add a host that is larger than all.
+
+    :param state: the cloud without servers
+    """
+    lacking = []
+    boot_request = request.wanted(state, requested)
+    with scheduling.booting(state, boot_request) as booted:
+        try:
+            counting = capacity.Counting(state)
+            guest = counting.guest_of(
+                scheduling.spec_of(state, boot_request, booted))
+        except servers.Refused:
+            return
+        for host in counting.hosts():
+            lacks = guest.to_grow(host)
+            if lacks:
+                lacking.append((len(lacks), host.name, lacks))
+    if lacking:
+        _number, name, lacks = min(lacking, key=operator.itemgetter(0))
+        yield values.NextStep(kind=_Kind.LARGER_HOST, like=(name,),
+                              lacks=tuple([each.text for each in lacks]))
+
+
+def _moves(
+    cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
+    options: Sequence[str], seconds: float,
+) -> Iterator[values.NextStep]:
+    """Yield the steps that look for servers to move."""
+    requested = subject.requested
+    flavor, ports = requested.flavor, None
+    if '--like' in options and subject.server is not None:
+        ports = assumed_ports.of_server(subject.server)
+    elif requested.ports:
+        ports = assumed_ports.Ports(
+            basis=assumed_ports.Basis.NETWORKS, plugs=requested.ports)
+    count = () if requested.count == 1 else (f'--count={requested.count}',)
+    with contextlib.suppress(TimeoutError, servers.Refused):
+        plan = defrag.plan(cloud, flavor, requested.count, ports=ports,
+                           max_moves=_MOVES, update=_limit(seconds))
+        if plan.enough and _fits_after(
+                cloud, requested, [step.move for step in plan.steps]):
+            yield values.NextStep(
+                kind=_Kind.DEFRAG, moves=len(plan.steps), command=(
+                    'nfv-sched', 'cloud', 'defrag', f'--flavor={flavor.name}',
+                    *count, *options))
+    with contextlib.suppress(TimeoutError, servers.Refused):
+        with contextlib.closing(smallest_move.find(
+                cloud, flavor, ports=ports,
+                update=_limit(seconds))) as leaving:
+            first = list(itertools.islice(leaving, _TRIED))
+        if any(_fits_without(cloud, requested, server)
+               for _host, server in first):
+            yield values.NextStep(kind=_Kind.SERVERS, command=(
+                'nfv-sched', 'capacity', 'show', '--next', *options, '--',
+                flavor.name))
+
+
+def _limit(seconds: float) -> Callable[..., None]:
+    """Return an ``update`` that raises TimeoutError after some time."""
+    ends = time.monotonic() + seconds
+
+    def update(*_progress: ty.Any) -> None:
+        if time.monotonic() > ends:
+            raise TimeoutError
+
+    return update
+
+
+def _fits_after(
+    cloud: snapshot.Cloud, requested: request.ExplainedRequest,
+    moves: Sequence[trial.ServerMove],
+) -> bool:
+    """Return whether the request fits after one or more moves."""
+    with start.started(cloud) as state:
+        return bool(moves) and trial.failure(
+            state, arrangements.Positions(cloud, state), moves,
+        ) is None and _run(state, requested).reason is None
+
+
+def _fits_without(
+    cloud: snapshot.Cloud, requested: request.ExplainedRequest,
+    server: snapshot.Server,
+) -> bool:
+    """Return whether the request fits without a server."""
+    with start.started(cloud) as state:
+        subjects.give_back(state, server)
+        return _run(state, requested).reason is None
+
+
+def _run(state: states.State,
+         requested: request.ExplainedRequest) -> scheduling.Course:
+    return scheduling.run(state, request.wanted(state, requested))
+
+
+def own_ports(subject: subjects.ExplainSubject) -> list[str]:
+    """Return the options with which commands assume a server's own ports."""
+    if subject.server is None or not subject.requested.ports:
+        return []
+    return ['--like', subject.server.uuid]
+
+
+def _hosts(
+    cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
+    explanation: values.Explanation,
+) -> Iterator[values.NextStep]:
+    """Yield commands for hosts that would take it, as was tried."""
+    hosts = {host.name: host for host in cloud.hosts}
+    for change in explanation.relaxations:
+        # Not all hosts at once, nor together with another change.
+        if len(change.enabled) != 1 or change.requested != subject.requested:
+            continue
+        host = hosts.get(change.enabled[0])
+        if host is None or not host.up:
+            continue
+        if not host.mapped:
+            yield values.NextStep(
+                kind=_Kind.MAP, host=host.name,
+                command=nova_filters.DISCOVER_COMMAND)
+        if not host.enabled:
+            yield values.NextStep(
+                kind=_Kind.ENABLE, host=host.name, command=(
+                    'openstack', 'compute', 'service', 'set', '--enable', '--',
+                    host.name, 'nova-compute'))
+
+
+def _has_flavor(cloud: snapshot.Cloud, flavor: snapshot.Flavor) -> bool:
+    return any(
+        (each.name, each.vcpus, each.memory, each.extra_specs) == (
+            flavor.name, flavor.vcpus, flavor.memory, flavor.extra_specs)
+        for each in cloud.flavors)

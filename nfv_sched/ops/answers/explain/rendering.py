@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Render an explanation as text and as rows."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import shlex
+import typing as ty
+
+from nfv_sched.base import cpu_spec
+from nfv_sched.ops.answers.explain import sentences
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.cli import tables
+
+#: Default of the maximum number of hosts.
+SHOWN = 20
+_WEIGHED = 3
+#: Seconds after which weights may have changed.
+_OLD = 60
+_CHANGES = 10
+_CAUSES = 3
+_UNKNOWN = ('Not known by the API: filters, weights, the nearest hosts, and '
+            'what would make filters take it.')
+COLUMNS = ('Host', 'Host ID', 'Placement', 'Refused by', 'Passed', 'Rank',
+           'Lacks')
+#: Columns if filters are not known.
+PLACEMENT_COLUMNS = ('Host', 'Host ID', 'Placement', 'Lacks')
+
+
+def text(explanation: values.Explanation, hosts: Sequence[str],
+         everything: bool = False, all_filters: bool = False,
+         in_order: bool = False) -> list[tables.Part]:
+    """Return the explanation for people: its :func:`sections`, joined."""
+    parts: list[tables.Part] = []
+    for _title, section in sections(
+            explanation, hosts, everything, all_filters, in_order):
+        parts += [*([''] if parts else []), *section]
+    return parts
+
+
+def sections(
+    explanation: values.Explanation, hosts: Sequence[str],
+    everything: bool = False, all_filters: bool = False,
+    in_order: bool = False,
+) -> list[tuple[str, list[tables.Part]]]:
+    """Return the sections that are not empty, each with its title.
+
+    :param hosts: names of the hosts to show
+    :param everything: whether to show all of these, not :data:`SHOWN` at most
+    :param all_filters: whether to show filters that refuse no host
+    :param in_order: whether to keep the order of ``hosts``, not to begin with
+        the best and the nearest
+    """
+    parts = [('Result', _head(explanation))]
+    # If the API refuses the request, no host was looked at.
+    if explanation.placement.queries:
+        parts += [
+            ('Stages', _stages(explanation)),
+            ('Requirements', _requirements(explanation.placement)),
+            ('Filters', _filters(explanation, all_filters)),
+            ('Hosts', _hosts(explanation, hosts, everything, in_order)),
+            ('Weights', _weights_parts(explanation))]
+    parts += [('Changes', _changes(explanation)),
+              ('Next steps', _steps(explanation))]
+    return [(title, section) for title, section in parts if section]
+
+
+def _head(explanation: values.Explanation) -> list[tables.Part]:
+    lines: list[tables.Part] = [
+        explanation.subject, f'Asks for: {explanation.request}']
+    lines += [f'Assumed: {text}' for text in explanation.assumed]
+    if explanation.fits is None:
+        count = explanation.placement.left
+        lines.append(
+            f'Placement returns {_of_hosts(count)}; whether filters take '
+            f'{"it" if count == 1 else "them"} is not known by the API.')
+    elif explanation.fits:
+        lines.append(tables.Line('It fits.', tables.GOOD))
+    else:
+        # If all were refused at once, the reason says which was the first.
+        placed = len(explanation.places)
+        which = (f' (server {placed + 1} of {explanation.wanted})'
+                 if placed else '')
+        causes = explanation.causes
+        lines.append(tables.Line(
+            f'It does not fit{which}.' if causes else
+            f'It does not fit{which}: {explanation.reason}', tables.BAD))
+        for cause in causes[:_CAUSES]:
+            lines.append(sentences.cause(cause, len(explanation.hosts)))
+            if cause.kind is values.CauseKind.DEPLOYMENT:
+                lines.append(sentences.deployment(cause))
+        more = sum(len(cause.hosts) for cause in causes[_CAUSES:])
+        if more:
+            lines.append(f'{_of_hosts(more)} more: other causes, see below.')
+    for place in explanation.places:
+        lines.append(f'It would go to {_place(place)}.')
+    return lines
+
+
+def _place(place: values.ChosenHost) -> str:
+    parts = [place.host]
+    if place.nodes is not None:
+        parts.append(f'NUMA node{"s" if len(place.nodes) > 1 else ""} ' +
+                     ', '.join(map(str, place.nodes)))
+    if place.cpus:
+        parts.append(f'CPUs {cpu_spec.to_text(place.cpus)}')
+    if place.devices:
+        parts.append(f'devices {", ".join(place.devices)}')
+    parts += [f'after a {note}' for note in place.notes]
+    return ', '.join(parts)
+
+
+def _stages(explanation: values.Explanation) -> list[tables.Part]:
+    stage = explanation.placement
+    rows = [('Placement', stage.hosts, stage.left, '; '.join(
+        f'{text}: {_of_hosts(hosts)}'
+        for text, hosts in stage.removed.items()))]
+    ran = [each for each in explanation.filters or ()
+           if each.before is not None]
+    if ran:
+        rows.append(('Filters', ran[0].before, ran[-1].after, ', '.join(
+            f'{each.name} {each.before - each.after}' for each in ran
+            if each.before != each.after)))
+    lines: list[tables.Part] = [_side_table(
+        ('Stage', 'Hosts', 'Left', 'What removed them'), rows)]
+    if stage.cut:
+        lines.append(
+            f'[scheduler] max_placement_results = {stage.limit} has cut off '
+            f'{_of_hosts(stage.cut)} that Placement would find.')
+    if stage.unsupported:
+        lines.append('Not known how Placement answers: ' +
+                     ', '.join(stage.unsupported))
+    return lines
+
+
+def _side_table(columns: Sequence[str],
+                rows: Sequence[Sequence[ty.Any]]) -> tables.Table:
+    """Return a table of which ``--column`` does not choose columns."""
+    return tables.Table(columns, rows, is_main=False)
+
+
+def _requirements(stage: values.PlacementStage) -> list[tables.Part]:
+    if stage.left == stage.hosts:
+        return []
+    return [_side_table(
+        ('Asked of Placement first' if stage.fallback
+         else 'Asked of Placement', 'Hosts that miss it',
+         'Hosts left if it is dropped'),
+        [(each.text, each.missing, each.without)
+         for each in stage.requirements])]
+
+
+def _filters(explanation: values.Explanation,
+             all_filters: bool) -> list[tables.Part]:
+    errors = any(each.error for each in explanation.filters or ())
+    rows = [
+        (each.name, '-' if each.before is None else each.before,
+         '-' if each.after is None else each.after, each.alone,
+         *([each.error] if errors else []))
+        for each in explanation.filters or ()
+        if all_filters or each.alone or each.error]
+    if not rows:
+        return []
+    return [_side_table(
+        ('Filter', 'Hosts in', 'Out',
+         f'Refuses alone, of {len(explanation.hosts)}',
+         *(['Error'] if errors else [])), rows)]
+
+
+def host_table(explanation: values.Explanation,
+               names: Sequence[str]) -> tables.Table:
+    """Return the table of all chosen hosts, the best and nearest first."""
+    return _host_table(_sort_hosts(explanation, names, in_order=False))
+
+
+def _sort_hosts(explanation: values.Explanation, names: Sequence[str],
+                in_order: bool) -> list[values.ExplainedHost]:
+    chosen = {name: number for number, name in enumerate(names)}
+    nearest = {name: number for number, name
+               in enumerate(explanation.nearest)}
+    return sorted(
+        (host for host in explanation.hosts if host.name in chosen),
+        key=lambda host: chosen[host.name] if in_order else (
+            host.rank is None, host.rank or 0,
+            nearest.get(host.name, len(nearest)), host.failures))
+
+
+def _host_table(hosts: Sequence[values.ExplainedHost]) -> tables.Table:
+    return tables.Table(('Host', 'Verdict', 'Lacks'), [
+        (f'{host.name} *' if host.present else host.name, _verdict(host),
+         tables.Lines(_lacks(host) or ['-'])) for host in hosts])
+
+
+def _hosts(explanation: values.Explanation, names: Sequence[str],
+           everything: bool, in_order: bool) -> list[tables.Part]:
+    order = _sort_hosts(explanation, names, in_order)
+    shown = order if everything else order[:SHOWN]
+    parts: list[tables.Part] = [_host_table(shown)]
+    if any(host.present for host in shown):
+        parts.append('* It runs there now; the host is checked as if the '
+                     'server had left it.')
+    if len(order) > len(shown):
+        parts.append(f'{_of_hosts(len(order) - len(shown))} more, see --all '
+                     'or --host')
+    return parts
+
+
+def _verdict(host: values.ExplainedHost) -> str:
+    if host.passed:
+        return f'passes, {_ordinal(host.rank or 1)}'
+    if host.found and host.passed is None:
+        return 'found'
+    if host.failures == 0:
+        return f'removed by {host.stopped}' if host.stopped else (
+            'not considered')
+    parts = []
+    if host.misses:
+        parts.append('Placement')
+    if host.refusals:
+        parts.append(tables.count(len(host.refusals), 'filter'))
+    return ' + '.join(parts)
+
+
+def _ordinal(rank: int) -> str:
+    return {1: 'first', 2: 'second', 3: 'third'}.get(rank, f'{rank}th')
+
+
+def _lacks(host: values.ExplainedHost) -> list[str]:
+    same: dict[str, list[str]] = {}
+    for refusal in host.refusals or ():
+        same.setdefault(refusal.text, []).append(
+            refusal.filter.removesuffix('Filter'))
+    return [f'Placement: {text}' for text in host.misses] + [
+        f'{", ".join(filters)}: {text or "does not say why"}'
+        for text, filters in same.items()] + [
+        f'{refusal.filter.removesuffix("Filter")}, which is in shadow: '
+        f'{refusal.text}' for refusal in host.shadowed]
+
+
+def _weights_parts(explanation: values.Explanation) -> list[tables.Part]:
+    weighing = explanation.weighing
+    if weighing is None:
+        return []
+    # The hosts of a multi-create request are weighed again for each server.
+    of_first = 'For the first server: ' if explanation.wanted > 1 else ''
+    if not weighing.weighers:
+        return [of_first + (
+            'Only one host passes the filters, so Nova weighs none.'
+            if len(weighing.hosts) == 1 else
+            f'{len(weighing.hosts)} hosts pass the filters, and no weigher is '
+            'enabled to compare them.')]
+    present = {host.name for host in explanation.hosts if host.present}
+    indexes = [number for number, host in enumerate(weighing.hosts)
+               if number < _WEIGHED or host in present]
+    rows: list[tuple] = [
+        ('total', weighing.hosts[index], None, None, None,
+         _figure(weighing.totals[index]), None) for index in indexes]
+    for weigher in weighing.weighers:
+        if not any(weight.value for weight in weigher.weights):
+            continue
+        decides = weigher.without and f'without it {weigher.without} first'
+        for index in indexes:
+            weight = weigher.weights[index]
+            rows.append((
+                weigher.name, weighing.hosts[index], _figure(weight.raw),
+                _figure(weight.normal), _figure(weight.multiplier),
+                _figure(weight.value), decides))
+            decides = None
+    parts: list[tables.Part] = [tables.Table(
+        ('Weigher', 'Host', 'Weight', 'Normalized', 'Multiplier', 'Score',
+         'Decides'), rows, is_main=False,
+        least_important=('Multiplier', 'Normalized', 'Weight'))]
+    parts.append(f'{of_first}Score = normalized weight x multiplier.')
+    if (weighing.age or 0) >= _OLD:
+        parts.append(
+            'The hosts are weighed as they were '
+            f'{duration(weighing.age)} ago, at {weighing.taken}: '
+            'figures such as io_workload change meanwhile.')
+    if weighing.equal > 1:
+        parts.append(f'{weighing.equal} hosts are equal; which of them Nova '
+                     'takes is not determined.')
+    if weighing.subset > 1:
+        parts.append(
+            f'Nova takes one of the first {weighing.subset} at random '
+            '([filter_scheduler] host_subset_size).')
+    return parts
+
+
+def duration(seconds: int) -> str:
+    """Format a duration in the largest unit that it has one of."""
+    for unit, length in (('day', 86400), ('hour', 3600), ('minute', 60)):
+        if seconds >= length:
+            return tables.count(seconds // length, unit)
+    return tables.count(seconds, 'second')
+
+
+def _figure(value: float) -> str:
+    """Format a weight with up to four decimals, never as a power of ten."""
+    # Adding 0 makes -0.0 positive.
+    return f'{round(value, 4) + 0:.4f}'.rstrip('0').rstrip('.')
+
+
+def _changes(explanation: values.Explanation) -> list[tables.Part]:
+    if explanation.filters is None:
+        return [_UNKNOWN]
+    if explanation.fits:
+        return []
+    lines: list[tables.Part] = []
+    if explanation.nearest:
+        lines.append(f'Nearest: {", ".join(explanation.nearest)}')
+    shown = explanation.relaxations[:_CHANGES]
+    if shown:
+        lines.append(_side_table(
+            ('It would fit if', 'Hosts', 'First'),
+            [(each.text, each.hosts, each.host) for each in shown]))
+    elif explanation.tried:
+        lines.append('No change of the request makes it fit, nor do two '
+                     f'together ({explanation.tried} were tried).')
+    more = len(explanation.relaxations) - len(shown)
+    if more:
+        lines.append(f'{tables.count(more, "more change")}, see -f json')
+    if explanation.untried:
+        lines.append(f'{tables.count(explanation.untried, "change")} not '
+                     'tried to the end, see --try-seconds')
+    return lines
+
+
+def _steps(explanation: values.Explanation) -> list[tables.Part]:
+    lines: list[tables.Part] = []
+    for step in explanation.steps:
+        text = sentences.step(step)
+        if not step.command:
+            lines.append(f'{text}.')
+            continue
+        lines += [f'{text[:1].upper()}{text[1:]}:', tables.Line(
+            f'  {shlex.join(step.command)}', is_command=True)]
+    return lines
+
+
+def _of_hosts(number: int) -> str:
+    return tables.count(number, 'host')
+
+
+def columns(explanation: values.Explanation) -> tuple[str, ...]:
+    """Return the columns of the rows of hosts; fewer without filters."""
+    return PLACEMENT_COLUMNS if explanation.filters is None else COLUMNS
+
+
+def host_rows(explanation: values.Explanation, hosts: Sequence[str],
+              host_ids: Mapping[str, str]) -> list[tuple]:
+    """Return a row for each host, in the order of :func:`columns`.
+
+    :param hosts: names of the hosts to show
+    :param host_ids: UUID of the compute node of each host, by its name
+    """
+    chosen = frozenset(hosts)
+    if explanation.filters is None:
+        return [(host.name, host_ids[host.name], host.found,
+                 '; '.join(_lacks(host)))
+                for host in explanation.hosts if host.name in chosen]
+    return [
+        (host.name, host_ids[host.name], host.found,
+         ' '.join(refusal.filter for refusal in host.refusals or ()),
+         host.passed, '' if host.rank is None else host.rank,
+         '; '.join(_lacks(host)))
+        for host in explanation.hosts if host.name in chosen]

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Run a request through Nova's own scheduler and the claim, and undo it.
+
+Filters and weighers are watched while Nova's scheduler runs them.  Allocations
+and claims in the model of the cloud are undone afterwards.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.model.counting import placement_count
+from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import placement
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import lifecycle
+
+_NAME = 'explained'
+
+
+@dataclasses.dataclass(slots=True)
+class Filtering:
+    """The run of a filter for one server of the request.
+
+    :ivar name: its class name
+    :ivar before: names of the hosts that it was given
+    :ivar after: names of the hosts that it passed
+    :ivar error: the exception that it raised; None if it raised none
+    """
+
+    name: str
+    before: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class Weighed:
+    """The run of a weigher for one server of the request.
+
+    :ivar hosts: names of the hosts
+    :ivar raw: weight of each host, not normalized
+    :ivar multipliers: multiplier of each host
+    """
+
+    weigher: ty.Any
+    hosts: tuple[str, ...]
+    raw: tuple[float, ...]
+    multipliers: list[float] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(slots=True)
+class SchedulingRound:
+    """The filters and weighers that ran for one server.
+
+    :ivar filters: filters that ran, in order
+    :ivar passed: names of the hosts that passed all of them
+    :ivar weighers: weighers that ran, in order; none for a single host
+    """
+
+    filters: list[Filtering] = dataclasses.field(default_factory=list)
+    passed: tuple[str, ...] = ()
+    weighers: list[Weighed] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(slots=True)
+class Course:
+    """The outcome of a request.
+
+    :ivar queries: pairs of query to Placement and number of hosts found
+    :ivar rounds: one for each server of the request that got so far
+    :ivar places: hosts on which its servers were claimed
+    :ivar reason: why not all servers were; None if they were
+    """
+
+    queries: tuple[tuple[placement.Query, int], ...] = ()
+    rounds: list[SchedulingRound] = dataclasses.field(default_factory=list)
+    places: list[values.ChosenHost] = dataclasses.field(default_factory=list)
+    reason: str | None = None
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """Names of the hosts that passed for the first server."""
+        return self.rounds[0].passed if self.rounds else ()
+
+
+class _Filter:
+    """A recorder around a filter, of the hosts it is given and passes."""
+
+    def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
+        self._inner = inner
+        self._rounds = rounds
+
+    def run_filter_for_index(self, index: int) -> bool:
+        return self._inner.run_filter_for_index(index)
+
+    def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
+        hosts = list(hosts)
+        noted = Filtering(type(self).__name__, _names(hosts))
+        self._rounds[-1].filters.append(noted)
+        try:
+            passing = self._inner.filter_all(hosts, spec_obj)
+            passing = None if passing is None else list(passing)
+        # Filters of nfv-sched raise it on purpose, for the reason that tenants
+        # read.
+        except exception.NoValidHost:
+            raise
+        except Exception as exc:
+            noted.error = f'{type(exc).__name__}: {exc}'
+            raise
+        noted.after = _names(passing or ())
+        return passing
+
+
+class _Weigher:
+    """A recorder around a weigher, of the weights it returns."""
+
+    def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
+        self._inner = inner
+        self._rounds = rounds
+
+    @property
+    def minval(self) -> float | None:
+        return self._inner.minval
+
+    @property
+    def maxval(self) -> float | None:
+        return self._inner.maxval
+
+    def weigh_objects(self, weighed: list, spec_obj: ty.Any):
+        raw = list(self._inner.weigh_objects(weighed, spec_obj))
+        self._rounds[-1].weighers.append(Weighed(
+            self._inner, _names(each.obj for each in weighed), tuple(raw)))
+        return raw
+
+    def weight_multiplier(self, host_state: ty.Any) -> float:
+        multiplier = self._inner.weight_multiplier(host_state)
+        self._rounds[-1].weighers[-1].multipliers.append(multiplier)
+        return multiplier
+
+
+def _names(hosts: Iterable) -> tuple[str, ...]:
+    return tuple(host.host for host in hosts)
+
+
+@contextlib.contextmanager
+def _record_rounds(state: states.State,
+                   rounds: list[SchedulingRound]) -> Iterator[None]:
+    """Record the runs of filters and weighers in this context."""
+    manager = state.manager
+    filters, weighers = manager.enabled_filters, manager.weighers
+    filter_hosts = manager.get_filtered_hosts
+
+    def get_filtered_hosts(hosts, spec_obj, index=0):
+        # Nova filters once for each server of the request, and once more for
+        # alternates.
+        rounds.append(SchedulingRound())
+        passed = list(filter_hosts(hosts, spec_obj, index) or ())
+        rounds[-1].passed = _names(passed)
+        return passed
+
+    manager.enabled_filters = [
+        type(type(f).__name__, (_Filter,), {})(f, rounds) for f in filters]
+    manager.weighers = [
+        type(type(w).__name__, (_Weigher,), {})(w, rounds) for w in weighers]
+    manager.get_filtered_hosts = get_filtered_hosts
+    try:
+        yield
+    finally:
+        # The method of the class shows again.
+        del manager.get_filtered_hosts
+        manager.enabled_filters, manager.weighers = filters, weighers
+
+
+@contextlib.contextmanager
+def booting(state: states.State,
+            boot_request: request.BootRequest) -> Iterator[
+                list[servers.SimulatedServer]]:
+    """Add the servers of a request to the cloud in this context.
+
+    :param state: the cloud; restored afterwards
+    :returns: context with the servers, which have no host yet
+    """
+    booted = [servers.SimulatedServer(f'{_NAME}-{number}',
+                                      boot_request.flavor.name,
+                                      project=boot_request.project)
+              for number in range(1, boot_request.count + 1)]
+    notes = state.notes
+    state.servers.update((server.name, server) for server in booted)
+    try:
+        yield booted
+    finally:
+        members = state.groups.get(boot_request.group or '', [])
+        for server in booted:
+            lifecycle.remove(state, server)
+            state.servers.pop(server.name, None)
+            if server.name in members:
+                members.remove(server.name)
+        state.notes = notes
+
+
+def spec_of(state: states.State, boot_request: request.BootRequest,
+            booted: list[servers.SimulatedServer]):
+    """Return the request for some servers, as nova-conductor sends it.
+
+    :param booted: the servers; their instances are created
+    :returns: ``nova.objects.RequestSpec``
+    :raises Refused: if the API refuses the request
+    """
+    for server in booted:
+        request.create(state, server, boot_request, booted[0])
+    spec = booted[0].spec.obj_clone()
+    if boot_request.group:
+        spec.instance_group = request.server_group(state, boot_request.group)
+    request.set_destination(state, spec, boot_request.host)
+    return spec
+
+
+def run(state: states.State, boot_request: request.BootRequest,
+        enabled: contextlib.AbstractContextManager = contextlib.nullcontext(),
+        ) -> Course:
+    """Boot the servers of a request, and undo it.
+
+    :param state: the cloud; restored afterwards
+    :param enabled: has hosts enabled; entered if the API takes the request
+    :returns: the outcome; nothing is raised
+    """
+    course = Course()
+    state.placement.queries.clear()
+    # A server that is removed from a host that is down leaves its resources
+    # there, so the hosts stay enabled until all is undone.
+    with (contextlib.ExitStack() as until_undone,
+          booting(state, boot_request) as booted):
+        with _errors_as_reason(course):
+            spec = spec_of(state, boot_request, booted)
+            until_undone.enter_context(enabled)
+            _boot(state, spec, booted, course)
+        course.queries = tuple(state.placement.queries)
+    # The rounds for alternates are no part of the answer.
+    del course.rounds[boot_request.count:]
+    return course
+
+
+def ask(state: states.State, boot_request: request.BootRequest) -> Course:
+    """Ask Placement for a request, and do nothing else.
+
+    :param state: the cloud; restored afterwards
+    :returns: the queries, and why Placement finds no host; nothing is raised
+    """
+    course = Course()
+    model = state.placement
+    with booting(state, boot_request) as booted, _errors_as_reason(course):
+        queries = placement_count.queries(state,
+                                          spec_of(state, boot_request, booted))
+        course.queries = tuple([
+            (query, len(model.answer(query))) for query in queries])
+        if not any(count for _query, count in course.queries):
+            course.reason = model.explain(queries[0])
+    return course
+
+
+@contextlib.contextmanager
+def _errors_as_reason(course: Course) -> Iterator[None]:
+    """Record an error in this context as the reason of the outcome."""
+    try:
+        yield
+    except servers.Refused as exc:
+        course.reason = str(exc)
+    except Exception as exc:
+        # A third-party filter or weigher raised, or Nova's own code did for
+        # an odd flavor.
+        course.reason = f'{type(exc).__name__}: {exc}'
+
+
+def _boot(state: states.State, spec: objects.RequestSpec,
+          booted: list[servers.SimulatedServer], course: Course) -> None:
+    with _record_rounds(state, course.rounds):
+        lists = conductor.select(state, spec,
+                                 [server.uuid for server in booted])
+    for server, selections in zip(booted, lists):
+        state.notes = []
+        conductor.claim(state, server, spec, selections)
+        course.places.append(values.ChosenHost(
+            host=server.host.name, nodes=server.nodes,
+            cpus=server.pinned_cpus,
+            devices=tuple(address for address, _node in server.devices),
+            notes=tuple(state.notes)))

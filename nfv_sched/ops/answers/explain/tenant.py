@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write why a request does not fit for the owner of the server.
+
+As with ``expose_reasons = policy``, nothing is said of hosts: no names, no
+numbers, and not which of the causes more hosts have.  Free amounts would tell
+what others run.
+"""
+
+from collections.abc import Iterator
+
+import os_resource_classes as orc
+
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.cloud import api_only
+from nfv_sched.ops.model.requests import subject as subjects
+
+_Kind = values.CauseKind
+_NOUNS = {orc.PCPU: 'dedicated CPUs', orc.VCPU: 'vCPUs',
+          orc.MEMORY_MB: 'MiB of memory', orc.DISK_GB: 'GiB of disk'}
+_CHANGES = 5
+_OUT_OF_SERVICE = 'hosts that would do are not in service'
+_OTHER = 'a host that the operator of the cloud must look at'
+
+
+def text(explanation: values.Explanation,
+         subject: subjects.ExplainSubject) -> list[str]:
+    """Return the lines of a text for the owner."""
+    requested = subject.requested
+    who = (f'The server {subject.server.name or subject.server.uuid}'
+           if subject.server is not None
+           else f'A new server of the flavor {requested.flavor.name}')
+    if explanation.fits is None:
+        return [f'Whether {who[:1].lower()}{who[1:]} can be placed now is not '
+                'known.']
+    if explanation.fits:
+        return [f'{who} can be placed now.' if subject.present is None
+                else f'{who} runs.']
+    lines = [f'{who} cannot be placed now.']
+    needs = sorted(set(_needed_texts(explanation)))
+    for need in needs:
+        lines.append(f'- {need}')
+    if needs:
+        lines.insert(1, 'No host has what it needs:' if len(needs) == 1
+                     else 'No host has all that it needs:')
+    changes = list(_changes(explanation, subject))[:_CHANGES]
+    if changes:
+        lines += ['It could be placed with one of these changes:',
+                  *[f'- {change}' for change in changes]]
+    return lines
+
+
+def _needed_texts(explanation: values.Explanation) -> Iterator[str]:
+    for cause in explanation.causes:
+        refusal, lack = cause.refusal, cause.lack
+        if cause.kind in (_Kind.DISABLED, _Kind.DOWN, _Kind.UNMAPPED):
+            yield _OUT_OF_SERVICE
+        elif cause.kind is _Kind.REQUEST and refusal is not None:
+            yield refusal.text
+        elif refusal is not None and refusal.need and not refusal.raised:
+            yield (f'{refusal.policy}: {refusal.need}' if refusal.policy
+                   else refusal.need)
+        elif lack is not None and lack.need is not None:
+            yield _of_placement(lack.need)
+        else:
+            yield _OTHER
+
+
+def _of_placement(need: values.QueryNeed) -> str:
+    """Return a requirement of Placement; aggregates are the operator's."""
+    words = [f'{amount} {_NOUNS.get(name, name)}'
+             for name, amount in need.resources.items()]
+    if need.kind != 'forbidden_trait':
+        words += [f'the trait {trait}' for trait in need.traits]
+    else:
+        words += [f'not the trait {trait}' for trait in need.traits]
+    words += [f'not the trait {trait}' for trait in need.forbidden_traits]
+    return f'{" and ".join(words)} needed' if words else (
+        'a host in the zone, or for the project, of the server needed')
+
+
+def _changes(explanation: values.Explanation,
+             subject: subjects.ExplainSubject) -> Iterator[str]:
+    """Yield changes that an owner can make, without amounts that are free."""
+    present = subject.requested.flavor
+    for change in explanation.relaxations:
+        flavor = change.requested.flavor
+        # A smaller size, or number of devices, that fits would tell the tenant
+        # how much is free on a host.
+        if not change.enabled and (flavor.vcpus, flavor.memory) == (
+                present.vcpus, present.memory) and flavor.extra_specs.get(
+                    api_only.ALIAS) in (
+                        None, present.extra_specs.get(api_only.ALIAS)):
+            yield change.text

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check a flavor together with an image."""
+
+from collections.abc import Iterator
+import re
+
+from nfv_sched.nova import flavors
+from nfv_sched.ops.answers.flavors.lint import values
+from nfv_sched.ops.answers.flavors import translations
+
+# Names that look as if Nova reads them.
+_FOR_NOVA = re.compile(r'(hw|sw|os|img|nfv)_')
+# Properties with such a name that Glance and others use, or that Nova reads
+# elsewhere.
+_NOT_FOR_NOVA = re.compile(
+    r'os_(hash_algo|hash_value|hidden|glance_.*|version|admin_user)')
+
+
+def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find image properties that Nova silently drops."""
+    for key, value in subject.image.items():
+        if not _FOR_NOVA.match(key) or _NOT_FOR_NOVA.fullmatch(key) or (
+                key in subject.image_errors or
+                flavors.reads_property(key, value)):
+            continue
+        translation = translations.find(translations.IMAGE, key)
+        yield values.LintFinding(
+            values.WARNING, key, 'a property of the image that Nova drops '
+            'without a word: it does nothing',
+            translation.do if translation is not None else
+            'remove it, or correct the name')
+
+
+def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find image properties whose values Nova cannot read."""
+    for key, message in subject.image_errors.items():
+        translation = translations.find(translations.IMAGE, key)
+        yield values.LintFinding(
+            values.ERROR, key, 'Nova takes no server with this property of '
+            f'the image: {" ".join(message.split())}',
+            translation.do if translation is not None and translation.do else
+            'set a value that Nova can read, or remove it')
+
+
+def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find image properties that the flavor needs, if no image is given."""
+    if subject.image_needed:
+        pairs = ', '.join(f'{key}={value}' for key, value in
+                          subject.image_needed.items())
+        yield values.LintFinding(
+            values.WARNING, next(iter(subject.image_needed)),
+            f'Nova takes the flavor only with an image that has {pairs}',
+            'offer it with such images only, and check these with --image')
+
+
+def too_small(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find sizes in which the flavor is below the image's minimum."""
+    flavor, needs = subject.flavor, subject.needs
+    if flavor.memory < needs.memory:
+        yield values.LintFinding(
+            values.ERROR, 'RAM', f'Nova refuses it: the image needs '
+            f'{needs.memory} MiB (min_ram), the flavor has {flavor.memory}',
+            'take a larger flavor')
+    # Nova does not check a flavor without root disk.
+    if 0 < flavor.disk < needs.disk:
+        yield values.LintFinding(
+            values.WARNING, 'disk', f'Nova takes servers with a volume only: '
+            f'the image needs {needs.disk} GiB, the flavor has '
+            f'{flavor.disk}', 'take a larger flavor')
+
+
+def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find refusals of a flavor that Nova accepts without this image."""
+    for refusal in subject.image_refusals:
+        properties = _properties(subject, refusal)
+        yield values.LintFinding(
+            values.ERROR, properties[0] if properties else values.WHOLE,
+            'Nova refuses the flavor with this image: '
+            f'{" ".join(refusal.text.split()).rstrip(".")}',
+            'remove the property from the image, or change the extra specs of '
+            'the flavor that contradict it')
+
+
+def differ(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find keys that have different values in image and flavor."""
+    refused_keys = {key for refusal in subject.image_refusals
+                    for key in _properties(subject, refusal)}
+    for key, value in subject.image.items():
+        if key in refused_keys or key in subject.image_errors:
+            continue
+        spec = key.replace('_', ':', 1)
+        flavor_value = subject.flavor.extra_specs.get(spec)
+        if (flavor_value is not None
+                and flavor_value.lower() != value.lower()
+                and flavors.reads_property(key, value)):
+            yield values.LintFinding(
+                values.WARNING, key, f'{value} in the image, {flavor_value} '
+                f'in the flavor ({spec}): Nova takes one of them',
+                'set it in one place, or the same in both')
+
+
+def _properties(subject: values.LintSubject,
+                refusal: flavors.FlavorRefusal) -> list[str]:
+    return [key for key in refusal.keys if key in subject.image]

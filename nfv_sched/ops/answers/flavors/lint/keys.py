@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check single keys and values: what the API refuses or never checks."""
+
+from collections.abc import Iterator
+import functools
+import re
+
+from cliff import utils
+
+from nfv_sched.base import extra_specs
+from nfv_sched.nova import flavors
+from nfv_sched.ops.answers.flavors.lint import values
+from nfv_sched.ops.answers.flavors import translations
+from nfv_sched.ops.cloud import snapshot
+
+#: Maximum number of different letters between similar keys.
+DISTANCE = 2
+_COST = {'w': 1, 's': 1, 'a': 1, 'd': 1}
+# A key shorter than this is similar to too many others.
+_SHORT = 6
+_OURS = ('nfv:', 'hw:wrs:')
+# The name of a group of the request, at the end of a prefix.
+_GROUP = re.compile(r'([0-9]+|_[A-Za-z0-9_-]*)?$')
+
+_TRANSLATE = 'run "nfv-sched flavor translate", and set what it says instead'
+
+# Keys whose value is a list of vCPUs.
+_VCPUS = re.compile(
+    r'hw[:_](cpu_dedicated_mask|cpu_realtime_mask|numa_cpus\.[0-9]+)')
+
+
+def is_list(key: str) -> bool:
+    """Return True if an extra spec or image property is a list of vCPUs."""
+    return _VCPUS.fullmatch(key) is not None
+
+
+def too_many(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Yield a finding if there are too many extra specs to check."""
+    count = len(subject.flavor.extra_specs)
+    if count > extra_specs.MOST_SPECS:
+        yield values.LintFinding(
+            values.ERROR, values.WHOLE, f'{count} extra specs: nfv-sched '
+            f'looks at {extra_specs.MOST_SPECS} at most',
+            'remove those that do nothing')
+
+
+def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find keys or values whose characters or length the API refuses."""
+    for key, value in subject.flavor.extra_specs.items():
+        message = flavors.misshapen(key, value)
+        if message is not None:
+            yield values.LintFinding(
+                values.ERROR, key, message, 'correct or remove it')
+
+
+def values_refused(subject: values.LintSubject) -> Iterator[
+        values.LintFinding]:
+    """Find values that the API refuses, of keys that it knows."""
+    for key, message in subject.refused.items():
+        spec = _spec_of(subject, key)
+        if spec is not None:
+            yield values.LintFinding(
+                values.ERROR, key, f'{_strip_prefix(message)} (the API, from '
+                'microversion 2.86)', _allowed_values(spec))
+
+
+def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find keys that the API does not know in namespaces that it checks."""
+    for key, message in subject.refused.items():
+        if _spec_of(subject, key) is not None:
+            continue
+        do = f'remove it: {_unset(key)}'
+        near = nearest(key, subject.specs)
+        if near is None and key.startswith(extra_specs.NAMESPACE):
+            near = extra_specs.nearest_key(key)
+        translation = translations.find(translations.FLAVOR, key)
+        if translation is not None and translation.kind != translations.SAME:
+            do = _TRANSLATE
+        elif near is not None:
+            do = f'set {near} instead, if you meant that'
+        elif key.startswith(_OURS):
+            do = f'{do}; the keys are in the documentation of nfv-sched'
+        yield values.LintFinding(
+            values.ERROR, key, 'no such key (the API refuses it from '
+            'microversion 2.86)', do)
+
+
+def keys_unchecked(subject: values.LintSubject) -> Iterator[
+        values.LintFinding]:
+    """Find unchecked keys that do nothing but resemble a valid key."""
+    for key in subject.flavor.extra_specs:
+        if key in subject.refused or _spec_of(subject, key) is not None:
+            continue
+        if translations.find(translations.FLAVOR, key) is not None:
+            yield values.LintFinding(
+                values.WARNING, key, 'a key of Helion / Titanium Carrier '
+                'Grade that does nothing in Nova', _TRANSLATE)
+            continue
+        near = nearest(key, subject.specs)
+        if near is not None:
+            yield values.LintFinding(
+                values.WARNING, key, 'the API does not check keys of this '
+                'namespace, and this one is like another',
+                f'set {near} instead, if you meant that')
+
+
+def contradictions(subject: values.LintSubject) -> Iterator[
+        values.LintFinding]:
+    """Find mistakes and contradictions in the keys of nfv-sched."""
+    for fault in subject.faults:
+        yield values.LintFinding(
+            values.ERROR, fault.key,
+            f'{fault.text}; filters of nfv-sched refuse every host',
+            'correct the key, or leave one of two that contradict each '
+            'other')
+
+
+def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find lists of vCPUs with numbers that no server has."""
+    for source in (subject.flavor.extra_specs, subject.image):
+        for key, value in source.items():
+            if is_huge(key, value):
+                yield values.LintFinding(
+                    values.ERROR, key, 'a number of a vCPU that no server '
+                    'has', 'use the numbers of the vCPUs of this flavor, 0 to '
+                    f'{subject.flavor.vcpus - 1}')
+
+
+def is_huge(key: str, value: str) -> bool:
+    """Return True for a list of vCPUs that Nova had better not parse."""
+    return is_list(key) and flavors.oversized(key, value) is not None
+
+
+def huge_nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find numbers of guest NUMA nodes that no host has."""
+    for source in (subject.flavor.extra_specs, subject.image):
+        for key, value in source.items():
+            if is_many_nodes(key, value):
+                yield values.LintFinding(
+                    values.ERROR, key, 'more guest NUMA nodes than hosts can '
+                    f'have, {flavors.MOST_NODES}', 'set a small number')
+
+
+def is_many_nodes(key: str, value: str) -> bool:
+    """Return True for a number of guest NUMA nodes that no host has."""
+    # Nova would take minutes to parse and to place such a server.
+    return (key in ('hw:numa_nodes', 'hw_numa_nodes')
+            and flavors.oversized(key, value) is not None)
+
+
+def policy_key(policy: str, flavor: snapshot.Flavor) -> str:
+    """Return the extra spec in ``policy``, or ``values.WHOLE``."""
+    key = policy.partition('=')[0]
+    return key if key in flavor.extra_specs else values.WHOLE
+
+
+def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
+    """Return the most similar known key; None if none is similar.
+
+    Its prefix and what follows differ in at most :data:`DISTANCE` letters
+    each, ignoring case.  What may be anything is kept as it is in ``key``.
+    """
+    if len(key) < _SHORT:
+        return None
+    # In properties of images there is "_" instead.
+    prefix, _colon, rest = key.partition(':' if ':' in key else '_')
+    candidates = []
+    for valid, stem, is_open in _parts(specs):
+        group = ''
+        if valid in ('resources', 'trait'):
+            group = _GROUP.search(prefix)[0]
+        distance = _distance(prefix.removesuffix(group), valid)
+        end = len(rest)
+        if stem.endswith('.'):
+            end = rest.find('.') + 1
+        elif is_open:
+            end = rest.find(':') if stem and ':' in rest else len(stem)
+        if distance > DISTANCE or (not end if stem else not distance):
+            continue
+        far = _distance(rest[:end], stem)
+        similar = f'{valid}{group}:{stem}{rest[end:]}'
+        if far <= DISTANCE and similar != key:
+            candidates.append((distance + far, similar))
+    return _ours(min(candidates)[1]) if candidates else None
+
+
+@functools.lru_cache(maxsize=8)
+def _parts(specs: tuple[flavors.Spec, ...]) -> list[tuple[str, str, bool]]:
+    """Return prefix, what else is fixed, and whether more follows it."""
+    return [(prefix, rest, '{' in spec.name.partition(':')[2])
+            for spec in specs
+            for prefix, _colon, rest in [spec.stem.partition(':')]]
+
+
+@functools.lru_cache(maxsize=4096)
+def _distance(word: str, valid: str) -> int:
+    """Return the number of letters in which two parts of keys differ."""
+    if abs(len(word) - len(valid)) > DISTANCE:
+        # Part of the word is left out, as in "mem" for "memory".
+        same = len(valid) >= _SHORT and word.startswith(valid.rstrip('.'))
+        return DISTANCE if same else DISTANCE + 1
+    return utils.damerau_levenshtein(word.lower(), valid.lower(), _COST)
+
+
+def _ours(key: str) -> str:
+    """Return a key with the spelling of nfv-sched."""
+    for name, synonym in extra_specs.SYNONYMS.items():
+        if key.startswith(synonym):
+            return name + key.removeprefix(synonym)
+    return key
+
+
+def _spec_of(subject: values.LintSubject, key: str) -> flavors.Spec | None:
+    return next((spec for spec in subject.specs if spec.is_of(key)), None)
+
+
+def _strip_prefix(message: str) -> str:
+    """Return a message of Nova without its usual prefix."""
+    return message.removeprefix('Validation failed; ').rstrip('.')
+
+
+def _allowed_values(spec: flavors.Spec) -> str:
+    """Return the advice which values are allowed."""
+    value = spec.value
+    if value.get('enum'):
+        return f'set one of: {", ".join(map(str, value["enum"]))}'
+    if value['type'] is bool:
+        return 'set true or false'
+    if value['type'] is int:
+        least, most = value.get('min'), value.get('max')
+        bounds = ''.join((
+            '' if least is None else f' from {least}',
+            '' if most is None else f' to {most}'))
+        return f'set a whole number{bounds}'
+    if value.get('pattern'):
+        return f'set a value of the format {value["pattern"]}'
+    return 'set a value that the API accepts, or remove it'
+
+
+def _unset(key: str) -> str:
+    return f'"openstack flavor unset --property {key}"'

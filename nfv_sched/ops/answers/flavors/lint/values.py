@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the input and the output of lint rules."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import typing as ty
+
+from nfv_sched.base import extra_specs
+from nfv_sched.fit.numa import rule
+from nfv_sched.fit.numa import topology
+from nfv_sched.nova import flavors
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.simulator.placement import malformed
+
+#: No server of the flavor can run, or none as intended.
+ERROR = 'error'
+#: Servers run, but perhaps not as intended.
+WARNING = 'warning'
+#: Servers run as intended, and the flavor could be improved.
+NOTE = 'note'
+SEVERITIES = (ERROR, WARNING, NOTE)
+#: In place of a key: the finding is about the flavor or image as a whole.
+WHOLE = '-'
+
+
+class LintFinding(ty.NamedTuple):
+    """A problem of a flavor.
+
+    :ivar severity: one of :data:`SEVERITIES`
+    :ivar key: the extra spec or image property; another subject such as
+        ``RAM`` if it is about neither
+    :ivar text: description of the problem
+    :ivar do: instructions for the operator
+    """
+
+    severity: str
+    key: str
+    text: str
+    do: str
+
+
+class Needs(ty.NamedTuple):
+    """The minimum sizes of a flavor that an image requires.
+
+    :ivar memory: MiB
+    :ivar disk: GiB of the root disk
+    """
+
+    memory: int = 0
+    disk: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorHosts:
+    """The hosts of a cloud with regard to a flavor.
+
+    :ivar cloud: the cloud, with all hosts in service
+    :ivar capacity: how many servers fit if the hosts are empty
+    :ivar names: names of the labels
+    :ivar filters: names of the enabled filters
+    :ivar fits_with_networks: True if a host that accepts no server without
+        networks may accept one with networks
+    :ivar fits_with: extra specs with which a host accepts it, if none does
+        otherwise
+    """
+
+    cloud: snapshot.Cloud
+    capacity: capacity.FlavorCapacity
+    names: rule.Names
+    filters: frozenset[str] = frozenset()
+    fits_with_networks: bool = False
+    fits_with: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def none_fits(self) -> bool:
+        """True if no host accepts a server, with whatever networks."""
+        return not self.capacity.fits and not self.fits_with_networks
+
+    @property
+    def that_fit(self) -> list[snapshot.Host]:
+        """The hosts that accept a server if they are empty."""
+        counted = self.capacity.hosts
+        return [host for host in self.cloud.hosts
+                if host.name in counted and counted[host.name].fits]
+
+    @property
+    def nodes(self) -> list[snapshot.Node]:
+        """The NUMA nodes of all hosts."""
+        return [node for host in self.cloud.hosts
+                for node in host.nodes or ()]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LintSubject:
+    """A flavor as Nova and nfv-sched read it.
+
+    :ivar image: properties of the image, by name
+    :ivar needs: minimum sizes that the image requires
+    :ivar specs: extra specs that the API knows
+    :ivar refused: key of each extra spec that the API refuses -> its message
+    :ivar unread: True if Nova did not read the flavor as a whole, because
+        that would take too long
+    :ivar refusals: why Nova refuses all servers of the flavor
+    :ivar image_refusals: why Nova refuses them with this image only
+    :ivar image_errors: image property that Nova cannot read -> its message
+    :ivar image_needed: image properties without which Nova refuses all
+        servers; empty if an image was given
+    :ivar guest: guest NUMA nodes; None if there are none, or Nova refuses the
+        flavor
+    :ivar policy: its policies by the keys of nfv-sched
+    :ivar faults: mistakes in these keys
+    :ivar rules: placement rules of a server without devices and networks,
+        except those whose keys have mistakes
+    :ivar unplaceable: key, and why it makes nfv-sched refuse all hosts; None
+        if it may accept some
+    :ivar query_fault: why Placement cannot read Nova's query for a server;
+        None if it can
+    :ivar hosts: which hosts accept it; None if not requested
+    :ivar servers: servers of this flavor; None if not requested
+    """
+
+    flavor: snapshot.Flavor
+    image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    needs: Needs = Needs()
+    specs: tuple[flavors.Spec, ...] = ()
+    refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    unread: bool = False
+    refusals: tuple[flavors.FlavorRefusal, ...] = ()
+    image_refusals: tuple[flavors.FlavorRefusal, ...] = ()
+    image_errors: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    image_needed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    guest: topology.GuestTopology | None = None
+    policy: extra_specs.NFVPolicy = extra_specs.NO_POLICY
+    faults: tuple[extra_specs.Fault, ...] = ()
+    rules: tuple[rule.Rule, ...] = ()
+    unplaceable: tuple[str, str] | None = None
+    query_fault: malformed.Malformed | None = None
+    hosts: FlavorHosts | None = None
+    servers: tuple[snapshot.Server, ...] | None = None
+
+    @property
+    def readable(self) -> bool:
+        """True if Nova accepts servers of the flavor."""
+        return not (self.unread or self.refusals or self.image_refusals)
+
+    def value(self, key: str, image_key: str | None = None) -> str | None:
+        """Return an extra spec, or else the corresponding image property."""
+        value = self.flavor.extra_specs.get(key)
+        if value is None and image_key is not None:
+            value = self.image.get(image_key)
+        return value
+
+
+class LintRule(ty.NamedTuple):
+    """A lint rule.
+
+    :ivar name: identifier of the rule, of lower-case words with hyphens
+    :ivar find: function that yields its findings
+    """
+
+    name: str
+    find: Callable[[LintSubject], Iterable[LintFinding]]

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Format lint findings for people and for programs."""
+
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.ops.answers.flavors.lint import all_rules
+from nfv_sched.ops.answers.flavors.lint import values
+from nfv_sched.ops.cli import tables
+
+COLUMNS = ('Flavor', 'Severity', 'Key', 'Finding', 'Do')
+
+
+def text(results: Sequence[all_rules.LintResult],
+         flavors: int) -> list[tables.Part]:
+    """Return a summary, and a table of findings.
+
+    :param flavors: number of flavors that were checked
+    """
+    counted = [(severity, sum(each.severity == severity for each in results))
+               for severity in values.SEVERITIES]
+    counts = ', '.join(tables.count(number, severity)
+                       for severity, number in counted if number)
+    line = f'{tables.count(flavors, "flavor")}: {counts or "nothing found"}.'
+    return [line, *(['', tables.Table(COLUMNS, rows(results))]
+                    if results else [])]
+
+
+def rows(results: Sequence[all_rules.LintResult]) -> list[Sequence[ty.Any]]:
+    """Return a row for each finding."""
+    return [(each.flavor, each.severity,
+             '' if each.key == values.WHOLE else each.key, each.finding,
+             each.do) for each in results]

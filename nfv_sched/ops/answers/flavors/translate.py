@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translate a flavor of Helion / Titanium Carrier Grade to Nova and nfv-sched.
+
+The table of keys is in :mod:`nfv_sched.ops.answers.flavors.translations`.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+
+from nfv_sched.base import extra_specs as nfv_extra_specs
+from nfv_sched.nova import flavors
+from nfv_sched.ops.answers.flavors.lint import all_rules
+from nfv_sched.ops.answers.flavors.lint import values
+from nfv_sched.ops.answers.flavors import translations
+from nfv_sched.ops.cloud import snapshot
+
+#: In place of a key: a default of the old platform, not a key.
+NO_KEY = '-'
+#: Message for a value equal to the default.
+HARMLESS = 'nothing is lost'
+#: Kind of a key that is not in the table, and that Nova refuses.
+UNKNOWN = 'unknown'
+
+# Each of these gives a server a NUMA topology.
+_NODES = ('hw:numa_nodes', 'hw:mem_page_size', 'hw:pmem')
+_PINNED = ('dedicated', 'mixed')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatedKey:
+    """The translation of one key with its value.
+
+    :ivar key: the key; :data:`NO_KEY` for a former default
+    :ivar becomes: keys and values that replace it; empty for none
+    :ivar kind: one of the kinds in ``translations``, or :data:`UNKNOWN`
+    :ivar do: what else to do, or what is lost
+    :ivar lost: True if something is left to do by hand, or is lost
+    """
+
+    key: str
+    value: str
+    becomes: Mapping[str, str]
+    kind: str
+    do: str = ''
+    lost: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Translated:
+    """The translation of a flavor or image.
+
+    :ivar name: name of the flavor or image
+    :ivar where: ``translations.FLAVOR`` or ``IMAGE``
+    :ivar lines: the translation of each key
+    :ivar extra_specs: all keys and values after the translation
+    :ivar set: keys to set, new or with another value
+    :ivar unset: keys to remove
+    :ivar errors: mistakes in the translated flavor: key, text
+    """
+
+    name: str
+    where: str
+    lines: tuple[TranslatedKey, ...]
+    extra_specs: Mapping[str, str]
+    set: Mapping[str, str]
+    unset: tuple[str, ...]
+    errors: tuple[tuple[str, str], ...] = ()
+
+
+def flavor(flavor: snapshot.Flavor) -> Translated:
+    """Translate a flavor."""
+    if len(flavor.extra_specs) > nfv_extra_specs.MOST_SPECS:
+        return dataclasses.replace(
+            _make_translated(flavor.name, translations.FLAVOR, [],
+                             flavor.extra_specs, flavor.extra_specs),
+            errors=_errors(flavor))
+    lines = [_line(translations.FLAVOR, key, value, flavor.extra_specs)
+             for key, value in flavor.extra_specs.items()]
+    extra_specs = _merge_lines(lines)
+    if _needs_node(extra_specs):
+        line = TranslatedKey(
+            key=NO_KEY, value='', becomes={'hw:numa_nodes': '1'},
+            kind=translations.COMBINATION,
+            do='a server had one NUMA node by default; policies need one')
+        lines.append(line)
+        extra_specs = _merge_lines(lines)
+    errors = _errors(dataclasses.replace(flavor, extra_specs=extra_specs))
+    if not errors:
+        lines = [_told_what_floats(line, flavor, extra_specs)
+                 for line in lines]
+    return dataclasses.replace(
+        _make_translated(flavor.name, translations.FLAVOR, lines, extra_specs,
+                         flavor.extra_specs), errors=errors)
+
+
+def _errors(flavor: snapshot.Flavor) -> tuple[tuple[str, str], ...]:
+    return tuple([(each.key, each.finding) for each in all_rules.lint([flavor])
+                  if each.severity == values.ERROR])
+
+
+def image(name: str, properties: Mapping[str, str]) -> Translated:
+    """Translate the properties of an image.
+
+    Properties that are not in the table stay.
+    """
+    lines = [_line(translations.IMAGE, key, value, properties)
+             for key, value in properties.items()
+             if translations.find(translations.IMAGE, key) is not None]
+    unchanged = {key: value for key, value in properties.items()
+                 if translations.find(translations.IMAGE, key) is None}
+    return _make_translated(name, translations.IMAGE, lines,
+                            {**unchanged, **_merge_lines(lines)}, properties)
+
+
+def _line(where: str, key: str, value: str,
+          specs: Mapping[str, str]) -> TranslatedKey:
+    translation = translations.find(where, key)
+    # A pattern of the table can match more keys than Nova knows.
+    # Nova refuses no key of a namespace that it does not know.
+    is_known = where != translations.FLAVOR or (
+        flavors.refusal(key, value) is None and (
+            translation is not None or not key.startswith(translations.WRS))
+        or _is_known(key))
+    if translation is not None and (
+            is_known or translation.kind != translations.SAME):
+        replacement = translations.becomes(translation, key, value, specs)
+        if translation.is_harmless(value):
+            return TranslatedKey(key=key, value=value, kind=translation.kind,
+                                 becomes=replacement, do=HARMLESS)
+        other = _contradicted_key(key, replacement, specs)
+        if other is not None:
+            return TranslatedKey(
+                key=key, value=value, kind=translation.kind, becomes={},
+                lost=True,
+                do=f'{other}={specs[other]} contradicts it, and stays: '
+                   'correct it if this is what was meant')
+        return TranslatedKey(
+            key=key, value=value, becomes=replacement,
+            kind=_kind(translation, key, value, replacement),
+            do=translations.advice(translation, value, specs),
+            lost=translation.kind in translations.LOST or not replacement)
+    if is_known:
+        # "flavor lint" reports wrong values.
+        return TranslatedKey(key=key, value=value, becomes={key: value},
+                             kind=translations.SAME)
+    return TranslatedKey(
+        key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
+        do='nothing reads it; correct it if it is misspelt'
+        if key.startswith(translations.WRS) else
+        'Nova knows no such key; "nfv-sched flavor lint" says whether it is '
+        'like another')
+
+
+def _kind(translation: translations.Translation, key: str, value: str,
+          replacement: Mapping[str, str]) -> str:
+    """Return the kind of a translation of a key with its value."""
+    if replacement == {key: value}:
+        return translations.SAME
+    if translation.kind != translations.SAME:
+        return translation.kind
+    return (translations.CHANGED if replacement.keys() == {key}
+            else translations.COMBINATION)
+
+
+def _contradicted_key(key: str, replacement: Mapping[str, str],
+                      specs: Mapping[str, str]) -> str | None:
+    """Return a key that is set already and contradicts a translation.
+
+    This is a policy with another value in its other spelling, or a CPU policy
+    with which the translated key never worked.
+    """
+    for each, value in replacement.items():
+        there = specs.get(each, value)
+        if each == key or there == value:
+            continue
+        if each.startswith(nfv_extra_specs.NAMESPACE) or (
+                each == 'hw:cpu_policy' and there not in _PINNED):
+            return each
+    return None
+
+
+def _told_what_floats(line: TranslatedKey, flavor: snapshot.Flavor,
+                      after: Mapping[str, str]) -> TranslatedKey:
+    """Mark a line as lost if more vCPUs than the shared one would float.
+
+    :param flavor: the flavor before the translation
+    :param after: its keys and values after it, without errors
+    """
+    if line.key != nfv_extra_specs.SYNONYMS[
+        nfv_extra_specs.SHARED_VCPU] or line.lost or (
+            flavor.extra_specs.get('hw:cpu_policy') == 'mixed'):
+        return line
+    guest = flavors.numa_topology(
+        flavors.flavor(flavor.name, flavor.vcpus, flavor.memory, after),
+        flavors.image({}))
+    cells = guest.cells if guest is not None else ()
+    floating = sorted(set().union(*(cell.cpuset for cell in cells))
+                      - {int(line.value)})
+    if not floating:
+        return line
+    return dataclasses.replace(line, lost=True, do=(
+        f'vCPUs {", ".join(map(str, floating))} would not be pinned any '
+        'more: Nova takes one mask, and all that it leaves out floats. Leave '
+        f'out {line.value} only, or do without real time'))
+
+
+def _is_known(key: str) -> bool:
+    return any(spec.is_of(key) for spec in flavors.specs())
+
+
+def _merge_lines(lines: list[TranslatedKey]) -> dict[str, str]:
+    """Return all keys and values; those of combinations take precedence."""
+    merged: dict[str, str] = {}
+    for line in sorted(lines, key=lambda line: line.kind ==
+                       translations.COMBINATION):
+        merged.update(line.becomes)
+    return merged
+
+
+def _needs_node(specs: Mapping[str, str]) -> bool:
+    """Return True if policies need a guest NUMA node and there is none."""
+    return any(key.startswith(nfv_extra_specs.NAMESPACE)
+               for key in specs) and not (
+        any(key in specs for key in _NODES) or
+        specs.get('hw:cpu_policy') in _PINNED)
+
+
+def _make_translated(name: str, where: str, lines: list[TranslatedKey],
+                     after: Mapping[str, str],
+                     before: Mapping[str, str]) -> Translated:
+    return Translated(
+        name=name, where=where, lines=tuple(lines), extra_specs=after,
+        set={key: value for key, value in after.items()
+             if before.get(key) != value},
+        unset=tuple([key for key in before if key not in after]))

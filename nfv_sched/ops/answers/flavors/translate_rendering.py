@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Format translated flavors for people, for programs and for a shell."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import shlex
+import typing as ty
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.flavors import translate
+from nfv_sched.ops.answers.flavors import translations
+from nfv_sched.ops.answers.plans import rendering
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import snapshot
+
+COLUMNS = ('Flavor', 'Key', 'Value', 'Becomes', 'Class', 'Do')
+
+#: Microversion from which on the API checks extra specs.
+VERSION = '2.86'
+_CLIENT = ('openstack', '--os-compute-api-version', VERSION, 'flavor')
+# In the column "Class".
+_ERROR = 'error'
+
+
+def text(
+    all_translated: Sequence[translate.Translated], are_new: bool = False,
+) -> list[tables.Part]:
+    """Return a table for each flavor.
+
+    :param are_new: whether the commands create the flavors
+    """
+    parts: list[tables.Part] = []
+    for each in all_translated:
+        lost = sum(line.lost for line in each.lines)
+        head = f'{each.where.capitalize()} {each.name}: ' + _counts(
+            each, are_new and each.where == translations.FLAVOR)
+        if lost:
+            head += f'; {tables.count(lost, "key")} not fully translated'
+        if each.errors:
+            head += f'; {tables.count(len(each.errors), "error")} afterwards'
+        parts += ([''] if parts else []) + [f'{head}.']
+        if each.lines:
+            parts += ['', tables.Table(
+                COLUMNS[1:], [row[1:] for row in rows([each])])]
+    return parts
+
+
+def _counts(translated: translate.Translated, is_new: bool) -> str:
+    """Count the keys in the table, and what the commands do."""
+    if is_new and not translated.extra_specs and not translated.unset:
+        return 'no keys'
+    if not (is_new or translated.set or translated.unset):
+        return 'nothing to change'
+    # All are set if the commands create the flavor: none is there to remove.
+    keys = sum(line.key != translate.NO_KEY for line in translated.lines)
+    changes = f'{len(translated.extra_specs)} to set' if is_new else (
+        f'{len(translated.set)} to set, {len(translated.unset)} to remove')
+    return f'{tables.count(keys, "key")}; {changes}'
+
+
+def rows(
+    all_translated: Sequence[translate.Translated],
+) -> list[Sequence[ty.Any]]:
+    """Return a row for each key."""
+    return [row for each in all_translated for row in (
+        *((each.name, _key(line.key), line.value, _pairs(line.becomes),
+           line.kind, line.do) for line in each.lines),
+        *((each.name, _key(key), each.extra_specs.get(key, ''), '', _ERROR,
+           text) for key, text in each.errors))]
+
+
+def _key(key: str) -> str:
+    return '' if key == translate.NO_KEY else key
+
+
+def commands(
+    all_translated: Sequence[translate.Translated],
+    new: Mapping[str, snapshot.Flavor] | None = None,
+) -> Iterator[str]:
+    """Yield shell lines that change or create flavors and images.
+
+    The commands of a flavor with errors are comments, too.  The script stops
+    at the first command that fails.
+
+    :param new: name -> flavor to create unless the cloud has one of that
+        name; None if all flavors were read from the cloud itself
+    """
+    lines = list(_commands(all_translated, new))
+    if not all(line.startswith('#') for line in lines):
+        yield 'set -eu'
+    yield from lines
+
+
+def _commands(all_translated: Sequence[translate.Translated],
+              new: Mapping[str, snapshot.Flavor] | None) -> Iterator[str]:
+    for each in all_translated:
+        yield rendering.comment(f'{each.where} {each.name}')
+        for line in each.lines:
+            yield from _remarks(line)
+        if each.where == translations.IMAGE:
+            yield from _comment_unsafe(_image(each))
+            continue
+        flavor = None if new is None else new[each.name]
+        if flavor is not None:
+            yield from _limits(flavor)
+        steps = _create(each, flavor) if flavor is not None else _flavor(each)
+        if not each.errors:
+            yield from _comment_unsafe(steps)
+            continue
+        for key, text in each.errors:
+            yield rendering.comment(f'{_ERROR} afterwards: {key}: {text}')
+        yield rendering.comment(
+            'the commands are commented out: no host takes this flavor, or '
+            'the API refuses it')
+        yield from map(rendering.comment, steps)
+
+
+def _comment_unsafe(steps: Iterable[str]) -> Iterator[str]:
+    """Yield commands, as comments if a terminal would not show all."""
+    lines = list(steps)
+    if all(line == strings.line(line) for line in lines):
+        yield from lines
+        return
+    yield rendering.comment(
+        'the commands are commented out: a name or value has characters that '
+        'a terminal does not show')
+    for line in lines:
+        yield rendering.comment(strings.line(line))
+
+
+def _remarks(line: translate.TranslatedKey) -> Iterator[str]:
+    """Yield comments: what to do by hand for a key, or that it is dropped."""
+    if line.key == translate.NO_KEY:
+        yield rendering.comment(line.do)
+        return
+    text = f'{line.key}={line.value}: {line.kind}'
+    if not line.becomes:
+        yield rendering.comment(
+            f'{text}, dropped' + (f'; {line.do}' if line.do else ''))
+    elif line.do and line.do != translate.HARMLESS:
+        yield rendering.comment(f'{text}; {line.do}')
+
+
+def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
+    """Yield comments about what ``flavor create`` does not do."""
+    yield rendering.comment(
+        'a flavor of this name that exists keeps its size and its other '
+        'properties')
+    if not flavor.public:
+        yield rendering.comment(
+            'private: give projects access with "openstack flavor set '
+            '--project"')
+    if flavor.disabled:
+        yield rendering.comment(
+            'disabled in the file; the API cannot create it so')
+
+
+def _create(translated: translate.Translated,
+            flavor: snapshot.Flavor) -> Iterator[str]:
+    """Yield the commands that create a flavor unless it exists.
+
+    Properties come in a command of their own: ``flavor create`` leaves a
+    flavor without properties if they are refused, and a second run would not
+    repeat them.
+    """
+    options = ['--vcpus', flavor.vcpus, '--ram', flavor.memory,
+               '--disk', flavor.disk, '--ephemeral', flavor.ephemeral,
+               '--swap', flavor.swap,
+               '--public' if flavor.public else '--private']
+    if flavor.id:
+        options.insert(0, f'--id={flavor.id}')
+    show = shlex.join((*_CLIENT, 'show', *_name_args(translated)))
+    create = shlex.join((
+        *_CLIENT, 'create', *map(str, options), *_name_args(translated)))
+    yield f'if ! {show} > /dev/null 2>&1; then'
+    yield f'  {create}'
+    yield 'fi'
+    if translated.extra_specs:
+        yield shlex.join((
+            *_CLIENT, 'set', *_properties(translated.extra_specs),
+            *_name_args(translated)))
+
+
+def _flavor(translated: translate.Translated) -> Iterator[str]:
+    """Yield the commands that change a flavor of the cloud.
+
+    New keys come first, so that no policy is missing at any time.
+    """
+    if translated.set:
+        yield shlex.join((*_CLIENT, 'set', *_properties(translated.set),
+                          *_name_args(translated)))
+    if translated.unset:
+        yield shlex.join((*_CLIENT, 'unset', *_keys(translated.unset),
+                          *_name_args(translated)))
+
+
+def _image(translated: translate.Translated) -> Iterator[str]:
+    if translated.set:
+        yield shlex.join(('openstack', 'image', 'set',
+                          *_properties(translated.set),
+                          *_name_args(translated)))
+    if translated.unset:
+        yield shlex.join(('openstack', 'image', 'unset',
+                          *_keys(translated.unset), *_name_args(translated)))
+
+
+def _name_args(translated: translate.Translated) -> tuple[str, str]:
+    """Return the name after ``--``: it could look like an option."""
+    return '--', translated.name
+
+
+def _properties(pairs: Mapping[str, str]) -> Iterator[str]:
+    return _keys([f'{key}={value}' for key, value in pairs.items()])
+
+
+def _keys(keys: Sequence[str]) -> Iterator[str]:
+    for key in keys:
+        # One word, so that the client does not take the key for an option.
+        yield from ((f'--property={key}',) if key.startswith('-')
+                    else ('--property', key))
+
+
+def _pairs(pairs: Mapping[str, str]) -> str:
+    return ', '.join(f'{key}={value}' for key, value in pairs.items())

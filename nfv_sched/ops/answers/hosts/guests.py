@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describe the servers on a host, and what is remote from them."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.cloud import snapshot
+
+# Ports of these types are on the virtual switch.
+_ON_SWITCH = ('normal', 'macvtap-none', 'vhostuser')
+
+
+def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
+    """Return a label for each server of a host, by UUID.
+
+    It is the name, with a part of the UUID unless the name is unique here.
+    """
+    uuids_by_name: dict[str, list[str]] = {}
+    for server in servers:
+        uuids_by_name.setdefault(server.name.strip(), []).append(server.uuid)
+    return {uuid: name if name and len(uuids) == 1 else
+            f'{name} ({uuid[:8]})'.strip()
+            for name, uuids in uuids_by_name.items() for uuid in uuids}
+
+
+def guest(
+    server: snapshot.Server, host: snapshot.Host, label: str,
+    switch: frozenset[int], is_unread: bool = False,
+) -> values.GuestView:
+    """Return the view of a server on a host.
+
+    :param label: see :func:`labels`
+    :param switch: numbers of the nodes with the virtual switch; empty if the
+        host does not report them
+    :param is_unread: whether its NUMA topology could not be read
+    """
+    parts = _parts(server.nodes or ())
+    return values.GuestView(
+        uuid=server.uuid, label=label, name=server.name,
+        project=server.project, flavor=server.flavor.name,
+        flavor_id=server.flavor.id, state=server.state,
+        vcpus=server.flavor.vcpus,
+        memory=server.flavor.memory, parts=parts,
+        remote=tuple(_remote(server, host, {part.node for part in parts},
+                             switch)) if parts else (),
+        has_unknown_parts=is_unread)
+
+
+def _parts(nodes: Sequence[snapshot.GuestNode]) -> tuple[values.Part, ...]:
+    by_node: dict[int, list[snapshot.GuestNode]] = {}
+    for node in nodes:
+        by_node.setdefault(node.host_node, []).append(node)
+    return tuple(
+        values.Part(
+            node=number, of=len(by_node),
+            dedicated=sum(len(node.dedicated) for node in guest_nodes),
+            shared=sum(len(node.shared) for node in guest_nodes),
+            memory=sum(node.memory for node in guest_nodes),
+            page_size=guest_nodes[0].page_size,
+            pins=tuple(sorted(pin for node in guest_nodes
+                              for pin in node.pins.items())))
+        for number, guest_nodes in sorted(by_node.items()))
+
+
+def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
+            switch: frozenset[int]) -> list[str]:
+    """Describe devices and networks near none of a server's NUMA nodes.
+
+    :param own: numbers of its host NUMA nodes
+    """
+    reasons = []
+    for device in host.devices:
+        if device.server == server.uuid and device.node is not None and (
+                device.node not in own):
+            reasons.append(f'device {device.address} is near node '
+                           f'{device.node}')
+    near_nodes = near(host)
+    for network in sorted({
+            port.physnet for port in server.ports or ()
+            if port.physnet is not None and port.device is None}):
+        nodes = near_nodes.get(network)
+        if nodes and own.isdisjoint(nodes):
+            reasons.append(f'network {network} is near node '
+                           f'{_listed(nodes)}')
+    if switch and own.isdisjoint(switch) and any(
+            port.vnic_type in _ON_SWITCH for port in server.ports or ()):
+        reasons.append(f'the virtual switch is on node {_listed(switch)}')
+    return reasons
+
+
+def near(host: snapshot.Host) -> Mapping[str, set[int]]:
+    """Return the nodes near each physical network or label, as numbers."""
+    nodes_by_network: dict[str, set[int]] = {}
+    for node in host.nodes or ():
+        for network in node.physnets:
+            nodes_by_network.setdefault(network, set()).add(node.number)
+    return nodes_by_network
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ', '.join(map(str, sorted(numbers)))

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lay out the picture of a NUMA node.
+
+Lengths are in pixels.  A node is a box with a square for each core, split into
+its threads, with the number of the first CPU below it; bars for memory pages
+and shared vCPUs; devices hang below the box like tabs.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import unicodedata
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.hosts.map import captions
+from nfv_sched.ops.answers.hosts.map import marks
+from nfv_sched.ops.answers.hosts import rendering
+from nfv_sched.ops.answers.hosts import values
+
+WIDTH = 312
+MARGIN = 8
+HEAD = 30  # height of the title of the box
+
+CORE = 26
+_GAP = 4  # between cores
+_PITCH = 40  # from row to row
+_NUMBER = 9  # from the lower edge of a core to the foot of its number
+_LINE = 15
+BAR_WIDTH = 108
+TAB_WIDTH, TAB_HEIGHT, _TAB_PITCH = 71, 34, 75
+_TABS = 4  # in a row
+_TAB, _KIND = 8, 4  # most characters of name and kind in a tab
+_NAME = 24  # most characters of a name in a title
+_WHOSE = 80  # most characters of all names in a title
+_NEAR = 44  # most characters of the line of networks and places
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tile:
+    """A CPU.
+
+    :ivar shape: name of the shape, see :func:`shapes`
+    """
+
+    shape: str
+    x: int
+    title: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Letters:
+    """Signs at one height.
+
+    :ivar xs: position of each character
+    """
+
+    y: int
+    xs: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """A row of cores; the origin is the foot of the numbers.
+
+    :ivar letters: signs of one character
+    :ivar words: signs of several characters: x, y, text
+    :ivar numbers: x, first CPU of the core
+    """
+
+    y: int
+    tiles: list[Tile]
+    letters: list[Letters]
+    words: list[tuple[int, int, str]]
+    numbers: list[tuple[int, int]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar that shows the usage of a resource.
+
+    :ivar used: length of the used part
+    """
+
+    y: int
+    label: str
+    used: int
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tab:
+    """A group of devices.
+
+    :ivar used: length of the used part of its bar
+    """
+
+    x: int
+    y: int
+    name: str
+    text: str
+    used: int
+    title: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodePicture:
+    """The picture of a NUMA node.
+
+    :ivar box: height of the box
+    :ivar height: height including the tabs below the box
+    """
+
+    title: str
+    text: str
+    switch: bool
+    box: int
+    height: int
+    rows: list[Row]
+    near: tuple[int, str, str] | None
+    bars: list[Bar]
+    tabs: list[Tab]
+
+
+def node(view: values.NodeView, letters: Mapping[str, str],
+         colours: Mapping[str, str]) -> NodePicture:
+    """Lay out the picture of a NUMA node.
+
+    :param letters: see :func:`nfv_sched.ops.answers.hosts.map.marks.letters`
+    :param colours: see :func:`nfv_sched.ops.answers.hosts.map.marks.colours`
+    """
+    rows = list(_rows(view.cores, letters, colours))
+    y = HEAD + len(rows) * _PITCH + 2
+    near = None
+    text = captions.near(view)
+    if text:
+        y += _LINE
+        near = (y - 5, shortened(text, _NEAR), text)
+    bars = []
+    for label, used, total, text in _amounts(view):
+        y += _LINE
+        bars.append(Bar(y - 5, label, _length(used, total, BAR_WIDTH), text))
+    box = y + 4
+    tabs = []
+    for index, groups in enumerate(_nics(view.devices)):
+        row, column = divmod(index, _TABS)
+        shown = _counted_group(groups)
+        tabs.append(Tab(
+            MARGIN + column * _TAB_PITCH, box + row * (TAB_HEIGHT + 3),
+            shortened(shown.name.removeprefix('0000:'), _TAB),
+            f'{shortened(shown.kind, _KIND)} {shown.used}/{shown.total}',
+            _length(shown.used, shown.total, TAB_WIDTH - 12),
+            '; '.join(map(rendering.devices, groups))))
+    height = tabs[-1].y + TAB_HEIGHT + 1 if tabs else box + 1
+    return NodePicture(f'Node {view.node.number}', captions.of_node(view),
+                       bool(view.switch), box, height, rows, near, bars, tabs)
+
+
+def _nics(groups: Iterable[values.DeviceGroup]) -> list[
+        list[values.DeviceGroup]]:
+    """Return device groups by name: a PF together with its VFs."""
+    by_name: dict[str, list[values.DeviceGroup]] = {}
+    for group in groups:
+        by_name.setdefault(group.name, []).append(group)
+    return list(by_name.values())
+
+
+def _counted_group(groups: Sequence[values.DeviceGroup]) -> values.DeviceGroup:
+    """Return the group to count: the PF if a server uses it, or its VFs."""
+    return next((group for group in groups
+                 if group.kind == 'PF' and group.used), groups[-1])
+
+
+def _length(used: int, total: int, width: int) -> int:
+    """Return the used part of a width; at least 1 if any is used."""
+    if not used:
+        return 0
+    return min(max(used * width // max(total, 1), 1), width)
+
+
+def _amounts(
+    view: values.NodeView,
+) -> Iterator[tuple[str, int, int, str]]:
+    """Yield label, used, total and text of each bar of a node."""
+    for pages in view.node.pages:
+        if pages.usable or pages.used:
+            yield (rendering.page_size(pages.size), pages.used, pages.usable,
+                   f'{captions.pages(pages)} used')
+    if view.node.shared:
+        yield ('shared', view.node.shared_used, view.shared_limit,
+               f'{view.node.shared_used}/{view.shared_limit} vCPUs used')
+
+
+def _rows(cores: Sequence[Sequence[values.Thread]],
+          letters: Mapping[str, str],
+          colours: Mapping[str, str]) -> Iterator[Row]:
+    threads = max(map(len, cores), default=1)
+    width = CORE if threads <= 2 else CORE // 2 * ((threads + 1) // 2)
+    each = max((WIDTH - 2 * MARGIN + _GAP) // (width + _GAP), 1)
+    for number, start in enumerate(range(0, len(cores), each)):
+        row = Row(HEAD + number * _PITCH + CORE + _NUMBER, [], [], [], [])
+        signed: dict[int, list[tuple[int, str]]] = {}
+        for index, core in enumerate(cores[start:start + each]):
+            core_x = index * (width + _GAP)
+            row.numbers.append((core_x + width // 2, core[0].cpu))
+            for place, thread in enumerate(core):
+                sign = marks.sign(thread, letters, colours)
+                shape, x, y = _place(core_x, place, len(core))
+                row.tiles.append(Tile(
+                    f'{shape}{sign.kind}{"r" * sign.remote}', x,
+                    f'CPU {thread.cpu}: {_whose(thread)}'))
+                x += _half(shape)
+                if sign.kind in 'fi':
+                    continue
+                if len(sign.text) == 1:
+                    signed.setdefault(y, []).append((x, sign.text))
+                else:
+                    row.words.append((x, y, sign.text))
+        for y, texts in sorted(signed.items()):
+            row.letters.append(Letters(
+                y, ' '.join(str(x) for x, _text in texts),
+                ''.join(text for _x, text in texts)))
+        yield row
+
+
+def _place(core_x: int, place: int, threads: int) -> tuple[str, int, int]:
+    """Return shape, x and sign height of a thread.
+
+    :param core_x: x at which its core begins
+    :param place: its number in the core
+    :param threads: number of threads of the core
+    """
+    if threads == 1:
+        return 'a', core_x, -_NUMBER - 9
+    if threads == 2:
+        return 'b', core_x + CORE // 2 * place, -_NUMBER - 9
+    shape, y = ('d', -_NUMBER - 3) if place % 2 else ('c', -_NUMBER - 16)
+    return shape, core_x + CORE // 2 * (place // 2), y
+
+
+def _half(shape: str) -> int:
+    return CORE // 2 if shape == 'a' else CORE // 4
+
+
+#: Shape -> x, y, width, height, relative to its row.
+_SHAPES = {
+    'a': (0.5, -_NUMBER - CORE + 0.5, CORE - 1, CORE - 1),
+    'b': (0.5, -_NUMBER - CORE + 0.5, CORE // 2 - 1, CORE - 1),
+    'c': (0.5, -_NUMBER - CORE + 0.5, CORE // 2 - 1, CORE // 2 - 1),
+    'd': (0.5, -_NUMBER - CORE // 2 + 0.5, CORE // 2 - 1, CORE // 2 - 1),
+}
+
+
+def shapes(nodes: Iterable[NodePicture],
+           more: Iterable[str]) -> list[tuple[str, str, tuple]]:
+    """Return the shapes of pictures: name, class, and x, y, width, height.
+
+    In a name the first letter is the size, the others are the colour.
+    """
+    used = {tile.shape for node in nodes for row in node.rows
+            for tile in row.tiles}
+    return [(shape, f'k{shape[1]}{" r" * shape.endswith("r")}',
+             _SHAPES[shape[0]]) for shape in sorted(used | {*more})]
+
+
+def _whose(thread: values.Thread) -> str:
+    """Return the owners of a CPU, with names shortened."""
+    if len(thread.owners) != 1:
+        return shortened(rendering.thread(thread), _WHOSE)
+    (owner,) = thread.owners
+    name = shortened(owner.guest.label, _NAME)
+    return f'{name} emulator' if owner.vcpu is None else \
+        f'{name} vCPU {owner.vcpu}'
+
+
+def columns(text: str) -> int:
+    """Return the greatest width of a text, in Latin characters.
+
+    Some single characters stand for a whole sentence, and are as wide.
+    """
+    return sum(max(
+        len(unicodedata.normalize('NFKC', char)),
+        2 if unicodedata.east_asian_width(char) in 'WF' else 1)
+        for char in text) if not text.isascii() else len(text)
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text of at most some width, without control characters.
+
+    :param width: in Latin characters
+    """
+    text = strings.line(text)
+    if columns(text) <= width:
+        return text
+    beginning, remaining = '', width - 1
+    for char in text:
+        remaining -= columns(char)
+        if remaining < 0:
+            break
+        beginning += char
+    return beginning.rstrip() + '\N{HORIZONTAL ELLIPSIS}'

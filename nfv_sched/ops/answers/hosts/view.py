@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the views of the hosts of a cloud."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import json
+import math
+import types
+
+from nfv_sched.base import conf
+from nfv_sched.fit.numa import rule
+from nfv_sched.fit.rules import place
+from nfv_sched.limits import options as limits
+from nfv_sched.ops.answers.hosts import cores
+from nfv_sched.ops.answers.hosts import devices
+from nfv_sched.ops.answers.hosts import guests
+from nfv_sched.ops.answers.hosts import limit_use
+from nfv_sched.ops.answers.hosts import machines
+from nfv_sched.ops.answers.hosts import memory
+from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.machine import values as machine_values
+from nfv_sched.ops.cloud import snapshot
+
+_DEFAULTS = {option.name: option.default
+             for _group, options in conf.list_opts() for option in options}
+
+
+def views(cloud: snapshot.Cloud,
+          hosts: Sequence[snapshot.Host] | None = None,
+          facts: Mapping[str, machine_values.Machine] | None = None,
+          ) -> tuple[values.HostView, ...]:
+    """Return the views of hosts of a cloud, in its order.
+
+    :param hosts: hosts to return; None for all
+    :param facts: UUID of a host -> facts about it that do not contradict
+        Nova, see :func:`nfv_sched.ops.answers.hosts.machines.contradictions`
+    """
+    facts = facts or {}
+    servers = by_host(cloud)
+    names = titles(cloud.hosts)
+    metadata = metadata_by_host(cloud)
+    network_names = {network.id: network.name
+                     for network in cloud.networks or ()}
+    return tuple(
+        _view(cloud, host, names[host.uuid], servers.get(host.uuid, []),
+              metadata.get(host.name, []), facts.get(host.uuid),
+              network_names)
+        for host in (cloud.hosts if hosts is None else hosts))
+
+
+def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
+    """Return the free ports of the virtual switch of each host, by name.
+
+    Hosts without a limit, or whose ports are not known, are left out.
+    """
+    metadata = metadata_by_host(cloud)
+    free_by_host = {}
+    for host in cloud.hosts:
+        most = limits_of(cloud, host, metadata.get(host.name, []))
+        if host.network is not None and (
+                host.network.vswitch_ports is not None
+                and math.isfinite(most.vswitch_ports_per_node)):
+            free_by_host[host.name] = (
+                int(most.vswitch_ports_per_node)
+                - most.vswitch_physical_ports - host.network.vswitch_ports)
+    return free_by_host
+
+
+def metadata_by_host(
+        cloud: snapshot.Cloud) -> dict[str, list[Mapping[str, str]]]:
+    """Return the metadata of the aggregates of each host, by host name."""
+    metadata: dict[str, list[Mapping[str, str]]] = {}
+    for aggregate in cloud.aggregates:
+        for name in aggregate.hosts:
+            metadata.setdefault(name, []).append(aggregate.metadata)
+    return metadata
+
+
+def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
+    """Return a unique name for each host of a cloud, by UUID."""
+    same: dict[str, list[snapshot.Host]] = {}
+    for host in hosts:
+        same.setdefault(host.name, []).append(host)
+    titles = {}
+    for name, members in same.items():
+        nodes = {host.hypervisor for host in members}
+        for host in members:
+            titles[host.uuid] = (
+                name if len(members) == 1 else
+                f'{name} ({host.hypervisor})' if len(nodes) == len(members)
+                else f'{name} ({host.uuid})').strip() or host.uuid
+    return titles
+
+
+def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
+    """Return the servers of each host, oldest first, by UUID of the host.
+
+    A compute service can have several compute nodes.  The allocations of a
+    server show which of them it is on.
+    """
+    computes: dict[tuple[str, str], list[snapshot.Host]] = {}
+    for host in cloud.hosts:
+        computes.setdefault((host.cell, host.name), []).append(host)
+    servers_by_host: dict[str, list[snapshot.Server]] = {}
+    for server in sorted(cloud.servers, key=lambda server: (
+            server.created, server.name, server.uuid)):
+        if server.host is None:
+            continue
+        members = computes.get((server.cell, server.host), [])
+        if len(members) > 1:
+            members = [host for host in members if host.uuid in (
+                server.allocations or {})] or members
+        for host in members[:1]:
+            servers_by_host.setdefault(host.uuid, []).append(server)
+    return servers_by_host
+
+
+def _view(
+    cloud: snapshot.Cloud, host: snapshot.Host, title: str,
+    servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
+    machine: machine_values.Machine | None,
+    network_names: Mapping[str, str],
+) -> values.HostView:
+    """Return the view of a host.
+
+    :param metadata: metadata of each of its aggregates
+    :param machine: facts about it, or None
+    :param network_names: names of networks by UUID
+    """
+    label = option(cloud, 'vswitch_label')
+    switch = frozenset(node.number for node in host.nodes or ()
+                       if label in node.physnets)
+    names = guests.labels(servers)
+    unread = cloud.unread(snapshot.MissingKind.TOPOLOGIES)
+    guest_views = {server.uuid: guests.guest(
+        server, host, names[server.uuid], switch, server.uuid in unread)
+        for server in servers}
+    tenancies: dict[int, list[cores.Tenancy]] = {}
+    for server in servers:
+        for part in server.nodes or ():
+            tenancies.setdefault(part.host_node, []).append(
+                (guest_views[server.uuid], part))
+    groups = devices.grouped(host.devices, names)
+    node_numbers = {node.number for node in host.nodes or ()}
+    cpu_ratio = ratio(cloud, host, 'cpu')
+    small_pages = memory.small_pages(
+        host, servers, ratio(cloud, host, 'ram'))
+    is_by_api = host.uuid in cloud.unread(
+        snapshot.MissingKind.HOST_RESOURCES)
+    return values.HostView(
+        host=host, title=title, state=_state(host),
+        nodes=tuple(
+            _node_view(node, cloud, switch, tenancies.get(node.number, []),
+                       groups.get(node.number, ()), cpu_ratio,
+                       machines.cores(machine, node.number))
+            for node in host.nodes or ()),
+        guests=tuple(guest_views.values()),
+        devices=tuple(group for node, members in groups.items()
+                      if node not in node_numbers for group in members),
+        limits=limit_use.of_host(
+            host, limits_of(cloud, host, metadata),
+            option(cloud, 'ledger') == 'placement'),
+        shared_limit=int(host.vcpus * cpu_ratio), small_pages=small_pages,
+        hidden=_hidden(host, machine), notes=(
+            *(_api_notes(cloud, host, servers) if is_by_api else _notes(
+                host, tenancies, guest_views.values(), small_pages)),
+            *machines.notes(host, machine)),
+        networks=_networks(servers, network_names), is_by_api=is_by_api)
+
+
+def _networks(servers: Iterable[snapshot.Server],
+              names: Mapping[str, str]) -> tuple[values.NetworkView, ...]:
+    """Return the networks of servers, by name.
+
+    :param names: names of networks by UUID, for ports without one
+    """
+    networks = {
+        (port.network_name or names.get(port.network) or port.network,
+         port.physnet or '')
+        for server in servers for port in server.ports or ()}
+    return tuple(values.NetworkView(name=name, physnet=physnet or None)
+                 for name, physnet in sorted(networks) if name)
+
+
+def _state(host: snapshot.Host) -> str:
+    states = [] if host.enabled else ['disabled']
+    if not host.up:
+        states.append('down')
+    if not host.mapped:
+        states.append('unmapped')
+    return ', '.join(states) or 'up'
+
+
+def _node_view(
+    node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
+    tenancies: list[cores.Tenancy], groups: tuple[values.DeviceGroup, ...],
+    ratio: float, facts: Sequence[frozenset[int]],
+) -> values.NodeView:
+    networks, places = _labels(node, cloud)
+    return values.NodeView(
+        node=node, switch=node.number in switch if switch else None,
+        places=places, networks=networks,
+        largest_fit=cores.largest_fit(node),
+        shared_limit=int(len(node.shared) * ratio),
+        cores=cores.cores(node, tenancies, facts),
+        guests=tuple({guest.uuid: guest
+                      for guest, _part in tenancies}.values()),
+        devices=groups)
+
+
+def option(cloud: snapshot.Cloud, name: str):
+    """Return an option of ``[nfv_sched]`` in a cloud, or its default."""
+    value = cloud.options.get('nfv_sched', {}).get(name)
+    return _DEFAULTS[name] if value is None else value
+
+
+def label_names(cloud: snapshot.Cloud) -> rule.Names:
+    """Return the names of the labels in a cloud."""
+    return rule.Names(option(cloud, 'vswitch_label'),
+                      option(cloud, 'node_label_prefix'))
+
+
+def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
+        tuple[str, ...], tuple[str, ...]]:
+    """Return the physical networks and the places near a NUMA node."""
+    names = label_names(cloud)
+    networks, places = [], []
+    for label in sorted(node.physnets - {names.vswitch}):
+        name = place.place_of(label, names)
+        if name is not None:
+            places.append(name)
+        elif names.node(label) is None:
+            networks.append(label)
+    return tuple(networks), tuple(places)
+
+
+def ratio(cloud: snapshot.Cloud, host: snapshot.Host, of: str) -> float:
+    """Return the allocation ratio of ``cpu`` or ``ram`` of a host in Nova."""
+    options = cloud.options.get('DEFAULT', {})
+    own = host.cpu_ratio if of == 'cpu' else host.memory_ratio
+    return (own or options.get(f'{of}_allocation_ratio') or
+            options.get(f'initial_{of}_allocation_ratio') or 1.0)
+
+
+def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
+              metadata: Iterable[Mapping[str, str]]) -> limits.Limits:
+    """Return the limits of a host.
+
+    :param metadata: metadata of each of its aggregates
+    """
+    return limits.of_host(
+        types.SimpleNamespace(host=host.name, aggregates=[
+            types.SimpleNamespace(metadata=pairs) for pairs in metadata]),
+        limits.Limits(*(option(cloud, name)
+                        for name in limits.Limits._fields)))
+
+
+def _hidden(host: snapshot.Host,
+            machine: machine_values.Machine | None) -> int | None:
+    """Return the number of CPUs that a host does not report for servers.
+
+    None if it is not known.
+    """
+    if machine is not None and host.nodes is not None:
+        return len(machine.cpus.difference(*(
+            node.shared | node.dedicated for node in host.nodes)))
+    try:
+        topology = json.loads(host.cpu_info)['topology']
+        count = math.prod(int(topology[name]) for name in (
+            'cells', 'sockets', 'cores', 'threads'))
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    if host.nodes is None:
+        return None
+    reported = sum(len(node.shared | node.dedicated) for node in host.nodes)
+    return max(count - reported, 0)
+
+
+def _api_notes(cloud: snapshot.Cloud, host: snapshot.Host,
+               servers: Iterable[snapshot.Server]) -> list[str]:
+    """Return what the API does not show of a host and its servers."""
+    uuids = {host.uuid, *(server.uuid for server in servers)}
+    return [str(each) for each in cloud.missing
+            if each.kind in snapshot.API_LIMITS
+            and not uuids.isdisjoint(each.uuids)]
+
+
+def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
+           guest_views: Iterable[values.GuestView],
+           small_pages: memory.SmallPages | None) -> list[str]:
+    """Return oddities of a host, a sentence each."""
+    notes = []
+    if not host.mapped:
+        notes.append('no host mapping: nothing that is scheduled there starts '
+                     'until nova-manage cell_v2 discover_hosts is run')
+    if small_pages is not None and small_pages.overuse:
+        notes.append(small_pages.overuse)
+    if host.nodes is None:
+        notes.append('it reports no NUMA nodes: no server with pinned CPUs, '
+                     'huge pages or NUMA nodes fits')
+    for node in host.nodes or ():
+        notes += cores.problems(node, tenancies.get(node.number, []))
+    node_numbers = {node.number for node in host.nodes or ()}
+    for guest in guest_views:
+        lost = sorted({part.node for part in guest.parts} - node_numbers)
+        if lost:
+            notes.append(f'{guest.label} is on node '
+                         f'{", ".join(map(str, lost))}, which the host does '
+                         'not report')
+    known_servers = {guest.uuid for guest in guest_views}
+    strangers = sorted(
+        device.address for device in host.devices
+        if device.server is not None and device.server not in known_servers)
+    if strangers:
+        notes.append(f'{len(strangers)} devices of servers that are not '
+                     f'known here, such as {strangers[0]}')
+    return notes

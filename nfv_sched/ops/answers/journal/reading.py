@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the decision journal, and count what is in it."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import heapq
+import operator
+import os
+import re
+
+from nfv_sched.base import files as file_limits
+from nfv_sched.journal import entry
+from nfv_sched.journal import files
+
+#: What refused a server, in documents, if it was a filter of nfv-sched.
+NFV_SCHED = 'nfv-sched'
+
+#: Number of policies that are counted apart; further ones are "other".
+MAX_POLICIES = 40
+
+_KEY = re.compile(r'(nfv|hw):[a-z_]+')
+
+#: Bytes; longer lines are not written by the journal.
+_MAX_LINE = 8 * 2 ** 20
+
+# Items of files.max_items() that an entry counts for.
+_ITEMS_PER_ENTRY = 8
+
+
+class JournalError(Exception):
+    """A journal that cannot be read."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class JournalContent:
+    """The content of a journal.
+
+    :ivar refusals: refusals, the oldest first; those that are joined in the
+        journal are separate here
+    :ivar lost: number of entries that could not be written
+    :ivar removed: number of refusals that were removed to limit the size
+    :ivar unread: errors while reading, a sentence each; this includes
+        truncated lines, as a full disk causes them, and the oldest files of
+        a journal that exceeds a limit
+    :ivar placed: servers that were placed, the oldest first
+    """
+
+    refusals: tuple[entry.Refusal, ...]
+    lost: int = 0
+    removed: int = 0
+    unread: tuple[str, ...] = ()
+    placed: tuple[entry.PlacedServer, ...] = ()
+
+
+def read(directory: str, server: str | None = None, *,
+         required: bool = False) -> JournalContent:
+    """Read a journal, which other processes may be writing.
+
+    :param server: UUID of the only server of interest; None for all
+    :param required: whether it is an error if the directory has no journal
+    :raises JournalError: if the directory cannot be read
+    """
+    refusals: list[entry.Refusal] = []
+    placed: list[entry.PlacedServer] = []
+    copies: dict[tuple[str, str, str], entry.Refusal] = {}
+    unread: list[str] = []
+    lost = removed = 0
+    try:
+        journal_files = files.listed(directory)
+    except OSError as exc:
+        raise JournalError(f'{directory}: {exc.strerror or exc}') from exc
+    if required and not journal_files:
+        raise JournalError(
+            f'{directory}: has no decision journal (refusals-*.jsonl)')
+    entries = 0
+    most_entries = file_limits.max_items() // _ITEMS_PER_ENTRY
+    # The newest first: what exceeds the limit is left out at the other end.
+    for file in reversed(_newest(journal_files, unread)):
+        damaged = 0
+        try:
+            for line in _lines(file.path):
+                entries += 1
+                try:
+                    value = entry.parse(line)
+                except entry.LineError:
+                    damaged += 1
+                    continue
+                if not isinstance(value, entry.Lost):
+                    entries += len(value.earlier)
+                if entries > most_entries:
+                    break
+                if isinstance(value, entry.Lost):
+                    lost += value.count
+                    removed += value.removed
+                    continue
+                for each in entry.single(value):
+                    if server is not None and server not in (
+                            each.server, *each.before):
+                        continue
+                    if isinstance(each, entry.PlacedServer):
+                        placed.append(each)
+                    elif each.copied:
+                        copies[_identity(each)] = each
+                    else:
+                        refusals.append(each)
+            if entries > most_entries:
+                unread.append(f'{file.path}, with older files, ' + str(
+                    file_limits.beyond(f'{most_entries} entries')))
+                break
+        except FileNotFoundError:
+            continue  # removed meanwhile, to make room
+        except OSError as exc:
+            unread.append(f'{file.path}: {exc.strerror or exc}')
+        if damaged:
+            unread.append(
+                f'{file.path}: '
+                f'{"1 line is" if damaged == 1 else f"{damaged} lines are"} '
+                f'cut off, or of no version that is known')
+    # An entry is in the journal twice while it is copied.
+    for refusal in refusals:
+        copies.pop(_identity(refusal), None)
+    refusals += copies.values()
+    refusals.sort(key=lambda refusal: refusal.time)
+    placed.sort(key=lambda each: each.time)
+    return JournalContent(tuple(refusals), lost, removed,
+                          tuple(sorted(unread)), tuple(placed))
+
+
+def read_all(directories: Iterable[str],
+             server: str | None = None, *,
+             required: bool = False) -> JournalContent:
+    """Read the journals of several hosts of nova-scheduler as one.
+
+    :param server: see :func:`read`
+    :param required: see :func:`read`
+    :raises JournalError: if a directory cannot be read
+    """
+    contents = [read(directory, server, required=required)
+                for directory in {os.path.realpath(each): each
+                                  for each in directories}.values()]
+    by_time = operator.attrgetter('time')
+    return JournalContent(
+        refusals=tuple(heapq.merge(
+            *[each.refusals for each in contents], key=by_time)),
+        lost=sum(each.lost for each in contents),
+        removed=sum(each.removed for each in contents),
+        unread=tuple(text for each in contents for text in each.unread),
+        placed=tuple(heapq.merge(
+            *[each.placed for each in contents], key=by_time)))
+
+
+def _identity(refusal: entry.Refusal) -> tuple[str, str, str]:
+    return refusal.time, refusal.server, refusal.request
+
+
+def policy_of(reason: entry.RefusalReason) -> str:
+    """Return the policy without value and place: ``nfv:numa_node``."""
+    key = _KEY.match(reason.policy)
+    return key[0] if key else reason.policy.partition('=')[0]
+
+
+def policies(refusal: entry.Refusal) -> set[str]:
+    """Return the policies that refused hosts, and what did if no filter."""
+    names = {policy_of(reason) for reason in refusal.reasons}
+    if refusal.by and not refusal.filter:
+        names.add(refusal.by)
+    return names
+
+
+class Tally:
+    """A count of refusals by policy, and of outcomes in shadow.
+
+    A journal forgets the oldest entries; a tally does not.
+
+    :ivar counts: policy -> number of refusals for which a host was refused by
+        it; see :func:`policies`
+    :ivar latest: when the latest counted refusal was written; ISO 8601
+    :ivar servers: what would have become of servers that were placed, if
+        filters and weighers in shadow had counted -> number
+    :ivar decisions: the same for each name of such a filter or weigher
+    :ivar latest_placed: when the latest of them was written; ISO 8601
+    """
+
+    #: Outcome for servers for which nothing would have been different.
+    SAME = 'same'
+
+    def __init__(self, counts: Mapping[str, int] | None = None,
+                 latest: str = '',
+                 servers: Mapping[str, int] | None = None,
+                 decisions: Mapping[tuple[str, str], int] | None = None,
+                 latest_placed: str = ''):
+        self.counts = dict(counts or {})
+        self.latest = latest
+        self.servers = dict(servers or {})
+        self.decisions = dict(decisions or {})
+        self.latest_placed = latest_placed
+
+    def add(self, refusals: Iterable[entry.Refusal],
+            placed: Iterable[entry.PlacedServer] = ()) -> None:
+        """Count the entries that were written after the latest counted ones.
+
+        :param refusals: refusals of a journal, the oldest first
+        :param placed: servers that were placed, likewise
+        """
+        counted_until = self.latest
+        for refusal in refusals:
+            written = refusal.written or refusal.time
+            if written <= counted_until:
+                continue
+            self.latest = max(self.latest, written)
+            for policy in policies(refusal):
+                if policy not in self.counts and (
+                        len(self.counts) >= MAX_POLICIES):
+                    policy = 'other'
+                self.counts[policy] = self.counts.get(policy, 0) + 1
+        counted_until = self.latest_placed
+        for each in placed:
+            written = each.written or each.time
+            if written <= counted_until or not each.shadow:
+                continue
+            self.latest_placed = max(self.latest_placed, written)
+            outcome = each.change or self.SAME
+            self.servers[outcome] = self.servers.get(outcome, 0) + 1
+            for name in each.shadow:
+                key = name, outcome if name in each.by else self.SAME
+                self.decisions[key] = self.decisions.get(key, 0) + 1
+
+    def restarted(self) -> 'Tally':
+        """Return a tally that continues this one, from 0."""
+        return Tally(
+            dict.fromkeys(self.counts, 0), self.latest,
+            dict.fromkeys(self.servers, 0), dict.fromkeys(self.decisions, 0),
+            self.latest_placed)
+
+
+def _newest(journal_files: Sequence[files.File],
+            unread: list[str]) -> list[files.File]:
+    """Return the files, without the oldest if all are too large together.
+
+    :param journal_files: the oldest first
+    :param unread: gets the error if some are left out
+    """
+    most = file_limits.max_size()
+    size = 0
+    newest: list[files.File] = []
+    left_out: list[files.File] = []
+    full = False
+    for file in reversed(journal_files):
+        full = full or file.size <= most < size + file.size
+        if full or file.size > most:
+            left_out.append(file)
+            continue
+        size += file.size
+        newest.append(file)
+    if left_out:
+        suffix = f' and {len(left_out) - 1} more' if left_out[1:] else ''
+        unread.append(f'{left_out[0].path}{suffix}, with newer files, ' + str(
+            file_limits.beyond(f'{most >> 20} MiB')))
+    return newest[::-1]
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    """Yield the lines of a file; too long ones in pieces.
+
+    Another process may be writing it, but not beyond the limit.
+    """
+    remaining = file_limits.max_size()
+    with open(path, 'rb') as file:
+        while line := file.readline(min(_MAX_LINE, remaining)):
+            remaining -= len(line)
+            yield line

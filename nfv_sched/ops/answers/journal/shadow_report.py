@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Count what filters and weighers in shadow would have changed."""
+
+import collections
+from collections.abc import Iterable
+import dataclasses
+
+from nfv_sched.base import strings
+from nfv_sched.journal import entry
+from nfv_sched.ops.answers.journal import reading
+
+_REFUSED = entry.ShadowChange.REFUSED
+_ELSEWHERE = entry.ShadowChange.ELSEWHERE
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowCount:
+    """Servers that a filter or weigher in shadow has examined.
+
+    :ivar name: class name of the filter or weigher
+    :ivar servers: number of servers
+    :ivar refused: number of those for which it would have removed the last
+        host
+    :ivar elsewhere: number of those that would have gone to another host
+        because of it
+    """
+
+    name: str
+    servers: int
+    refused: int
+    elsewhere: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowReason:
+    """Servers that would have been treated differently for one policy.
+
+    :ivar filter: class name of the filter in shadow
+    :ivar policy: an extra spec with its value, or another policy, by which it
+        would have refused hosts
+    :ivar refused: number of servers that would have been refused
+    :ivar elsewhere: number of servers that would have gone to another host
+    """
+
+    filter: str
+    policy: str
+    refused: int
+    elsewhere: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedCount:
+    """Servers for which Nova found no host.
+
+    :ivar refused_by: see ``JournalRefusal``
+    :ivar filter: class name of the filter that removed the last host; null if
+        none did
+    :ivar servers: number of servers
+    """
+
+    refused_by: str
+    filter: str | None
+    servers: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowReport:
+    """The effect that filters and weighers in shadow would have had.
+
+    :ivar first_time: when the first of the servers was placed: ISO 8601, UTC;
+        null if there is none
+    :ivar last_time: when the last one was, likewise
+    :ivar servers: number of servers that were placed, and examined in shadow;
+        one that was moved counts each time
+    :ivar refused: number of those for which no host would have been left
+    :ivar elsewhere: number of those that would have gone to another host
+    :ivar counts: the same for each filter and weigher
+    :ivar reasons: the same by policy, the most frequent first; a server counts
+        for each policy by which hosts would have been refused
+    :ivar refusals: servers that were refused by what counts, the most frequent
+        cause first
+    """
+
+    first_time: str | None
+    last_time: str | None
+    servers: int
+    refused: int
+    elsewhere: int
+    counts: tuple[ShadowCount, ...]
+    reasons: tuple[ShadowReason, ...]
+    refusals: tuple[RefusedCount, ...]
+
+
+def report(
+    placed: Iterable[entry.PlacedServer], since: str = '',
+    refused: Iterable[entry.Refusal] = (),
+) -> ShadowReport:
+    """Return the report of placed, and of refused, servers.
+
+    :param placed: entries of a journal, the oldest first
+    :param since: time from which on they count; ISO 8601, UTC
+    """
+    entries = [each for each in placed if each.shadow and each.time >= since]
+    servers: collections.Counter[str] = collections.Counter()
+    changed: collections.Counter[tuple[str, str]] = collections.Counter()
+    policies: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    for each in entries:
+        servers.update(each.shadow)
+        changed.update([(name, each.change) for name in each.by])
+        policies.update({(reason.filter, reason.policy, each.change)
+                         for reason in reasons_of(each)})
+    reasons = [
+        ShadowReason(filter=name, policy=policy,
+                     refused=policies[name, policy, _REFUSED],
+                     elsewhere=policies[name, policy, _ELSEWHERE])
+        for name, policy in sorted({key[:2] for key in policies})]
+    return ShadowReport(
+        first_time=entries[0].time if entries else None,
+        last_time=entries[-1].time if entries else None,
+        servers=len(entries),
+        refused=sum(each.change == _REFUSED for each in entries),
+        elsewhere=sum(each.change == _ELSEWHERE for each in entries),
+        counts=tuple([
+            ShadowCount(name=name, servers=count,
+                        refused=changed[name, _REFUSED],
+                        elsewhere=changed[name, _ELSEWHERE])
+            for name, count in sorted(servers.items())]),
+        reasons=tuple(sorted(
+            reasons, key=lambda each: -each.refused - each.elsewhere)),
+        refusals=_refusals(refused, since))
+
+
+def _refusals(refused: Iterable[entry.Refusal],
+              since: str) -> tuple[RefusedCount, ...]:
+    """Return the causes of refusals, and the number of servers of each."""
+    counts = collections.Counter(
+        (each.by or reading.NFV_SCHED, each.filter or None)
+        for each in refused if each.time >= since)
+    return tuple([
+        RefusedCount(refused_by=by, filter=name, servers=count)
+        for (by, name), count in counts.most_common()])
+
+
+def reasons_of(placed: entry.PlacedServer) -> list[entry.RefusalReason]:
+    """Return why it would have been refused, or its host would have been."""
+    return [reason for reason in placed.reasons
+            if placed.change == _REFUSED or placed.host in reason.hosts]
+
+
+def refusals_sentence(summary: ShadowReport) -> str:
+    """Return how many servers were refused by what; empty if none was."""
+    count = sum(each.servers for each in summary.refusals)
+    if not count:
+        return ''
+    return (f'{strings.count(count, "server")} found no host: ' + ', '.join(
+        f'{each.servers} by {each.filter or each.refused_by}'
+        for each in summary.refusals) + '.')
+
+
+def sentence(summary: ShadowReport) -> str:
+    """Return the report in one sentence."""
+    if not summary.servers:
+        return ('The journal has no server that filters or weighers in shadow '
+                'have examined.')
+    return (f'{summary.refused} of {summary.servers} servers placed from '
+            f'{summary.first_time} to {summary.last_time} would have been '
+            f'refused, and {summary.elsewhere} would have gone to another '
+            'host.')

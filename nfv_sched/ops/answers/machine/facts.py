@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Combine the facts of several sources into a machine.
+
+``lscpu`` knows cores, but no memory; the facts of Ansible know memory, but
+neither NUMA nodes nor sibling threads.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+
+from nfv_sched.base import cpu_spec
+from nfv_sched.ops.answers.machine import values
+
+#: Linux supports at most 1024 NUMA nodes (CONFIG_NODES_SHIFT=10).
+MOST_NODES = 1 << 10
+#: More sibling threads of a core are taken for malformed facts.
+MOST_THREADS = 64
+#: The most that CPUs have, by vendor: 4 are those of Xeon Phi, 8 of POWER.
+_MOST_THREADS_OF = {'intel': 4, 'amd': 2, None: 8}
+#: More memory of a NUMA node, in MiB, is taken for malformed facts: 64 TiB.
+MOST_MEMORY = 1 << 26
+
+LSCPU = 'lscpu -J -e=CPU,NODE,SOCKET,CORE,CACHE,ONLINE'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CPU:
+    """An online logical CPU.
+
+    :ivar node: number of its NUMA node
+    :ivar core: any value that sibling threads share; None if unknown
+    :ivar socket: number of its socket; None if unknown
+    :ivar cache: number of its first-level cache, which only sibling threads
+        share; None if unknown
+    """
+
+    number: int
+    node: int
+    core: tuple | None
+    socket: int | None = None
+    cache: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """The facts of one source; None for a fact that it does not have.
+
+    :ivar cpus: the online CPUs
+    :ivar unusable: why a source with CPUs does not tell their cores
+    :ivar threads: number of threads of a core, as the kernel has it
+    :ivar offline: CPU that is not online -> its NUMA node; None if unknown
+    :ivar governors: CPU -> its frequency governor
+    :ivar memory: number of NUMA node -> its memory in MiB
+    :ivar total_memory: all memory in MiB
+    :ivar nics: network interfaces
+    :ivar page_sizes: sizes of huge pages in KiB
+    :ivar vendor: ``intel`` or ``amd``
+    """
+
+    cpus: tuple[CPU, ...] | None = None
+    unusable: str | None = None
+    threads: int | None = None
+    offline: Mapping[int, int | None] | None = None
+    governors: Mapping[int, str] | None = None
+    memory: Mapping[int, int] | None = None
+    total_memory: int | None = None
+    nics: tuple[values.NIC, ...] | None = None
+    page_sizes: frozenset[int] | None = None
+    vendor: str | None = None
+
+
+def vendor(name: str) -> str | None:
+    """Return ``intel`` or ``amd`` if a vendor or model name contains it."""
+    for word in ('intel', 'amd'):
+        if word in name.lower():
+            return word
+    return None
+
+
+def page_sizes(flags: Iterable[str]) -> frozenset[int] | None:
+    """Return the huge page sizes in KiB that x86 CPU flags stand for.
+
+    :returns: None if these are not flags of an x86 CPU
+    """
+    cpu_flags = set(flags)
+    if not cpu_flags & {'pse', 'pdpe1gb'}:
+        return None
+    return frozenset({2048} | ({1048576} if 'pdpe1gb' in cpu_flags else set()))
+
+
+def merge(sources: Iterable[Facts]) -> Facts:
+    """Merge the facts of several sources: the first one that has a fact wins.
+
+    For NICs, a source that has the NUMA node of any of them goes first.
+
+    :param sources: the best first
+    """
+    sources = list(sources)
+    fields: dict = {'nics': next((
+        source.nics for source in sources if any(
+            nic.node is not None for nic in source.nics or ())), None)}
+    if fields['nics'] is None:
+        del fields['nics']
+    for source in sources:
+        for field in dataclasses.fields(Facts):
+            value = getattr(source, field.name)
+            if value is not None:
+                fields.setdefault(field.name, value)
+    return Facts(**fields)
+
+
+def machine(facts: Facts) -> values.Machine:
+    """Return the machine that facts describe.
+
+    :raises MachineError: if facts are missing or contradict each other
+    """
+    if not facts.cpus:
+        raise values.MachineError(
+            'NUMA nodes and sibling threads of the CPUs are not known'
+            + (f', as {facts.unusable}' if facts.unusable else '') +
+            f'; give what "{LSCPU}" prints there by a further --facts, or run '
+            'this on the machine itself, which has them in /sys')
+    cores = _cores(facts)
+    memory, even = _memory(facts, sorted(cores))
+    return values.Machine(
+        nodes=tuple(values.MachineNode(
+            number=number, cores=cores.get(number, ()),
+            memory=memory.get(number, 0))
+            for number in sorted({*cores, *memory})),
+        nics=tuple(sorted(facts.nics or (), key=lambda nic: nic.name)),
+        page_sizes=facts.page_sizes, vendor=facts.vendor or '',
+        offline=facts.offline or {}, governors=facts.governors or {},
+        knows_offline=facts.offline is not None, even_memory=even,
+        core_threads=facts.threads or (max(
+            len(core.cpus) for node in cores.values() for core in node)
+            if all(cpu.cache is not None for cpu in facts.cpus) else None))
+
+
+def _cores(facts: Facts) -> dict[int, tuple[values.Core, ...]]:
+    """Return the cores of each NUMA node, by its number."""
+    seen: set[int] = set()
+    for cpu in facts.cpus or ():
+        _expect_number(cpu.number, 'CPU')
+        _expect_number(cpu.node, 'NUMA node', MOST_NODES)
+        if cpu.number in seen:
+            raise values.MachineError(f'CPU {cpu.number} is there twice')
+        seen.add(cpu.number)
+    cores_by_node: dict[int, list[values.Core]] = {}
+    for threads in _siblings(facts):
+        nodes = {cpu.node for cpu in threads}
+        numbers = tuple(sorted(cpu.number for cpu in threads))
+        if len(nodes) > 1:
+            raise values.MachineError(
+                f'the sibling threads {", ".join(map(str, numbers))} are on '
+                'several NUMA nodes')
+        cores_by_node.setdefault(nodes.pop(), []).append(values.Core(
+            cpus=numbers, socket=threads[0].socket))
+    return {node: tuple(sorted(cores, key=lambda core: core.cpus))
+            for node, cores in cores_by_node.items()}
+
+
+def _siblings(facts: Facts) -> list[list[CPU]]:
+    """Return the sibling threads of each core.
+
+    The numbers of cores are unique only within a socket, and on some CPUs
+    only within a cluster of it.
+
+    :raises MachineError: if a core would have more threads than it can
+    """
+    cpus = facts.cpus or ()
+    unknown = [cpu.number for cpu in cpus
+               if cpu.core is None and cpu.cache is None]
+    if unknown and facts.threads != 1:
+        raise values.MachineError(
+            f'the core of CPU {cpu_spec.to_text(unknown)} is not known; '
+            f'"{LSCPU}" prints the caches, which only sibling threads share')
+    groupings = [_grouped(cpus, lambda cpu: (cpu.core, cpu.cache)),
+                 _grouped(cpus, lambda cpu: cpu.core)]
+    if facts.threads is None:
+        most = _MOST_THREADS_OF.get(facts.vendor, _MOST_THREADS_OF[None])
+        del groupings[1]
+    else:
+        most = facts.threads
+        if most == 1 and all(cpu.cache is None for cpu in cpus):
+            groupings = [[[cpu] for cpu in cpus]]
+        groupings.sort(key=lambda cores: max(map(len, cores)) != most)
+    for cores in groupings:
+        if max(map(len, cores)) <= most:
+            return cores
+    core = max(groupings[0], key=len)
+    raise values.MachineError(
+        f'CPU {cpu_spec.to_text(cpu.number for cpu in core)} would be one '
+        f'core, but cores have {most} threads'
+        f'{"" if facts.threads else " at most"}: these numbers of cores are '
+        f'not unique; give what "{LSCPU}" prints there by --facts, before '
+        'other files')
+
+
+def _grouped(cpus: Iterable[CPU],
+             key: Callable[[CPU], Hashable]) -> list[list[CPU]]:
+    groups: dict[Hashable, list[CPU]] = {}
+    for cpu in cpus:
+        groups.setdefault(key(cpu), []).append(cpu)
+    return list(groups.values())
+
+
+def nodes(node_of: Mapping[int, int | None]) -> dict[int, int]:
+    """Return the NUMA node of each CPU.
+
+    A kernel without NUMA has none, which is one node for libvirt and Nova.
+
+    :param node_of: online CPU -> its NUMA node, or None
+    :raises MachineError: if some CPUs are in none
+    """
+    outside = [cpu for cpu, node in node_of.items() if node is None]
+    if outside and len(outside) < len(node_of):
+        raise values.MachineError(
+            f'online, but in no NUMA node: CPU {cpu_spec.to_text(outside)}. '
+            'Nova has no server there: correct the NUMA nodes in the '
+            'firmware, or take these CPUs offline')
+    return {cpu: node or 0 for cpu, node in node_of.items()}
+
+
+def expect_threads(threads: Collection[int]) -> None:
+    """Raise MachineError if a core has more than MOST_THREADS threads."""
+    if len(threads) > MOST_THREADS:
+        raise values.MachineError(
+            f'a core cannot have {len(threads)} sibling threads')
+
+
+def _expect_number(number: int, what: str,
+                   most: int = cpu_spec.MOST_CPUS) -> None:
+    if not 0 <= number < most:
+        raise values.MachineError(f'{what} {number} is out of range')
+
+
+def _memory(facts: Facts, nodes: list[int]) -> tuple[Mapping[int, int], bool]:
+    """Return the memory of each NUMA node in MiB, and if it is a guess.
+
+    Without facts per node, the total memory is divided evenly.
+    """
+    if facts.memory is not None:
+        for node, memory in facts.memory.items():
+            _expect_number(node, 'NUMA node', MOST_NODES)
+            if not 0 <= memory <= MOST_MEMORY:
+                raise values.MachineError(
+                    f'NUMA node {node} cannot have {memory} MiB of memory')
+        return facts.memory, False
+    if facts.total_memory is None:
+        raise values.MachineError(
+            'the memory of the NUMA nodes is not known; add --node-memory')
+    if not 0 <= facts.total_memory <= MOST_MEMORY:
+        raise values.MachineError(
+            f'it cannot have {facts.total_memory} MiB of memory')
+    part = facts.total_memory // len(nodes)
+    return {node: part for node in nodes}, len(nodes) > 1

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the output of ``lscpu``, as JSON or as ``-p`` prints it.
+
+Only the lists of CPUs, ``lscpu -J -e`` or ``lscpu -p`` with the columns CPU,
+NODE, SOCKET, CORE, CACHE and ONLINE, show which CPUs are sibling threads.  The
+summary, ``lscpu -J``, is enough if each core has one thread, and has the CPU
+flags.  ``lscpu`` prints neither memory nor NICs.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import re
+import typing as ty
+
+from nfv_sched.base import cpu_spec
+from nfv_sched.ops.answers.machine import facts
+from nfv_sched.ops.answers.machine import values
+
+_NODE_CPUS = re.compile(r'NUMA node(\d{1,5}) CPU\(s\)')
+#: Columns that together identify a core, where its number is unique.
+_CORE = ('drawer', 'book', 'socket', 'cluster', 'core')
+_FIRST_CACHES = ('l1d', 'l1')
+# NOTE: util-linux before 2.41 prints this for an empty cell of a number: that
+# of an offline CPU, or the node of a kernel without NUMA (its issue 3430).
+_BARE = re.compile(r'(":\s*)-(?=\s*[,}\]])')
+
+
+def quote_bare(text: str) -> str:
+    """Return JSON without the bare ``-`` of some releases of lscpu."""
+    return _BARE.sub(r'\1null', text)
+
+
+def is_summary(data: ty.Any) -> bool:
+    """Return whether parsed JSON looks like output of ``lscpu -J``."""
+    return isinstance(data, dict) and isinstance(data.get('lscpu'), list)
+
+
+def is_list(data: ty.Any) -> bool:
+    """Return whether parsed JSON looks like output of ``lscpu -J -e``."""
+    return isinstance(data, dict) and isinstance(data.get('cpus'), list)
+
+
+def is_parsable(text: str) -> bool:
+    """Return whether a text looks like output of ``lscpu -p``."""
+    return text.startswith('#') and _columns(text) is not None
+
+
+def _columns(text: str) -> list[str] | None:
+    """Return the column names, which are in the last comment."""
+    comments = [line for line in text.splitlines() if line.startswith('#')]
+    columns = comments[-1][1:].strip().lower().split(',')
+    return columns if 'cpu' in columns else None
+
+
+def read_parsable(text: str) -> facts.Facts:
+    """Parse output of ``lscpu -p``.
+
+    :param text: :func:`is_parsable` is true for it
+    :raises MachineError: if it is malformed
+    """
+    columns = _columns(text) or []
+    rows = []
+    for line in text.splitlines():
+        if line and not line.startswith('#'):
+            cells = line.split(',')
+            if len(cells) != len(columns):
+                raise values.MachineError(
+                    f'{line[:40]!r} has not the columns {",".join(columns)}')
+            rows.append(dict(zip(columns, cells)))
+    # Without -a it prints only those that are online.
+    return _facts(rows, lists_offline=False)
+
+
+def read_list(data: ty.Any) -> facts.Facts:
+    """Convert output of ``lscpu -J -e``, for which :func:`is_list` is true.
+
+    :raises MachineError: if it is malformed
+    """
+    if not all(isinstance(row, dict) for row in data['cpus']):
+        raise values.MachineError('"cpus" is not a list of CPUs')
+    return _facts([{str(name).lower(): cell for name, cell in row.items()}
+                   for row in data['cpus']], lists_offline=True)
+
+
+def _facts(rows: Sequence[Mapping[str, ty.Any]],
+           lists_offline: bool) -> facts.Facts:
+    """Return the facts in the rows of either list of CPUs."""
+    if not rows:
+        raise values.MachineError('there is no CPU')
+    if any('cpu' not in row or 'core' not in row for row in rows):
+        raise values.MachineError(
+            'the columns CPU and CORE are needed, by which sibling threads '
+            f'are known: {facts.LSCPU}')
+    # A socket may have several NUMA nodes.
+    if 'node' not in rows[0]:
+        raise values.MachineError(
+            f'the column NODE is needed: {facts.LSCPU}')
+    online, offline = {}, []
+    for row in rows:
+        number = _cell_number(row['cpu'])
+        if number is None:
+            raise values.MachineError(f'{row["cpu"]!r} is not a CPU')
+        if number in online:
+            raise values.MachineError(f'CPU {number} is there twice')
+        # lscpu knows nothing else about a CPU that is not online.
+        if _is_off(row):
+            offline.append(number)
+        else:
+            online[number] = row
+    nodes = facts.nodes({number: _cell_number(row.get('node'))
+                         for number, row in online.items()})
+    return facts.Facts(
+        cpus=tuple([facts.CPU(
+            number=number, node=nodes[number],
+            core=None if _cell_number(row['core']) is None else tuple(
+                _cell_number(row.get(name)) for name in _CORE),
+            socket=_cell_number(row.get('socket')), cache=_first_cache(row))
+            for number, row in online.items()]),
+        offline=dict.fromkeys(offline) if offline or lists_offline else None)
+
+
+def _first_cache(row: Mapping[str, ty.Any]) -> int | None:
+    """Return the number of the first-level cache of a CPU; None if unknown.
+
+    ``-e`` has one column for all caches, such as "L1d:L1i:L2:L3", ``-p`` one
+    for each.
+    """
+    for name, cell in row.items():
+        for level, number in zip(name.split(':'), str(cell).split(':')):
+            if level in _FIRST_CACHES and cell is not None:
+                return _cell_number(number)
+    return None
+
+
+def _is_off(row: Mapping[str, ty.Any]) -> bool:
+    online = row.get('online')
+    if online is None or online == '':
+        return _cell_number(row['core']) is None
+    return str(online).lower() in ('false', 'no', 'n')
+
+
+def _cell_number(cell: ty.Any) -> int | None:
+    """Return the number in a cell; None if it is not known."""
+    # The kernel has -1 for a core or a NUMA node that it does not know.
+    if cell in (None, '', '-', -1, '-1'):
+        return None
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return cell
+    if isinstance(cell, str) and cell.isascii() and cell.isdigit() and (
+            len(cell) < 10):
+        return int(cell)
+    raise values.MachineError(f'{str(cell)[:40]!r} is not a number')
+
+
+def read_summary(data: ty.Any) -> facts.Facts:
+    """Convert output of ``lscpu -J``.
+
+    The facts have no CPUs if a core has several threads, as the summary does
+    not show which CPUs are siblings.
+
+    :param data: parsed JSON, for which :func:`is_summary` is true
+    :raises MachineError: if it is malformed
+    """
+    fields = dict(_fields(data['lscpu']))
+    flags = fields.get('Flags', '').split()
+    nodes = {int(match[1]): _cpus(text) for match, text in (
+        (_NODE_CPUS.fullmatch(name), text) for name, text in fields.items())
+        if match and text}
+    cpus = None
+    threads = fields.get('Thread(s) per core', '')
+    if threads == '1':
+        if not nodes:
+            nodes = {0: _cpus(fields.get('On-line CPU(s) list', ''))}
+        cpus = tuple(facts.CPU(number=cpu, node=node, core=(cpu,))
+                     for node, numbers in sorted(nodes.items())
+                     for cpu in sorted(numbers))
+    return facts.Facts(
+        cpus=cpus, threads=_cell_number(threads) or None,
+        offline=dict.fromkeys(_cpus(fields.get('Off-line CPU(s) list', ''))),
+        page_sizes=facts.page_sizes(flags),
+        vendor=facts.vendor(fields.get('Vendor ID', '')))
+
+
+def _fields(entries: ty.Any) -> Iterator[tuple[str, str]]:
+    """Yield names and values of all fields, nested ones too."""
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            yield (str(entry.get('field', '')).removesuffix(':'),
+                   str(entry.get('data') or ''))
+            yield from _fields(entry.get('children'))
+
+
+def _cpus(text: str) -> frozenset[int]:
+    try:
+        return cpu_spec.parse(text)
+    except ValueError:
+        raise values.MachineError(
+            f'{text[:40]!r} is not a list of CPUs') from None

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the servers that no other host takes when a host is lost.
+
+The servers of a lost host are evacuated one after the other, in the order in
+which the API lists them: the newest first.  Each goes where the scheduler puts
+it, and hosts change only by the servers that came before.  So a server surely
+finds a host if more hosts take it, as they are, than servers before it can
+fill; and surely none if no host takes it.  Cases between these are decided in
+the simulator.
+"""
+
+from collections.abc import Callable
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import itertools
+
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.ops.answers.plans import gap
+from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import outages
+
+_AS_IS = arrangements.Arrangement()
+#: Nova's vm_states of servers that are not evacuated.
+_AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
+#: Policy of server groups -> filter that enforces it.
+_KEEPERS = {'affinity': 'ServerGroupAffinityFilter',
+            'anti-affinity': 'ServerGroupAntiAffinityFilter'}
+_PCI = 'PciPassthroughFilter'
+#: Highest number of servers that are tried together to fill a host.
+_DEPTH = 2
+
+Update = Callable[[int, int, str], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stranded:
+    """A server that finds no host.
+
+    :ivar flavor: name of its flavor
+    :ivar reason: why, if that does not depend on the hosts
+    :ivar lacking: the causes that keep it off other hosts
+    """
+
+    uuid: str
+    name: str
+    flavor: str
+    reason: movable.Obstacle | None = None
+    lacking: tuple[refusals.Lack, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """The effect of a lost host on its servers.
+
+    :ivar host: name of the host
+    :ivar guests: number of its servers
+    :ivar stranded: servers that find no host
+    :ivar gaps: data that was not read; more or fewer may be stranded
+    """
+
+    host: str
+    guests: int
+    stranded: tuple[Stranded, ...] = ()
+    gaps: tuple[gap.Gap, ...] = ()
+
+    @property
+    def evacuable(self) -> int:
+        """Number of the servers that find a host."""
+        return self.guests - len(self.stranded)
+
+
+def check(
+    cloud: snapshot.Cloud, hosts: Sequence[str], *, together: bool = False,
+    update: Update = lambda done, total, what: None,
+) -> list[Loss]:
+    """Return the effect on servers if hosts are lost.
+
+    :param hosts: names of the hosts
+    :param together: lose all of them at once; otherwise one at a time
+    :param update: called with (steps done, all steps, activity)
+    :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    with start.started(cloud) as state:
+        checking = FailoverAnalysis(cloud, state)
+        if together:
+            update(0, len(hosts), 'hosts')
+            return checking.losses(hosts)
+        losses = []
+        for index, host in enumerate(hosts):
+            update(index, len(hosts), 'hosts')
+            losses += checking.losses([host])
+        update(len(hosts), len(hosts), 'hosts')
+        return losses
+
+
+def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:
+    """Return servers in the order of the API's list, the newest first.
+
+    Simulated servers have no times; of them the last one is the newest.
+    """
+    # NOTE: Servers of one time are not in the order of ``id``: the list is
+    # merged from the cells, for which nova.compute.instance_list sorts by
+    # UUID, ascending.
+    order = sorted(reversed(servers),
+                   key=lambda server: server.uuid if server.created else '')
+    # Without the last letter a time precedes those with a fraction.
+    return sorted(order, reverse=True,
+                  key=lambda server: server.created.removesuffix('Z'))
+
+
+class _Takers:
+    """The hosts that take a server as they are, searched lazily.
+
+    :param hosts: names of the hosts, in the order in which they are tried
+    """
+
+    def __init__(self, positions: arrangements.Positions,
+                 guest: arrangements.Guest,
+                 hosts: Sequence[str]):
+        self._positions = positions
+        self._guest = guest
+        self._untried = iter(hosts)
+        self._takers: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        for place in itertools.count():
+            while place >= len(self._takers):
+                name = next(self._untried, None)
+                if name is None:
+                    return
+                if self._positions.put(self._positions.position(name),
+                                       self._guest) is not None:
+                    self._takers.append(name)
+            yield self._takers[place]
+
+
+class FailoverAnalysis:
+    """An analysis of lost hosts of one cloud.
+
+    :param state: the cloud in the simulator; not changed
+    """
+
+    def __init__(self, cloud: snapshot.Cloud, state: states.State):
+        self._cloud = cloud
+        self._positions = positions = arrangements.Positions(cloud, state)
+        self._simulated: states.State | None = None
+        #: Hosts with the most free CPUs first: soon enough are found.
+        self._hosts = sorted(
+            positions.hosts, key=positions.free_cpus, reverse=True)
+        self._order = {server.uuid: place for place, server
+                       in enumerate(listed(cloud.servers))}
+        self._takers: dict[arrangements.Guest, _Takers] = {}
+        self._after: dict[Hashable, arrangements.Position | None] = {}
+        self._lacks = refusals.Lacks(positions)
+        self._filters = frozenset(
+            nova_scheduler.CONF.filter_scheduler.enabled_filters)
+
+    def losses(self, lost: Sequence[str]) -> list[Loss]:
+        """Return the effect if hosts are lost at once.
+
+        :param lost: names of the hosts
+        """
+        positions = self._positions
+        guests = sorted(
+            (uuid for name in lost for uuid in positions.on_host[name]
+             if positions.servers[uuid].state not in _AWAY),
+            key=self._order.__getitem__)
+        stranded = self._find_stranded(guests, frozenset(lost))
+        losses = []
+        for name in lost:
+            own = [uuid for uuid in guests
+                   if positions.servers[uuid].host == name]
+            losses.append(Loss(host=name, guests=len(own), stranded=tuple([
+                stranded[uuid] for uuid in own if uuid in stranded]),
+                gaps=gap.of_cloud(self._cloud, (name,))))
+        return losses
+
+    def _find_stranded(self, guests: Iterable[str],
+                       lost: frozenset[str]) -> dict[str, Stranded]:
+        """Return the servers that find no host, by UUID.
+
+        :param guests: UUIDs, in the order of their evacuation
+        """
+        positions = self._positions
+        stranded: dict[str, Stranded] = {}
+        going: list[str] = []
+        unsure = 0
+
+        def strand(uuid: str, reason: movable.Obstacle | None) -> None:
+            server = positions.servers[uuid]
+            stranded[uuid] = Stranded(
+                uuid=uuid, name=server.name, flavor=server.flavor.name,
+                reason=reason,
+                lacking=(self._lacks.for_server(uuid, lost)
+                         if reason is None else ()))
+
+        for uuid in guests:
+            obstacle = positions.why_not(movable.EVACUATE, uuid)
+            finds = obstacle is None and self._finds_host(uuid, going, lost)
+            if finds is False:
+                strand(uuid, obstacle)
+                continue
+            going.append(uuid)
+            if finds is None:
+                unsure = len(going)
+        # All of those before the last unsure one, as each takes part of what
+        # the next ones may need.
+        for uuid, reason in self.tried(going[:unsure], lost).items():
+            strand(uuid, reason)
+        return stranded
+
+    # -- without the simulator
+
+    def _finds_host(self, uuid: str, before: Sequence[str],
+                    lost: frozenset[str]) -> bool | None:
+        """Return whether a server finds a host; None if not sure.
+
+        :param before: UUIDs of the servers that may have found one before it
+        """
+        takers = list(itertools.islice(
+            self._that_take(uuid, lost), len(before) + 1))
+        if not takers:
+            # A server of a hint same_host may be evacuated first, and make the
+            # host one that it can go to.
+            return None if self._positions.hinted(
+                arrangements.SAME_HOST, uuid) else False
+        if not self._filters_foresee(uuid):
+            return None
+        if len(takers) > len(before):
+            return True
+        # No other hosts take it, and not all servers can go to these.
+        before = [each for each in before if not set(takers).isdisjoint(
+            self._that_take(each, lost))]
+        if len(takers) > len(before):
+            return True
+        spoilt = 0
+        for name in takers:
+            spoilt += self._fewest_to_fill(uuid, name, before)
+            if spoilt > len(before):
+                return True
+        return None
+
+    def _filters_foresee(self, uuid: str) -> bool:
+        """Return whether filters foresee each failure of the claim."""
+        counted = self._positions.guest(uuid).counted
+        if counted.request.demands and _PCI not in self._filters:
+            return False
+        return counted.request.guest is None or all(
+            each.limited for each in counted.guest_requests)
+
+    def _that_take(self, uuid: str,
+                   lost: frozenset[str]) -> Iterator[str]:
+        """Yield the hosts that take a server as they are."""
+        positions = self._positions
+        guest, cell = positions.guest(uuid), self._cell(uuid)
+        takers = self._takers.get(guest)
+        if takers is None:
+            takers = self._takers[guest] = _Takers(positions, guest, [
+                name for name in self._hosts
+                if positions.of_name[name].cell == cell])
+        keeper = _KEEPERS.get(positions.policy(uuid) or '')
+        for name in takers:
+            if name not in lost and positions.of_name[name].cell == cell and (
+                    positions.broken_hint(_AS_IS, uuid, name) is None) and (
+                    keeper not in self._filters
+                    or positions.together(_AS_IS, uuid, name)):
+                yield name
+
+    def _cell(self, uuid: str) -> str:
+        positions = self._positions
+        return positions.of_name[positions.servers[uuid].host or ''].cell
+
+    def _fewest_to_fill(
+        self, uuid: str, name: str, before: Sequence[str],
+    ) -> int:
+        """Return how many servers it takes to fill a host for another.
+
+        It is a lower bound: fewer surely leave capacity for the server.
+
+        :param before: UUIDs of servers that may go there before it, in their
+            order
+        """
+        positions = self._positions
+        group = positions.servers[uuid].group
+        # A member of its group that comes first may take the host away from
+        # it.
+        if group is not None and any(
+                positions.servers[each].group == group for each in before):
+            return 1
+        if not frozenset(positions.hinted(
+                arrangements.DIFFERENT_HOST, uuid)).isdisjoint(
+                before):
+            return 1
+        guest = positions.guest(uuid)
+        level = {0: [((), positions.position(name))]}
+        for depth in range(1, _DEPTH + 1):
+            deeper: dict[int, list] = {}
+            seen: set[Hashable] = set()
+            for first, states_of in level.items():
+                for key, position in states_of:
+                    for place in range(first, len(before)):
+                        other = positions.guest(before[place])
+                        path = (*key, other)
+                        after = self._add_server(name, path, position, other)
+                        if after is None or (place, path) in seen:
+                            continue
+                        seen.add((place, path))
+                        if self._add_server(name, (*path, guest), after,
+                                            guest) is None:
+                            return depth
+                        deeper.setdefault(place + 1, []).append((path, after))
+            if not deeper:
+                break
+            level = deeper
+        else:
+            return _DEPTH + 1
+        # No more of these servers fit there.
+        return len(before) + 1
+
+    def _add_server(self, name: str, path: tuple[arrangements.Guest, ...],
+                    position: arrangements.Position,
+                    guest: arrangements.Guest) -> arrangements.Position | None:
+        """Return a host with one more server, the last of ``path``; cached."""
+        key = name, path
+        if key not in self._after:
+            self._after[key] = self._positions.put(position, guest)
+        return self._after[key]
+
+    # -- the simulator
+
+    def tried(self, guests: Sequence[str],
+              lost: frozenset[str]) -> Mapping[
+                  str, movable.Obstacle | None]:
+        """Evacuate servers in the simulator.
+
+        :param guests: UUIDs, in order
+        :param lost: names of the hosts that are lost
+        :returns: UUID of each server that finds no host -> why; None if the
+            scheduler finds no host
+        """
+        if not guests:
+            return {}
+        if self._simulated is None:
+            self._simulated = start.restored(self._cloud)
+        state = self._simulated
+        of_uuid = {server.uuid: server for server in state.servers.values()}
+        down = {name: state.hosts[name].down for name in lost}
+        reasons: dict[str, movable.Obstacle | None] = {}
+        evacuated = []
+        # Nova refuses an evacuation from a host that is up.
+        for name in lost:
+            state.hosts[name].down = True
+        for uuid in guests:
+            server = of_uuid[uuid]
+            before = outages.ServerLocation.from_server(server)
+            try:
+                outages.evacuate(state, server, actions.Evacuate(
+                    action='evacuate', number=1, evacuate=(server.name,),
+                    targets=(server.name,)))
+                evacuated.append((server, before))
+            except servers.Refused as exc:
+                # Claims that failed left notes.
+                reasons[uuid] = movable.Obstacle(
+                    movable.ObstacleKind.REFUSED, str(exc)
+                ) if state.notes else None
+                state.notes = []
+        if any(server.claimed.devices for server, _before in evacuated):
+            # Freed devices may be assigned in another order next time.
+            self._simulated = None
+            return reasons
+        # The other way round, so that each finds the state that it left.
+        for server, before in reversed(evacuated):
+            outages.undo(state, server, before)
+        for name, was in down.items():
+            state.hosts[name].down = was
+        return reasons

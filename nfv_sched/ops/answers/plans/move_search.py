@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search live migrations after which more servers fit the hosts.
+
+In a small cloud the search is exhaustive.  In a large one it looks for servers
+whose removal lets a new server fit their host: single ones first, then pairs,
+then three; and for each of them for a host with capacity to spare.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Hashable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import fnmatch
+import itertools
+import time
+
+from nfv_sched.ops.model import arrangements as plans_arrangements
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import trial
+
+#: Highest number of servers that leave a host for one new server.
+_LARGEST_SET = 3
+_PAIR = 2
+#: Highest number of (server, host) pairs for an exhaustive search, and the
+#: time limit of that, in seconds.
+_PAIRS = 64
+SECONDS = 20.0
+
+#: Progress of a search: how many sets of moves there are is not known before.
+_SEARCHING = 'searching for moves'
+
+
+class MoveSearch:
+    """A search for moves after which new servers fit.
+
+    :param positions: the cloud
+    :param guest: one of the new servers
+    :param fits_now: name of each host -> number of new servers that fit it
+    :param count: number of new servers that should fit
+    :param max_moves: highest number of moves
+    :param avoid: patterns of names: such servers stay, and such hosts neither
+        lose nor get servers
+    :param forbidden: (UUID of the server, destination) of moves that must not
+        be made; it may grow during the search
+    :param seconds: time limit of the exhaustive search
+    :param update: called with (steps done, all steps, activity); see
+        :func:`nfv_sched.ops.simulator.progress.shown`
+    """
+
+    def __init__(
+        self, positions: plans_arrangements.Positions,
+        guest: plans_arrangements.Guest, fits_now: Mapping[str, int],
+        count: int, max_moves: int, *, avoid: Collection[str] = (),
+        forbidden: Collection[tuple[str, str]] = (), seconds: float = SECONDS,
+        update: Callable[[int, int | None, str], None] = (
+            lambda done, total, what: None),
+    ):
+        self._positions = positions
+        self._guest = guest
+        self._now = fits_now
+        self._before = sum(fits_now.values())
+        self._count = count
+        self._max_moves = max_moves
+        self._avoid = avoid
+        self._forbidden = forbidden
+        self._seconds = seconds
+        self._update = update
+        self._fits: dict[tuple[str, Hashable], int] = {}
+        self._why: dict[str, movable.Obstacle | None] = {}
+        self._most: dict[Hashable, list[int]] = {}
+        self._gain_without: dict[Hashable, int] = {}
+
+    # -- state of the cloud
+
+    def _may_change(self, name: str) -> bool:
+        return not self._is_avoided(name)
+
+    def _is_avoided(self, name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, each) for each in self._avoid)
+
+    def _may_leave(self, uuid: str) -> bool:
+        return not self._is_avoided(self._positions.servers[uuid].name)
+
+    def _why_not(self, uuid: str) -> movable.Obstacle | None:
+        """Return why a server stays where it is; None if it may move."""
+        if uuid not in self._why:
+            self._why[uuid] = (
+                self._positions.why_not(self._positions.kind(uuid), uuid)
+                if self._may_leave(uuid)
+                else movable.Obstacle(movable.ObstacleKind.AVOIDED))
+        return self._why[uuid]
+
+    def _movable(self, name: str,
+                 arrangement: plans_arrangements.Arrangement) -> list[str]:
+        """Return UUIDs of the servers of a host that may be moved."""
+        if not self._may_change(name):
+            return []
+        position = self._positions.position(name, arrangement)
+        uuids = *self._positions.on_host[name], *position.came
+        return [uuid for uuid in uuids
+                if self._positions.where(uuid, arrangement) == name
+                and self._why_not(uuid) is None]
+
+    def _count_fits(self, position: plans_arrangements.Position) -> int:
+        """Return how many new servers fit a host."""
+        if not (position.came or position.left):
+            return self._now[position.host.name]
+        key = position.host.name, position.key
+        fits = self._fits.get(key)
+        if fits is None:
+            fits = self._fits[key] = self._fits_after(position)
+        return fits
+
+    def _fits_after(self, position: plans_arrangements.Position) -> int:
+        """Return how many new servers fit a host after moves."""
+        return self._positions.fits(
+            position, self._guest,
+            self._now[position.host.name] + self._count)
+
+    def _count_total(self, arrangement: plans_arrangements.Arrangement) -> int:
+        """Return how many new servers fit the cloud."""
+        return self._before + sum(
+            self._count_fits(position) - self._now[name]
+            for name, position in arrangement.positions.items())
+
+    # -- searches
+
+    def moves(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
+        """Return the best moves.
+
+        :returns: (moves, whether no fewer have this effect)
+        """
+        if self._before >= self._count:
+            return (), True
+        pairs = len(self._positions.hosts) * sum(
+            map(len, self._positions.on_host.values()))
+        if pairs <= _PAIRS:
+            return self._search_fewest()
+        moves = self._search_greedily()
+        # A plan of one move is minimal.
+        return moves, len(moves) == 1
+
+    def _search_fewest(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
+        """Search all moves for the fewest; fall back to greedy search."""
+        until = time.monotonic() + self._seconds
+        now = plans_arrangements.Arrangement()
+        # If not even servers that vanish would be enough, no search finds a
+        # plan for all; the greedy one may find one for some.
+        if self._most_gained(now, self._max_moves) < (
+                self._count - self._before):
+            return self._search_greedily(), False
+        # Deeper only after all shorter plans: the first one found has the
+        # fewest moves.
+        for most in range(1, self._max_moves + 1):
+            self._update(0, None, _SEARCHING)
+            seen: set[Hashable] = set()
+            try:
+                moves = self._search(now, (), most, seen, until)
+            except TimeoutError:
+                return self._search_greedily(), False
+            if moves is not None:
+                return moves, True
+        return self._search_greedily(), False
+
+    def _search(
+        self, arrangement: plans_arrangements.Arrangement,
+        moves: tuple[trial.ServerMove, ...],
+        moves_left: int, seen: set[Hashable], until: float,
+    ) -> tuple[trial.ServerMove, ...] | None:
+        """Return moves after which all new servers fit; else None.
+
+        :param moves: moves that led to this arrangement
+        :param moves_left: highest number of further moves
+        :param until: time limit, by the monotonic clock
+        :raises TimeoutError: when the time is over
+        """
+        lacking = self._count - self._count_total(arrangement)
+        if lacking <= 0:
+            return moves
+        if not moves_left or self._most_gained(
+                arrangement, moves_left) < lacking:
+            return None
+        if time.monotonic() > until:
+            raise TimeoutError()
+        # The same moves in another order mostly lead to the same cloud.
+        key = (moves_left, frozenset(arrangement.where.items()), frozenset(
+            (name, position.key)
+            for name, position in arrangement.positions.items()))
+        if key in seen:
+            return None
+        seen.add(key)
+        for move, after in self._all_moves(arrangement):
+            solution = self._search(after, (*moves, move), moves_left - 1,
+                                    seen, until)
+            if solution is not None:
+                return solution
+        return None
+
+    def _most_gained(
+        self, arrangement: plans_arrangements.Arrangement, moves_left: int,
+    ) -> int:
+        """Return an upper bound of what a number of moves can gain.
+
+        It assumes that servers can leave without going to another host.
+        """
+        # More servers than there are cannot leave.
+        moves_left = min(moves_left, sum(
+            map(len, self._positions.on_host.values())))
+        total = [0] * (moves_left + 1)
+        for name in self._positions.hosts:
+            best = self._gains(arrangement, name, moves_left)
+            total = [max(total[size - part] + best[part]
+                         for part in range(size + 1))
+                     for size in range(moves_left + 1)]
+        return total[moves_left]
+
+    def _gains(self, arrangement: plans_arrangements.Arrangement, name: str,
+               moves_left: int) -> list[int]:
+        """Return the gain of a host if up to 0, 1, 2, ... servers leave."""
+        position = self._positions.position(name, arrangement)
+        uuids = self._movable(name, arrangement)
+        key = name, position.key, moves_left
+        gains = self._most.get(key)
+        if gains is None:
+            fits = self._count_fits(position)
+            gains = [0]
+            for size in range(1, moves_left + 1):
+                # Beyond pairs, an upper bound: all that may leave do.
+                sets = itertools.combinations(
+                    uuids, min(size, len(uuids))) if size <= _PAIR else [uuids]
+                gains.append(max(gains[-1], max(
+                    (self._gain(position, chosen, fits)
+                     for chosen in sets), default=0)))
+            self._most[key] = gains
+        return gains
+
+    def _gain(self, position: plans_arrangements.Position,
+              uuids: Sequence[str], fits: int) -> int:
+        """Return how many more new servers fit without some servers."""
+        key = position.host.name, position.key, tuple(uuids)
+        if key not in self._gain_without:
+            for uuid in uuids:
+                position = self._positions.without(position, uuid)
+            self._gain_without[key] = self._count_fits(position) - fits
+        return self._gain_without[key]
+
+    def _all_moves(self,
+                   arrangement: plans_arrangements.Arrangement) -> Iterator[
+            tuple[trial.ServerMove, plans_arrangements.Arrangement]]:
+        for uuid, source in sorted(
+                ((uuid, source) for source in self._positions.hosts
+                 for uuid in self._movable(source, arrangement)),
+                key=lambda pair: self._cost(pair[0])):
+            yield from self._moves_of(arrangement, uuid, source)
+
+    def _moves_of(
+        self, arrangement: plans_arrangements.Arrangement, uuid: str,
+        source: str,
+        hosts: Collection[str] | None = None,
+    ) -> Iterator[tuple[trial.ServerMove, plans_arrangements.Arrangement]]:
+        """Yield each move of a server, and the cloud after it."""
+        for name in self._positions.hosts if hosts is None else hosts:
+            if (uuid, name) in self._forbidden or (
+                    not self._may_change(name)):
+                continue
+            after = self._positions.move(arrangement, uuid, name)
+            if after is not None:
+                yield trial.move_of(
+                    self._positions.servers[uuid], source, name,
+                    self._positions.kind(uuid),
+                    self._positions.related(uuid)), after
+
+    def _freeing(self) -> Iterator[tuple[str, str, bool]]:
+        """Yield servers without one of which one more new server fits.
+
+        :returns: (UUID, name of its host, whether another host takes it)
+        """
+        now = plans_arrangements.Arrangement()
+        for name in self._positions.hosts:
+            position = self._positions.position(name, now)
+            for uuid in self._movable(name, now):
+                if self._has_cpus(position, (uuid,)) and self._gain(
+                        position, (uuid,), self._count_fits(position)) > 0:
+                    yield uuid, name, any(self._moves_of(now, uuid, name))
+
+    def _cost(self, uuid: str) -> int:
+        """Return the cost of moving a server: its memory, in MiB."""
+        return self._positions.servers[uuid].flavor.memory
+
+    def _search_greedily(self) -> tuple[trial.ServerMove, ...]:
+        """Return moves found host by host, the cheapest first."""
+        arrangement = plans_arrangements.Arrangement()
+        moves: tuple[trial.ServerMove, ...] = ()
+        while self._count_total(arrangement) < self._count:
+            moves_left = self._max_moves - len(moves)
+            cheapest = self._cheapest_moves(
+                arrangement, min(moves_left, _LARGEST_SET))
+            if cheapest is None:
+                break  # the moves may still help fewer new servers
+            more, arrangement = cheapest
+            moves = (*moves, *more)
+        return moves
+
+    def _cheapest_moves(
+        self, arrangement: plans_arrangements.Arrangement, most: int,
+    ) -> tuple[tuple[trial.ServerMove, ...],
+               plans_arrangements.Arrangement] | None:
+        """Return the fewest, then cheapest moves for one new server."""
+        for size in range(1, most + 1):
+            sets = sorted(
+                (sum(map(self._cost, uuids)), name, uuids)
+                for name in self._positions.hosts
+                for uuids in itertools.combinations(
+                    self._movable(name, arrangement), size))
+            for index, (_cost, name, uuids) in enumerate(sets):
+                if index % 50 == 0:
+                    self._update(0, None, _SEARCHING)
+                position = self._positions.position(name, arrangement)
+                # A sum of CPUs rules out most sets at a fraction of the cost
+                # of a count.
+                if not self._has_cpus(position, uuids) or self._gain(
+                        position, uuids, self._count_fits(position)) < 1:
+                    continue
+                moved = self._move_away(arrangement, uuids, name)
+                if moved is not None:
+                    return moved
+        return None
+
+    def _has_cpus(self, position: plans_arrangements.Position,
+                  uuids: Sequence[str]) -> bool:
+        """Return whether a host has enough CPUs in total without servers."""
+        guest = self._guest.counted.request.guest
+        host = position.room.host
+        if guest is None or host is None:
+            return True
+        need = sum(cell.dedicated for cell in guest.cells) + guest.reserved
+        free = sum(len(cell.free_cpus) for cell in host.cells)
+        return need <= free + sum(
+            len(share.cpus) for uuid in uuids
+            for share in self._positions.shares(position, uuid))
+
+    def _move_away(
+        self, arrangement: plans_arrangements.Arrangement,
+        uuids: Sequence[str],
+        source: str,
+    ) -> tuple[tuple[trial.ServerMove, ...],
+               plans_arrangements.Arrangement] | None:
+        """Move servers away, if more new servers fit the cloud then."""
+        before = self._count_total(arrangement)
+        moves: tuple[trial.ServerMove, ...] = ()
+        after = arrangement
+        # Large servers first: fewer hosts take them.
+        for uuid in sorted(uuids, key=self._cost, reverse=True):
+            step = self._find_move(after, uuid, source)
+            if step is None:
+                return None
+            move, after = step
+            moves = (*moves, move)
+        return (moves, after) if self._count_total(after) > before else None
+
+    def _find_move(
+        self, arrangement: plans_arrangements.Arrangement, uuid: str,
+        source: str,
+    ) -> tuple[trial.ServerMove, plans_arrangements.Arrangement] | None:
+        """Return the move that displaces the fewest new servers."""
+        hosts = sorted(
+            (name for name in self._positions.hosts if name != source),
+            # Hosts that take no new server have nothing to lose.
+            key=lambda name: (self._now[name] > 0,
+                              self._positions.free_cpus(name)))
+        best: tuple[int, trial.ServerMove,
+                    plans_arrangements.Arrangement] | None = None
+        for move, after in self._moves_of(arrangement, uuid, source, hosts):
+            name = move.destination
+            before = self._positions.position(name, arrangement)
+            lost = (self._count_fits(before)
+                    - self._count_fits(after.positions[name]))
+            if best is None or lost < best[0]:
+                best = lost, move, after
+            if lost <= 0:
+                break
+        return None if best is None else best[1:]
+
+    def _arrangements(self, moves: Sequence[trial.ServerMove]) -> Iterator[
+            plans_arrangements.Arrangement]:
+        """Yield the cloud before the first move, and after each move."""
+        arrangement = plans_arrangements.Arrangement()
+        yield arrangement
+        for move in moves:
+            after = self._positions.move(
+                arrangement, move.uuid, move.destination)
+            arrangement = arrangement if after is None else after
+            yield arrangement

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find out why a server finds no other host.
+
+Placement and filters are asked about hosts as they are, as in
+:mod:`nfv_sched.ops.answers.explain`.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import enum
+import types
+import typing as ty
+
+from nfv_sched.ops.model import arrangements
+
+_AS_IS = arrangements.Arrangement()
+_NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
+_NONE_REFUSED: Mapping[str, str] = types.MappingProxyType({})
+
+
+class LackKind(enum.StrEnum):
+    """Cause that keeps a server off a host."""
+
+    #: The compute services of one cell do not reach the other.
+    CELL = 'cell'
+    #: The policy of its server group.
+    GROUP = 'group'
+    #: A hint of the scheduler that names servers.
+    HINT = 'hint'
+    #: Requirements in Placement that are not met.
+    PLACEMENT = 'placement'
+    #: Filters.
+    FILTERS = 'filters'
+    #: The claim on the compute node.
+    CLAIM = 'claim'
+    #: Policies would be kept less than on the present host.
+    POLICIES = 'policies'
+    #: A move there failed in the simulator.
+    SIMULATOR = 'simulator'
+    #: A move there has failed in the cloud.
+    FAILED = 'failed'
+    #: Other servers that leave the same host take the capacity.
+    GUESTS = 'guests'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Lack:
+    """A cause that keeps a server off hosts.
+
+    :ivar names: the filters, requirements, policies or hints
+    :ivar host: name of the host that comes nearest
+    :ivar text: the amount needed and the amount on that host; may be empty
+    :ivar hosts: number of hosts with this kind and these names
+    """
+
+    kind: LackKind
+    names: tuple[str, ...] = ()
+    host: str
+    text: str = ''
+    hosts: int = 1
+
+
+class _OnHost(ty.NamedTuple):
+    """The cause that keeps a server off one host; higher ranks are nearer."""
+
+    kind: LackKind
+    names: tuple[str, ...] = ()
+    text: str = ''
+    rank: int = 0
+
+
+class Lacks:
+    """The reasons why servers find no host; refusals are cached."""
+
+    def __init__(self, positions: arrangements.Positions):
+        self._positions = positions
+        self._refusals: dict[arrangements.Guest, arrangements.Refusals] = {}
+
+    def for_server(
+        self, uuid: str, excluded_hosts: frozenset[str],
+        degrees: Mapping[str, float] = _NO_DEGREES,
+        refused: Mapping[str, str] = _NONE_REFUSED,
+        failed: Mapping[str, str] = _NONE_REFUSED,
+    ) -> tuple[Lack, ...]:
+        """Return why a server finds no other host, the commonest first.
+
+        :param excluded_hosts: names of the hosts to which it cannot go anyway
+        :param degrees: text of each policy -> least degree to which it must be
+            kept
+        :param refused: names of the hosts to which a move failed in the
+            simulator -> why
+        :param failed: names of the hosts to which a move failed in the cloud
+            -> why
+        """
+        alike: dict[tuple, list[tuple[int, str, str]]] = {}
+        for name in self._positions.hosts:
+            if name in excluded_hosts:
+                continue
+            if name in failed:
+                on_host = _OnHost(LackKind.FAILED, (), failed[name])
+            elif name in refused:
+                on_host = _OnHost(LackKind.SIMULATOR, (), refused[name])
+            else:
+                on_host = self._cause_on_host(uuid, name, degrees)
+            kind, names, text, rank = on_host
+            alike.setdefault((kind, names), []).append((rank, name, text))
+        lacks = []
+        for (kind, names), hosts in alike.items():
+            # Of equally near hosts, max() takes the first.
+            _rank, host, text = max(hosts, key=lambda each: each[0])
+            lacks.append(Lack(kind=kind, names=names, host=host, text=text,
+                              hosts=len(hosts)))
+        return tuple(sorted(lacks, key=lambda lack: -lack.hosts))
+
+    def _cause_on_host(self, uuid: str, name: str,
+                       degrees: Mapping[str, float]) -> _OnHost:
+        """Return the cause that keeps a server off a host."""
+        positions = self._positions
+        source = positions.of_name.get(positions.servers[uuid].host or '')
+        if source is not None and positions.of_name[name].cell != source.cell:
+            return _OnHost(LackKind.CELL)
+        # Hints and groups come first: no free capacity on the host helps.
+        hint = positions.broken_hint(_AS_IS, uuid, name)
+        if hint is not None:
+            return _OnHost(LackKind.HINT, (hint,))
+        if not positions.together(_AS_IS, uuid, name, soft=False):
+            return _OnHost(LackKind.GROUP, (positions.policy(uuid) or '',))
+        guest = positions.guest(uuid)
+        refusal = self._refusal(guest, name)
+        if refusal is not None:
+            return refusal
+        position = positions.position(name)
+        if positions.put(position, guest, uuid) is None:
+            return _OnHost(LackKind.CLAIM)
+        if degrees and positions.put(position, guest, uuid, degrees) is None:
+            return _OnHost(LackKind.POLICIES, tuple(degrees))
+        return _OnHost(LackKind.GUESTS)
+
+    def _refusal(self, guest: arrangements.Guest, name: str) -> _OnHost | None:
+        """Return the refusal of a host by Placement or filters; else None."""
+        refusals = self._refusals.get(guest)
+        if refusals is None:
+            refusals = self._refusals[guest] = self._positions.refusals(guest)
+        answer = refusals.placement
+        if name in answer.misses:
+            return _OnHost(
+                LackKind.PLACEMENT, answer.required.get(name, ()),
+                ', '.join(answer.misses[name]), answer.free.get(name, 0))
+        return _by_filters([hosts[name] for hosts
+                            in refusals.filters.values() if name in hosts])
+
+
+def _by_filters(refused: list) -> _OnHost | None:
+    """Return the refusal of a host by filters; None without any.
+
+    :param refused: ``explain.values.FilterRefusal`` of each filter that
+        refuses
+    """
+    if not refused:
+        return None
+    # Several filters give the same reason for NUMA nodes.
+    return _OnHost(
+        LackKind.FILTERS, tuple([each.filter for each in refused]),
+        '; '.join(dict.fromkeys(_sentences(refused))),
+        max(each.rank for each in refused))
+
+
+def _sentences(refused: list) -> Iterator[str]:
+    for each in refused:
+        if each.text:
+            yield f'{each.policy}: {each.text}' if each.policy else each.text

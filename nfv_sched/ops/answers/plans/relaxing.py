@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find policies without which a host takes a server that is to move.
+
+They are tried one by one, and two together if no single one helps: a strict
+policy becomes prefer, and one that is kept may be kept less.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Sequence
+import dataclasses
+import enum
+import itertools
+import typing as ty
+
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.model import trial
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import start
+
+_AS_IS = arrangements.Arrangement()
+_PARTLY = 0.5
+
+
+class Kept(enum.StrEnum):
+    """Degree to which a host keeps a policy, though it does not have to."""
+
+    YES = 'yes'
+    PARTLY = 'partly'
+    NO = 'no'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RelaxedPolicy:
+    """A policy that is in the way of a move.
+
+    :ivar policy: extra spec with its value
+    :ivar becomes: the same with the value that it has to have; that of now if
+        it only has to be kept less
+    :ivar kept: whether the host keeps it then; None if that is not known
+    """
+
+    policy: str
+    becomes: str
+    kept: Kept | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RelaxedMove:
+    """A move that is possible if policies are relaxed.
+
+    :ivar policies: one policy, or two that have to be relaxed together
+    :ivar host: name of the host that takes the server then
+    """
+
+    policies: tuple[RelaxedPolicy, ...]
+    host: str
+
+
+class _Change(ty.NamedTuple):
+    """A policy, and what becomes of it.
+
+    :ivar key: extra spec that changes
+    :ivar value: its new value; None if it only has to be kept less
+    """
+
+    policy: str
+    becomes: str
+    key: str
+    value: str | None
+
+
+def moves(cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind,
+          closed: Collection[str]) -> tuple[RelaxedMove, ...]:
+    """Return how policies can be relaxed so that a host takes a server.
+
+    To be called within :func:`simulator.start.started`.
+
+    :param uuid: UUID of the server
+    :param kind: kind of its move
+    :param closed: names of hosts that take no servers
+    """
+    server = next(each for each in cloud.servers if each.uuid == uuid)
+    positions = arrangements.Positions(cloud, start.restored(cloud))
+    changes = list(_changes(server, positions))
+    for size in (1, 2):
+        relaxed = [move for chosen in itertools.combinations(changes, size)
+                   if (move := _move(cloud, server, kind, closed, chosen))]
+        if relaxed:
+            return tuple(relaxed)
+    return ()
+
+
+def _changes(server: snapshot.Server,
+             positions: arrangements.Positions) -> Iterator[_Change]:
+    specs = server.flavor.extra_specs
+    strict = dict(request.lenient_values(specs))
+    for key, value in strict.items():
+        yield _Change(f'{key}={specs[key]}', f'{key}={value}', key, value)
+    for text, degree in positions.degrees(server.uuid).items():
+        key = text.partition('=')[0]
+        if degree > 0 and key not in strict:
+            yield _Change(text, text, key, None)
+
+
+def _move(cloud: snapshot.Cloud, server: snapshot.Server,
+          kind: movable.MoveKind, closed: Collection[str],
+          changes: Sequence[_Change]) -> RelaxedMove | None:
+    """Return the move with changed policies; None if no host takes it."""
+    uuid, source = server.uuid, server.host or ''
+    specs = {**server.flavor.extra_specs, **{
+        change.key: change.value for change in changes
+        if change.value is not None}}
+    server = dataclasses.replace(
+        server, flavor=dataclasses.replace(
+            server.flavor, extra_specs=specs))
+    cloud = dataclasses.replace(cloud, servers=tuple([
+        server if each.uuid == uuid else each for each in cloud.servers]))
+    positions = arrangements.Positions(cloud, start.restored(cloud))
+    try:
+        guest = positions.guest(uuid, kind)
+    except servers.Refused:
+        return None
+    relaxed = {change.becomes for change in changes}
+    degrees = {text: degree for text, degree
+               in positions.degrees(uuid).items() if text not in relaxed}
+    cell = positions.of_name[source].cell
+    for name in sorted(positions.hosts, key=positions.free_cpus):
+        if name in closed or positions.of_name[name].cell != cell or (
+                not positions.together(_AS_IS, uuid, name, soft=False)):
+            continue
+        position = positions.position(name)
+        if positions.put(position, guest, uuid, degrees) is None:
+            continue
+        failure = trial.failure(
+            start.restored(trial.part(cloud, {source, name})), positions,
+            [trial.move_of(server, source, name, kind)])
+        # That a policy is kept less is what was to be allowed.
+        if failure is None or failure.degrades:
+            return RelaxedMove(host=name, policies=tuple([
+                RelaxedPolicy(
+                    policy=change.policy, becomes=change.becomes,
+                    kept=_kept_level(positions, position, guest, uuid,
+                               change.becomes))
+                for change in changes]))
+    return None
+
+
+def _kept_level(
+    positions: arrangements.Positions, position: arrangements.Position,
+    guest: arrangements.Guest, uuid: str, text: str,
+) -> Kept | None:
+    """Return how far a host keeps a policy of a server."""
+    if text not in positions.degrees(uuid):
+        return None
+    for degree, level in ((1.0, Kept.YES), (_PARTLY, Kept.PARTLY)):
+        if positions.put(position, guest, uuid, {text: degree}) is not None:
+            return level
+    return Kept.NO

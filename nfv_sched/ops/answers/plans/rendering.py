@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Render moves as shell commands, and reasons and gaps as sentences."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import shlex
+import typing as ty
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.plans import gap
+from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import trial
+
+#: Microversions of the compute API from which a destination can be named.
+_LIVE, _COLD = '2.30', '2.56'
+
+#: Maximum number of kinds of hosts in the reason of one server.
+_LACKS = 3
+
+
+def commands(moves: Iterable[trial.ServerMove]) -> Iterator[str]:
+    """Yield the command of the client that begins each move, in order.
+
+    Checks, waiting and confirming are left to ``plan run``.
+
+    :param moves: live and cold migrations, and servers to shelve
+    """
+    for move in moves:
+        if move.kind == movable.SHELVE:
+            yield _openstack(
+                None, 'server', 'shelve', '--offload', '--', move.uuid)
+            continue
+        live = move.kind == movable.LIVE
+        yield _openstack(
+            _LIVE if live else _COLD, 'server', 'migrate',
+            *['--live-migration'] * live, '--host', move.destination, '--',
+            move.uuid)
+
+
+def to_unshelve(uuid: str, name: str) -> str:
+    """Return a sentence with the command that starts a shelved server."""
+    return (f'To start {strings.line(name) or uuid} again: '
+            f'openstack server unshelve -- {uuid}')
+
+
+def vfs_cell(number: int | None) -> int | str:
+    """Return a number of detached VFs, for programs."""
+    return '' if number is None else number
+
+
+def lacking_text(lacking: Sequence[refusals.Lack]) -> str:
+    """Return the reasons why hosts do not take a server, as a clause.
+
+    :param lacking: one for each kind of hosts
+    """
+    if not lacking:
+        return 'there is no other host'
+    parts = [_lack_text(each) for each in lacking[:_LACKS]]
+    if len(lacking) > _LACKS:
+        more = sum(each.hosts for each in lacking[_LACKS:])
+        parts.append(f'other causes on {strings.count(more, "host")}')
+    return f'no host takes it: {"; ".join(parts)}'
+
+
+def _lack_text(lack: refusals.Lack) -> str:
+    if lack.kind is refusals.LackKind.GUESTS:
+        more_hosts = '' if lack.hosts == 1 else (
+            f' and {strings.count(lack.hosts - 1, "other host")}')
+        return (f'{lack.host}{more_hosts} would, but other servers that have '
+                'to move are placed there first')
+    what = _lack_cause(lack)
+    if not lack.text:
+        return f'{what} on {strings.count(lack.hosts, "host")}'
+    # The figures are those of one host.
+    nearest = '' if lack.hosts == 1 else (
+        f', the nearest of {lack.hosts} hosts')
+    return f'{what} on {lack.host}{nearest} ({lack.text})'
+
+
+def _lack_cause(lack: refusals.Lack) -> str:
+    names = ', '.join(lack.names)
+    match lack.kind:
+        case refusals.LackKind.CELL:
+            return 'another cell'
+        case refusals.LackKind.GROUP:
+            return f'the server group ({names})'
+        case refusals.LackKind.HINT:
+            return f'the hint {names}'
+        case refusals.LackKind.PLACEMENT:
+            return 'Placement'
+        case refusals.LackKind.FILTERS:
+            return ' and '.join([
+                name.removesuffix('Filter') for name in lack.names])
+        case refusals.LackKind.CLAIM:
+            return 'the claim on the compute node'
+        case refusals.LackKind.POLICIES:
+            return f'{names} kept less'
+        case refusals.LackKind.SIMULATOR:
+            return 'refused in the simulator'
+        case refusals.LackKind.FAILED:
+            return 'a move there has just failed'
+        case refusals.LackKind.GUESTS:
+            return 'other servers'
+    ty.assert_never(lack.kind)
+
+
+def gap_text(missing: gap.Gap) -> str:
+    """Return a sentence on data that was not read."""
+    names = strings.some(missing.names)
+    of_names = f' of {names}' if names else ''
+    match missing.kind:
+        case gap.GapKind.NEUTRON:
+            return ('Neutron was not read: ports of hosts, security group '
+                    'rules and resource requests of ports are not counted.')
+        case gap.GapKind.PLACEMENT:
+            return (f'Resource providers in Placement{of_names} were not '
+                    'read: inventories and traits are not known.')
+        case gap.GapKind.CELL:
+            return (f'Cells were not read: {names}. Their hosts and servers '
+                    'are not known.')
+        case gap.GapKind.FLAVORS:
+            return 'Flavors were not read.'
+        case gap.GapKind.MIGRATIONS:
+            return ('Migrations were not read: what they hold on hosts is not '
+                    'known.')
+        case gap.GapKind.PORTS:
+            return (f'Ports{of_names} were not read: their networks and PCI '
+                    'devices are not counted.')
+        case gap.GapKind.PORT_RESOURCES:
+            return (f'Resource requests of ports{of_names}, such as a minimum '
+                    'bandwidth, are not counted.')
+        case gap.GapKind.RECORD:
+            return f'Not read: {strings.brief(", ".join(missing.names))}.'
+    ty.assert_never(missing.kind)
+
+
+def comment(message: str) -> str:
+    """Return a comment for a shell, in one line."""
+    return f'# {" ".join(message.split())}'
+
+
+def disable(host: str, reason: str) -> str:
+    """Return the command that keeps new servers off a host."""
+    return _openstack(
+        None, 'compute', 'service', 'set', '--disable', '--disable-reason',
+        reason, '--', host, 'nova-compute')
+
+
+def _openstack(version: str | None, *words: str) -> str:
+    of_version = ('--os-compute-api-version', version) if version else ()
+    return shlex.join(('openstack', *of_version, *words))

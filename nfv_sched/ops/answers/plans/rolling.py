@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan how to empty several hosts one after the other, as for an upgrade.
+
+In each round some hosts are emptied onto others; then they come back, and may
+take the servers of the next.  The host with the fewest servers comes first,
+and servers go to hosts that were emptied, or are not to be, before others: so
+few of them move more than once.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+
+from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.cloud import changed_hosts
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import trial
+from nfv_sched.ops.simulator import start
+from nfv_sched.ops.simulator import state as states
+
+#: Time limit of the search for each host, in seconds.
+SECONDS = 5.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RollingPlan:
+    """A plan that empties several hosts in rounds.
+
+    :ivar at_once: highest number of hosts of a round
+    :ivar rounds: for each round the plans of its hosts, in order
+    :ivar not_emptied: hosts that cannot be emptied, with the servers that
+        stay; no others of these are moved either
+    :ivar returning: names of hosts that are disabled, and are enabled when
+        they have been emptied
+    """
+
+    at_once: int
+    rounds: tuple[tuple[drain.DrainPlan, ...], ...]
+    not_emptied: tuple[drain.DrainPlan, ...]
+    returning: frozenset[str] = frozenset()
+
+    @property
+    def moves(self) -> tuple[trial.ServerMove, ...]:
+        """All moves, in order."""
+        return tuple([move for plans in self.rounds for plan in plans
+                      for move in plan.moves])
+
+
+def plan(
+    cloud: snapshot.Cloud, hosts: Sequence[str], *, at_once: int = 1,
+    make_room: bool = False, relax: bool = False, shelve: bool = False,
+    cold_for_vfs: bool = False, begun: Collection[str] = (),
+    failed: Mapping[tuple[str, str], str] = drain.NONE_FAILED,
+    seconds: float = SECONDS,
+    update: drain.Update = lambda done, total, what: None,
+) -> RollingPlan:
+    """Plan rounds in which hosts are emptied.
+
+    A host of which a server cannot be moved is left as it is.
+
+    :param at_once: highest number of hosts of a round
+    :param begun: names of those hosts of which a round has begun, so that they
+        are disabled: they are the first round, as far as they can be emptied,
+        even if it has no host then; each is enabled after its round
+    :param cold_for_vfs: see :class:`arrangements.Positions`
+    :param failed: see :func:`drain.plan`
+    :raises InputError: as :func:`drain.plan`, whose are the others, too
+    """
+    with start.started(cloud) as state:
+        rolling = _Rolling(cloud, state, hosts, at_once, make_room, relax,
+                           shelve, cold_for_vfs, frozenset(begun), failed,
+                           seconds, update)
+        rounds = tuple(rolling.rounds())
+        # A first round without hosts is for those that are disabled already
+        # and cannot be emptied; not needed if the next one is theirs as well.
+        if len(rounds) > 1 and not rounds[0] and rolling.returning.issuperset(
+                [each.host for each in rounds[1]]):
+            rounds = rounds[1:]
+        return RollingPlan(
+            at_once=at_once, returning=rolling.returning, rounds=rounds,
+            not_emptied=tuple([rolling.staying(host)
+                               for host in hosts if host in rolling.stuck]))
+
+
+class _Rolling:
+    """A cloud in which hosts are emptied in rounds.
+
+    :param state: the cloud in the simulator; not changed
+    :ivar stuck: name of each host that cannot be emptied -> its plan
+    :ivar returning: names of the hosts that are enabled once they are empty
+    """
+
+    def __init__(self, cloud: snapshot.Cloud, state: states.State,
+                 hosts: Sequence[str], at_once: int, make_room: bool,
+                 relax: bool, shelve: bool, cold_for_vfs: bool,
+                 begun: frozenset[str], failed: Mapping[tuple[str, str], str],
+                 seconds: float, update: drain.Update):
+        self._cloud = cloud
+        self._positions = arrangements.Positions(
+            cloud, state, cold_for_vfs=cold_for_vfs)
+        self._hosts = hosts
+        self._at_once = at_once
+        self._make_room = make_room
+        self._relax = relax
+        self._shelve = shelve
+        #: Whether nothing else has helped.
+        self._is_shelving = False
+        self.returning = begun
+        self._failed = failed
+        self._seconds = seconds
+        self._update = update
+        #: Name of each host that is not done -> number of rounds for which
+        #: it was considered in vain.
+        self._waiting = dict.fromkeys(hosts, 0)
+        self.stuck: dict[str, drain.DrainPlan] = {}
+
+    def rounds(self) -> Iterator[tuple[drain.DrainPlan, ...]]:
+        """Yield the plans of each round.
+
+        Hosts that cannot be emptied are considered again when all others are
+        done, as long as that helps.  Then the servers of one are shelved.
+        """
+        begun = [host for host in self._hosts if host in self.returning]
+        if begun:
+            # No other host is disabled at the same time, even if none of these
+            # can be emptied.
+            yield self._plans_of_round(self._empty_hosts(begun))
+            self._waiting.update(dict.fromkeys(self._take_hosts_to_retry(), 1))
+        while self._waiting:
+            helped = False
+            while self._waiting:
+                self._update(len(self._hosts) - len(self._waiting),
+                             len(self._hosts), 'hosts')
+                plans = self._plans_of_round(self._round())
+                if plans:
+                    helped = True
+                    yield plans
+                    if self._is_shelving:
+                        break
+            if not helped and self._is_shelving == self._shelve:
+                return
+            self._is_shelving = not helped
+            self._waiting = dict.fromkeys(
+                (*self._waiting, *self._take_hosts_to_retry()), 0)
+
+    def _take_hosts_to_retry(self) -> list[str]:
+        """Remove the hosts to try again from the stuck ones; return them."""
+        hosts = [host for host, plan in self.stuck.items()
+                 if not self._is_fixed(plan)]
+        for host in hosts:
+            del self.stuck[host]
+        return hosts
+
+    def _plans_of_round(
+        self, plans: tuple[drain.DrainPlan, ...],
+    ) -> tuple[drain.DrainPlan, ...]:
+        """Return the plans of a round; its hosts are back then."""
+        emptied = {each.host for each in plans}
+        for host in emptied:
+            del self._waiting[host]
+        if emptied & self.returning:
+            self._set_cloud(changed_hosts.enabled(
+                self._cloud, emptied & self.returning))
+        return plans
+
+    def _round(self) -> tuple[drain.DrainPlan, ...]:
+        """Plan the next round, of the hosts with the fewest servers.
+
+        Those that are disabled already come before others.
+
+        :returns: nothing if the first host cannot be emptied: it is stuck
+        """
+        positions = self._positions
+        waiting = sorted(self._waiting, key=lambda host: (
+            self._waiting[host], host not in self.returning,
+            len(positions.on_host[host])))
+        # Of several, none would take the servers of another.
+        hosts = waiting[:1 if self._is_shelving else self._at_once]
+        plans = self._empty_hosts(hosts)
+        if not plans and len(hosts) > 1 and hosts[0] in self._waiting:
+            # The others have to take its servers.
+            plans = self._empty_hosts(hosts[:1])
+        return plans
+
+    def _empty_hosts(
+        self, hosts: Sequence[str],
+    ) -> tuple[drain.DrainPlan, ...]:
+        """Empty those of some hosts that can be emptied at once."""
+        plans = []
+        for host in hosts:
+            # Servers that go to a host which is emptied later have to move
+            # twice.
+            later = {*self._waiting, *self.stuck}.difference(hosts)
+            plan, after = drain.empty(
+                self._cloud, self._positions, host, closed=hosts, later=later,
+                make_room=self._make_room, relax=self._relax,
+                shelve=self._is_shelving, failed=self._failed,
+                seconds=self._seconds)
+            if not (plan.staying or plan.unfinished):
+                plans.append(plan)
+                if plan.moves:
+                    self._set_cloud(after)
+            elif len(hosts) == 1 or self._is_fixed(plan):
+                self.stuck[host] = plan
+                del self._waiting[host]
+            else:
+                self._waiting[host] += 1
+        return tuple(plans)
+
+    def _set_cloud(self, cloud: snapshot.Cloud) -> None:
+        self._cloud = cloud
+        # All that is known of hosts is of the cloud before these moves.
+        self._positions = arrangements.Positions(
+            cloud, start.restored(cloud),
+            cold_for_vfs=self._positions.cold_for_vfs)
+
+    def _is_fixed(self, plan: drain.DrainPlan) -> bool:
+        """Return whether a host cannot be emptied, whatever others take."""
+        return bool(plan.unfinished or any(
+            server.reason and not (
+                self._shelve and self._why_not_shelved(server) is None)
+            for server in plan.staying))
+
+    def _why_not_shelved(
+            self, server: drain.DrainedServer) -> movable.Obstacle | None:
+        return self._positions.why_not(movable.SHELVE, server.uuid)
+
+    def staying(self, host: str) -> drain.DrainPlan:
+        """Return the plan of a host of which no server is moved."""
+        plan = self.stuck[host]
+        staying = [dataclasses.replace(
+            server, not_shelved=self._why_not_shelved(server))
+            if self._shelve else server for server in plan.staying]
+        return dataclasses.replace(
+            plan, guests=tuple(staying), moves=(),
+            others=len(plan.guests) - len(staying))

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the nova.conf of a running host with its profile."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+
+from nfv_sched.base import cpu_spec
+from nfv_sched.fit.numa import rule
+from nfv_sched.fit.rules import place
+from nfv_sched.nova import compute_settings
+from nfv_sched.ops.answers.machine import facts
+from nfv_sched.ops.answers.machine import values
+from nfv_sched.ops.answers.profile import choices
+from nfv_sched.ops.answers.profile import cpus as cpu_functions
+from nfv_sched.ops.answers.profile import derivation as profiles
+
+#: CPU allocation ratios that differ by less count as equal.
+_CLOSE = 1e-4
+_NO_PHYSNET = 'not in [neutron] physnets'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OptionDifference:
+    """An option whose value differs from the profile.
+
+    :ivar section: section of nova.conf
+    :ivar option: name of the option
+    :ivar has: its value, in the syntax of nova.conf; null if it is not set
+    :ivar should_have: value of the profile, likewise
+    :ivar belongs: section in which Nova reads the option, if it stands in
+        another one; else null
+    """
+
+    section: str
+    option: str
+    has: str | None
+    should_have: str | None
+    belongs: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OptionDifferences:
+    """Differences of a nova.conf from the profile (--check).
+
+    :ivar start_errors: what nova-compute finds wrong when it starts
+    :ivar differences: options that differ from the profile
+    :ivar powered_down: CPUs that Nova has switched off, and that count as
+        there
+    :ivar compares: whether there is a profile to compare with: not if it
+        depends on the cores of CPUs that Nova has switched off
+    """
+
+    start_errors: tuple[compute_settings.StartError, ...]
+    differences: tuple[OptionDifference, ...]
+    powered_down: tuple[int, ...] = ()
+    compares: bool = True
+
+
+def page_size(size: int) -> str:
+    """Return a page size in KiB in the form of nova.conf."""
+    name = choices.PAGE_NAMES.get(size)
+    return str(size) if name is None else f'{name}B'
+
+
+def ratio(number: float) -> str:
+    """Return a CPU allocation ratio without trailing zeros."""
+    return f'{number:.6f}'.rstrip('0').rstrip('.')
+
+
+def reserved_pages(pages: Mapping[tuple[int, int], int]) -> list[str]:
+    """Return ``reserved_huge_pages`` for pages by (NUMA node, KiB)."""
+    return [f'node:{node},size:{page_size(size)},count:{count}'
+            for (node, size), count in sorted(pages.items()) if count]
+
+
+def compare(paths: Sequence[str], chosen: choices.Choices,
+            machine: values.Machine) -> OptionDifferences:
+    """Compare a nova.conf with the profile of a machine.
+
+    :param paths: files and folders, as nova-compute gets them
+    :raises OptionsError: if they cannot be read
+    :raises ProfileError: if the machine cannot be set up as chosen
+    :raises MachineError: if the facts lack what is needed
+    """
+    from nfv_sched.nova import compute_conf
+    from nfv_sched.nova import compute_start
+    conf = compute_conf.read(paths)
+    start_errors = tuple(compute_start.errors(
+        conf, {node.number: node.cpus for node in machine.nodes},
+        machine.offline, machine.governors))
+    wrong = tuple(map(_misplaced, compute_conf.misplaced(conf, paths)))
+    try:
+        has = compute_conf.settings(conf, paths)
+    except compute_conf.OptionsError:
+        if not start_errors:
+            raise
+        return OptionDifferences(start_errors=start_errors, differences=wrong)
+    missing = has.dedicated - machine.cpus - machine.offline.keys()
+    if has.powers_down and missing and not machine.knows_offline:
+        raise values.MachineError(
+            'the facts have only CPUs that are online, and Nova switches '
+            f'dedicated ones off: give what "{facts.LSCPU}" prints')
+    down = has.dedicated & machine.offline.keys() if (
+        has.powers_down) else frozenset()
+    try:
+        host_profile = profiles.derive(_power_up(machine, down), chosen)
+    except choices.ProfileError:
+        if not down:
+            raise
+        host_profile = None
+    differing = () if host_profile is None else tuple(differences(
+        has, host_profile.settings, chosen.vswitch_label,
+        chosen.node_label_prefix))
+    # Else the answer would change with each server that is booted.
+    compares = not down or host_profile is not None and _is_placed(
+        machine, down, host_profile, has) and not any(
+            each.section == 'compute' for each in differing)
+    return OptionDifferences(
+        start_errors=start_errors, powered_down=tuple(sorted(down)),
+        compares=compares, differences=wrong + (differing if compares else ()))
+
+
+def _power_up(machine: values.Machine,
+              cpus: frozenset[int]) -> values.Machine:
+    """Return a machine on which offline CPUs are on, each a core.
+
+    Where its NUMA node is not known, a CPU is put on any node that has CPUs;
+    see :func:`_is_placed`.
+    """
+    numbers = [node.number for node in machine.nodes]
+    usual = next((node.number for node in machine.nodes if node.cores), None)
+    places = {cpu: node if (node := machine.offline[cpu]) in numbers else usual
+              for cpu in cpus}
+    return dataclasses.replace(machine, nodes=tuple([
+        dataclasses.replace(node, cores=tuple(sorted((*node.cores, *(
+            values.Core(cpus=(cpu,)) for cpu, place in places.items()
+            if place == node.number)), key=lambda core: core.cpus)))
+        for node in machine.nodes]))
+
+
+def _is_placed(machine: values.Machine, cpus: frozenset[int],
+               host_profile: profiles.HostProfile,
+               has: compute_settings.Settings) -> bool:
+    """Return whether a profile is the same wherever CPUs really are.
+
+    It is if all cores that are not for pinned servers are whole, and none of
+    the CPUs, wherever it may be, would be chosen before one of them.
+
+    :param machine: the machine without these CPUs
+    :param host_profile: profile of the machine with them
+    :param has: settings, which may name a node of which no CPU is online
+    """
+    threads = max(machine.threads, machine.core_threads or 1)
+    anywhere = min((cpu for cpu in cpus if machine.offline[cpu] is None),
+                   default=None)
+    numbers = {node.number for node in machine.nodes}
+    if anywhere is not None and not numbers.issuperset(
+            frozenset().union(*has.physnets.values())):
+        return False
+    for node in host_profile.nodes:
+        if anywhere is not None and node.total_memory and not node.cores:
+            return False
+        guests = node.cpus[cpu_functions.GUESTS]
+        for core in node.cores:
+            if not guests.issuperset(core) and (
+                    len(core) < threads
+                    or anywhere is not None and anywhere < core[0]):
+                return False
+    return True
+
+
+def differences(has: compute_settings.Settings,
+                wants: compute_settings.Settings, vswitch_label: str,
+                node_label_prefix: str) -> Iterator[OptionDifference]:
+    """Yield the options of a nova.conf that differ from the profile.
+
+    Additional physical networks are not the profile's business; additional
+    labels are.
+
+    :param has: settings of the nova.conf
+    :param wants: settings of the profile
+    :param vswitch_label: label of NUMA nodes with the virtual switch
+    :param node_label_prefix: prefix of the labels of single NUMA nodes
+    """
+    for section, option, one, other in (
+        ('DEFAULT', 'vcpu_pin_set', has.pin_set, ''),
+        ('DEFAULT', 'reserved_host_cpus', str(has.reserved_cpus or ''), ''),
+        ('compute', 'cpu_shared_set', *map(cpu_spec.to_text, (
+            has.shared, wants.shared))),
+        ('compute', 'cpu_dedicated_set', *map(cpu_spec.to_text, (
+            has.dedicated, wants.dedicated))),
+        ('DEFAULT', 'reserved_host_memory_mb', str(has.reserved_memory),
+         str(wants.reserved_memory)),
+        ('DEFAULT', 'reserved_huge_pages',
+         '; '.join(reserved_pages(has.reserved_pages)),
+         '; '.join(reserved_pages(wants.reserved_pages))),
+    ):
+        if one != other:
+            yield OptionDifference(section=section, option=option,
+                                   has=one or None, should_have=other or None)
+    if wants.cpu_ratio is not None and (
+            has.cpu_ratio is None
+            or abs(has.cpu_ratio - wants.cpu_ratio) > _CLOSE):
+        yield OptionDifference(
+            section='DEFAULT', option='cpu_allocation_ratio',
+            has=None if has.cpu_ratio is None else ratio(has.cpu_ratio),
+            should_have=ratio(wants.cpu_ratio))
+    names = rule.Names(vswitch_label, node_label_prefix)
+    labels = (names.vswitch, place.label_of(profiles.OSD, names))
+    for name in sorted({*has.physnets, *wants.physnets}):
+        ours = name in labels or names.node(name) is not None
+        one, other = has.physnets.get(name), wants.physnets.get(name)
+        if one != other and (other is not None or ours):
+            yield OptionDifference(
+                section=f'neutron_physnet_{name}', option='numa_nodes',
+                has=_nodes(one), should_have=_nodes(other))
+
+
+def _nodes(nodes: frozenset[int] | None) -> str | None:
+    if nodes is None:
+        return _NO_PHYSNET
+    return ','.join(map(str, sorted(nodes))) or None
+
+
+def _misplaced(option: compute_settings.MisplacedOption) -> OptionDifference:
+    """Return the difference of an option in the wrong section."""
+    return OptionDifference(
+        section=option.section, option=option.option,
+        has='; '.join(option.values), should_have=None, belongs=option.belongs)

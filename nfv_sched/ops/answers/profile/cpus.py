@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assign a function to each CPU.
+
+Functions get whole cores, those with the lowest CPUs first, so that sibling
+threads stay together: platform, virtual switch, Ceph OSDs, shared vCPUs, and
+the rest for pinned servers.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import math
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.machine import values
+from nfv_sched.ops.answers.profile import ceph as ceph_plan
+from nfv_sched.ops.answers.profile import choices
+
+PLATFORM = 'platform'
+SWITCH = 'switch'
+CEPH = 'ceph'
+SHARED = 'shared'
+GUESTS = 'guests'
+#: All functions, in the order in which they get their cores.
+FUNCTIONS = (PLATFORM, SWITCH, CEPH, SHARED, GUESTS)
+
+DEFAULT_SWITCH_CORES = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CPUAssignment:
+    """The assignment of cores to functions.
+
+    :ivar functions: function -> NUMA node -> its cores
+    """
+
+    functions: Mapping[str, Mapping[int, tuple[values.Core, ...]]]
+
+    def cores(self, function: str, node: int) -> tuple[values.Core, ...]:
+        """Return the cores of a NUMA node with a function."""
+        return self.functions[function].get(node, ())
+
+    def cpus(self, function: str, node: int | None = None) -> frozenset[int]:
+        """Return the CPUs with a function, of one or all NUMA nodes."""
+        return frozenset(
+            cpu for number, cores in self.functions[function].items()
+            if node is None or number == node
+            for core in cores for cpu in core.cpus)
+
+    def nodes(self, function: str) -> tuple[int, ...]:
+        """Return the NUMA nodes that have cores with a function."""
+        return tuple(sorted(number for number, cores in
+                            self.functions[function].items() if cores))
+
+
+def nic_nodes(machine: values.Machine,
+              chosen: choices.Choices) -> dict[str, int | None]:
+    """Return the NUMA node of each NIC of the switch; None if not known.
+
+    :raises ProfileError: if the machine has no such NIC
+    """
+    nodes: dict[str, int | None] = {}
+    for switch_nic in chosen.switch_nics:
+        for nic in machine.nics:
+            if switch_nic.name in (nic.name, nic.address):
+                nodes[switch_nic.name] = nic.node
+                break
+        else:
+            raise choices.ProfileError(_no_nic(switch_nic.name, machine))
+    return nodes
+
+
+def _no_nic(name: str, machine: values.Machine) -> str:
+    if machine.nics:
+        return (f'there is no NIC {name}; there are: '
+                f'{", ".join(nic.name for nic in machine.nics)}')
+    return (f'the facts have no NICs, so the NUMA node of {name} is not '
+            'known: add --facts with the inspection data of Ironic, or --sys '
+            'with a copy of /sys of the machine; or, in place of '
+            '--vswitch-nic, give --vswitch-cores NODE:N with the NODE that '
+            f'"cat /sys/class/net/{name}/device/numa_node" prints there')
+
+
+def switch_cores(machine: values.Machine,
+                 chosen: choices.Choices) -> dict[int, int]:
+    """Return the number of cores for the virtual switch by NUMA node.
+
+    A single number applies to each NUMA node with a NIC of the switch, or to
+    the first node if no NIC is named, as in the carrier-grade guide.  Where
+    the platform has a core on every node, so has the switch: TripleO's rule.
+
+    :raises ProfileError: if the switch cannot be on a chosen node
+    """
+    usable = [node.number for node in machine.usable]
+    cores = chosen.switch_cores
+    if cores is None:
+        cores = 0 if chosen.layout == choices.FLOATING else (
+            DEFAULT_SWITCH_CORES)
+    if isinstance(cores, Mapping):
+        for node in cores:
+            if node not in usable:
+                raise choices.ProfileError(
+                    f'the switch cannot be on NUMA node {node}: nodes with '
+                    f'CPUs and memory are {", ".join(map(str, usable))}')
+        return {node: count for node, count in sorted(cores.items()) if count}
+    if not cores:
+        return {}
+    near = set(nic_nodes(machine, chosen).values()) & set(usable)
+    cores_by_node = {node: cores for node in sorted(near or usable[:1])}
+    if chosen.layout == choices.EVERY_NODE:
+        cores_by_node = {node: cores_by_node.get(node, 1) for node in usable}
+    return cores_by_node
+
+
+def assign(machine: values.Machine, chosen: choices.Choices) -> CPUAssignment:
+    """Assign one function to each online CPU of a machine.
+
+    :raises ProfileError: if there are not enough cores, or none for servers
+    """
+    usable = [node.number for node in machine.usable]
+    if not usable:
+        raise choices.ProfileError('no NUMA node has both CPUs and memory')
+    free_cores = {node.number: list(node.cores) for node in machine.nodes}
+    threads = {node.number: max((len(core.cpus) for core in node.cores),
+                                default=1) for node in machine.nodes}
+    assigned: dict[str, dict[int, tuple[values.Core, ...]]] = {
+        function: {} for function in FUNCTIONS}
+
+    def give(function: str, node: int, count: int) -> None:
+        if count > len(free_cores[node]):
+            raise choices.ProfileError(
+                f'NUMA node {node} has '
+                f'{strings.count(len(free_cores[node]), "core")} left, '
+                f'but {count} wanted for: {function}')
+        if count:
+            assigned[function][node] = (
+                assigned[function].get(node, ()) +
+                tuple(free_cores[node][:count]))
+            del free_cores[node][:count]
+
+    if chosen.layout != choices.FLOATING:
+        # CPUs on a node without memory are far from all memory.
+        for node in set(free_cores) - set(usable):
+            give(PLATFORM, node, len(free_cores[node]))
+        for node in usable[:1] if chosen.layout == choices.HCG else usable:
+            give(PLATFORM, node, 1)
+    for node, count in switch_cores(machine, chosen).items():
+        give(SWITCH, node, count)
+    if chosen.layout == choices.FLOATING:
+        for node in free_cores:
+            give(SHARED, node, len(free_cores[node]))
+    else:
+        per_osd = ceph_plan.vcpus_per_osd(chosen.ceph)
+        for node, count in osds(machine, chosen.ceph).items():
+            give(CEPH, node, _cores_with(
+                per_osd * count, free_cores[node], threads[node]))
+        if chosen.shared:
+            for node in usable:
+                give(SHARED, node, 1)
+        for node in usable:
+            give(GUESTS, node, len(free_cores[node]))
+    if not any(assigned[GUESTS].values()) and not (
+            chosen.layout == choices.FLOATING and any(
+                assigned[SHARED].values())):
+        raise choices.ProfileError('no CPU is left for servers')
+    return CPUAssignment(assigned)
+
+
+def _cores_with(cpus: int, cores: Sequence[values.Core],
+                threads: int) -> int:
+    """Return the number of cores that have at least ``cpus`` CPUs.
+
+    :param cores: available cores, in the order in which they are used
+    :param threads: CPUs of each further core, if there are too few
+    """
+    count = 0
+    for core in cores:
+        if cpus <= 0:
+            return count
+        cpus -= len(core.cpus)
+        count += 1
+    return count + max(math.ceil(cpus / threads), 0)
+
+
+def osds(machine: values.Machine, ceph: choices.Ceph) -> dict[int, int]:
+    """Return the number of OSDs on each NUMA node: on one, or spread evenly.
+
+    :raises ProfileError: if the chosen node cannot have them
+    """
+    usable = [node.number for node in machine.usable]
+    if ceph.node is not None and ceph.node not in usable:
+        raise choices.ProfileError(
+            f'the OSDs cannot be on NUMA node {ceph.node}: nodes with CPUs '
+            f'and memory are {", ".join(map(str, usable))}')
+    nodes = usable if ceph.node is None else [ceph.node]
+    part, more = divmod(ceph.count, len(nodes))
+    return {node: part + (number < more)
+            for number, node in enumerate(nodes)}

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Share the memory of NUMA nodes between platform, switch and huge pages."""
+
+from collections.abc import Mapping
+import dataclasses
+from fractions import Fraction
+import math
+
+from nfv_sched.ops.answers.machine import values
+from nfv_sched.ops.answers.profile import choices
+
+_GIB = 1024
+_1G, _2M = choices.PAGE_SIZES['1G'], choices.PAGE_SIZES['2M']
+
+#: MiB for the platform, and for each NUMA node, by the carrier-grade guide.
+PLATFORM, PER_NODE = 6 * _GIB, 2 * _GIB
+#: MiB for the whole host, by TripleO.
+HOST = 4 * _GIB
+#: MiB for a host of DHCP servers or routers: 40 for each of 100 networks.
+NETWORK_NODE = 4000
+
+#: Memory of the switch on each NUMA node, in MiB.
+SWITCH = _GIB
+# OVS-DPDK: each packet has a buffer of whole KiB plus this number of bytes.
+_BUFFER_EXTRA = 800
+_BUFFERS = 4096 * 64
+_SWITCH_BASE = 512 * 2 ** 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeMemory:
+    """The memory of a NUMA node.
+
+    :ivar kept: MiB that are neither in huge pages nor for servers
+    :ivar switch: MiB in huge pages for the virtual switch
+    :ivar pages: page size in KiB -> number of all huge pages
+    :ivar reserved: page size in KiB -> number of those not for servers
+    """
+
+    kept: int = 0
+    switch: int = 0
+    pages: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    reserved: Mapping[int, int] = dataclasses.field(default_factory=dict)
+
+    def guest_pages(self, size: int) -> int:
+        """Return the huge pages of a size in KiB that servers get."""
+        return self.pages.get(size, 0) - self.reserved.get(size, 0)
+
+
+def socket_memory(mtus: frozenset[int]) -> int:
+    """Return the memory of OVS-DPDK on a NUMA node of its NICs, in MiB.
+
+    TripleO's formula: packet buffers for each distinct MTU plus 512 MiB,
+    rounded up to whole GiB.  Without MTUs, the memory for other nodes.
+    """
+    if not mtus:
+        return SWITCH
+    size = sum(
+        (math.ceil(mtu / 1024) * 1024 + _BUFFER_EXTRA) * _BUFFERS
+        for mtu in mtus)
+    return math.ceil((size + _SWITCH_BASE) / 2 ** 30) * _GIB
+
+
+def platform_memory(machine: values.Machine, chosen: choices.Choices,
+                    converged: bool) -> dict[int, int]:
+    """Return the memory of the platform on each NUMA node, in MiB.
+
+    :param converged: True if the formula for hyper-converged hosts adds the
+        memory that the host needs for servers
+    """
+    usable = [node.number for node in machine.usable]
+    kept_memory = {node.number: 0 for node in machine.nodes}
+    if chosen.layout == choices.EVERY_NODE:
+        kept_memory |= spread(HOST, dict.fromkeys(usable, 1))
+    elif chosen.layout == choices.HCG or not converged:
+        kept_memory |= {node: PER_NODE for node in usable}
+        kept_memory[usable[0]] += PLATFORM
+    if chosen.network_node:
+        kept_memory[usable[0]] += NETWORK_NODE
+    # Servers cannot be on such a node.
+    for node in machine.nodes:
+        if not node.usable:
+            kept_memory[node.number] = node.memory
+    return kept_memory
+
+
+def spread(total: int, parts: Mapping[int, int]) -> dict[int, int]:
+    """Split a number into whole parts that add up to it.
+
+    :param parts: node -> weight, such as a number of OSDs
+    """
+    amounts, seen, distributed = {}, 0, 0
+    for node, part in parts.items():
+        seen += part
+        amounts[node] = total * seen // sum(parts.values()) - distributed
+        distributed += amounts[node]
+    return amounts
+
+
+def sizes(machine: values.Machine,
+          chosen: choices.Choices) -> tuple[tuple[int, float], ...]:
+    """Return (KiB, part of the memory for servers) for each huge page size."""
+    if chosen.pages is not None:
+        return tuple((size, part) for size, part in chosen.pages
+                     if size != choices.SMALL)
+    if chosen.layout == choices.FLOATING:
+        return ()
+    return ((usual_size(machine), 1.0),)
+
+
+def usual_size(machine: values.Machine) -> int:
+    """Return 1 GiB in KiB, or the next smaller size that a machine has."""
+    if machine.page_sizes is None:
+        return _1G
+    return max((size for size in machine.page_sizes
+                if size <= _1G and size in choices.PAGE_NAMES), default=_2M)
+
+
+def share(machine: values.Machine, chosen: choices.Choices,
+          kept_memory: Mapping[int, int],
+          switch: Mapping[int, int]) -> dict[int, NodeMemory]:
+    """Share the memory of each NUMA node.
+
+    :param kept_memory: NUMA node -> MiB for the platform
+    :param switch: NUMA node -> MiB for the switch
+    :raises ProfileError: if a NUMA node has too little memory
+    """
+    page_shares = sizes(machine, chosen)
+    # The switch uses pages of 1 GiB if it can, whatever servers use.
+    switch_size = _1G if any(
+        size == _1G for size, _part in page_shares) else usual_size(machine)
+    shares = {}
+    for node in machine.nodes:
+        own = switch.get(node.number, 0)
+        free_memory = node.memory - kept_memory[node.number] - own
+        if free_memory < 0:
+            raise choices.ProfileError(
+                f'NUMA node {node.number} has {node.memory} MiB of memory, '
+                f'but {kept_memory[node.number]} MiB are kept and {own} MiB '
+                'are for the switch')
+        reserved = {switch_size: own * 1024 // switch_size} if own else {}
+        pages = dict(reserved)
+        for size, part in page_shares if node.usable else ():
+            pages[size] = pages.get(size, 0) + int(
+                free_memory * 1024 * Fraction(str(part)) / size)
+        shares[node.number] = NodeMemory(
+            kept=kept_memory[node.number], switch=own, reserved=reserved,
+            pages={size: count for size, count in pages.items() if count})
+    usable = [node.number for node in machine.usable]
+    if chosen.layout == choices.EVERY_NODE and sum(
+            kept_memory[node] for node in usable) == HOST and [
+            size for size, _part in page_shares] == [_1G] == [switch_size]:
+        most = {node.number: (node.memory - kept_memory[node.number]) // _GIB
+                for node in machine.usable}
+        total = tripleo_pages(
+            sum(node.memory for node in machine.usable), page_shares[0][1])
+        for node, count in _split_evenly(total, most).items():
+            count = max(count, shares[node].reserved.get(_1G, 0))
+            shares[node] = dataclasses.replace(
+                shares[node], pages={_1G: count} if count else {})
+    return shares
+
+
+def _split_evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:
+    """Split a number over nodes, as the kernel does with huge pages.
+
+    :param most: node -> maximum
+    """
+    counts = {}
+    # Nodes with the lowest maximum first: the others get the rest.
+    for position, node in enumerate(sorted(most, key=lambda each: (
+            most[each], -each))):
+        counts[node] = min(most[node], total // (len(most) - position))
+        total -= counts[node]
+    return dict(sorted(counts.items()))
+
+
+def tripleo_pages(memory: int, part: float) -> int:
+    """Return the 1 GiB pages that TripleO derived, the switch's included.
+
+    :param memory: memory of the host in MiB
+    :param part: part of it, minus 4 GiB, for huge pages
+    """
+    return max(int((Fraction(memory, _GIB) - 4) * Fraction(str(part))), 0)

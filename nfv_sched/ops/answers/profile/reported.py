@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make the host that nova-compute would report for a profile.
+
+The profile is the JSON document of ``host profile``.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import pathlib
+import re
+import uuid
+import zlib
+
+import os_resource_classes as orc
+import os_traits
+
+from nfv_sched.base import files
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.profile import choices
+from nfv_sched.ops.answers.profile import document
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.cloud import validation
+
+_NAMESPACE = uuid.UUID('6b9b2f0e-1f5e-4c5e-8a8e-7d0c2b0f4a11')
+_NOT_IN_NAME = re.compile('[^A-Za-z0-9._-]+')
+_NO_PROFILE = 'not a document of "host profile -f json"'
+#: What Nova takes where the option is not set.
+_CPU_RATIO, _MEMORY_RATIO, _DISK_RATIO = 4.0, 1.0, 1.0
+_DRIVER = 'COMPUTE_'
+#: Names of hosts in Nova's database have 255 characters at most.
+_MOST_NAME = 200
+
+
+def load(path: str) -> document.Profile:
+    """Read a profile.
+
+    :raises ProfileError: with the path, if the file is not one
+    """
+    try:
+        return _parse(files.read(path))
+    except (OSError, EOFError, zlib.error, ValueError,
+            RecursionError) as exc:
+        reason = getattr(exc, 'strerror', None) or strings.one_line(exc)
+        raise choices.ProfileError(f'{path}: {reason}') from exc
+
+
+def _parse(content: bytes) -> document.Profile:
+    """Return the profile in a JSON document.
+
+    :raises ValueError: if it is not one; FileLimitError is one
+    :raises RecursionError: if it is nested too deeply
+    """
+    try:
+        data = files.parse_json(content)
+    except files.FileLimitError:
+        raise
+    except ValueError as exc:
+        raise ValueError(f'{_NO_PROFILE}: {exc}') from exc
+    files.check(data)
+    if not isinstance(data, dict) or not {'nova', 'numa_nodes'} <= set(data):
+        raise ValueError(_NO_PROFILE)
+    if data.get('schema') != documents.VERSION:
+        raise ValueError(f'schema {data.get("schema")!r}: this release reads '
+                         f'{documents.VERSION}')
+    return codec.decode_document(document.Profile, data)
+
+
+def model(cloud: snapshot.Cloud) -> snapshot.Host | None:
+    """Return the host, in use if any is, whose software a new one has."""
+    return min(cloud.hosts, default=None, key=lambda host: (
+        not (host.enabled and host.up), host.name))
+
+
+def added_to(cloud: snapshot.Cloud, path: str) -> snapshot.Host:
+    """Return the host of a profile, as it would be in a cloud.
+
+    What a profile does not say is that of :func:`model`: hypervisor, traits of
+    the driver, disk, and allocation ratios; a host without PCI devices and
+    aggregates.
+
+    :param path: of the file with the profile
+    :raises ProfileError: with the path, if there can be no such host
+    """
+    like = model(cloud)
+    name = _NOT_IN_NAME.sub('-', pathlib.PurePath(path).stem)
+    name = name.strip('.-_')[:_MOST_NAME] or 'profile'
+    new = host(load(path), name, like)
+    new = dataclasses.replace(
+        new, zone=cloud.options.get('DEFAULT', {}).get(
+            'default_availability_zone') or new.zone)
+    if like is not None and not any(each.providers for each in cloud.hosts):
+        # Where Placement was not read, the simulator makes all providers.
+        new = dataclasses.replace(new, providers=())
+    try:
+        # As strict as the reading of a snapshot with this host.
+        checked = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
+            taken=cloud.taken, hosts=(new,))))
+        validation.check_names(checked)
+        validation.check(checked)
+    except (codec.WrongError, files.FileLimitError, ValueError) as exc:
+        raise choices.ProfileError(
+            f'{path}: there can be no such host: '
+            f'{strings.one_line(exc)}') from exc
+    return new
+
+
+def host(profile: document.Profile, name: str,
+         like: snapshot.Host | None = None) -> snapshot.Host:
+    """Return an empty host, as nova-compute reports it with a profile.
+
+    :param like: a host with the same software; None for what Nova takes where
+        nothing is configured
+    """
+    nova = profile.nova
+    shared, dedicated = set(nova.cpu_shared_set), set(nova.cpu_dedicated_set)
+    memory = sum(node.memory_mib for node in profile.numa_nodes)
+    cpu_ratio = nova.cpu_allocation_ratio or (
+        like and like.cpu_ratio) or _CPU_RATIO
+    memory_ratio = (like and like.memory_ratio) or _MEMORY_RATIO
+    inventories = {orc.MEMORY_MB: snapshot.Inventory(
+        total=memory, reserved=nova.reserved_host_memory_mib,
+        ratio=memory_ratio, max_unit=memory)}
+    if dedicated:
+        inventories[orc.PCPU] = snapshot.Inventory(
+            total=len(dedicated), max_unit=len(dedicated))
+    if shared:
+        inventories[orc.VCPU] = snapshot.Inventory(
+            total=len(shared), ratio=cpu_ratio, max_unit=len(shared))
+    traits: Iterable[str] = ()
+    if like is not None and like.providers:
+        root = like.providers[0]
+        traits = [trait for trait in root.traits if trait.startswith(_DRIVER)
+                  and trait != os_traits.COMPUTE_STATUS_DISABLED]
+        if orc.DISK_GB in root.inventories:
+            inventories[orc.DISK_GB] = dataclasses.replace(
+                root.inventories[orc.DISK_GB], used=0)
+    if _threads(profile) > 1:
+        traits = [*traits, os_traits.HW_CPU_HYPERTHREADING]
+    own = str(uuid.uuid5(_NAMESPACE, name))
+    new = snapshot.Host(
+        name=name, hypervisor=name, uuid=own,
+        nodes=tuple(_nodes(profile)),
+        vcpus=len(shared) + len(dedicated), memory=memory,
+        memory_used=nova.reserved_host_memory_mib,
+        cpu_ratio=cpu_ratio, memory_ratio=memory_ratio,
+        disk_ratio=_DISK_RATIO, stats={'num_instances': '0'},
+        providers=(snapshot.Provider(
+            uuid=own, name=name, inventories=inventories,
+            traits=frozenset(traits)),))
+    if like is None:
+        return new
+    return dataclasses.replace(
+        new, cell=like.cell, hypervisor_type=like.hypervisor_type,
+        hypervisor_version=like.hypervisor_version,
+        supported=like.supported, disk=like.disk, disk_ratio=like.disk_ratio,
+        disk_available_least=(
+            None if like.disk_available_least is None else like.disk),
+        network=like.network)
+
+
+def _threads(profile: document.Profile) -> int:
+    return max((len(core) for node in profile.numa_nodes
+                for core in node.cores), default=0)
+
+
+def _nodes(profile: document.Profile) -> Iterator[snapshot.Node]:
+    """Yield the NUMA nodes, as libvirt and nova.conf show them to Nova."""
+    nova = profile.nova
+    shared = frozenset(nova.cpu_shared_set)
+    dedicated = frozenset(nova.cpu_dedicated_set)
+    has_siblings = _threads(profile) > 1
+    reserved = {(each.node, each.size_kib): each.count
+                for each in nova.reserved_huge_pages}
+    physnets: dict[int, set[str]] = {}
+    for name, nodes in nova.physnets.items():
+        for number in nodes:
+            physnets.setdefault(number, set()).add(name)
+    for node in profile.numa_nodes:
+        yield _node(node, shared, dedicated, has_siblings, reserved,
+                    frozenset(physnets.get(node.node, ())))
+
+
+def _node(node: document.ProfileNode, shared: frozenset[int],
+          dedicated: frozenset[int], has_siblings: bool,
+          reserved: Mapping[tuple[int, int], int],
+          physnets: frozenset[str]) -> snapshot.Node:
+    """Return a NUMA node.
+
+    :param shared: shared CPUs of the host
+    :param dedicated: dedicated CPUs of the host
+    :param reserved: (number of a NUMA node, size of pages in KiB) -> number of
+        pages
+    :param physnets: physical networks near this node
+    """
+    cpus = frozenset(cpu for core in node.cores for cpu in core)
+    guest_cpus = (cpus & shared) | (cpus & dedicated)
+    siblings: Iterable[frozenset[int]] = ()
+    if has_siblings:
+        siblings = filter(None, [
+            guest_cpus.intersection(core) for core in node.cores])
+    huge = sum(each.size_kib * each.total for each in node.pages)
+    return snapshot.Node(
+        number=node.node, socket=node.node, shared=cpus & shared,
+        dedicated=cpus & dedicated, siblings=tuple(siblings),
+        memory=node.memory_mib, pages=(
+            snapshot.Pages(size=choices.SMALL, total=(
+                node.memory_mib * 1024 - huge) // choices.SMALL),
+            *[snapshot.Pages(
+                size=each.size_kib, total=each.total, reserved=reserved.get(
+                    (node.node, each.size_kib), 0)) for each in node.pages]),
+        physnets=physnets)

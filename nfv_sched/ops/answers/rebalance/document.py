@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the document of ``agent rebalance``."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.run import values
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.answers.rebalance import freed_capacity
+    from nfv_sched.ops.answers.rebalance import levelling
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Loads of the agents in use.
+
+    :ivar most: highest load: a number of services, or of ports
+    :ivar fewest: lowest load
+    """
+
+    most: int
+    fewest: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AgentMove:
+    """A move of a network's DHCP server, or of a router.
+
+    :ivar move: number of the move
+    :ivar kind: "dhcp" or "router"
+    :ivar service: name of the network or router; null if it has none
+    :ivar service_id: its UUID
+    :ivar source: name of the host of the agent that serves it
+    :ivar source_agent_id: UUID of this agent
+    :ivar destination: name of the host of the agent that is to serve it
+    :ivar destination_agent_id: UUID of this agent
+    :ivar ports: number of ports of the virtual switch that it takes
+    :ivar after: loads after this move
+    :ivar commands: commands for a shell that make the move
+    """
+
+    move: int
+    kind: ty.Literal['dhcp', 'router']
+    service: str | None
+    service_id: str
+    source: str
+    source_agent_id: str
+    destination: str
+    destination_agent_id: str
+    ports: int
+    after: Spread
+    commands: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AgentUse:
+    """The load of an agent.
+
+    :ivar host: name of its host
+    :ivar agent_id: UUID of the agent; name of the chassis for "ovn"
+    :ivar in_use: whether it is alive, enabled and takes such services
+    :ivar services: number of its services
+    :ivar services_after: the same after the moves
+    :ivar ports: ports of the virtual switch that they take; null for "ovn"
+    :ivar ports_after: the same after the moves
+    """
+
+    host: str
+    agent_id: str
+    in_use: bool
+    services: int
+    services_after: int
+    ports: int | None
+    ports_after: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ServedThing:
+    """A network or router.
+
+    :ivar service: its name; null if it has none
+    :ivar service_id: its UUID
+    """
+
+    service: str | None
+    service_id: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StuckServices:
+    """Services that should be moved and cannot be.
+
+    :ivar host: name of the host of their agent
+    :ivar agent_id: UUID of the agent
+    :ivar why: reason, for people
+    :ivar services: DHCP servers or routers that stay
+    """
+
+    host: str
+    agent_id: str
+    why: str
+    services: tuple[ServedThing, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedRouter:
+    """A router that is left out.
+
+    :ivar service: its name; null if it has none
+    :ivar service_id: its UUID
+    :ivar ha: whether it is highly available
+    :ivar distributed: whether it is distributed (DVR)
+    :ivar networks_known: whether Neutron shows its networks
+    """
+
+    service: str | None
+    service_id: str
+    ha: bool
+    distributed: bool
+    networks_known: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPlan:
+    """The distribution of services of one kind.
+
+    :ivar kind: "ovn" is routers at gateways of ML2/OVN, which places them
+        itself
+    :ivar levels: what is levelled
+    :ivar threshold: highest accepted difference between loads
+    :ivar before: loads now
+    :ivar after: loads after the moves
+    :ivar agents: agents of this kind, with their services
+    :ivar stays: services that should be moved and cannot be
+    :ivar left_out: routers that are left out
+    """
+
+    kind: ty.Literal['dhcp', 'router', 'ovn']
+    levels: ty.Literal['services', 'ports']
+    threshold: int
+    before: Spread
+    after: Spread
+    agents: tuple[AgentUse, ...]
+    stays: tuple[StuckServices, ...]
+    left_out: tuple[SkippedRouter, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FreedPorts:
+    """A change of the ports of a virtual switch.
+
+    :ivar host: name of the host
+    :ivar ports: number of ports that are freed; negative if more are taken
+    """
+
+    host: str
+    ports: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class GainedServers:
+    """A change of the number of servers that fit.
+
+    :ivar flavor: name of the flavor
+    :ivar flavor_id: ID of the flavor; null if it was not read
+    :ivar servers: how many more fit the cloud; negative for fewer
+    """
+
+    flavor: str
+    flavor_id: str | None = None
+    servers: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalance:
+    """An even distribution of DHCP servers and routers.
+
+    :ivar moves: moves, in order
+    :ivar plans: a plan for each kind that has agents
+    :ivar freed_ports: hosts whose ports change by the moves
+    :ivar gained_servers: flavors of which more or fewer servers fit then
+    """
+
+    moves: tuple[AgentMove, ...]
+    plans: tuple[AgentPlan, ...]
+    freed_ports: tuple[FreedPorts, ...]
+    gained_servers: tuple[GainedServers, ...]
+
+
+def rebalanced(
+    moves: 'Iterable[tuple[int, levelling.ServiceMove, list[str]]]',
+    plans: 'Sequence[levelling.RebalancePlan]',
+    gain: 'freed_capacity.Gain',
+) -> Rebalance:
+    """Return the document of plans.
+
+    :param moves: number, move and its commands
+    """
+    return Rebalance(
+        moves=tuple([AgentMove(
+            move=number, kind=ty.cast(ty.Any, move.service.kind),
+            service=move.service.name or None, service_id=move.service.id,
+            source=move.source.host, source_agent_id=move.source.id,
+            destination=move.target.host,
+            destination_agent_id=move.target.id, ports=move.service.ports,
+            after=Spread(most=move.most, fewest=move.fewest),
+            commands=tuple(commands)) for number, move, commands in moves]),
+        plans=tuple(map(_plan, plans)),
+        freed_ports=tuple([FreedPorts(host=host, ports=ports)
+                           for host, ports in gain.ports.items()]),
+        gained_servers=tuple([GainedServers(
+            flavor=flavor, flavor_id=gain.flavor_ids.get(flavor) or None,
+            servers=servers) for flavor, servers in gain.guests.items()]))
+
+
+def moves_of(plan: Rebalance) -> values.MovePlan:
+    """Return the moves of a plan, without its commands."""
+    return values.MovePlan(
+        moves=tuple([values.Move(
+            number=each.move, kind=each.kind, id=each.service_id,
+            name=each.service or '', source=each.source,
+            destination=each.destination, source_agent=each.source_agent_id,
+            destination_agent=each.destination_agent_id)
+            for each in plan.moves]),
+        left_undone=tuple([
+            f'{service.service or service.service_id} stays on {stay.host}'
+            for each in plan.plans for stay in each.stays
+            for service in stay.services]),
+        command=('agent', 'rebalance', *_command_options(plan)))
+
+
+def kinds(plan: Rebalance) -> list[str]:
+    """Return the kinds of services that a plan is about."""
+    return sorted({snapshot.ROUTER if each.kind == snapshot.OVN else each.kind
+                   for each in plan.plans})
+
+
+def _command_options(plan: Rebalance) -> Iterator[str]:
+    chosen = kinds(plan)
+    if len(chosen) == 1:
+        yield f'--kind={chosen[0]}'
+    for each in plan.plans[:1]:
+        yield f'--threshold={each.threshold}'
+    if any(each.levels == 'ports' for each in plan.plans):
+        yield '--ports'
+
+
+def _plan(plan: 'levelling.RebalancePlan') -> AgentPlan:
+    from nfv_sched.ops.answers.rebalance import levelling
+    is_ovn = plan.kind == snapshot.OVN
+    return AgentPlan(
+        kind=ty.cast(ty.Any, plan.kind), threshold=plan.threshold,
+        levels='ports' if plan.by_ports else 'services',
+        before=_spread(plan, plan.before), after=_spread(plan, plan.after),
+        agents=tuple([AgentUse(
+            host=load.agent.host, agent_id=load.agent.id,
+            in_use=levelling.in_use(load.agent), services=load.number,
+            services_after=later.number, ports=None if is_ovn else load.ports,
+            ports_after=None if is_ovn else later.ports)
+            for load, later in zip(plan.before, plan.after)]),
+        stays=tuple([StuckServices(
+            host=stay.agent.host, agent_id=stay.agent.id, why=stay.reason,
+            services=tuple([ServedThing(
+                service=each.name or None, service_id=each.id)
+                for each in stay.services])) for stay in plan.stays]),
+        left_out=tuple([SkippedRouter(
+            service=each.name or None, service_id=each.id, ha=each.ha,
+            distributed=each.distributed,
+            networks_known=each.physnets is not None)
+            for each in plan.left_out]))
+
+
+def _spread(plan: 'levelling.RebalancePlan',
+            loads: 'Iterable[levelling.AgentLoad]') -> Spread:
+    most, fewest = plan.spread(loads)
+    return Spread(most=most, fewest=fewest)

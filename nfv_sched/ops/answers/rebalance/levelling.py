@@ -1,0 +1,534 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan moves that spread DHCP servers and routers evenly over agents.
+
+An agent of Neutron serves networks or routers, here called services, and these
+take ports of the virtual switch of its host.  Either their number, which is
+the default, or their ports are levelled.  Agents that are down or disabled are
+emptied first.  Then, as long as the load of one agent exceeds that of another
+that can take one of its services by more than a threshold, a service is moved:
+from the agent with the highest load to the one with the lowest (the other of
+number and ports decides between equal loads), and of the possible services the
+one that brings the ports of the two closest together.  If none of that agent
+can go there, the next agent is tried, and so on; this follows the virtual
+infrastructure manager of StarlingX.  No service is moved twice.
+
+Each of these moves makes two loads more alike and neither as high as the
+higher one was, so the search ends.  If numbers are levelled and every agent
+can take every service, the number of moves is minimal.
+
+This module does no I/O and does not use Nova.
+"""
+
+import bisect
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.base import strings
+from nfv_sched.ops.cloud import snapshot
+
+#: Default of the highest accepted difference between the loads of agents.
+THRESHOLD = 3
+
+#: Modes of agents that take only distributed routers.
+_DISTRIBUTED_ONLY = ('dvr', 'dvr_no_external')
+
+
+class PlanError(Exception):
+    """A plan that would not work, which is a defect of the planner."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AgentLoad:
+    """The load of an agent.
+
+    :ivar number: number of networks or routers that it serves
+    :ivar ports: ports of the virtual switch that these take
+    """
+
+    agent: snapshot.NetworkAgent
+    number: int
+    ports: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServiceMove:
+    """A move of a network or router from one agent to another.
+
+    :ivar service: the network or router
+    :ivar source: the agent that serves it before
+    :ivar target: the agent that serves it afterwards
+    :ivar most: highest load of an agent in use after this move: a number of
+        services, or of ports if the plan levels those
+    :ivar fewest: lowest load of an agent in use after this move
+    """
+
+    service: snapshot.NetworkService
+    source: snapshot.NetworkAgent
+    target: snapshot.NetworkAgent
+    most: int
+    fewest: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stay:
+    """Networks or routers that should be moved and cannot be."""
+
+    agent: snapshot.NetworkAgent
+    services: tuple[snapshot.NetworkService, ...]
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RebalancePlan:
+    """Moves between the agents of a kind.
+
+    :ivar kind: ``dhcp``, ``router``, or ``ovn``, which has no moves
+    :ivar threshold: highest accepted difference between the loads of agents
+    :ivar by_ports: whether ports are levelled, not the number
+    :ivar before: load of each agent now
+    :ivar after: load of each agent after the moves
+    :ivar moves: moves, in the order in which they have to be made
+    :ivar stays: services that should be moved and cannot be
+    :ivar left_out: routers that are highly available or distributed, or whose
+        networks are not known
+    """
+
+    kind: str
+    threshold: int
+    by_ports: bool
+    before: tuple[AgentLoad, ...]
+    after: tuple[AgentLoad, ...]
+    moves: tuple[ServiceMove, ...] = ()
+    stays: tuple[Stay, ...] = ()
+    left_out: tuple[snapshot.NetworkService, ...] = ()
+
+    def spread(self, loads: Iterable[AgentLoad]) -> tuple[int, int]:
+        """Return the highest and lowest load of agents in use, or 0."""
+        measures = [load.ports if self.by_ports else load.number
+                    for load in loads if in_use(load.agent)]
+        return max(measures, default=0), min(measures, default=0)
+
+    @property
+    def imbalance(self) -> int:
+        """Difference between the loads of agents in use now."""
+        most, fewest = self.spread(self.before)
+        return most - fewest
+
+
+def in_use(agent: snapshot.NetworkAgent) -> bool:
+    """Return whether an agent serves the services assigned to it."""
+    return (agent.alive and agent.enabled
+            and agent.mode not in _DISTRIBUTED_ONLY)
+
+
+def movable(service: snapshot.NetworkService) -> bool:
+    """Return whether a network or router can be moved between agents."""
+    return not (service.ha or service.distributed
+                or service.physnets is None)
+
+
+def obstacle(service: snapshot.NetworkService,
+             agent: snapshot.NetworkAgent) -> str | None:
+    """Return why an agent can never take a service; None if it can.
+
+    :param service: a network or router that can be moved
+    :param agent: an agent that is in use
+    """
+    if agent.physnets is None:
+        return 'no agent says what the switch reaches'
+    lacking = sorted(service.physnets - agent.physnets)
+    if agent.tunnels is not None:
+        lacking += [f'{kind} tunnels' for kind in sorted(
+            service.tunnels - agent.tunnels)]
+    if lacking:
+        return f'no {", ".join(lacking)}'
+    if service.zones and agent.zone not in service.zones:
+        return 'in another availability zone'
+    if agent.external_only and not service.external:
+        return 'takes only routers with a gateway'
+    return None
+
+
+def plans(
+    cloud: snapshot.Cloud, kinds: Iterable[str] = (
+        snapshot.DHCP, snapshot.ROUTER), *,
+    threshold: int = THRESHOLD, by_ports: bool = False,
+    room: Mapping[str, int] | None = None,
+) -> list[RebalancePlan]:
+    """Plan the moves for a cloud, and check them step by step.
+
+    :param cloud: the cloud, with its agents
+    :param kinds: kinds of agents; those of OVN go with routers
+    :param threshold: highest accepted difference between the loads of agents,
+        1 or more
+    :param by_ports: level ports, not the number; for routers of OVN, whose
+        ports are not known, always the number
+    :param room: host -> free ports of its virtual switch; hosts without a
+        limit may be left out
+    :returns: a plan for each kind that has agents
+    """
+    plans = []
+    free_ports = dict(room or {})
+    planned_kinds = set(kinds)
+    if snapshot.ROUTER in planned_kinds:
+        planned_kinds.add(snapshot.OVN)
+    for kind in (snapshot.DHCP, snapshot.ROUTER, snapshot.OVN):
+        agents = [agent for agent in cloud.network_agents or ()
+                  if agent.kind == kind]
+        if kind in planned_kinds and agents:
+            planner = _Planner(agents, cloud.network_services, threshold,
+                               by_ports and kind != snapshot.OVN, free_ports)
+            plan = planner.plan(kind)
+            check(plan)
+            plans.append(plan)
+    return plans
+
+
+class _Entry(ty.NamedTuple):
+    """An agent with its load, to be sorted by it.
+
+    :ivar measure: ports or number, whichever is levelled
+    :ivar other: the other of the two
+    """
+
+    measure: int
+    other: int
+    host: str
+    id: str
+
+
+class _Planner:
+    """A search for moves between the agents of a kind.
+
+    :param services: services of all agents
+    :param threshold: highest accepted difference between the loads of agents
+    :param by_ports: level ports, not the number
+    :param free_ports: host -> free ports of its virtual switch; changed
+    """
+
+    def __init__(self, agents: Sequence[snapshot.NetworkAgent],
+                 services: Iterable[snapshot.NetworkService],
+                 threshold: int, by_ports: bool, free_ports: dict[str, int]):
+        self._threshold, self._by_ports, self._free_ports = (
+            threshold, by_ports, free_ports)
+        self._services = {each.id: each for each in services}
+        self._agents = sorted(agents, key=_key)
+        self._agents_by_id = {agent.id: agent for agent in agents}
+        self._services_of = {agent.id: set(agent.serves) for agent in agents}
+        self._ports = {agent.id: self._ports_of(agent) for agent in agents}
+        # Services that may still be moved, by their requirements.
+        self._groups = {
+            agent.id: self._group_services(agent) for agent in agents}
+        # Agents in use, the emptiest first.
+        self._order = sorted(
+            self._entry(agent) for agent in agents if in_use(agent))
+        self._fit: dict[tuple, bool] = {}
+        # (service, agent): a service does not return to an agent.
+        self._moved_from: set[tuple[str, str]] = set()
+        self._stuck: set[str] = set()
+        self._moves: list[ServiceMove] = []
+
+    def _ports_of(self, agent: snapshot.NetworkAgent) -> int:
+        return sum(self._services[each].ports for each in agent.serves
+                   if each in self._services)
+
+    def _group_services(self, agent: snapshot.NetworkAgent,
+                        ) -> dict[tuple, set[str]]:
+        groups: dict[tuple, set[str]] = {}
+        for name in agent.serves:
+            service = self._services.get(name)
+            if service is not None and movable(service):
+                groups.setdefault(_requirements_of(service), set()).add(name)
+        return groups
+
+    def plan(self, kind: str) -> RebalancePlan:
+        """Plan the moves for agents of this kind."""
+        before = self._loads()
+        stays: list[Stay] = []
+        if kind != snapshot.OVN:
+            stays = self._empty_agents()
+            while self._level():
+                pass
+            stays += self._excess_stays()
+        served = {name for agent in self._agents for name in agent.serves}
+        return RebalancePlan(
+            kind, self._threshold, self._by_ports, before, self._loads(),
+            tuple(self._moves), tuple(stays), tuple(
+                each for name, each in sorted(self._services.items())
+                if name in served and not movable(each)))
+
+    def _loads(self) -> tuple[AgentLoad, ...]:
+        return tuple(AgentLoad(agent, len(self._services_of[agent.id]),
+                               self._ports[agent.id])
+                     for agent in self._agents)
+
+    # Measures
+
+    def _measure(self, agent: snapshot.NetworkAgent) -> int:
+        return self._ports[agent.id] if self._by_ports else len(
+            self._services_of[agent.id])
+
+    def _weight(self, service: snapshot.NetworkService) -> int:
+        return service.ports if self._by_ports else 1
+
+    def _entry(self, agent: snapshot.NetworkAgent) -> '_Entry':
+        number = len(self._services_of[agent.id])
+        ports = self._ports[agent.id]
+        return _Entry(*((ports, number) if self._by_ports
+                        else (number, ports)), *_key(agent))
+
+    def _emptiest_first(self) -> list[snapshot.NetworkAgent]:
+        return [self._agents_by_id[entry.id] for entry in self._order]
+
+    # Moves
+
+    def _empty_agents(self) -> list[Stay]:
+        """Empty agents that are not in use; return the rest."""
+        stays = []
+        for agent in self._agents:
+            if in_use(agent):
+                continue
+            # First services that few agents can take, then large ones.
+            targets = self._emptiest_first()
+            names = sorted(
+                self._movable_of(agent), key=lambda name: (
+                    sum(self._fits(name, target) for target in targets),
+                    -self._services[name].ports, name))
+            unplaced = []
+            for name in names:
+                target = next((target for target in self._emptiest_first()
+                               if self._can_take(name, target)), None)
+                if target is None:
+                    unplaced.append(name)
+                else:
+                    self._move(name, agent, target)
+            stays += self._stays(agent, unplaced, targets)
+        return stays
+
+    def _level(self) -> bool:
+        """Make the next move that is due; return False if there is none."""
+        order = self._emptiest_first()
+        for source in reversed(order):
+            if self._gap(source, order[0]) <= self._threshold:
+                return False
+            if source.id in self._stuck:
+                continue
+            for target in order:
+                if self._gap(source, target) <= self._threshold:
+                    break
+                names = self._choices(source, target)
+                if names:
+                    self._move(self._best_service(names, source, target),
+                               source, target)
+                    return True
+            self._stuck.add(source.id)
+        return False
+
+    def _best_service(
+        self, names: Iterable[str], source: snapshot.NetworkAgent,
+        target: snapshot.NetworkAgent,
+    ) -> str:
+        """Return the service that brings the ports of both closest."""
+        apart = self._ports[source.id] - self._ports[target.id]
+        return min(names, key=lambda name: (
+            abs(apart - 2 * self._services[name].ports), name))
+
+    def _gap(self, source: snapshot.NetworkAgent,
+             target: snapshot.NetworkAgent) -> int:
+        return self._measure(source) - self._measure(target)
+
+    def _choices(self, source: snapshot.NetworkAgent,
+                 target: snapshot.NetworkAgent) -> list[str]:
+        """Return the services whose move makes the two loads more alike."""
+        gap = self._gap(source, target)
+        choices = []
+        for names in self._groups[source.id].values():
+            if names and self._fits(next(iter(names)), target):
+                choices += [
+                    name for name in names
+                    if 0 < self._weight(self._services[name]) < gap
+                    and self._can_take(name, target)]
+        return choices
+
+    def _movable_of(self, agent: snapshot.NetworkAgent) -> Iterator[str]:
+        for names in self._groups[agent.id].values():
+            yield from names
+
+    def _fits(self, name: str, agent: snapshot.NetworkAgent) -> bool:
+        """Return whether an agent in use can ever take a service."""
+        service = self._services[name]
+        key = agent.id, _requirements_of(service)
+        fits = self._fit.get(key)
+        if fits is None:
+            fits = self._fit[key] = obstacle(service, agent) is None
+        return fits
+
+    def _can_take(self, name: str, agent: snapshot.NetworkAgent) -> bool:
+        """Return whether an agent in use can take a service now."""
+        return (self._fits(name, agent)
+                and name not in self._services_of[agent.id]
+                and (name, agent.id) not in self._moved_from
+                and self._services[name].ports <= self._free_ports.get(
+                    agent.host, self._services[name].ports))
+
+    def _move(self, name: str, source: snapshot.NetworkAgent,
+              target: snapshot.NetworkAgent) -> None:
+        service = self._services[name]
+        self._groups[source.id][_requirements_of(service)].discard(name)
+        self._moved_from.add((name, source.id))
+        self._change(source, service, -1)
+        self._change(target, service, 1)
+        self._moves.append(ServiceMove(
+            service, source, target, self._order[-1].measure,
+            self._order[0].measure))
+        # Other agents may have services for the one with the lower load now.
+        self._stuck.discard(target.id)
+        if in_use(source):
+            self._stuck -= {
+                agent.id for agent in self._agents if agent.id in self._stuck
+                and self._gap(agent, source) > self._threshold
+                and self._choices(agent, source)}
+
+    def _change(self, agent: snapshot.NetworkAgent,
+                service: snapshot.NetworkService, sign: int) -> None:
+        """Assign a service to an agent, or with -1 remove it."""
+        if in_use(agent):
+            del self._order[bisect.bisect_left(
+                self._order, self._entry(agent))]
+        carried = self._services_of[agent.id]
+        (carried.add if sign > 0 else carried.remove)(service.id)
+        self._ports[agent.id] += sign * service.ports
+        if agent.host in self._free_ports:
+            self._free_ports[agent.host] -= sign * service.ports
+        if in_use(agent):
+            bisect.insort(self._order, self._entry(agent))
+
+    # Services that cannot be moved
+
+    def _excess_stays(self) -> list[Stay]:
+        """Return the excess services that no agent can take."""
+        stays: list[Stay] = []
+        order = self._emptiest_first()
+        for source in reversed(order):
+            due = [target for target in order
+                   if self._gap(source, target) > self._threshold]
+            if due:
+                stays += self._stays(source, self._movable_of(source), due)
+        return stays
+
+    def _stays(self, agent: snapshot.NetworkAgent, names: Iterable[str],
+               targets: Sequence[snapshot.NetworkAgent]) -> list[Stay]:
+        """Return why services cannot be moved, grouped by reason."""
+        by_reason: dict[str, list[snapshot.NetworkService]] = {}
+        for name in sorted(names, key=lambda name: (
+                self._services[name].name, name)):
+            by_reason.setdefault(self._reason(name, targets), []).append(
+                self._services[name])
+        return [Stay(agent, tuple(services), reason)
+                for reason, services in by_reason.items()]
+
+    def _reason(self, name: str,
+                targets: Iterable[snapshot.NetworkAgent]) -> str:
+        hosts: dict[str, list[str]] = {}
+        for target in targets:
+            hosts.setdefault(self._refusal_reason(name, target), []).append(
+                target.host)
+        return '; '.join(
+            f'{strings.some(names)}: {reason}' for reason,
+            names in hosts.items()
+        ) or 'no other agent is in use'
+
+    def _refusal_reason(self, name: str, agent: snapshot.NetworkAgent) -> str:
+        """Return why an agent in use does not take a service now."""
+        reason = obstacle(self._services[name], agent)
+        if reason is not None:
+            return reason
+        if name in self._services_of[agent.id]:
+            return 'has it already'
+        if not self._can_take(name, agent):
+            return 'no ports left on the virtual switch'
+        return 'would be no more even'
+
+
+def _key(agent: snapshot.NetworkAgent) -> tuple[str, str]:
+    return agent.host, agent.id
+
+
+def _requirements_of(service: snapshot.NetworkService) -> tuple:
+    """Return the requirements of a service, which many share."""
+    return (service.physnets, service.tunnels, service.zones,
+            service.external)
+
+
+# Check
+
+
+def check(plan: RebalancePlan) -> None:
+    """Check a plan by making its moves on the loads, one by one.
+
+    :raises PlanError: if a move is impossible at its time, is of no use, or
+        the final loads are not those of the plan
+    """
+    trial = _RebalanceTrial(plan)
+    for number, move in enumerate(plan.moves, 1):
+        wrong = trial.wrong(move)
+        if wrong is not None:
+            raise PlanError(f'move {number} of {plan.kind}: {wrong}')
+        trial.make(move)
+        if (move.most, move.fewest) != plan.spread(trial.loads()):
+            raise PlanError(f'move {number} of {plan.kind}: miscounted')
+    if trial.loads() != plan.after:
+        raise PlanError(f'{plan.kind}: the agents end in another way')
+
+
+class _RebalanceTrial:
+    """The loads of agents while a plan is checked."""
+
+    def __init__(self, plan: RebalancePlan):
+        self._plan = plan
+        self._loads = {load.agent.id: load for load in plan.before}
+        self._has = {(name, load.agent.id) for load in plan.before
+                     for name in load.agent.serves}
+        self._moved: set[tuple[str, str]] = set()
+
+    def loads(self) -> tuple[AgentLoad, ...]:
+        """Return the current load of each agent."""
+        return tuple(self._loads.values())
+
+    def wrong(self, move: ServiceMove) -> str | None:
+        """Return why a move is impossible now, or of no use."""
+        name = move.service.id
+        source, target = self._loads[move.source.id], self._loads[
+            move.target.id]
+        if (name, move.source.id) not in self._has - self._moved:
+            return 'not on the source, or just moved there'
+        if (name, move.target.id) in self._has | self._moved:
+            return 'on the target already, or it was'
+        if not movable(move.service) or not in_use(move.target):
+            return 'neither is to be touched'
+        if obstacle(move.service, move.target) is not None:
+            return 'the target cannot take it'
+        if in_use(move.source):
+            by_ports = self._plan.by_ports
+            gap = source.ports - target.ports if by_ports else (
+                source.number - target.number)
+            if not (gap > self._plan.threshold and 0 < (
+                    move.service.ports if by_ports else 1) < gap):
+                return 'it does not help'
+        return None
+
+    def make(self, move: ServiceMove) -> None:
+        """Make a move."""
+        name, ports = move.service.id, move.service.ports
+        for agent, sign in ((move.source, -1), (move.target, 1)):
+            load = self._loads[agent.id]
+            self._loads[agent.id] = dataclasses.replace(
+                load, number=load.number + sign,
+                ports=load.ports + sign * ports)
+            self._moved.add((name, agent.id))
+        self._has.remove((name, move.source.id))
+        self._has.add((name, move.target.id))

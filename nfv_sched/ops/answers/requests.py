@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describe requests in documents: assumed ports and names in queries."""
+
+import collections
+from collections.abc import Iterable
+import dataclasses
+import typing as ty
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.model.requests import assumed_ports
+    from nfv_sched.ops.simulator import placement
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class QueriedName:
+    """A name in a query that Placement does not know, or may not know.
+
+    :ivar kind: "trait" or "resource class"
+    :ivar name: name of the trait or resource class
+    """
+
+    kind: str
+    name: str
+
+
+def queried_names(
+        names: 'Iterable[placement.Unknown]') -> tuple[QueriedName, ...]:
+    """Return names in a query for a document."""
+    return tuple([QueriedName(kind=each.kind, name=each.name)
+                  for each in names])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PortsOfKind:
+    """Ports of one kind.
+
+    :ivar vnic_type: Neutron's vNIC type, such as "normal" or "direct"
+    :ivar physical_network: name of the physical network; null if the network
+        has none
+    :ivar count: number of ports
+    """
+
+    vnic_type: str
+    physical_network: str | None
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NewPorts:
+    """The ports that each new server is assumed to have.
+
+    :ivar kinds: its ports
+    :ivar basis: reason for the assumption: "servers" if most servers of the
+        flavor have such ports, "server" for --like, "networks" for --network,
+        "number" for --ports, "no_servers" if there are none to learn from,
+        "unread" if Neutron was not read
+    :ivar servers: number of servers of the flavor with known ports; null
+        unless the basis is "servers"
+    :ivar servers_alike: number of them that have these ports; null likewise
+    :ivar like: name of the server of --like; null without it
+    """
+
+    kinds: tuple[PortsOfKind, ...]
+    basis: str
+    servers: int | None
+    servers_alike: int | None
+    like: str | None
+
+
+def new_ports(ports: 'assumed_ports.Ports') -> NewPorts:
+    """Return assumed ports for a document."""
+    counts = collections.Counter(
+        (network.vnic_type, network.physnet)
+        for network, _groups in ports.plugs)
+    if ports.unplugged:
+        counts['normal', None] += ports.unplugged
+    learnt = ports.basis == 'servers'
+    return NewPorts(
+        kinds=tuple([PortsOfKind(
+            vnic_type=vnic_type, physical_network=physnet or None, count=count)
+            for (vnic_type, physnet), count in sorted(
+                counts.items(), key=lambda item: (item[0][0],
+                                                  item[0][1] or ''))]),
+        basis=ports.basis.value, servers=ports.servers if learnt else None,
+        servers_alike=ports.alike if learnt else None,
+        like=ports.server or None)

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read Neutron's agents with the DHCP networks and routers that they serve.
+
+Ports and networks are read in bulk; the networks or routers of an agent take
+one request for each agent.  Only DHCP agents, L3 agents and gateways of
+ML2/OVN are read, and the physical networks that agents of virtual switches
+report.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import typing as ty
+
+from nfv_sched.base import http_limits
+from nfv_sched.ledger import neutron
+from nfv_sched.limits import usage
+from nfv_sched.ops.cloud import snapshot
+
+_KINDS = {usage.DHCP_AGENT: snapshot.DHCP, usage.L3_AGENT: snapshot.ROUTER,
+          usage.OVN_GATEWAY_AGENT: snapshot.OVN}
+#: Kind of agent -> (resource with what it serves, key of the answer).
+_SERVED = {snapshot.DHCP: ('dhcp-networks', 'networks'),
+           snapshot.ROUTER: ('l3-routers', 'routers')}
+_AGENT_FIELDS = ('id', 'agent_type', 'host', 'alive', 'admin_state_up',
+                 'availability_zone', 'configurations')
+_PORT_FIELDS = ('id', 'device_owner', 'device_id', 'network_id',
+                'binding:host_id')
+_TYPE = 'provider:network_type'
+_PHYSNET = 'provider:physical_network'
+_NETWORK_FIELDS = ('id', 'name', _TYPE, _PHYSNET, 'segments')
+_TUNNELS = frozenset({'geneve', 'gre', 'vxlan'})
+#: Keys under which agents of Open vSwitch, Linux bridge and OVN report the
+#: physical networks that they reach.
+_MAPPINGS = ('bridge_mappings', 'interface_mappings', 'bridge-mappings')
+
+
+class NetworkAgents(ty.NamedTuple):
+    """The agents of Neutron, their services, and all networks.
+
+    :ivar agents: sorted by kind, host and ID
+    :ivar services: sorted by kind and ID
+    :ivar networks: sorted by ID
+    """
+
+    agents: tuple[snapshot.NetworkAgent, ...]
+    services: tuple[snapshot.NetworkService, ...]
+    networks: tuple[snapshot.Network, ...]
+
+
+def read(reader: neutron.Reader,
+         progress: Callable[[str, int, int], None]) -> NetworkAgents:
+    """Read the agents, their services, and all networks.
+
+    :param progress: called with (name of what is read, number done, total)
+    :raises NeutronError: if any answer is missing, late or malformed
+    """
+    try:
+        return _read_agents(reader, progress)
+    except http_limits.MALFORMED as exc:
+        raise neutron.NeutronError(
+            f'malformed answer: {type(exc).__name__}: {exc}') from exc
+
+
+def _read_agents(reader: neutron.Reader,
+                 progress: Callable[[str, int, int], None]) -> NetworkAgents:
+    rows = list(reader.items('agents', _AGENT_FIELDS, paged=False,
+                             optional=True))
+    if len({row['id'] for row in rows}) < len(rows):
+        raise neutron.NeutronError('malformed agents: one is there twice')
+    chosen = [row for row in rows
+              if neutron.text_of(row, 'agent_type') in _KINDS]
+    rows_of_networks = {row['id']: row for row in reader.items(
+        'networks', _NETWORK_FIELDS, optional=True)}
+    networks = tuple([_make_network(row) for _uuid, row
+                      in sorted(rows_of_networks.items())])
+    if not chosen:
+        return NetworkAgents((), (), networks)
+    switches = _switches(rows)
+    served: dict[str, list[dict]] = {}
+    for count, row in enumerate(chosen):
+        progress('network agents', count, len(chosen))
+        if _kind(row) in _SERVED:
+            resource, key = _SERVED[_kind(row)]
+            # An agent that was deleted meanwhile serves nothing.
+            served[row['id']] = list(reader.items(
+                f'agents/{row["id"]}/{resource}', (), paged=False,
+                optional=True, key=key))
+    progress('network agents', len(chosen), len(chosen))
+    ports = _ports(reader)
+    return NetworkAgents(
+        tuple(sorted(
+            (_agent(row, switches, _ids(row, served, ports))
+             for row in chosen),
+            key=lambda agent: (agent.kind, agent.host, agent.id))),
+        _services(chosen, served, ports, {
+            uuid: _switch_for(row) for uuid, row in rows_of_networks.items()}),
+        networks)
+
+
+def _kind(row: Mapping) -> str:
+    return _KINDS[row['agent_type']]
+
+
+# Agents
+
+
+class _Switch(ty.NamedTuple):
+    """Physical networks and tunnel types that a virtual switch reaches.
+
+    The fields mean what those of ``snapshot.NetworkAgent`` mean.
+    """
+
+    physnets: frozenset[str]
+    tunnels: frozenset[str] | None
+
+
+def _switches(rows: Iterable[Mapping]) -> dict[str, _Switch]:
+    """Return the switch of each host, from agents there that are alive."""
+    switches: dict[str, _Switch] = {}
+    for row in rows:
+        configurations = _configurations(row)
+        if not row.get('alive') or not any(
+                key in configurations for key in _MAPPINGS):
+            continue
+        host = neutron.text_of(row, 'host')
+        physnets = frozenset(
+            name for key in _MAPPINGS
+            for name in _mapped_physnets(configurations.get(key)))
+        types = configurations.get('tunnel_types')
+        tunnels = None if not isinstance(types, list) else frozenset(
+            map(str, types))
+        switch = switches.get(host)
+        if switch is not None:
+            physnets |= switch.physnets
+            tunnels = None if None in (tunnels, switch.tunnels) else (
+                tunnels | switch.tunnels)
+        switches[host] = _Switch(physnets, tunnels)
+    return switches
+
+
+def _configurations(row: Mapping) -> Mapping:
+    configurations = row.get('configurations') or {}
+    if not isinstance(configurations, Mapping):
+        raise neutron.NeutronError('malformed configurations of an agent')
+    return configurations
+
+
+def _mapped_physnets(mappings: ty.Any) -> Iterable[str]:
+    """Return the physical networks in mappings: an object, or OVN's text."""
+    if isinstance(mappings, str):
+        return [part.partition(':')[0].strip()
+                for part in mappings.split(',') if part.strip()]
+    return _names(mappings, 'mappings of an agent')
+
+
+def _names(values: ty.Any, what: str) -> list[str]:
+    """Return the names in a list or the keys of an object of an answer.
+
+    :param values: None for an empty list
+    :param what: description of the names, for the message
+    :raises NeutronError: if they are anything else
+    """
+    if not values:
+        return []
+    if not isinstance(values, (Mapping, list)) or not all(
+            isinstance(each, str) for each in values):
+        raise neutron.NeutronError(f'malformed {what}')
+    return list(values)
+
+
+def _agent(row: Mapping, switches: Mapping[str, _Switch],
+           serves: tuple[str, ...]) -> snapshot.NetworkAgent:
+    configurations, host = _configurations(row), neutron.text_of(row, 'host')
+    switch = switches.get(host)
+    return snapshot.NetworkAgent(
+        id=row['id'], kind=_kind(row), host=host,
+        alive=bool(row.get('alive')),
+        enabled=bool(row.get('admin_state_up')),
+        zone=neutron.text_of(row, 'availability_zone'),
+        mode=neutron.text_of(configurations, 'agent_mode'),
+        external_only=(
+            configurations.get('handle_internal_only_routers') is False),
+        physnets=switch and switch.physnets,
+        tunnels=switch and switch.tunnels, serves=serves)
+
+
+# Services of the agents
+
+
+class _Port(ty.NamedTuple):
+    """A port of a DHCP server or router."""
+
+    owner: str
+    device: str
+    network: str
+    host: str
+
+
+def _ports(reader: neutron.Reader) -> list[_Port]:
+    owners = sorted({usage.DHCP_OWNER, *usage.ROUTER_OWNERS}
+                    - {usage.AGENT_GATEWAY_OWNER})
+    return [_Port(*(neutron.text_of(row, name) for name in _PORT_FIELDS[1:]))
+            for row in reader.items('ports', _PORT_FIELDS, filters=[
+                ('device_owner', owner) for owner in owners])]
+
+
+def _ids(row: Mapping, served: Mapping[str, list[dict]],
+         ports: Iterable[_Port]) -> tuple[str, ...]:
+    """Return the UUIDs of an agent's services.
+
+    An OVN gateway serves the routers whose gateway ports are bound there.
+    """
+    if row['id'] in served:
+        return tuple(sorted({each['id'] for each in served[row['id']]}))
+    return tuple(sorted({
+        port.device for port in ports
+        if port.owner == usage.GATEWAY_OWNER and port.host == row['host']}))
+
+
+def _services(
+    agent_rows: Iterable[Mapping], served: Mapping[str, list[dict]],
+    ports: Iterable[_Port], networks: Mapping[str, '_Switch'],
+) -> tuple[snapshot.NetworkService, ...]:
+    of_router: dict[str, list[_Port]] = {}
+    of_network: dict[str, dict[str, int]] = {}
+    for port in ports:
+        if port.owner == usage.DHCP_OWNER:
+            hosts = of_network.setdefault(port.network, {})
+            hosts[port.host] = hosts.get(port.host, 0) + 1
+        else:
+            of_router.setdefault(port.device, []).append(port)
+    services: dict[str, snapshot.NetworkService] = {}
+    for agent in agent_rows:
+        for row in served.get(agent['id'], ()):
+            if row['id'] in services:
+                continue
+            services[row['id']] = (
+                _network(row, of_network.get(row['id'], {}))
+                if _kind(agent) == snapshot.DHCP else
+                _router(row, of_router.get(row['id'], []), networks))
+    return tuple(sorted(
+        services.values(), key=lambda service: (service.kind, service.id)))
+
+
+def _network(row: Mapping,
+             ports: Mapping[str, int]) -> snapshot.NetworkService:
+    """Return the service of a network with DHCP.
+
+    :param ports: host -> number of ports of its DHCP servers there
+    """
+    reached = _switch_for(row)
+    return snapshot.NetworkService(
+        id=row['id'], kind=snapshot.DHCP, name=neutron.text_of(row, 'name'),
+        ports=max(ports.values(), default=0), physnets=reached.physnets,
+        tunnels=reached.tunnels or frozenset(), zones=_zones(row))
+
+
+def _router(row: Mapping, ports: Iterable[_Port],
+            networks: Mapping[str, '_Switch']) -> snapshot.NetworkService:
+    own = [port for port in ports if port.owner != usage.HA_OWNER]
+    of_ports = {port.network for port in own}
+    needed = [networks[each] for each in of_ports if each in networks]
+    ha = bool(row.get('ha'))
+    return snapshot.NetworkService(
+        id=row['id'], kind=snapshot.ROUTER, name=neutron.text_of(row, 'name'),
+        ports=len(own) + ha,
+        physnets=None if len(needed) < len(of_ports) else frozenset().union(
+            *(each.physnets for each in needed)),
+        tunnels=frozenset().union(*(each.tunnels or () for each in needed)),
+        zones=_zones(row),
+        external=any(port.owner == usage.GATEWAY_OWNER for port in own),
+        ha=ha, distributed=bool(row.get('distributed')))
+
+
+def _segments(row: Mapping) -> list[Mapping]:
+    segments = row.get('segments') or [row]
+    if not isinstance(segments, list) or not all(
+            isinstance(each, Mapping) for each in segments):
+        raise neutron.NeutronError('malformed segments of a network')
+    return segments
+
+
+def _make_network(row: Mapping) -> snapshot.Network:
+    return snapshot.Network(
+        id=row['id'], name=neutron.text_of(row, 'name'),
+        physnet=next((name for each in _segments(row) if (
+            name := neutron.text_of(each, _PHYSNET))), None))
+
+
+def _switch_for(row: Mapping) -> _Switch:
+    """Return what a switch must reach for all segments of a network."""
+    segments = _segments(row)
+    return _Switch(
+        frozenset(name for each in segments
+                  if (name := neutron.text_of(each, _PHYSNET))),
+        _TUNNELS & {neutron.text_of(each, _TYPE) for each in segments})
+
+
+def _zones(row: Mapping) -> tuple[str, ...]:
+    return tuple(sorted(_names(row.get('availability_zone_hints'),
+                               'availability_zone_hints')))

@@ -1,0 +1,730 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace the names and UUIDs in a snapshot, so that it can be shared.
+
+Each string is split into words.  Words that Nova, Placement or nfv-sched
+define are kept, as are numbers and PCI addresses.  Any other word is replaced
+by an invented one, the same everywhere: equal strings stay equal, so that
+scheduling decisions do not change.  Where anybody may define keys, in extra
+specs, metadata and tags, numbers are replaced, too, unless Nova or nfv-sched
+reads those of the key.  New fields of a snapshot are treated this
+way unless they have a handler here.  Invented names are drawn at random each
+time, and no list of them is saved.  With a secret key, a name gets the same
+invented name each time, unless two would get the same one.
+"""
+
+import collections
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import functools
+import hashlib
+import hmac
+import json
+import random
+import re
+import typing as ty
+import uuid
+
+from nfv_sched.base import conf
+from nfv_sched.base import extensions
+from nfv_sched.fit.numa import rule
+from nfv_sched.fit.rules import place
+from nfv_sched.limits import names as ledger_names
+from nfv_sched.ops.cloud import snapshot
+
+_NO_NAME = re.compile(r'[^0-9A-Z_]+')
+
+# Anything but white space and ASCII punctuation other than "-", "." and "_".
+_RUN = re.compile(r'[^\s!"#$%&\'()*+,/:;<=>?@\[\\\]^`{|}~]+')
+_UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}',
+                   re.IGNORECASE | re.ASCII)
+# Numbers, spans of CPUs, and sizes.
+_NUMBER = re.compile(
+    r'-?\d{1,10}(?:\.\d{1,9})?(?:-\d{1,10}|[kKMGT]i?[bB]?|bit|[bB])?',
+    re.ASCII)
+# Longer numbers are replaced: they may identify a card or a customer.
+_MOST_DIGITS = 10
+_NUMBERS_WITH_DOTS = re.compile(r'[\d.]+', re.ASCII)
+_ADDRESS = re.compile(
+    r'[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]', re.IGNORECASE)
+_HEX_ID = re.compile('[0-9a-f]{4}', re.IGNORECASE)
+_PCI_CLASS = re.compile('CUSTOM_PCI_[0-9A-F]{4}_[0-9A-F]{4}')
+_TIME = re.compile(r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[0-9.:+-]*Z?',
+                   re.ASCII)
+_VERSION = re.compile(r'\d{1,4}(\.\d{1,6})*((a|b|rc|\.dev|\.post)\d{1,6})?',
+                      re.ASCII)
+_MAC = re.compile(r'(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}', re.IGNORECASE)
+# Prefixes of words that have a meaning for Nova or nfv-sched.
+_PREFIXES = ('num_proj_', 'num_vm_', 'num_task_', 'num_os_type_',
+             'filter_tenant_id', 'resources', 'trait', 'CUSTOM_', 'nfv_')
+
+# Scheduler hints of Nova whose values are UUIDs of servers and groups.
+_HINTS = ('group', 'same_host', 'different_host')
+_PHYSNET_TRAIT = 'CUSTOM_PHYSNET_'
+# Metadata of aggregates with names or UUIDs, separated by commas.
+_ZONE = 'availability_zone'
+_TENANT = 'filter_tenant_id'
+_FLAVORS = 'instance_type'
+# Metadata of aggregates with numbers that are no options of the scheduler.
+_RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
+           'disk_allocation_ratio')
+# Extra specs that are compared with metadata of aggregates, and the operators
+# that compare numbers.
+_COMPARED = 'aggregate_instance_extra_specs'
+_OPERATORS = ('=', '==', '!=', '>=', '<=')
+# Keys of data that identify a single device; even numbers are dropped.
+_SERIAL = re.compile(r'serial|mac_address|asset|part_number', re.IGNORECASE)
+_PHYSNET = 'physical_network'
+_DEVICE_IDS = ('vendor_id', 'product_id')
+_DROPPED = 'dropped'
+#: Numbers of names by a key are below this, unless they are used.
+KEYED_NUMBERS = 10 ** 8
+# Default labels; they are recognized even if the options are unknown.
+_LABELS = rule.Names('nfv_vswitch', 'nfv_node')
+# Options that name an availability zone.
+_ZONES = ('default_schedule_zone', 'default_availability_zone')
+
+Field = tuple[type, str]
+
+
+class AnonymizedCloud(ty.NamedTuple):
+    """A cloud whose names were replaced.
+
+    :ivar replaced: field -> number of strings in which unknown words were
+        replaced, for fields that do not hold names
+    """
+
+    cloud: snapshot.Cloud
+    replaced: Mapping[str, int]
+
+
+def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """Return a cloud with invented names, in their order."""
+    return replace(cloud).cloud
+
+
+def replace(cloud: snapshot.Cloud,
+            key: bytes | None = None) -> AnonymizedCloud:
+    """Anonymize a cloud, by a secret key or at random."""
+    anonymizer = _Anonymizer(cloud, key)
+    return AnonymizedCloud(anonymizer.cloud(), anonymizer.replaced)
+
+
+class _KeyedNumbers:
+    """Numbers that depend on a key and a name, none of them twice."""
+
+    def __init__(self, key: bytes):
+        self._key = key
+        self._used: set[int] = set()
+
+    def digest(self, word: str, name: str) -> bytes:
+        """Return 32 bytes for a name of what a word stands for."""
+        return hmac.digest(
+            self._key, f'{word} {name}'.encode('utf-8', 'surrogatepass'),
+            hashlib.sha256)
+
+    def __call__(self, word: str, name: str) -> int:
+        """Return the number of a name."""
+        number = int.from_bytes(self.digest(word, name)[:8]) % KEYED_NUMBERS
+        while number in self._used:
+            number += 1
+        self._used.add(number)
+        return number
+
+
+class _NewNames:
+    """A mapping of old names to new ones: a word and a number.
+
+    :param numbers: gives the numbers; None for random ones
+    """
+
+    def __init__(self, word: str, names: Iterable[str],
+                 unchanged_names: Iterable[str] = ('',),
+                 numbers: _KeyedNumbers | None = None):
+        self._word = word
+        self._numbers = numbers
+        old = sorted(set(names).difference(unchanged_names))
+        self._new = dict(zip(old, random.SystemRandom().sample(
+            range(1, len(old) + 1), len(old)) if numbers is None else (
+                numbers(word, name) for name in old)))
+        self._unchanged_names = frozenset(unchanged_names)
+
+    def __call__(self, name: str) -> str:
+        if name in self._unchanged_names:
+            return name
+        if name not in self._new:
+            self._new[name] = (
+                len(self._new) + 1 if self._numbers is None
+                else self._numbers(self._word, name))
+        return f'{self._word}{self._new[name]}'
+
+    def names(self) -> Iterator[str]:
+        """Return an iterator over the old names."""
+        return iter(self._new)
+
+
+class _Anonymizer:
+
+    def __init__(self, cloud: snapshot.Cloud, key: bytes | None):
+        # Imported late: they import Nova, which takes seconds.
+        from nfv_sched.nova import scheduler
+        from nfv_sched.nova import vocabulary
+        conf.register_opts(scheduler.CONF)
+        self._vocabulary = vocabulary
+        self._keep = vocabulary.words().union(
+            (ledger_names.PORTS, ledger_names.RULES, ledger_names.TRAIT,
+             place.VSWITCH),
+            # Aggregates may override options, by their names in metadata.
+            *map(vocabulary.options, ('nfv_sched', 'filter_scheduler')),
+            extensions.names('nfv_sched.filters'),
+            extensions.names('nfv_sched.weighers'))
+        self._cloud = cloud
+        options = cloud.options.get('nfv_sched', {})
+        self._labels = rule.Names(
+            options.get('vswitch_label') or _LABELS.vswitch,
+            options.get('node_label_prefix') or _LABELS.node_prefix)
+        self.replaced: collections.Counter[str] = collections.Counter()
+        self._uuids: dict[str, str] = {}
+        self._invented: dict[str, str] = {}
+        self._keyed = None if key is None else _KeyedNumbers(key)
+        self._numbers: dict[str, int] = {}
+        self._variants: collections.Counter[str] = collections.Counter()
+        self._texts: dict[tuple[str, bool], str] = {}
+        # Metadata that extra specs are compared with as numbers.
+        self._compared = {
+            name.removeprefix(f'{_COMPARED}:')
+            for flavor in (*cloud.flavors, *(
+                server.flavor for server in cloud.servers))
+            for name, value in flavor.extra_specs.items()
+            if value.split()[:1] and value.split()[0] in _OPERATORS}
+        hosts, servers = cloud.hosts, cloud.servers
+        new_names = functools.partial(_NewNames, numbers=self._keyed)
+        self._host = new_names('host', [
+            *(host.name for host in hosts),
+            *(server.host for server in servers if server.host),
+            *(name for move in cloud.moves or ()
+              for name in (move.source, move.target) if name),
+            *(agent.host for agent in cloud.network_agents or ()),
+            *(name for each in (*cloud.aggregates, *cloud.missing)
+              for name in each.hosts)])
+        self._hypervisor = new_names(
+            'node', (host.hypervisor for host in hosts))
+        self._cell = new_names(
+            'cell', (each.cell for each in (
+                *hosts, *servers, *cloud.missing)),
+            ('', 'cell0'))
+        defaults = cloud.options.get('DEFAULT', {})
+        self._zone = new_names(
+            'zone', [*(host.zone for host in hosts),
+                     *(server.zone for server in servers if server.zone),
+                     *(agent.zone for agent in cloud.network_agents or ()),
+                     *(zone for service in cloud.network_services
+                       for zone in service.zones),
+                     *(defaults[name] for name in _ZONES
+                       if defaults.get(name))],
+            ('', 'nova'))
+        self._server = new_names('server', (server.name for server in servers))
+        self._flavor = new_names('flavor', [
+            *(flavor.name for flavor in cloud.flavors),
+            *(server.flavor.name for server in servers),
+            *(name for aggregate in cloud.aggregates
+              for name in _split(aggregate.metadata.get(_FLAVORS, '')))])
+        self._aggregate = new_names('aggregate', [
+            *(aggregate.name for aggregate in cloud.aggregates),
+            *(name for host in hosts for name in host.aggregates)])
+        self._group = new_names('group',
+                                (group.name for group in cloud.groups))
+        self._network = new_names('network', [
+            *(network.name for network in cloud.networks or ()),
+            *(port.network_name for server in servers
+              for port in server.ports or ())])
+        self._service = new_names(
+            'service', (each.name for each in cloud.network_services))
+        self._physnet = new_names('physnet', (
+            name for name in self._all_physnets()
+            if not self._is_label(name)))
+        self._traits = {
+            _trait_part(name): _trait_part(self._physnet(name))
+            for name in self._all_physnets() if not self._is_label(name)}
+        for host in hosts:
+            # The tools derive the UUID of a host's ledger from the host's.
+            self._uuids[ledger_names.provider_uuid(host.uuid)] = (
+                ledger_names.provider_uuid(self._uuid(host.uuid)))
+        self._named: dict[str, Callable[[str], str]] = {
+            name: names
+            for names in (self._group, self._service, self._network,
+                          self._server, self._cell, self._hypervisor,
+                          self._flavor, self._aggregate, self._zone,
+                          self._physnet, self._host)
+            for name in names.names()}
+        self._handlers = self._all_handlers()
+
+    def _all_physnets(self) -> set[str]:
+        physnets = {name for host in self._cloud.hosts
+                    for node in host.nodes or () for name in node.physnets}
+        physnets.update(
+            name for host in self._cloud.hosts for device in host.devices
+            if (name := device.tags.get('physical_network')))
+        physnets.update(
+            port.physnet for server in self._cloud.servers
+            for port in server.ports or () if port.physnet)
+        physnets.update(
+            name for server in self._cloud.servers
+            for request in server.pci_requests or ()
+            for tags in request.specs
+            if (name := tags.get('physical_network')))
+        physnets.update(network.physnet for network
+                        in self._cloud.networks or () if network.physnet)
+        for each in (*(self._cloud.network_agents or ()),
+                     *self._cloud.network_services):
+            physnets.update(each.physnets or ())
+        return physnets
+
+    def _is_label(self, name: str) -> bool:
+        labels = self._labels
+        return (name == labels.vswitch or labels.node(name) is not None or
+                name.startswith(place.PREFIX))
+
+    def _all_handlers(self) -> dict[Field, Callable[[ty.Any], ty.Any]]:
+        """Return the handlers of fields that need more than :meth:`_value`."""
+        handlers: dict[Field, Callable[[ty.Any], ty.Any]] = {}
+        for replace_text, of_class in (
+            (self._uuid, {
+                snapshot.Host: 'uuid', snapshot.Device: 'server request',
+                snapshot.Provider: 'uuid parent aggregates',
+                snapshot.Flavor: 'id', snapshot.Port: 'id network',
+                snapshot.PCIRequest: 'id port',
+                snapshot.Server: 'uuid project group',
+                snapshot.Migration: 'uuid server',
+                snapshot.Missing: 'uuids',
+                snapshot.Aggregate: 'uuid', snapshot.Group: 'uuid members',
+                snapshot.NetworkAgent: 'id',
+                snapshot.NetworkService: 'id', snapshot.Network: 'id'}),
+            (self._host, {
+                snapshot.Host: 'name', snapshot.Server: 'host',
+                snapshot.Migration: 'source target',
+                snapshot.Missing: 'hosts',
+                snapshot.NetworkAgent: 'host'}),
+            (self._cell, {snapshot.Host: 'cell', snapshot.Server: 'cell',
+                          snapshot.Missing: 'cell'}),
+            (self._zone, {
+                snapshot.Host: 'zone', snapshot.Server: 'zone',
+                snapshot.NetworkAgent: 'zone',
+                snapshot.NetworkService: 'zones'}),
+            (self._label, {
+                snapshot.Node: 'physnets', snapshot.Port: 'physnet',
+                snapshot.Network: 'physnet',
+                snapshot.NetworkAgent: 'physnets',
+                snapshot.NetworkService: 'physnets'}),
+            (self._server, {snapshot.Server: 'name'}),
+            (self._flavor, {snapshot.Flavor: 'name'}),
+            (self._aggregate, {snapshot.Aggregate: 'name',
+                               snapshot.Host: 'aggregates'}),
+            (self._group, {snapshot.Group: 'name'}),
+            (self._service, {snapshot.NetworkService: 'name'}),
+            (self._network, {snapshot.Port: 'network_name',
+                             snapshot.Network: 'name'}),
+            (self._pci_address, {
+                snapshot.Device: 'address parent', snapshot.Port: 'device',
+                snapshot.Server: 'devices'}),
+            (self._device_id, {snapshot.Device: 'vendor product'}),
+            (self._time, {snapshot.Cloud: 'taken',
+                          snapshot.Server: 'created moved',
+                          snapshot.Migration: 'updated'}),
+            (_version, {snapshot.Cloud: 'nova nfv_sched'}),
+            # Errors may contain any name.
+            (lambda _text: '', {snapshot.Cloud: 'source',
+                                snapshot.Missing: 'text'}),
+            (lambda text: text and _DROPPED,
+             {snapshot.Host: 'disabled_reason'}),
+        ):
+            for kind, names in of_class.items():
+                handlers.update({
+                    (kind, name): _each_text(replace_text)
+                    for name in names.split()})
+        handlers.update({
+            (snapshot.Missing, 'kind'): lambda kind: kind,
+            (snapshot.Cloud, 'options'): self._options,
+            (snapshot.Cloud, 'consumers'): self._consumers,
+            (snapshot.Server, 'allocations'): self._allocations,
+            (snapshot.Server, 'fault'): lambda _text: None,
+            (snapshot.Server, 'image'): self._image,
+            (snapshot.Server, 'hints'): self._hints,
+            (snapshot.Flavor, 'extra_specs'): self._extra_specs,
+            (snapshot.Device, 'tags'): self._tags,
+            (snapshot.PCIRequest, 'specs'):
+                lambda specs: tuple(map(self._tags, specs)),
+            (snapshot.Aggregate, 'metadata'): self._metadata,
+            # Sort, as the order would reveal that of the old names.
+            (snapshot.Aggregate, 'hosts'):
+                lambda names: tuple(sorted(map(self._host, names))),
+            (snapshot.NetworkAgent, 'serves'):
+                lambda ids: tuple(sorted(map(self._uuid, ids))),
+            # See _host_object().
+            (snapshot.Host, 'hypervisor'): lambda name: name,
+            (snapshot.Provider, 'name'): lambda name: name,
+        })
+        return handlers
+
+    def cloud(self) -> snapshot.Cloud:
+        """Return the anonymized cloud."""
+        cloud = self._object(self._cloud)
+        return dataclasses.replace(
+            cloud, anonymous=True, **{
+                name: _sort_if_any(getattr(cloud, name), key)
+                for name, key in (
+                    ('hosts', lambda host: (host.name, host.hypervisor)),
+                    ('servers', lambda server: server.uuid),
+                    ('flavors', lambda flavor: flavor.name),
+                    ('aggregates', lambda aggregate: aggregate.name),
+                    ('groups', lambda group: group.uuid),
+                    ('moves', lambda move: move.uuid),
+                    ('network_agents', lambda agent: agent.id),
+                    ('network_services', lambda service: service.id),
+                    ('networks', lambda network: network.id))})
+
+    # Values
+
+    def _object(self, value: ty.Any) -> ty.Any:
+        """Return a copy of a dataclass with all its fields anonymized."""
+        kind = type(value)
+        fields = {}
+        for field in dataclasses.fields(kind):
+            old = getattr(value, field.name)
+            if old is None or old.__class__ in (int, bool, float):
+                continue
+            handler = self._handlers.get((kind, field.name))
+            if handler is not None:
+                fields[field.name] = handler(old)
+                continue
+            fields[field.name] = self._value(old)
+            if fields[field.name] != old and not _has_objects(old):
+                self._count(kind, field.name)
+        new = dataclasses.replace(value, **fields)
+        return self._host_object(value, new) if kind is snapshot.Host else new
+
+    def _count(self, kind: type, field: str) -> None:
+        self.replaced[f'{kind.__name__} {field}'.lower()] += 1
+
+    def _value(self, value: ty.Any) -> ty.Any:
+        """Replace the strings in a value of any type."""
+        if value is None or isinstance(value, int | float):
+            return value
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            return {self._value(key): self._value(each)
+                    for key, each in value.items()}
+        if isinstance(value, tuple | frozenset | list):
+            return value.__class__(map(self._value, value))
+        if dataclasses.is_dataclass(value):
+            return self._object(value)
+        raise TypeError(f'a snapshot cannot have a {type(value)}')
+
+    def _text(self, text: str, numbers: bool = True) -> str:
+        """Replace the unknown words in a string.
+
+        :param numbers: whether numbers are kept
+        """
+        new = self._texts.get((text, numbers))
+        if new is None:
+            new = self._texts[text, numbers] = self._new_text(text, numbers)
+        return new
+
+    def _new_text(self, text: str, numbers: bool) -> str:
+        if text in self._named and text not in self._keep and not (
+                numbers and _NUMBER.fullmatch(text)):
+            return self._named[text](text)
+        if text[:1] in ('{', '['):
+            try:
+                data = json.loads(text)
+            except (ValueError, RecursionError):
+                pass
+            else:
+                return json.dumps(self._data(data, numbers))
+        text = _MAC.sub(lambda match: self._invent(match[0]), text)
+        return _RUN.sub(lambda match: self._word(match[0], numbers), text)
+
+    def _data(self, data: ty.Any, numbers: bool) -> ty.Any:
+        """Replace the strings in parsed JSON, and drop serial numbers."""
+        if isinstance(data, dict):
+            return {self._text(key, numbers): self._data(value, numbers)
+                    for key, value in data.items() if not _SERIAL.search(key)}
+        if isinstance(data, list):
+            return [self._data(each, numbers) for each in data]
+        if isinstance(data, str):
+            return self._text(data, numbers)
+        if not numbers and data.__class__ in (int, float):
+            return 0
+        if isinstance(data, int | float) and (
+                len(re.sub('[^0-9]', '', repr(data))) > _MOST_DIGITS):
+            return 0
+        return data
+
+    def _word(self, word: str, numbers: bool = True) -> str:
+        if not numbers and _NUMBER.fullmatch(word):
+            return self._named.get(word, self._invent)(word)
+        if (word in self._keep or word.lower() in ('true', 'false') or
+                _NUMBER.fullmatch(word) or _PCI_CLASS.fullmatch(word)):
+            return word
+        if _UUID.fullmatch(word):
+            return self._uuid(word)
+        if word in self._named:
+            return self._named[word](word)
+        if word == self._labels.vswitch or (
+                self._labels.node(word) is not None):
+            return self._label(word)
+        if word.startswith(_PHYSNET_TRAIT):
+            part = word.removeprefix(_PHYSNET_TRAIT)
+            return _PHYSNET_TRAIT + (
+                self._traits.get(part) or _trait_part(self._physnet(part)))
+        if '.' in word and not _NUMBERS_WITH_DOTS.fullmatch(word):
+            return '.'.join(self._word(part, numbers) if part else ''
+                            for part in word.split('.'))
+        for prefix in _PREFIXES:
+            rest = word.removeprefix(prefix)
+            if rest != word and rest:
+                if prefix == 'CUSTOM_':
+                    return prefix + self._class_part(rest)
+                separator = '_' if rest[0] == '_' and len(rest) > 1 else ''
+                return prefix + separator + self._word(
+                    rest.removeprefix(separator), numbers)
+        return self._invent(word)
+
+    def _invent(self, word: str) -> str:
+        """Return the invented word for a word, in lower case."""
+        if word not in self._invented:
+            # device_spec may write a resource class in another way than
+            # Placement: both forms must stay the same class.
+            part = _trait_part(word)
+            number = self._number(part)
+            count = self._variants[part]
+            self._variants[part] += 1
+            self._invented[word] = f'word{number}{"x" * count}'
+        return self._invented[word]
+
+    def _class_part(self, part: str) -> str:
+        return f'WORD{self._number(part)}'
+
+    def _number(self, part: str) -> int:
+        """Return the number of an invented word."""
+        if part not in self._numbers:
+            self._numbers[part] = (
+                len(self._numbers) + 1 if self._keyed is None
+                else self._keyed('word', part))
+        return self._numbers[part]
+
+    # Fields
+
+    def _host_object(self, old: snapshot.Host,
+                     new: snapshot.Host) -> snapshot.Host:
+        """Rename hypervisor and resource providers to match the host."""
+        name = new.name if old.hypervisor == old.name else (
+            self._hypervisor(old.hypervisor))
+        return dataclasses.replace(
+            new, hypervisor=name, providers=tuple(
+                dataclasses.replace(new_provider, name=self._provider_name(
+                    old, old_provider, name, new_provider))
+                for old_provider, new_provider in zip(
+                    old.providers, new.providers)))
+
+    @staticmethod
+    def _provider_name(host: snapshot.Host, old: snapshot.Provider,
+                       name: str, new: snapshot.Provider) -> str:
+        if old.name == host.hypervisor:
+            return name
+        # Names of devices' and the ledger's providers begin with the
+        # name of the hypervisor.
+        rest = old.name.removeprefix(f'{host.hypervisor}_')
+        if old.name != rest and (_ADDRESS.fullmatch(rest) or (
+                rest == 'nfv_ledger' and
+                old.uuid == ledger_names.provider_uuid(host.uuid))):
+            return f'{name}_{rest}'
+        return f'{name}_{new.uuid[:8]}'
+
+    def _uuid(self, old: str) -> str:
+        """Return the new UUID for an old one, in the same format."""
+        if not old:
+            return old
+        new = self._uuids.get(old)
+        if new is None:
+            drawn = uuid.uuid4() if self._keyed is None else uuid.UUID(
+                bytes=self._keyed.digest('UUID', old)[:16], version=4)
+            new = self._uuids[old] = (
+                str(drawn) if '-' in old or len(old) != 32 else drawn.hex)
+        return new
+
+    def _label(self, physnet: str) -> str:
+        """Replace the name of a physical network, or of a place."""
+        labels = self._labels
+        if physnet == labels.vswitch:
+            return self._word(physnet) if physnet in self._keep else (
+                self._invent(physnet))
+        number = labels.node(physnet)
+        if number is not None:
+            return f'{self._node_prefix()}{number}'
+        if physnet.startswith(place.PREFIX):
+            return place.PREFIX + self._place(
+                physnet.removeprefix(place.PREFIX))
+        return self._physnet(physnet)
+
+    def _place(self, name: str) -> str:
+        # Replace it as in extra specs, which contain the same name.
+        return self._word(name) if _RUN.fullmatch(name) else (
+            self._invent(name))
+
+    def _node_prefix(self) -> str:
+        prefix = self._labels.node_prefix
+        return prefix if prefix in self._keep else (
+            f'{self._invent(prefix)}_')
+
+    def _pci_address(self, text: str) -> str:
+        return text if _ADDRESS.fullmatch(text) else self._text(text)
+
+    def _device_id(self, text: str) -> str:
+        return text if _HEX_ID.fullmatch(text) else self._text(text)
+
+    @staticmethod
+    def _time(text: str) -> str:
+        return text if _TIME.fullmatch(text) else ''
+
+    def _tags(self, tags: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Replace the tags of a device or of a PCI request."""
+        new: dict[str, str | None] = {}
+        for name, value in tags.items():
+            if _SERIAL.search(name):
+                continue
+            new[self._text(name, False)] = value if not value else (
+                self._label(value) if name == _PHYSNET else
+                self._device_id(value) if name in _DEVICE_IDS else
+                self._text(value, name in self._keep))
+        return new
+
+    def _extra_specs(self, specs: Mapping[str, str]) -> dict[str, str]:
+        new = {}
+        for name, value in specs.items():
+            numbers = self._vocabulary.is_extra_spec(name)
+            new[self._text(name, numbers)] = self._text(
+                value, numbers or
+                name.removeprefix(f'{_COMPARED}:') in self._compared)
+        if new != specs:
+            self._count(snapshot.Flavor, 'extra_specs')
+        return new
+
+    def _allocations(
+        self, allocations: Mapping[str, Mapping[str, int]],
+    ) -> dict[str, Mapping[str, int]]:
+        return {self._uuid(provider): self._value(amounts)
+                for provider, amounts in allocations.items()}
+
+    def _consumers(
+        self, consumers: Mapping[str, Mapping[str, Mapping[str, int]]],
+    ) -> dict[str, Mapping[str, Mapping[str, int]]]:
+        return {self._uuid(consumer): self._allocations(allocations)
+                for consumer, allocations in consumers.items()}
+
+    def _image(self, image: Mapping[str, str]) -> dict[str, str]:
+        return {self._text(name): self._text(value, self._is_image(name))
+                for name, value in image.items()
+                if self._vocabulary.is_image_property(name)}
+
+    def _is_image(self, name: str) -> bool:
+        """Return whether Nova or nfv-sched defines an image property."""
+        return self._vocabulary.is_image_property(name) and (
+            self._vocabulary.is_extra_spec(name) if ':' in name
+            else self._text(name) == name)
+
+    def _hints(self, hints: Mapping[str, tuple[str, ...]]
+               ) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(map(self._uuid, values))
+                for name, values in hints.items() if name in _HINTS}
+
+    def _metadata(self, metadata: Mapping[str, str]) -> dict[str, str]:
+        new = {self._text(name, False): self._metadatum(name, value)
+               for name, value in metadata.items()}
+        if new != metadata:
+            self._count(snapshot.Aggregate, 'metadata')
+        return new
+
+    def _metadatum(self, name: str, value: str) -> str:
+        if name == _ZONE:
+            return self._zone(value)
+        if name.startswith(_TENANT):
+            return _change_each(value, self._uuid)
+        if name == _FLAVORS:
+            return _change_each(value, self._flavor)
+        return self._text(value, (
+            name in self._compared or name in _RATIOS or
+            self._is_image(name) or
+            any(name in self._vocabulary.options(section)
+                for section in ('nfv_sched', 'filter_scheduler'))))
+
+    def _options(self, options: Mapping[str, Mapping[str, ty.Any]],
+                 ) -> dict[str, dict[str, ty.Any]]:
+        """Replace the values of options; unknown options are dropped."""
+        new: dict[str, dict[str, ty.Any]] = {}
+        for section, values in options.items():
+            names = self._vocabulary.options(section)
+            if names:
+                new[section] = {
+                    name: self._option(section, name, value)
+                    for name, value in values.items() if name in names}
+        return new
+
+    def _option(self, section: str, name: str, value: ty.Any) -> ty.Any:
+        replace_text: Callable[[str], str] | None = {
+            ('filter_scheduler', 'isolated_hosts'): self._host,
+            ('filter_scheduler', 'isolated_images'): self._uuid,
+            ('nfv_sched', 'vswitch_label'): self._label,
+            ('nfv_sched', 'node_label_prefix'):
+                lambda _prefix: self._node_prefix(),
+            # A path on this machine, useless elsewhere.
+            ('nfv_sched', 'decision_journal'): lambda _path: '',
+            **{('DEFAULT', zone): self._zone for zone in _ZONES},
+        }.get((section, name))
+        if replace_text is None or not value:
+            return self._value(value)
+        return _each_text(replace_text)(value)
+
+
+def _each_text(replace_text: Callable[[str], str],
+               ) -> Callable[[ty.Any], ty.Any]:
+    """Make a function for a string work on a collection of strings, too."""
+    def replace_all(value: ty.Any) -> ty.Any:
+        if isinstance(value, str):
+            return replace_text(value)
+        if isinstance(value, tuple | frozenset | list):
+            texts = map(replace_text, value)
+            return value.__class__(texts)
+        return value
+    return replace_all
+
+
+def _has_objects(value: ty.Any) -> bool:
+    return dataclasses.is_dataclass(value) or isinstance(value, tuple) and (
+        any(map(dataclasses.is_dataclass, value)))
+
+
+def _sort_if_any(values: tuple | None, key: Callable[[ty.Any], ty.Any],
+                 ) -> tuple | None:
+    return None if values is None else tuple(sorted(values, key=key))
+
+
+def _version(text: str) -> str:
+    match = _VERSION.match(text)
+    return match[0] if match else ''
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(',')]
+
+
+def _change_each(text: str, change: Callable[[str], str]) -> str:
+    return ','.join(map(change, _split(text)))
+
+
+def _trait_part(name: str) -> str:
+    """Return a name as Neutron and Nova write it in traits and classes."""
+    return _NO_NAME.sub('_', name.upper())

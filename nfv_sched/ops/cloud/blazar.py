@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the hosts and reservations of OpenStack Blazar.
+
+Blazar itself is not asked.  It moves its hosts between host aggregates of Nova
+when a lease starts and ends, and gives each host a resource provider of its
+own in Placement.  Future leases cannot be seen there.
+"""
+
+from collections.abc import Iterable
+import typing as ty
+
+from oslo_utils import strutils
+
+from nfv_sched.ops.cloud import options as cloud_options
+from nfv_sched.ops.cloud import snapshot
+
+#: The filter of the package blazar-nova.
+FILTER = 'BlazarFilter'
+#: Scheduler hint that names a host reservation.
+HINT = 'reservation'
+#: Name of the aggregate of hosts without a host reservation, unless
+#: ``[blazar:physical:host] aggregate_freepool_name`` says otherwise.
+_FREE_POOL = 'freepool'
+
+_OWNER = 'blazar:owner'
+_PREEMPTIBLE = 'blazar:preemptible'
+_ZONE = 'availability_zone'
+_PROVIDER = 'blazar_'
+
+
+class Reservation(ty.NamedTuple):
+    """A reservation, as its aggregate shows it.
+
+    :ivar project: ID of its project
+    :ivar of_hosts: whether it is of whole hosts; if not, of instances, which
+        have a flavor of their own
+    """
+
+    id: str
+    project: str
+    of_hosts: bool
+
+
+def reservation(aggregate: snapshot.Aggregate) -> Reservation | None:
+    """Return the reservation that an aggregate is for; None if for none.
+
+    :param aggregate: of a snapshot or of Nova
+    """
+    owner = aggregate.metadata.get(_OWNER)
+    if owner is None:
+        return None
+    # Only the aggregate of a host reservation has a zone of its own.
+    return Reservation(aggregate.name, owner, _ZONE in aggregate.metadata)
+
+
+def is_filtering(cloud: snapshot.Cloud) -> bool:
+    """Return whether Nova keeps servers without a reservation off hosts."""
+    return FILTER in cloud_options.class_names(
+        cloud.options, 'enabled_filters')
+
+
+def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[Reservation, ...]]:
+    """Return the present reservations of each host of Blazar, by its name.
+
+    Hosts in the free pool have none, or some of instances.
+    """
+    of_host: dict[str, list[Reservation]] = {
+        host.name: [] for host in cloud.hosts if any(
+            each.parent is not None
+            and each.name == f'{_PROVIDER}{host.hypervisor}'
+            for each in host.providers)}
+    for aggregate in cloud.aggregates:
+        of_aggregate = reservation(aggregate)
+        if of_aggregate is not None:
+            for name in aggregate.hosts:
+                of_host.setdefault(name, []).append(of_aggregate)
+    for aggregate in cloud.aggregates:
+        # Without Blazar this name means nothing.
+        if aggregate.name == _FREE_POOL and (of_host or is_filtering(cloud)):
+            for name in aggregate.hosts:
+                of_host.setdefault(name, [])
+    return {host.name: tuple(of_host[host.name]) for host in cloud.hosts
+            if host.name in of_host}
+
+
+class BlazarRefusal(ty.NamedTuple):
+    """Reason for which BlazarFilter refuses a host.
+
+    :ivar text: for people; empty if it is not known
+    :ivar is_reserved: whether the host is reserved, and the request names no
+        reservation
+    """
+
+    text: str
+    is_reserved: bool
+
+
+def refusal(aggregates: Iterable[snapshot.Aggregate],
+            spec: ty.Any) -> BlazarRefusal:
+    """Return why BlazarFilter refuses a host for a request.
+
+    :param aggregates: those of the host, of a snapshot or of Nova
+    :param spec: the request, a ``nova.objects.RequestSpec``
+    """
+    hint = spec.get_scheduler_hint(HINT) or ()
+    if isinstance(hint, str):
+        hint = (hint,)
+    of_hosts = [each for each in map(reservation, aggregates)
+                if each is not None and each.of_hosts]
+    for each in of_hosts:
+        if each.id in hint:
+            return BlazarRefusal(
+                f'reservation {each.id} is for project {each.project}', False)
+    if hint:
+        return BlazarRefusal(
+            f'not in reservation {" or ".join(hint)}', False)
+    if strutils.bool_from_string(spec.flavor.extra_specs.get(_PREEMPTIBLE)):
+        # Such servers may be kept to the free pool.
+        return BlazarRefusal('', False)
+    for each in of_hosts:
+        return BlazarRefusal(
+            f'reserved by {each.id} for project {each.project}', True)
+    return BlazarRefusal('in the free pool, for reservations only', True)

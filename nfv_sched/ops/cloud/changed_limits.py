@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Change the limits of nfv-sched in a snapshot."""
+
+from collections.abc import Mapping
+import dataclasses
+import types
+
+from nfv_sched.base import conf
+from nfv_sched.ledger import inventory as ledger_inventory
+from nfv_sched.limits import names as ledger_names
+from nfv_sched.limits import options as network_limits
+from nfv_sched.nova import scheduler
+from nfv_sched.ops.cloud import snapshot
+
+_SHARED_VCPUS = 'shared_vcpus_per_core'
+
+#: Options that :func:`changed` may change.
+NAMES = (*network_limits.Limits._fields, _SHARED_VCPUS)
+
+
+def changed(cloud: snapshot.Cloud,
+            values: Mapping[str, float]) -> snapshot.Cloud:
+    """Return a cloud with other values of options that are limits.
+
+    Metadata of aggregates overrides them, as it does the options.  The ledger
+    of a host in Placement has the inventories that the ledger service would
+    publish.
+
+    :param values: name of ``NAMES`` -> value of the option
+    """
+    before = _options(cloud)
+    section = {**cloud.options.get(conf.GROUP.name, {}), **values}
+    cloud = dataclasses.replace(
+        cloud, options={**cloud.options, conf.GROUP.name: section})
+    after = _options(cloud)
+    if before == after:
+        return cloud
+    hosts = []
+    for host in cloud.hosts:
+        state = types.SimpleNamespace(host=host.name, aggregates=[
+            each for each in cloud.aggregates if host.name in each.hosts])
+        hosts.append(_with_ledger(
+            host, network_limits.of_host(state, before),
+            network_limits.of_host(state, after)))
+    return dataclasses.replace(cloud, hosts=tuple(hosts))
+
+
+def overriding(cloud: snapshot.Cloud, name: str) -> list[str]:
+    """Return the names of the aggregates that set a limit of their own."""
+    return [each.name for each in cloud.aggregates if name in each.metadata]
+
+
+def _options(cloud: snapshot.Cloud) -> network_limits.Limits:
+    """Return the limits in the options of a cloud, or their defaults."""
+    conf.register_opts(scheduler.CONF)
+    section = cloud.options.get(conf.GROUP.name, {})
+    return network_limits.Limits(*(
+        section.get(name, default) for name, default in zip(
+            network_limits.Limits._fields,
+            network_limits.defaults(scheduler.CONF))))
+
+
+def _with_ledger(host: snapshot.Host, before: network_limits.Limits,
+                 after: network_limits.Limits) -> snapshot.Host:
+    """Return a host whose ledger, if it has one, has other limits."""
+    uuid = ledger_names.provider_uuid(host.uuid)
+    network = host.network or snapshot.HostNetwork()
+    changes = (
+        (ledger_names.PORTS, before.vswitch_ports_per_node,
+         after.vswitch_ports_per_node, before.vswitch_physical_ports,
+         after.vswitch_physical_ports, network.vswitch_ports),
+        (ledger_names.RULES, before.security_rules_per_node,
+         after.security_rules_per_node, 0, 0, network.security_rules))
+    providers = []
+    for provider in host.providers:
+        if provider.uuid == uuid:
+            inventories = dict(provider.inventories)
+            for name, *limits_and_use in changes:
+                if name in inventories:
+                    inventories[name] = _inventory(
+                        inventories[name], *limits_and_use)
+            provider = dataclasses.replace(provider, inventories=inventories)
+        providers.append(provider)
+    return dataclasses.replace(host, providers=tuple(providers))
+
+
+def _inventory(
+    inventory: snapshot.Inventory, limit: float, new_limit: float,
+    physical: int, new_physical: int, used: int | None,
+) -> snapshot.Inventory:
+    """Return the inventory of the ledger with another limit.
+
+    :param physical: physical ports among what is in use
+    :param used: what Neutron has bound to the host; None if not known
+    """
+    unallocated = physical + max((used or 0) - inventory.used, 0)
+    if limit < ledger_names.UNLIMITED:
+        # Without capacity the ledger does not show how much is in use.
+        rest = int(limit) - inventory.capacity
+        unallocated = rest if inventory.capacity else max(rest, unallocated)
+    published = ledger_inventory.Account(
+        new_limit, inventory.used,
+        unallocated + new_physical - physical).inventory()
+    return dataclasses.replace(
+        inventory, total=published.total, reserved=published.reserved,
+        max_unit=published.total)

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile the checked contents of a cloud file to a snapshot and steps."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import dataclasses
+import json
+
+import os_resource_classes as orc
+import os_traits
+
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud.cloud_file import model
+from nfv_sched.ops.cloud.cloud_file import pci
+from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import snapshot
+
+_HYPERVISOR_VERSION = 8002000
+_NO_USE = {'num_instances': '0', 'io_workload': '0', 'failed_builds': '0'}
+
+
+def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
+             settings: Iterable[scenarios.Setting],
+             defaults: scenarios.Defaults) -> scenarios.Scenario:
+    """Compile a cloud file to a scenario: a snapshot and steps.
+
+    :param cloud: the contents, with ``groups``
+    :param path: path of the file
+    :param settings: options of the file
+    :param defaults: for options that are not in the file
+    """
+    aggregates = tuple(map(_aggregate, cloud.aggregates))
+    of_host = scenarios.aggregates_by_host(aggregates)
+    titles: dict[str, list[str]] = {}
+    for aggregate in aggregates:
+        for name in aggregate.hosts:
+            titles.setdefault(name, []).append(aggregate.name)
+    zones = scenarios.zones_of(aggregates)
+    zone = str(cloud.options.get('DEFAULT', {}).get(
+        'default_availability_zone', defaults.zone))
+    ours = cloud.options.get('nfv_sched', {})
+    networks = {name: _network(network)
+                for name, network in cloud.networks.items()}
+    groups = {name: _server_group(group)
+              for name, group in cloud.server_groups.items()}
+    service = _network_service(cloud)
+    hosts, services, places, alike = [], {}, {}, {}
+    for group in cloud.groups:
+        template = _template(group, service)
+        for name in group.names:
+            hosts.append(_host(
+                name, template, frozenset(of_host.get(name, ())),
+                zones.get(name, zone), tuple(titles.get(name, ()))))
+            services[name] = _services(group)
+            places[name] = group.places
+            alike[name] = group.name
+    return scenarios.Scenario(
+        cloud=snapshot.Cloud(
+            taken='', source=path, options={
+                **cloud.options, 'nfv_sched': {**ours, 'vswitch_label': str(
+                    ours.get('vswitch_label', defaults.switch_label)),
+                    'node_label_prefix': str(ours.get(
+                        'node_label_prefix', defaults.node_prefix))}},
+            hosts=tuple(hosts), flavors=tuple(_flavors(cloud)),
+            aggregates=aggregates, groups=tuple(groups.values()), moves=(),
+            consumers={}, networks=tuple(networks.values()),
+            network_agents=tuple(_agents(cloud, service)),
+            network_services=tuple([
+                each for kind in (snapshot.DHCP, snapshot.ROUTER)
+                for group in cloud.groups for name in group.names
+                for each in _services_of_agent(name, group, kind)
+            ]) if service == 'ovs' else ()),
+        path=path, steps=tuple(steps), new_hosts=True, images=cloud.images,
+        settings=(*settings, *_more_settings(cloud)), networks=networks,
+        security_groups=_security_groups(cloud), server_groups=groups,
+        network_service=service, services=services, places=places,
+        alike=alike)
+
+
+def with_steps(
+    start: scenarios.Scenario, more: model.WhatIf,
+    steps: Sequence[actions.Step], path: str,
+    settings: Iterable[scenarios.Setting],
+) -> scenarios.Scenario:
+    """Return a scenario with the additions of a file of steps.
+
+    :param more: the contents of the file
+    :param path: path of the file
+    :param settings: options of the file
+    """
+    flavors = {flavor.name: flavor for flavor in (
+        *start.cloud.flavors, *_flavors(more))}
+    return dataclasses.replace(
+        start,
+        cloud=dataclasses.replace(
+            start.cloud, flavors=tuple(flavors.values())),
+        path=path, steps=tuple(steps),
+        settings=(*start.settings, *settings, *_filters(more)),
+        images={**start.images, **more.images},
+        networks={**start.networks, **{
+            name: _network(network)
+            for name, network in more.networks.items()}},
+        security_groups={**start.security_groups, **_security_groups(more)},
+        server_groups={**start.server_groups, **{
+            name: _server_group(group)
+            for name, group in more.server_groups.items()}})
+
+
+def networks_of(cloud: snapshot.Cloud) -> dict[str, snapshot.Network]:
+    """Return the networks of a snapshot by their names in steps.
+
+    The name is the UUID of the network, with the vNIC type if that is not
+    ``normal``: in a cloud file all ports of a network have the same vNIC type.
+    """
+    networks: dict[str, snapshot.Network] = {}
+    for port in scenarios.ports_of(cloud):
+        kind = '' if port.vnic_type == scenarios.NORMAL else (
+            f'/{port.vnic_type}')
+        network = scenarios.network_of(port)
+        networks.setdefault(f'{network.name}{kind}', network)
+    return networks
+
+
+def _filters(cloud: model.WhatIf) -> Iterator[scenarios.Setting]:
+    if cloud.filters is not None:
+        yield scenarios.Setting(
+            group='filter_scheduler', name='enabled_filters',
+            value=list(cloud.filters))
+
+
+def _more_settings(cloud: model.CloudFile) -> Iterator[scenarios.Setting]:
+    """Yield the options that follow from other keys of the file."""
+    yield from _filters(cloud)
+    if cloud.pci_in_placement is not None:
+        for group, name in (('pci', 'report_in_placement'),
+                            ('filter_scheduler', 'pci_in_placement')):
+            yield scenarios.Setting(
+                group=group, name=name, value=cloud.pci_in_placement)
+    if cloud.pci_aliases is not None:
+        yield scenarios.Setting(group='pci', name='alias', value=[
+            json.dumps(pci.alias(alias))
+            for alias in cloud.pci_aliases.values()])
+
+
+def _flavors(cloud: model.WhatIf) -> Iterator[snapshot.Flavor]:
+    for flavor in cloud.flavors.values():
+        yield snapshot.Flavor(
+            name=flavor.name, id=flavor.name, vcpus=flavor.vcpus,
+            memory=flavor.memory, disk=flavor.disk,
+            extra_specs=flavor.extra_specs)
+
+
+def _aggregate(aggregate: model.AggregateEntry) -> snapshot.Aggregate:
+    return snapshot.Aggregate(
+        name=aggregate.name, metadata=aggregate.metadata,
+        uuid=scenarios.stable_uuid('aggregate', aggregate.name),
+        hosts=aggregate.hosts)
+
+
+def _server_group(group: model.ServerGroup) -> snapshot.Group:
+    most = group.max_server_per_host
+    return snapshot.Group(
+        uuid=scenarios.stable_uuid('group', group.name), name=group.name,
+        policy=group.policy, rules={} if most is None else {
+            'max_server_per_host': str(most)})
+
+
+# Hosts
+
+
+def _template(group: model.HostGroup,
+              service: scenarios.NetworkService) -> snapshot.Host:
+    """Return an unused host of a group, without name, UUID and aggregates."""
+    services = _services(group)
+    memory = sum(node.memory for node in group.nodes)
+    return snapshot.Host(
+        name='', hypervisor='', uuid='', cell=scenarios.CELL,
+        enabled=not group.disabled,
+        hypervisor_version=_HYPERVISOR_VERSION, supported=scenarios.X86_64,
+        cpu_info=json.dumps({'arch': 'x86_64'}), stats=_NO_USE,
+        # With vcpu_pin_set the same CPUs are shared and dedicated.
+        vcpus=sum(len(node.shared | node.dedicated) for node in group.nodes),
+        memory=memory, memory_used=group.reserved_memory, disk=group.disk,
+        cpu_ratio=group.cpu_allocation_ratio,
+        memory_ratio=group.ram_allocation_ratio,
+        disk_ratio=group.disk_allocation_ratio, nodes=group.nodes,
+        devices=group.devices,
+        providers=(snapshot.Provider(
+            uuid='', name='', inventories=_inventories(group, memory),
+            traits=_traits(group)), *_nested(group)),
+        network=snapshot.HostNetwork(
+            vswitch_ports=(services.dhcp_servers + services.other_ports +
+                           services.routers * services.router_ports),
+            security_rules=0, routers=services.routers,
+            dhcp_servers=None if service == 'ovn' else services.dhcp_servers))
+
+
+def _host(name: str, template: snapshot.Host, in_aggregates: frozenset[str],
+          zone: str, titles: tuple[str, ...]) -> snapshot.Host:
+    """Return a host of a group.
+
+    :param template: from :func:`_template`
+    :param in_aggregates: UUIDs of its aggregates
+    :param titles: names of its aggregates
+    """
+    uuid = scenarios.stable_uuid('host', name)
+    root, *nested = template.providers
+    return dataclasses.replace(
+        template, name=name, hypervisor=name, uuid=uuid, zone=zone,
+        aggregates=titles, providers=(dataclasses.replace(
+            root, uuid=uuid, name=name, aggregates=in_aggregates), *(
+                dataclasses.replace(
+                    each, name=f'{name}_{each.name}', parent=uuid,
+                    uuid=scenarios.stable_uuid(
+                        'provider', f'{name}/{each.name}'))
+                for each in nested)))
+
+
+def _nested(group: model.HostGroup) -> Iterator[snapshot.Provider]:
+    """Yield the further providers of a host, without UUIDs."""
+    for entry in group.providers:
+        for number in range(entry.count):
+            yield snapshot.Provider(
+                uuid='', name=entry.name + (
+                    f'-{number}' if entry.count > 1 else ''),
+                traits=frozenset(entry.traits), inventories={
+                    name: snapshot.Inventory(
+                        total=each.total, reserved=each.reserved,
+                        max_unit=each.total)
+                    for name, each in entry.inventories.items()})
+
+
+def _inventories(group: model.HostGroup,
+                 memory: int) -> dict[str, snapshot.Inventory]:
+    shared = sum(len(node.shared) for node in group.nodes)
+    dedicated = 0 if group.legacy_pinning else sum(
+        len(node.dedicated) for node in group.nodes)
+    amounts = {
+        orc.MEMORY_MB: (memory, group.reserved_memory,
+                        group.ram_allocation_ratio),
+        orc.VCPU: (shared, 0, group.cpu_allocation_ratio),
+        orc.PCPU: (dedicated, 0, 1.0),
+        orc.DISK_GB: (group.disk, 0, group.disk_allocation_ratio)}
+    return {
+        name: snapshot.Inventory(total=total, reserved=reserved, ratio=ratio,
+                                 max_unit=total)
+        for name, (total, reserved, ratio) in amounts.items() if total}
+
+
+def _traits(group: model.HostGroup) -> frozenset[str]:
+    traits = set(group.traits) | scenarios.DRIVER_TRAITS
+    if group.threads > 1:
+        traits.add(os_traits.HW_CPU_HYPERTHREADING)
+    if group.disabled:
+        traits.add(os_traits.COMPUTE_STATUS_DISABLED)
+    return frozenset(traits)
+
+
+# Networks
+
+
+def _network(network: model.NetworkEntry) -> snapshot.Network:
+    return snapshot.Network(
+        id=scenarios.stable_uuid('network', network.name), name=network.name,
+        physnet=network.physical_network, vnic_type=network.vnic_type,
+        numa_policy=network.numa_policy, trusted=network.trusted)
+
+
+def _security_groups(
+    cloud: model.WhatIf,
+) -> dict[str, scenarios.SecurityGroup]:
+    return {name: scenarios.SecurityGroup(
+        scenarios.stable_uuid('security group', name), group.rules)
+        for name, group in cloud.security_groups.items()}
+
+
+def _network_service(cloud: model.CloudFile) -> scenarios.NetworkService:
+    return cloud.network_service or (
+        'ovs' if any(group.dhcp_servers or group.routers.count
+                     for group in cloud.groups) else 'none')
+
+
+def _services(group: model.HostGroup) -> scenarios.HostServices:
+    return scenarios.HostServices(
+        group.dhcp_servers, group.routers.count, group.routers.ports,
+        group.other_ports)
+
+
+def _agents(cloud: model.CloudFile, service: scenarios.NetworkService,
+            ) -> Iterator[snapshot.NetworkAgent]:
+    """Yield the agents of Neutron: one of each kind on each host."""
+    kinds: Mapping[str, tuple[str, ...]] = {
+        'ovs': (snapshot.DHCP, snapshot.ROUTER), 'ovn': (snapshot.OVN,)}
+    for kind in kinds.get(service, ()):
+        served = kind if kind == snapshot.DHCP else snapshot.ROUTER
+        for group in cloud.groups:
+            for name in group.names:
+                yield snapshot.NetworkAgent(
+                    id=scenarios.stable_uuid(f'{kind} agent', name),
+                    kind=kind, host=name,
+                    physnets=frozenset(group.physical_networks),
+                    serves=tuple([
+                        each.id
+                        for each in _services_of_agent(name, group, served)]))
+
+
+def _services_of_agent(name: str, group: model.HostGroup,
+                       kind: str) -> Iterator[snapshot.NetworkService]:
+    """Yield the services of one kind of agent on a host.
+
+    The networks that they need are not in a cloud file.
+    """
+    count, ports = (
+        (group.dhcp_servers, 1) if kind == snapshot.DHCP
+        else (group.routers.count, group.routers.ports))
+    for number in range(count):
+        own = f'{name}-{kind}{number}'
+        yield snapshot.NetworkService(
+            id=scenarios.stable_uuid('network service', own), kind=kind,
+            name=own, ports=ports)

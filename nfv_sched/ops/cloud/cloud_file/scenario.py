@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define scenarios: snapshots with steps, and with names for the steps."""
+
+import collections
+from collections.abc import Iterable, Mapping
+import dataclasses
+import functools
+import typing as ty
+import uuid
+
+import os_traits
+
+from nfv_sched.fit.numa import rule
+from nfv_sched.fit.rules import place as rule_place
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import snapshot
+
+NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')
+NORMAL = 'normal'
+#: Source of DHCP servers and routers in Neutron: agents, gateway ports of
+#: routers, or their ports only.
+NetworkService = ty.Literal['ovs', 'ovn', 'none']
+
+#: Nova cell of hosts whose cell is unknown.
+CELL = 'cell1'
+#: Default supported_instances: architecture, hypervisor and VM mode.
+X86_64 = (('x86_64', 'kvm', 'hvm'),)
+#: Traits that Nova's libvirt driver always reports.
+DRIVER_TRAITS = frozenset((os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,))
+
+_UNKNOWN = 'unknown'
+# Options that the user of a command chooses, not the cloud.
+_OPTIONS_OF_USER = {('nfv_sched', 'expose_reasons')}
+
+
+def stable_uuid(kind: str, name: str) -> str:
+    """Return a UUID that is equal in every run, for a kind and name."""
+    return str(uuid.uuid5(NAMESPACE, f'{kind}:{name}'))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SecurityGroup:
+    """A security group.
+
+    :ivar rules: number of its rules
+    """
+
+    uuid: str
+    rules: int
+
+
+@functools.lru_cache(maxsize=1024)
+def security_groups_of(rules: int | None) -> tuple[SecurityGroup, ...]:
+    """Return security groups for a number of rules, or for None.
+
+    A snapshot has the number of rules of a port, not its security groups.
+    """
+    if not rules:
+        return ()
+    return (SecurityGroup(
+        stable_uuid('security group', f'of {rules} rules'), rules),)
+
+
+#: A requested port: its network, with the vNIC type of the port, and its
+#: security groups.
+Plug = tuple[snapshot.Network, tuple[SecurityGroup, ...]]
+
+
+class HostServices(ty.NamedTuple):
+    """Virtual switch ports on a host that do not belong to servers.
+
+    :ivar dhcp_servers: number of DHCP servers, each with one port
+    :ivar routers: number of routers
+    :ivar router_ports: number of ports of each router
+    :ivar other_ports: number of further ports
+    :ivar other_rules: number of security group rules of these further ports
+    """
+
+    dhcp_servers: int = 0
+    routers: int = 0
+    router_ports: int = 1
+    other_ports: int = 0
+    other_rules: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """Defaults of Nova's configuration for the hosts of a cloud file.
+
+    :ivar switch_label: label of NUMA nodes with a virtual switch
+    :ivar node_prefix: prefix of the labels of single NUMA nodes
+    :ivar cpu_ratio: shared vCPUs per shared CPU
+    :ivar ram_ratio: memory overcommitment
+    :ivar disk_ratio: disk overcommitment
+    :ivar zone: availability zone of hosts whose aggregates have none
+    """
+
+    switch_label: str = 'nfv_vswitch'
+    node_prefix: str = 'nfv_node'
+    cpu_ratio: float = 4.0
+    ram_ratio: float = 1.0
+    disk_ratio: float = 1.0
+    zone: str = 'nova'
+
+
+#: The defaults of Nova and nfv-sched.
+DEFAULTS = Defaults()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A value of an option of Nova's configuration.
+
+    :ivar group: ``DEFAULT`` for options without a group
+    :ivar line: line in the cloud file; 0 if it is not from there
+    """
+
+    group: str
+    name: str
+    value: ty.Any
+    line: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A cloud, and steps to simulate there.
+
+    :ivar cloud: the cloud before the first step
+    :ivar path: source of the cloud, for error messages
+    :ivar steps: the steps in order
+    :ivar settings: Nova's configuration
+    :ivar new_hosts: whether nova-compute reports the PCI devices of the hosts
+        for the first time; their tags are then those of ``[pci] device_spec``
+    :ivar images: image properties by name of the image in steps
+    :ivar networks: networks by their names in steps, each with the vNIC type
+        of its ports
+    :ivar security_groups: security groups by their names in steps
+    :ivar server_groups: server groups by their names in steps
+    :ivar network_service: source of DHCP servers and routers in Neutron
+    :ivar services: host name -> ports that do not belong to servers
+    :ivar places: host name -> name of place -> its NUMA nodes
+    :ivar alike: host name -> name of its group of equal hosts
+    """
+
+    cloud: snapshot.Cloud
+    path: str = 'the snapshot'
+    steps: tuple[actions.Step, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    new_hosts: bool = False
+    images: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
+        default_factory=dict)
+    networks: Mapping[str, snapshot.Network] = dataclasses.field(
+        default_factory=dict)
+    security_groups: Mapping[str, SecurityGroup] = dataclasses.field(
+        default_factory=dict)
+    server_groups: Mapping[str, snapshot.Group] = dataclasses.field(
+        default_factory=dict)
+    network_service: NetworkService = 'none'
+    services: Mapping[str, HostServices] = dataclasses.field(
+        default_factory=dict)
+    places: Mapping[str, Mapping[str, tuple[int, ...]]] = dataclasses.field(
+        default_factory=dict)
+    alike: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def of_snapshot(cloud: snapshot.Cloud) -> Scenario:
+    """Return the scenario of a snapshot, without steps."""
+    return Scenario(
+        cloud=dataclasses.replace(cloud, aggregates=tuple([
+            each if each.uuid else dataclasses.replace(
+                each, uuid=stable_uuid('aggregate', each.name))
+            for each in cloud.aggregates])),
+        settings=tuple([
+            Setting(group=section, name=name, value=value)
+            for section, options in cloud.options.items()
+            for name, value in options.items()
+            if (section, name) not in _OPTIONS_OF_USER]),
+        server_groups=groups_by_name(cloud),
+        network_service=_network_service(cloud.hosts),
+        services=services_of(cloud), places=places_of(cloud))
+
+
+def _network_service(hosts: Iterable[snapshot.Host]) -> NetworkService:
+    networks = [host.network for host in hosts if host.network is not None]
+    if any(network.dhcp_servers is not None for network in networks):
+        return 'ovs'
+    return 'ovn' if any(network.routers for network in networks) else 'none'
+
+
+def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:
+    """Return the hosts to simulate: the first compute node of each service.
+
+    With Ironic, one service has several compute nodes.
+    """
+    of_name: dict[str, snapshot.Host] = {}
+    for host in cloud.hosts:
+        of_name.setdefault(host.name, host)
+    return list(of_name.values())
+
+
+def unique_names(
+    servers_or_groups: Iterable[snapshot.Server | snapshot.Group],
+) -> dict[str, str]:
+    """Return a unique name for each server or server group, by UUID.
+
+    It is the own name; the name with a part of the UUID if others have the
+    same name; or else the UUID.
+
+    :param servers_or_groups: servers, or server groups
+    """
+    servers_or_groups = list(servers_or_groups)
+    count = collections.Counter(item.name for item in servers_or_groups)
+    used = set(count)
+    names = {}
+    for item in servers_or_groups:
+        name = item.name
+        if name and count[name] > 1:
+            name = f'{name}-{item.uuid[:8]}'
+            if name in used:
+                name = ''
+        names[item.uuid] = name or item.uuid
+        used.add(names[item.uuid])
+    return names
+
+
+def groups_by_name(cloud: snapshot.Cloud) -> dict[str, snapshot.Group]:
+    """Return the server groups by their unique names."""
+    names = unique_names(cloud.groups)
+    return {names[group.uuid]: group for group in cloud.groups}
+
+
+def server_names(cloud: snapshot.Cloud) -> dict[str, list[str]]:
+    """Return the names by which steps can refer to servers of a snapshot.
+
+    :returns: name in Nova, or UUID -> unique names of servers
+    """
+    names: dict[str, list[str]] = {}
+    unique = unique_names(cloud.servers)
+    for server in cloud.servers:
+        for name in dict.fromkeys((server.name, server.uuid)):
+            names.setdefault(name, []).append(unique[server.uuid])
+    return names
+
+
+# Labels
+
+
+def label_names(cloud: snapshot.Cloud) -> rule.Names:
+    """Return the names of the labels of NUMA nodes.
+
+    They are defaults if the snapshot has no options, as one from the API.
+    """
+    options = cloud.options.get('nfv_sched', {})
+    return rule.Names(
+        options.get('vswitch_label') or DEFAULTS.switch_label,
+        options.get('node_label_prefix') or DEFAULTS.node_prefix)
+
+
+def places_of(
+    cloud: snapshot.Cloud,
+) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Return NUMA nodes by name of host and name of place."""
+    names = label_names(cloud)
+    places: dict[str, dict[str, tuple[int, ...]]] = {}
+    for host in hosts_of(cloud):
+        of_host = places[host.name] = {}
+        for node in host.nodes or ():
+            for label in sorted(node.physnets - {names.vswitch}):
+                place = rule_place.place_of(label, names)
+                if place is not None:
+                    of_host[place] = (*of_host.get(place, ()), node.number)
+    return places
+
+
+# Networks
+
+
+def network_of(port: snapshot.Port) -> snapshot.Network:
+    """Return the network of a port, with the vNIC type of the port."""
+    return snapshot.Network(
+        id=port.network or stable_uuid('network', _UNKNOWN),
+        name=port.network or _UNKNOWN,
+        physnet=port.physnet, vnic_type=port.vnic_type)
+
+
+def ports_of(cloud: snapshot.Cloud) -> Iterable[snapshot.Port]:
+    """Yield the ports of all servers."""
+    for server in cloud.servers:
+        yield from server.ports or ()
+
+
+def services_of(cloud: snapshot.Cloud) -> dict[str, HostServices]:
+    """Return the ports on each host that do not belong to servers."""
+    totals = occupied.totals(cloud)
+    return {host.name: _services(host.network, totals[host.name])
+            for host in hosts_of(cloud) if host.network is not None}
+
+
+def _services(network: snapshot.HostNetwork,
+              totals: occupied.Totals) -> HostServices:
+    dhcp, routers = network.dhcp_servers or 0, network.routers or 0
+    ports = max(0, (network.vswitch_ports or 0) - totals.ports)
+    ports = max(0, ports - dhcp)
+    # The number of ports of a router is unknown: count one, if possible.
+    router_ports = 1 if ports >= routers else 0
+    return HostServices(
+        dhcp, routers, router_ports, ports - router_ports * routers,
+        max(0, (network.security_rules or 0) - totals.rules))
+
+
+# Aggregates
+
+
+def aggregates_by_host(
+    aggregates: Iterable[snapshot.Aggregate],
+) -> dict[str, set[str]]:
+    """Return the UUIDs of the aggregates of each host, by its name."""
+    uuids: dict[str, set[str]] = {}
+    for aggregate in aggregates:
+        for name in aggregate.hosts:
+            uuids.setdefault(name, set()).add(aggregate.uuid)
+    return uuids
+
+
+def zones_of(aggregates: Iterable[snapshot.Aggregate]) -> dict[str, str]:
+    """Return availability zones by host name, from the first aggregate."""
+    zones: dict[str, str] = {}
+    for aggregate in aggregates:
+        zone = aggregate.metadata.get('availability_zone')
+        if zone:
+            for name in aggregate.hosts:
+                zones.setdefault(name, zone)
+    return zones

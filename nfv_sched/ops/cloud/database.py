@@ -1,0 +1,634 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a cloud from Nova's databases, Placement and Neutron.
+
+Nothing is written.  Only errors of Nova's API database are raised; anything
+else that cannot be read is named in the result, with the rest of the cloud.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import datetime
+import functools
+import importlib.metadata
+import json
+import typing as ty
+
+from oslo_config import cfg
+
+from nfv_sched.base import conf as nfv_conf
+from nfv_sched.base import connection_errors
+from nfv_sched.base import strings
+from nfv_sched.ledger import client as placement_client
+from nfv_sched.ledger import neutron
+from nfv_sched.limits import usage
+from nfv_sched.nova import records
+from nfv_sched.ops.cloud import agents
+from nfv_sched.ops.cloud import images
+from nfv_sched.ops.cloud import options as cloud_options
+from nfv_sched.ops.cloud import providers
+from nfv_sched.ops.cloud import snapshot
+
+# Errors from a row that is not as Nova writes it.
+_MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
+_CELL_DISABLED = 'its cell is disabled'
+_Kind = snapshot.MissingKind
+_Missing = list[snapshot.Missing]
+
+
+def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
+    """Read a cloud.
+
+    :param conf: configuration object of Nova, after
+        ``nova.database.read_configuration``
+    :param progress: called with (name of what is read, number done, total)
+    :returns: the cloud, with ``missing`` for everything that could not be read
+    :raises Exception: any error of the API database
+    """
+    if progress is None:
+        progress = _ignore_progress
+    timestamp = datetime.datetime.now(datetime.UTC).strftime(
+        '%Y-%m-%dT%H:%M:%SZ')
+    missing: _Missing = []
+    aggregates = records.aggregates()
+    groups = records.groups()
+    flavors = [_flavor(row) for row in records.flavors()]
+    cells = records.Cells()
+    hosts = _hosts(conf, cells, aggregates, missing)
+    progress('hosts', len(hosts), len(hosts))
+    servers = _servers(cells, groups, _devices_of(hosts), missing, progress)
+    moves = _moves(cells, servers, missing)
+    missing[:0] = _unread_cells(cells)
+    network = _read_neutron(conf, missing, progress)
+    agents_found = None if network is None else _read_agents(
+        conf, missing, progress)
+    placed = _read_placement(
+        conf, [host.uuid for host in hosts],
+        [row.uuid for row in aggregates if row.uuid], missing, progress)
+    unread = {host.name for host in hosts
+              if placed is not None and host.uuid in placed.failed}
+    return snapshot.Cloud(
+        taken=timestamp, source="Nova's databases, Placement and Neutron",
+        nova=release('nova'), nfv_sched=release('nfv-sched'),
+        missing=tuple([
+            dataclasses.replace(each, text=strings.mask_secrets(each.text))
+            for each in missing]), options=options(conf),
+        hosts=tuple(sorted(
+            (_whole_host(fields, placed, network) for fields in hosts),
+            key=lambda host: (host.name, host.hypervisor))),
+        servers=tuple(sorted(
+            (_whole_server(server, placed, unread, network)
+             for server in servers),
+            key=lambda server: server.uuid)),
+        flavors=tuple(sorted(flavors, key=lambda flavor: flavor.name)),
+        aggregates=tuple(snapshot.Aggregate(
+            name=row.name, uuid=row.uuid, metadata=row.metadata,
+            hosts=tuple(row.hosts)) for row in aggregates),
+        groups=tuple(snapshot.Group(
+            uuid=row.uuid, name=row.name, policy=row.policy,
+            rules=_texts(records.deserialized(row.rules) or {}),
+            members=tuple(row.members)) for row in groups),
+        moves=moves, consumers=None if placed is None else placed.others(
+            server.value.uuid for server in servers),
+        network_agents=None if agents_found is None else agents_found.agents,
+        network_services=() if agents_found is None
+        else agents_found.services,
+        networks=None if agents_found is None else agents_found.networks,
+        traits=None if placed is None else placed.traits,
+        resource_classes=None if placed is None
+        else placed.resource_classes)
+
+
+def _ignore_progress(what: str, finished: int, total: int) -> None:
+    pass
+
+
+def release(package: str) -> str:
+    """Return the release of a package; empty if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ''
+
+
+def _texts(values: Mapping) -> dict[str, str]:
+    return {str(key): value if isinstance(value, str) else json.dumps(value)
+            for key, value in values.items() if value is not None}
+
+
+def options(conf) -> dict[str, dict[str, ty.Any]]:
+    """Return the options to save in a snapshot: section -> name -> value.
+
+    :param conf: configuration object of Nova
+    """
+    sections: dict[str, dict[str, ty.Any]] = {}
+    for section, names in cloud_options.SAVED.items():
+        group = conf if section == 'DEFAULT' else conf[section]
+        sections[section] = {name: group[name] for name in names
+                             if name in group}
+    sections['filter_scheduler'].update(
+        (name, value) for name, value in conf.filter_scheduler.items()
+        if name.endswith(cloud_options.MULTIPLIER))
+    sections['nfv_sched'] = {
+        name: value for name, value in conf.nfv_sched.items()
+        if name not in nfv_conf.OF_COMMANDS}
+    return sections
+
+
+# Nova
+
+
+def _unread_cells(cells: records.Cells) -> Iterator[snapshot.Missing]:
+    if cells.empty:
+        yield snapshot.Missing(kind=_Kind.NO_CELLS)
+    for cell in cells.failures:
+        yield snapshot.Missing(
+            kind=_Kind.SILENT_CELL if cell.error is None else _Kind.CELL,
+            cell=cell.name, uuids=(cell.uuid,), text=cell.error or '')
+
+
+def _hosts(conf, cells: records.Cells, aggregates,
+           missing: _Missing) -> list[snapshot.Host]:
+    """Return the hosts, without data from Placement and Neutron."""
+    of_host: dict[str, list] = {}
+    for aggregate in aggregates:
+        for name in aggregate.hosts:
+            of_host.setdefault(name, []).append(aggregate)
+    mapped = records.mapped_hosts()
+    hosts = []
+    for cell_hosts in cells.hosts():
+        for compute in cell_hosts.computes:
+            own = of_host.get(compute.host, [])
+            service = cell_hosts.services.get(compute.host)
+            with _left_out(missing, _Kind.HOST, hosts=(compute.host,)):
+                hosts.append(_host(
+                    compute, cell_hosts.cell,
+                    cell_hosts.devices.get(compute.id, []),
+                    aggregates=tuple(aggregate.name for aggregate in own),
+                    zone=next(
+                        (aggregate.metadata['availability_zone']
+                         for aggregate in own
+                         if aggregate.metadata.get('availability_zone')),
+                        conf.default_availability_zone),
+                    # Nova cannot use a compute node without a service.
+                    enabled=service is not None and not (
+                        service.disabled or cell_hosts.disabled),
+                    disabled_reason=_CELL_DISABLED if cell_hosts.disabled
+                    else service and service.disabled_reason,
+                    up=service is not None and cells.is_up(service),
+                    mapped=mapped.get(compute.host) == cell_hosts.uuid))
+    return hosts
+
+
+@contextlib.contextmanager
+def _left_out(missing: _Missing, kind: snapshot.MissingKind,
+              **names: tuple[str, ...]) -> Iterator[None]:
+    """Leave out a row that is not as Nova writes it; add it to missing."""
+    try:
+        yield
+    except _MALFORMED as exc:
+        missing.append(snapshot.Missing(
+            kind=kind, text=f'{exc.__class__.__name__}: {exc}', **names))
+
+
+def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
+    topology = records.deserialized(row.numa_topology)
+    pools = _pools(row.pci_stats)
+    return snapshot.Host(
+        name=row.host, hypervisor=row.hypervisor_hostname or row.host,
+        uuid=row.uuid or '', cell=cell,
+        hypervisor_type=row.hypervisor_type,
+        hypervisor_version=row.hypervisor_version,
+        supported=tuple(
+            tuple(each) for each in json.loads(row.supported_instances)
+        ) if row.supported_instances else (),
+        cpu_info=row.cpu_info or '',
+        stats=_texts(records.deserialized(row.stats) or {}),
+        vcpus=row.vcpus, vcpus_used=row.vcpus_used, memory=row.memory_mb,
+        memory_used=row.memory_mb_used, disk=row.local_gb,
+        disk_used=row.local_gb_used,
+        disk_available_least=row.disk_available_least,
+        cpu_ratio=row.cpu_allocation_ratio or None,
+        memory_ratio=row.ram_allocation_ratio or None,
+        disk_ratio=row.disk_allocation_ratio or None,
+        nodes=None if topology is None else tuple(
+            _node(cell) for cell in topology['cells']),
+        devices=tuple(_device(device, pools) for device in devices),
+        **service)
+
+
+def _node(cell: Mapping) -> snapshot.Node:
+    """Convert a NUMA cell of a host.
+
+    :param cell: ``nova.objects.NUMACell`` without versions
+    """
+    network = cell.get('network_metadata') or {}
+    cores = tuple(map(frozenset, cell.get('siblings') or ()))
+    return snapshot.Node(
+        number=cell['id'], socket=cell.get('socket'),
+        shared=frozenset(cell['cpuset']),
+        dedicated=frozenset(cell.get('pcpuset') or ()),
+        pinned=frozenset(cell.get('pinned_cpus') or ()),
+        siblings=cores if any(len(core) > 1 for core in cores) else (),
+        memory=cell['memory'], memory_used=cell.get('memory_usage', 0),
+        shared_used=cell.get('cpu_usage', 0),
+        pages=tuple(snapshot.Pages(
+            size=pages['size_kb'], total=pages['total'],
+            used=pages.get('used', 0), reserved=pages.get('reserved', 0))
+            for pages in cell.get('mempages') or ()),
+        physnets=frozenset(network.get('physnets') or ()),
+        tunneled=bool(network.get('tunneled')))
+
+
+def _pools(text: str | None) -> list[Mapping]:
+    pools = records.deserialized(text)
+    if isinstance(pools, Mapping):
+        pools = pools.get('objects')
+    return [pool for pool in pools or ()
+            if isinstance(pool.get('tags'), Mapping)]
+
+
+def _device(row, pools: list[Mapping]) -> snapshot.Device:
+    return snapshot.Device(
+        address=row.address, vendor=row.vendor_id, product=row.product_id,
+        kind=row.dev_type, node=row.numa_node, status=row.status,
+        parent=row.parent_addr, server=row.instance_uuid,
+        request=row.request_id, tags=_tags(row, pools))
+
+
+def _tags(row, pools: list[Mapping]) -> dict[str, str]:
+    """Return the tags that a device certainly has.
+
+    Nova stores tags of pools, not of devices, and a pool only as long as one
+    of its devices is free.  If a device fits several pools, only the tags
+    that all of them share are certain.
+    """
+    extra = records.deserialized(row.extra_info) or {}
+    common: dict[str, str] | None = None
+    for pool in pools:
+        tags = _texts(pool['tags'])
+        address = tags.get('address')
+        interface = tags.get('parent_ifname')
+        if (
+            (pool['vendor_id'], pool['product_id'], pool.get('numa_node'))
+            != (row.vendor_id, row.product_id, row.numa_node)
+            or tags.pop('dev_type', row.dev_type) != row.dev_type
+            or address and address not in (row.address, row.parent_addr)
+            or interface and interface != extra.get('parent_ifname')
+        ):
+            continue
+        common = tags if common is None else dict(
+            common.items() & tags.items())
+    return common or {}
+
+
+class _Server(ty.NamedTuple):
+    """A server from Nova's databases.
+
+    :ivar value: the server, without ports and allocations
+    :ivar interfaces: ID of port -> the port in Nova's network information
+        cache; None if there is no cache
+    :ivar moving: guest NUMA nodes before and after the migration that is in
+        progress or not yet confirmed
+    """
+
+    value: snapshot.Server
+    interfaces: dict[str, snapshot.Port] | None
+    moving: tuple[tuple[snapshot.GuestNode, ...] | None,
+                  tuple[snapshot.GuestNode, ...] | None] = (None, None)
+
+
+def _devices_of(
+    hosts: list[snapshot.Host],
+) -> dict[tuple[str, str | None], list[str]]:
+    """Return PCI addresses by (UUID of server, host name).
+
+    A server that is migrated has devices on two hosts.
+    """
+    addresses: dict[tuple[str, str | None], list[str]] = {}
+    for host in hosts:
+        for device in host.devices:
+            if device.server is not None:
+                addresses.setdefault(
+                    (device.server, host.name), []).append(device.address)
+    return addresses
+
+
+def _servers(cells: records.Cells, groups, devices, missing: _Missing,
+             progress: records.Progress) -> list[_Server]:
+    """Return the servers of all cells.
+
+    :param groups: rows of the server groups
+    :param devices: see :func:`_devices_of`
+    :param missing: gets an entry for each row that is left out
+    """
+    group_of = {member: group.uuid for group in groups
+                for member in group.members}
+    # Parse each flavor once: many servers have the same one.
+    flavor = functools.lru_cache(maxsize=4096)(_booted_flavor)
+    rows = {row.columns.uuid: row for row in cells.servers(progress)}
+    hints = {}
+    for uuid, spec in records.request_specs(rows, progress):
+        with _left_out(missing, _Kind.REQUEST_SPEC, uuids=(uuid,)):
+            hints[uuid] = _spec_hints(records.deserialized(spec))
+    servers = []
+    for uuid, row in rows.items():
+        with _left_out(missing, _Kind.SERVER, uuids=(uuid,)):
+            servers.append(_server(
+                row, flavor, group_of.get(uuid),
+                hints.get(uuid, _SpecHints(None, {})),
+                devices.get((uuid, row.columns.host), ())))
+    return servers
+
+
+class _SpecHints(ty.NamedTuple):
+    """Requested availability zone and scheduler hints of a server."""
+
+    zone: str | None
+    hints: dict[str, tuple[str, ...]]
+
+
+def _spec_hints(spec: Mapping) -> _SpecHints:
+    return _SpecHints(spec.get('availability_zone'), {
+        name: tuple(map(str, values if isinstance(values, list)
+                        else [values]))
+        for name, values in (spec.get('scheduler_hints') or {}).items()})
+
+
+def _server(row: records.ServerRow, flavor, group: str | None,
+            spec_hints: _SpecHints, devices: Iterable[str]) -> _Server:
+    columns = row.columns
+    topology = records.deserialized(columns.numa_topology)
+    value = snapshot.Server(
+        uuid=columns.uuid, name=columns.display_name or '',
+        host=columns.host, cell=row.cell, project=columns.project_id or '',
+        state=columns.vm_state or '', task=columns.task_state,
+        locked=bool(columns.locked),
+        # Keep fractions of seconds, which some databases store: the API sorts
+        # by them.
+        fault=row.fault, created=records.iso(columns.created_at, 'auto'),
+        moved=records.iso(row.moved),
+        flavor=flavor(columns.flavor) if columns.flavor else
+        snapshot.Flavor(
+            name='', vcpus=columns.vcpus or 0, memory=columns.memory_mb or 0,
+            disk=columns.root_gb or 0, ephemeral=columns.ephemeral_gb or 0),
+        image=images.properties(row.image),
+        # Without a host they have the numbers of guest nodes, from the flavor.
+        nodes=_guest_nodes(topology) if columns.host is not None else None,
+        emulator_threads=topology and topology.get(
+            'emulator_threads_policy'),
+        devices=tuple(devices),
+        pci_requests=_stored_requests(columns.pci_requests),
+        shares=row.shares, group=group,
+        zone=spec_hints.zone,
+        hints=spec_hints.hints)
+    moving = records.deserialized(columns.migration_context) or {}
+    return _Server(value, _interfaces(columns.network_info), (
+        _guest_nodes(moving.get('old_numa_topology')),
+        _guest_nodes(moving.get('new_numa_topology'))))
+
+
+def _moves(cells: records.Cells, servers: list[_Server],
+           missing: _Missing) -> tuple[snapshot.Migration, ...]:
+    """Return the migrations that may occupy resources on their hosts."""
+    topologies = {server.value.uuid: server.moving for server in servers}
+    moves = []
+    for row in cells.moves():
+        with _left_out(missing, _Kind.MIGRATION, uuids=(str(row.uuid),)):
+            before, after = topologies.get(row.instance_uuid, (None, None))
+            moves.append(snapshot.Migration(
+                uuid=row.uuid or '', server=row.instance_uuid or '',
+                kind=row.migration_type or '', status=row.status or '',
+                source=row.source_compute, target=row.dest_compute,
+                updated=records.iso(row.updated_at or row.created_at),
+                before=before, after=after))
+    return tuple(sorted(moves, key=lambda move: move.uuid))
+
+
+def _booted_flavor(text: str) -> snapshot.Flavor:
+    """Parse the current flavor of a server.
+
+    :param text: column ``instance_extra.flavor``
+    """
+    fields = records.deserialized(text)['cur']
+    return snapshot.Flavor(
+        name=fields['name'], id=fields['flavorid'], vcpus=fields['vcpus'],
+        memory=fields['memory_mb'], disk=fields['root_gb'],
+        ephemeral=fields['ephemeral_gb'], swap=fields['swap'],
+        public=bool(fields.get('is_public', True)),
+        disabled=bool(fields.get('disabled')),
+        extra_specs=_texts(fields.get('extra_specs') or {}))
+
+
+def _flavor(row: records.FlavorRow) -> snapshot.Flavor:
+    columns = row.columns
+    return snapshot.Flavor(
+        name=columns.name, id=columns.flavorid, vcpus=columns.vcpus,
+        memory=columns.memory_mb, disk=columns.root_gb or 0,
+        ephemeral=columns.ephemeral_gb or 0, swap=columns.swap or 0,
+        public=bool(columns.is_public), disabled=bool(columns.disabled),
+        extra_specs=row.extra_specs)
+
+
+def _guest_nodes(
+        topology: Mapping | None) -> tuple[snapshot.GuestNode, ...] | None:
+    """Convert an ``InstanceNUMATopology`` without versions."""
+    if topology is None:
+        return None
+    return tuple(_guest_node(cell) for cell in topology['cells'])
+
+
+def _guest_node(cell: Mapping) -> snapshot.GuestNode:
+    """Convert a NUMA cell of a server.
+
+    :param cell: ``nova.objects.InstanceNUMACell`` without versions
+    """
+    shared = frozenset(cell.get('cpuset') or ())
+    dedicated = frozenset(cell.get('pcpuset') or ())
+    policy = cell.get('cpu_policy')
+    if policy == 'dedicated' and not dedicated:
+        # Before Victoria pinned vCPUs were in cpuset.  Nova converts a
+        # stored topology only when it loads the server.
+        shared, dedicated = frozenset(), shared
+    return snapshot.GuestNode(
+        host_node=cell['id'], shared=shared, dedicated=dedicated,
+        pins={int(vcpu): cpu for vcpu, cpu in (
+            cell.get('cpu_pinning_raw') or {}).items()},
+        memory=cell['memory'], page_size=cell.get('pagesize'),
+        cpu_policy=policy, thread_policy=cell.get('cpu_thread_policy'),
+        reserved=frozenset(cell.get('cpuset_reserved') or ()))
+
+
+def _stored_requests(
+    text: str | None,
+) -> tuple[snapshot.PCIRequest, ...] | None:
+    """Parse the PCI requests of a server; None if there is no record.
+
+    :param text: column ``instance_extra.pci_requests``
+    """
+    requests = records.deserialized(text)
+    if requests is None:
+        return None
+    return tuple(snapshot.PCIRequest(
+        id=request.get('request_id'), count=request['count'],
+        alias=request.get('alias_name'),
+        specs=tuple(
+            {name: value if value is None else str(value)
+             for name, value in spec.items()
+             if name not in snapshot.ALLOCATED_TAGS}
+            for spec in request['spec'] or ()),
+        numa_policy=request.get('numa_policy'),
+        port=request.get('requester_id')) for request in requests)
+
+
+def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
+    """Parse the ports in a network information cache, by their IDs.
+
+    :param text: column ``instance_info_caches.network_info``
+    """
+    interfaces = records.deserialized(text)
+    if interfaces is None:
+        return None
+    ports = {}
+    for interface in interfaces:
+        network = interface.get('network') or {}
+        meta = network.get('meta') or {}
+        profile = interface.get('profile') or {}
+        ports[interface['id']] = snapshot.Port(
+            id=interface['id'], network=network.get('id') or '',
+            network_name=network.get('label') or '',
+            vnic_type=interface.get('vnic_type') or 'normal',
+            physnet=meta.get('physical_network') or (
+                interface.get('details') or {}).get('physical_network'),
+            device=profile.get('pci_slot'),
+            has_allocation=bool(profile.get('allocation')))
+    return ports
+
+
+# Neutron
+
+
+def _read_neutron(conf, missing: _Missing,
+                  progress: records.Progress) -> usage.Snapshot | None:
+    progress('Neutron', 0, 1)
+    try:
+        network = neutron.read_snapshot(conf)
+    except neutron.NeutronError as exc:
+        missing.append(snapshot.Missing(
+            kind=_Kind.NEUTRON, text=_with_option(conf, 'neutron', exc)))
+        return None
+    progress('Neutron', 1, 1)
+    return network
+
+
+def _read_agents(conf, missing: _Missing,
+                 progress: records.Progress) -> agents.NetworkAgents | None:
+    try:
+        with contextlib.closing(neutron.Reader(conf)) as reader:
+            return agents.read(reader, progress)
+    except neutron.NeutronError as exc:
+        missing.append(snapshot.Missing(
+            kind=_Kind.NETWORK_AGENTS,
+            text=_with_option(conf, 'neutron', exc)))
+        return None
+
+
+def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:
+    used = network.host(name)
+    return snapshot.HostNetwork(
+        vswitch_ports=used.vswitch_ports,
+        security_rules=None if network.hides_groups else used.rules,
+        dhcp_servers=used.dhcp_servers if network.dhcp_known else None,
+        routers=used.routers)
+
+
+def _ports(server: _Server,
+           network: usage.Snapshot | None,
+           ) -> tuple[snapshot.Port, ...] | None:
+    """Return the ports of a server from Neutron, with networks from Nova.
+
+    :param network: None if Neutron was not read: ports are then from Nova
+    """
+    interfaces = server.interfaces
+    if network is None:
+        return None if interfaces is None else tuple(interfaces.values())
+    return tuple(dataclasses.replace(
+        (interfaces or {}).get(port.id) or snapshot.Port(id=port.id),
+        vnic_type=port.vnic_type,
+        rules=None if network.hides_groups
+        else network.rules_of(port.security_groups))
+        for port in network.ports_of(
+            server.value.uuid, server.value.project))
+
+
+# Placement
+
+
+def _read_placement(conf, computes: list[str], aggregates: list[str],
+                    missing: _Missing, progress: records.Progress,
+                    ) -> providers.Places | None:
+    """Read the providers of hosts.
+
+    :param computes: UUIDs of the compute nodes
+    :param aggregates: UUIDs of Nova's host aggregates
+    :returns: None if Placement cannot be read
+    """
+    threads = conf.nfv_sched.ledger_threads
+    try:
+        with contextlib.closing(
+                placement_client.Client(conf, threads)) as client:
+            places = providers.read(
+                client, threads, computes, aggregates, progress)
+    except placement_client.PlacementError as exc:
+        missing.append(snapshot.Missing(
+            kind=_Kind.PLACEMENT, text=_with_option(conf, 'placement', exc)))
+        return None
+    missing.extend(places.missing())
+    return places
+
+
+def _with_option(conf, section: str, exc: Exception) -> str:
+    """Return an error of a service, with the option that may be wrong.
+
+    :param section: section of nova.conf with the account for the service
+    """
+    try:
+        # [neutron] and others can name a section that they share.
+        section = conf[section].auth_section or section
+        auth_url = conf[section].auth_url
+    except cfg.Error:
+        auth_url = None
+    option = connection_errors.wrong_option(exc, section, auth_url)
+    return f'{exc}: {option}' if option else str(exc)
+
+
+# Merging
+
+
+def _whole_host(host: snapshot.Host, placed: providers.Places | None,
+                network: usage.Snapshot | None) -> snapshot.Host:
+    return dataclasses.replace(
+        host,
+        providers=() if placed is None else placed.providers.get(
+            host.uuid, ()),
+        network=None if network is None else _host_network(
+            host.name, network))
+
+
+def _whole_server(
+    server: _Server, placed: providers.Places | None,
+    unread: Collection[str | None], network: usage.Snapshot | None,
+) -> snapshot.Server:
+    """Return a server with ports and allocations.
+
+    :param unread: names of hosts whose providers could not be read
+    """
+    uuid, host = server.value.uuid, server.value.host
+    return dataclasses.replace(
+        server.value,
+        ports=_ports(server, network),
+        allocations=None if placed is None or host in unread
+        else placed.allocations.get(uuid, {}))

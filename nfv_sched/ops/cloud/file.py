@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Save and load snapshots, as compressed JSON with a format version."""
+
+import dataclasses
+import functools
+import gzip
+import io
+import json
+import os
+import stat
+import typing as ty
+import zlib
+
+from nfv_sched.base import extra_specs
+from nfv_sched.base import files
+from nfv_sched.base import strings
+from nfv_sched.ops.cli import atomic_file
+from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.cloud import validation
+
+FORMAT = 'nfv-sched snapshot'
+#: Format versions that can be read.
+VERSIONS = (1, snapshot.VERSION)
+
+#: The message for a file of another kind.
+NEITHER = 'neither a snapshot nor a cloud file'
+
+_GZIP = b'\x1f\x8b'
+# Most messages to keep from a file: masking secrets in them takes time.
+_MAX_MISSING = 1000
+
+
+class FileError(Exception):
+    """Failure to read or write a snapshot; the message has path and reason."""
+
+
+class NotASnapshotError(FileError):
+    """A file is neither a snapshot nor a cloud file."""
+
+    def __init__(self, path: str, why: str = ''):
+        """Name the file, and why it cannot be read if it is damaged."""
+        super().__init__(f'{path}: {NEITHER}{why and f": {why}"}')
+
+
+def save(cloud: snapshot.Cloud, path: str) -> int:
+    """Write a snapshot, which only its owner can read; return its bytes.
+
+    :raises FileError: if the file cannot be written
+    """
+    try:
+        return atomic_file.write(path, functools.partial(dump, cloud))
+    except atomic_file.WriteError as exc:
+        raise FileError(str(exc)) from exc
+
+
+def dump(cloud: snapshot.Cloud, raw: ty.BinaryIO) -> None:
+    """Write a snapshot to an open file."""
+    data = {'format': FORMAT, 'version': snapshot.VERSION,
+            'cloud': codec.encode(cloud)}
+    # Without a time, so that equal snapshots make equal files.
+    with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
+        with io.TextIOWrapper(packed, 'utf-8') as text:
+            json.dump(data, text, separators=(',', ':'))
+
+
+def is_snapshot(path: str) -> bool:
+    """Return whether a file begins like a snapshot, compressed or not.
+
+    :raises FileError: if the file cannot be read
+    """
+    try:
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            # The file is read twice, which a pipe does not allow, and a
+            # pipe may never end.
+            raise FileError(f'{path}: not a regular file')
+        with open(path, 'rb') as raw:
+            start = raw.read(64)
+    except (OSError, ValueError) as exc:
+        raise FileError(f'{path}: {getattr(exc, "strerror", "") or exc}'
+                        ) from exc
+    is_snapshot = start.startswith(_GZIP) or start.lstrip().startswith(b'{')
+    if path.endswith('.gz') and not is_snapshot:
+        raise FileError(f'{path}: damaged gzip file: not gzip')
+    return is_snapshot
+
+
+def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
+    """Read a snapshot.
+
+    :param path: of the file, compressed or not
+    :param content: what the file would have; None to read it
+    :raises FileError: if the file cannot be read, is not a valid snapshot, or
+        has an unsupported format version
+    """
+    try:
+        data = files.parse_json(
+            files.read(path) if content is None
+            else files.unpack(io.BufferedReader(io.BytesIO(content))))
+    except files.FileLimitError as exc:
+        raise FileError(f'{path}: {exc}') from exc
+    except (EOFError, zlib.error) as exc:
+        raise FileError(f'{path}: damaged gzip file: {_brief(exc)}') from exc
+    except OSError as exc:
+        raise FileError(f'{path}: {exc.strerror or exc}') from exc
+    except RecursionError as exc:
+        raise NotASnapshotError(path, 'nested too deeply') from exc
+    except ValueError as exc:
+        raise NotASnapshotError(path, str(exc)) from exc
+    if not isinstance(data, dict) or data.get('format') != FORMAT:
+        raise NotASnapshotError(path)
+    version, fields = data.get('version'), data.get('cloud')
+    if version not in VERSIONS:
+        raise FileError(
+            f'{path}: a snapshot of version {extra_specs.shown(version)}; '
+            'this release of nfv-sched reads versions '
+            f'{" and ".join(map(str, VERSIONS))}')
+    if version == 1:
+        _convert_sentences(fields)
+    try:
+        cloud = codec.decode(snapshot.Cloud, fields)
+        validation.check_names(cloud)
+        validation.check(cloud)
+    except (codec.WrongError, files.FileLimitError) as exc:
+        raise FileError(f'{path}: {exc}') from exc
+    # An older release may have saved errors with their secrets.
+    missing = [
+        dataclasses.replace(each, text=strings.mask_secrets(each.text))
+        for each in cloud.missing[:_MAX_MISSING]]
+    if len(cloud.missing) > _MAX_MISSING:
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.OTHER,
+            text=f'{len(cloud.missing) - _MAX_MISSING} more messages of the '
+                 'snapshot are left out'))
+    return dataclasses.replace(cloud, missing=tuple(missing))
+
+
+def _brief(exc: Exception) -> str:
+    """Return what is wrong with a gzip file."""
+    if isinstance(exc, EOFError):
+        return 'it is cut off'
+    return str(exc)
+
+
+def _convert_sentences(content: ty.Any) -> None:
+    """Convert ``missing`` of a version 1 file, where it has sentences."""
+    if isinstance(content, dict) and isinstance(content.get('missing'), list):
+        content['missing'] = [
+            {'kind': snapshot.MissingKind.OTHER, 'text': sentence}
+            for sentence in content['missing']]

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calculate, or remove, what the servers of a snapshot occupy on hosts.
+
+:mod:`nfv_sched.fit.occupancy` does the arithmetic of host NUMA cells; this
+module applies it to the records of a snapshot.
+"""
+
+import collections
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+import os_resource_classes as orc
+
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit import occupancy
+from nfv_sched.limits import usage
+from nfv_sched.ops.cloud import snapshot
+
+AVAILABLE = 'available'
+#: Statuses of PCI devices that the host has no more.
+GONE = ('removed', 'deleted')
+#: Statuses of PCI devices that are assigned to a server, or blocked because
+#: their PF, or one of their VFs, is assigned.
+OCCUPIED = ('claimed', 'allocated', 'unclaimable', 'unavailable')
+
+
+def shares(
+    nodes: Sequence[snapshot.Node], parts: Iterable[snapshot.GuestNode],
+) -> tuple[occupancy.Share, ...]:
+    """Return the shares of a host that guest NUMA nodes occupy.
+
+    Guest nodes on a NUMA node that the host does not report are left out.
+
+    :param nodes: all NUMA nodes of the host
+    :param parts: guest NUMA nodes of the servers
+    """
+    of_number = {node.number: (position, node)
+                 for position, node in enumerate(nodes)}
+    result = []
+    for part in parts:
+        if part.host_node in of_number:
+            position, node = of_number[part.host_node]
+            result.append(occupancy.share(
+                position, _cell(part), exclusive_cpus(part), part.page_size,
+                node.cores, [pages.size for pages in node.pages]))
+    return tuple(result)
+
+
+def _cell(part: snapshot.GuestNode) -> topology.GuestCell:
+    return topology.GuestCell(
+        len(part.shared), len(part.dedicated), part.memory, part.page_size,
+        topology.CPU_POLICIES.get(part.cpu_policy or '', topology.SHARED),
+        topology.THREAD_POLICIES.get(
+            part.thread_policy or '', topology.THREADS_PREFER))
+
+
+def exclusive_cpus(part: snapshot.GuestNode) -> set[int]:
+    """Return host CPUs of pinned vCPUs and emulator threads, no siblings."""
+    return {*part.pins.values(), *part.reserved}
+
+
+def allocation(server: snapshot.Server, pcpus: bool) -> dict[str, int]:
+    """Calculate a server's allocation from its compute node in Placement.
+
+    It follows from flavor and guest NUMA nodes.  Nested providers, such as
+    those of PCI devices, are left out.
+
+    :param pcpus: whether the compute node has an inventory of ``PCPU``; with
+        ``vcpu_pin_set`` it has none, and all vCPUs are ``VCPU``
+    """
+    flavor, nodes = server.flavor, server.nodes or () if pcpus else ()
+    pinned = sum(len(node.dedicated) for node in nodes)
+    amounts = {
+        orc.VCPU: flavor.vcpus - pinned,
+        orc.PCPU: pinned + sum(len(node.reserved) for node in nodes),
+        orc.MEMORY_MB: flavor.memory,
+        orc.DISK_GB: flavor.disk + flavor.ephemeral + -(-flavor.swap // 1024)}
+    return {name: amount for name, amount in amounts.items() if amount > 0}
+
+
+class Totals(ty.NamedTuple):
+    """Sums over all servers on a host.
+
+    :ivar memory: MiB
+    :ivar ports: ports on the virtual switch
+    :ivar rules: security group rules of these ports
+    """
+
+    memory: int = 0
+    ports: int = 0
+    rules: int = 0
+
+
+def vswitch_ports(server: snapshot.Server) -> list[snapshot.Port]:
+    """Return the ports of a server that use the virtual switch."""
+    return [port for port in server.ports or ()
+            if not usage.bypasses_vswitch(port.vnic_type)]
+
+
+def totals(cloud: snapshot.Cloud) -> Mapping[str, Totals]:
+    """Return the sums over the servers on each host, by host name."""
+    sums: dict[str, Totals] = collections.defaultdict(Totals)
+    for server in cloud.servers:
+        if server.host is None:
+            continue
+        ports = vswitch_ports(server)
+        before = sums[server.host]
+        sums[server.host] = Totals(
+            before.memory + server.flavor.memory, before.ports + len(ports),
+            before.rules + sum(port.rules or 0 for port in ports))
+    return sums
+
+
+def changed_network(
+    network: snapshot.HostNetwork | None, changes: Mapping[str, int],
+) -> snapshot.HostNetwork | None:
+    """Return the network figures of a host with changes added.
+
+    :param changes: name of a field -> number to add; unknown figures stay None
+    """
+    if network is None:
+        return None
+    # Figures of agents and of ports may differ for a while, so that a
+    # difference could be negative.
+    return dataclasses.replace(network, **{
+        name: max(0, getattr(network, name) + count)
+        for name, count in changes.items()
+        if getattr(network, name) is not None})
+
+
+def reserved_memory(host: snapshot.Host, memory: int) -> int:
+    """Return the memory that a host reserves for the platform, in MiB.
+
+    Without an inventory, the used memory less ``memory``, that of all servers.
+    """
+    for provider in host.providers[:1]:
+        if orc.MEMORY_MB in provider.inventories:
+            return provider.inventories[orc.MEMORY_MB].reserved
+    return max(0, host.memory_used - memory)
+
+
+def without_servers(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """Return a cloud without servers, whose hosts are unused."""
+    sums = totals(cloud)
+    return dataclasses.replace(cloud, servers=(), hosts=tuple([
+        empty(host, sums[host.name]) for host in cloud.hosts]))
+
+
+def empty(host: snapshot.Host, servers: Totals) -> snapshot.Host:
+    """Return a host as it is without its servers.
+
+    :param servers: sums over these servers
+    """
+    network = changed_network(host.network, {
+        'vswitch_ports': -servers.ports, 'security_rules': -servers.rules})
+    nodes = host.nodes and tuple([dataclasses.replace(
+        node, pinned=frozenset(), memory_used=0, shared_used=0,
+        pages=tuple([dataclasses.replace(pages, used=0)
+                     for pages in node.pages])) for node in host.nodes])
+    return dataclasses.replace(
+        host, network=network, nodes=nodes, vcpus_used=0,
+        memory_used=max(0, host.memory_used - servers.memory), disk_used=0,
+        disk_available_least=None,
+        stats={**host.stats, 'num_instances': '0'},
+        devices=tuple([dataclasses.replace(
+            device, server=None, request=None,
+            status=AVAILABLE if device.status in OCCUPIED else device.status)
+            for device in host.devices]),
+        providers=tuple([dataclasses.replace(provider, inventories={
+            name: dataclasses.replace(inventory, used=0)
+            for name, inventory in provider.inventories.items()})
+            for provider in host.providers]))

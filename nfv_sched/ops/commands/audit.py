@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched cloud audit``."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import shlex
+import time
+import typing as ty
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.audit import document as audit_document
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.simulator import progress
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.answers.audit import values
+
+_EPILOG = """\
+Finds strict policies that are not satisfied now, PCI devices remote from their
+server, CPUs that two servers have, servers in the record of a host that are
+gone, and differences between Placement and the pinned CPUs of servers, between
+the ledger and Neutron, and more. Nothing is changed.
+
+Nova, Placement and Neutron are read one after the other, while servers are
+booted and deleted. So a live cloud is read again after --confirm seconds if
+there are findings, and only findings of both readings are shown. Servers with
+a task in progress are left out. A file is read once.
+
+"Since" is the earliest time at which a finding can have begun, by Nova's
+records. The finding may be more recent. For a server on its host it is the
+creation of the server, or the begin of its last move from another host; for a
+server elsewhere its creation; for a move its last change in Nova. It is empty
+if there is no record.
+
+With -f commands: the commands that repair, where one is known, one in a line.
+Comments (#) have the finding and what else to do. Commands of findings on one
+host may be the same: they are printed once. Read them before you run them.
+
+examples:
+  nfv-sched cloud audit
+  nfv-sched cloud audit --kind 'allocation-*' -f commands
+  nfv-sched cloud audit --host 'compute-1*' --kind policy-not-kept
+  nfv-sched cloud audit --from cloud.json.gz -f json
+
+exit code: 0 if nothing is found; 1 if something could not be read, and is
+named; 2 if the command line is wrong; 3 if there are findings.
+"""
+
+_COLUMNS = ('Host', 'Server', 'Server ID', 'Kind', 'Finding', 'Since',
+            'What to do')
+#: Nova updates the records of hosts every 60 seconds.
+_CONFIRM = 90.0
+_MOST = 3600.0
+
+
+class AuditCloud(source.CloudMixin, base.Lister):
+    """Check placement guarantees and find inconsistent records."""
+
+    epilog = _EPILOG
+    takes_changes = False  # findings are of the cloud as it is
+    schemas = {'cloud-audit': audit_document.Audit}
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
+    least_important = ('Server ID', 'Since', 'Kind', 'What to do')
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_hosts(parser)
+        parser.add_argument(
+            '--kind', action='append', default=[], metavar='PATTERN',
+            help='only findings of these kinds; * and ? stand for anything; '
+                 'can be repeated')
+        parser.add_argument(
+            '--confirm', type=_seconds, default=_CONFIRM, metavar='SECONDS',
+            help='of a live cloud, show only what is still so after this '
+                 'time; 0 to read it once (default: 90)')
+        return parser
+
+    def take_action(self, parsed_args):
+        # Imported here so that --help does not wait for Nova.
+        from nfv_sched.ops.answers.audit import values
+        kinds = set(source.chosen(values.KINDS, parsed_args.kind, 'kind'))
+        read = self._reader(parsed_args)
+        findings = self._findings(parsed_args, read(), kinds)
+        if findings and parsed_args.source is None and parsed_args.confirm:
+            self.app.stderr.write(
+                f'{len(findings)} to be confirmed: the cloud is read again in '
+                f'{parsed_args.confirm:g} s\n')
+            self.app.stderr.flush()
+            time.sleep(parsed_args.confirm)
+            again = set(self._findings(parsed_args, read(), kinds))
+            findings = [each for each in findings if each in again]
+        self.has_findings = bool(findings)
+        self._commands = list(_commands(findings))
+        self._document = audit_document.audited(
+            findings, self._hosts, self._host_ids)
+        return _COLUMNS, _rows(findings)
+
+    def document(self, column_names, data):
+        return documents.Document(self._document, ('findings',))
+
+    def _reader(self, parsed_args: argparse.Namespace,
+                ) -> Callable[[], snapshot.Cloud]:
+        """Return a function that reads the cloud, once more for --confirm."""
+        if parsed_args.source is not None:
+            return lambda: self.cloud(parsed_args)
+        read = source.reader(base.configuration(parsed_args))
+
+        def read_live() -> snapshot.Cloud:
+            cloud = read()
+            self._missing = list(map(str, cloud.missing))
+            return cloud
+
+        return read_live
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the findings, or a line on stderr that there are none."""
+        if parsed_args.formatter == formats.COMMANDS:
+            self.app.stdout.write(''.join(
+                f'{line}\n' for line in self._commands))
+            code = 0
+        else:
+            code = super().produce_output(parsed_args, column_names, data)
+        if not self.has_findings:
+            self.app.stderr.write(
+                f'{strings.count(self._hosts, "host")}: nothing found.\n')
+        return code
+
+    def _findings(
+        self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+        kinds: Collection[str],
+    ) -> 'list[values.AuditFinding]':
+        from nfv_sched.ops.answers.audit import all_checks
+        from nfv_sched.ops.answers.audit import hosts
+        from nfv_sched.ops.answers.hosts import view
+        self._host_ids = {
+            title: uuid for uuid, title in view.titles(cloud.hosts).items()}
+        chosen = {host.uuid for host in source.hosts(
+            cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)}
+        self._hosts = sum(
+            host.uuid in chosen for host in hosts.readable(cloud))
+        if not hosts.names_unread(cloud):
+            raise source.CloudUnreadError('\n'.join([
+                'no host can be checked: the file does not say which of them '
+                'were read completely', *self._missing]))
+        with progress.shown() as update:
+            return [finding for finding in all_checks.findings(
+                cloud, hosts=chosen,
+                update=lambda done, total: update(done, total, 'hosts'))
+                if finding.kind in kinds]
+
+
+def _rows(findings: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:
+    return [(each.host, each.name, each.server, each.kind,
+             each.text, each.since,
+             each.advice) for each in findings]
+
+
+def _commands(findings: 'list[values.AuditFinding]') -> Iterator[str]:
+    """Yield the lines of a script, with a comment for each finding."""
+    printed = set()
+    for each in findings:
+        who = f'{each.host}, {each.name or each.server}' if each.server else (
+            each.host)
+        yield f'# {strings.line(f"{who}: {each.kind}: {each.text}")}'
+        yield f'# to do: {each.instruction}'
+        for command in each.commands:
+            if command not in printed:
+                printed.add(command)
+                yield shlex.join(command)
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= _MOST:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not a number of seconds from 0 to {_MOST:g}')
+    return number

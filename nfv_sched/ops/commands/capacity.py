@@ -1,0 +1,731 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``nfv-sched capacity list`` and ``nfv-sched capacity show``."""
+
+import argparse
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import typing as ty
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.capacity import document as capacity_document
+from nfv_sched.ops.answers.capacity import rendering
+from nfv_sched.ops.answers import requests as request_document
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import api_only
+from nfv_sched.ops.cloud import blazar
+from nfv_sched.ops.cloud import names as name_checks
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.simulator import progress
+
+_MEANING = """\
+"Fits" is the number of servers that can be booted, one after the other, until
+one is refused: what Placement grants, the enabled filters pass and the claim
+on the compute node takes. Each host is counted alone, so server groups, quotas
+and scheduler hints, but for --reservation, are not considered. Each flavor is
+counted as if no servers of other flavors were booted. "Placement capacity" is
+the number that Placement alone admits.
+
+New servers have the ports that most servers of their flavor have, by vNIC type
+and physical network, because these say where VFs are needed and on which NUMA
+nodes the servers may be. If there are no such servers, it is one port on the
+virtual switch. --network, --like and --ports set other ports. The output shows
+what was assumed.
+
+With --project: only the hosts that Nova leaves to this project, by
+AggregateMultiTenancyIsolation, if it is enabled, and by [scheduler]
+limit_tenants_to_placement_aggregate. Without it, servers belong to a project
+without aggregates. A name is looked up in Keystone.
+
+With --reservation: only the hosts of a reservation of OpenStack Blazar, for
+its project and, if it is of hosts, with its scheduler hint. Servers without
+one do not fit on hosts that Blazar keeps, if BlazarFilter is enabled. Leases
+that have not started yet are not considered.
+
+"Limiting resource" has the resources that limit a host: with more of one of
+them alone, one more server fits.
+"""
+
+_LIST_EPILOG = f"""\
+{_MEANING}
+"Lost capacity by cause" says why servers that Placement would admit do not
+fit. They are lost to a limit if they fit without it; to "A or B" if they fit
+without either; to "A and B" if they fit only without both. The rest is lost to
+"pCPUs on one NUMA node": enough CPUs are free, but not on one NUMA node.
+
+With -f csv or value, each cause has a column, such as "Lost to pCPUs", and
+each resource of the quota has "used", "limit" and "needed", for one server.
+With --mix, there is a row for each flavor; "Fits" is that of the whole mix.
+
+With --project, "Quota allows" is how many more servers the project's quota
+allows, wherever they would run, and "Quota used" what of it is in use, for the
+resources that limit it; ram is in MiB. Both are for each flavor alone. A file
+has no quotas. Quotas of users in a project are not considered.
+
+With --survive N: how many servers can be booted so that all of these still
+have a host after the loss of any N hosts. Existing servers are not moved.
+
+With --mix: how many times the mix fits as a whole, filling host after host;
+more may fit in another order.
+
+With --api you need only an account: "At most" is what Placement alone admits,
+with Nova's default options. Pinning, pages, NUMA nodes, devices and filters
+are not considered, so fewer servers may fit, but not more.
+
+examples:
+  nfv-sched capacity list
+  nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
+  nfv-sched capacity list --by host --from cloud.json.gz
+  nfv-sched capacity list --project telco
+  nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
+  nfv-sched capacity list --flavor vrouter.16 --like router-7
+  nfv-sched capacity list --add-hosts 4:compute-7
+  nfv-sched capacity list --by host --os-cloud admin
+  nfv-sched capacity list --project telco --os-cloud admin
+
+{source.EXIT_CODES}"""
+
+_SHOW_EPILOG = f"""\
+{_MEANING}
+With -f csv or value, "pCPUs used" and "pCPUs total" are those of the host, and
+each NUMA node has its own columns, such as "Node 0 pCPUs used".
+
+With --next: the smallest server that would have to leave the host for one
+more, and what it uses there; nothing if no single server is enough.
+"nfv-sched cloud defrag" finds out whether it fits on another host.
+
+examples:
+  nfv-sched capacity show vrouter.16
+  nfv-sched capacity show vrouter.16 --host 'compute-1*' --from cloud.json.gz
+  nfv-sched capacity show vrouter.16 --host compute-3 --next
+  nfv-sched capacity show vrouter.16 --network mgmt --network data
+  nfv-sched capacity show vrouter.16 --network data,vnic-type=direct
+
+{source.EXIT_CODES}"""
+
+#: Option -> why it does not go with ``--api``.
+_NOT_BY_API = {
+    'empty': 'the API does not show what hosts have without servers',
+    'survive': 'only what Placement grants is known, not what fits',
+    'mix': 'only what Placement grants is known, not what fits',
+    'networks': 'the API does not show the VFs and NUMA nodes of networks',
+    'like': 'the API does not show the VFs and NUMA nodes of networks',
+    'ports': 'limits of ports and rules are in nova.conf',
+    'image': 'only what Placement grants is known, not what fits',
+    'properties': 'only what Placement grants is known, not what fits'}
+
+#: Options whose attribute has another name.
+_OPTIONS = {'networks': '--network', 'properties': '--image-property'}
+#: Maximum number of flavors in a note.
+_MOST_NAMES = 3
+
+_UPPER = (
+    'note: no more than this fits: pinning, pages, NUMA nodes, devices, '
+    "networks and filters are not looked at, and Nova's options are not "
+    'known\n')
+
+#: Columns for the quota of a project.
+_QUOTA_COLUMNS = ('Quota allows', 'Quota used')
+_UNLIMITED = 'unlimited'
+_CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
+
+
+class _Capacity(source.CloudMixin, base.Lister):
+    """Base of both commands: the options for hosts."""
+
+    simulates = True
+
+    #: Image properties; read once, as each count needs them.
+    _image: Mapping[str, str] | None = None
+    #: The reservation of the command line.
+    _reservation: blazar.Reservation | None = None
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_hosts(parser)
+        source.add_ports(parser)
+        source.add_image(parser)
+        parser.add_argument(
+            '--project', metavar='NAME|ID',
+            help='count for this project, without hosts that aggregates '
+                 'reserve for others')
+        parser.add_argument(
+            '--reservation', metavar='ID',
+            help='count in this reservation of OpenStack Blazar, for its '
+                 'project unless --project names another')
+        return parser
+
+    def cloud(self, parsed_args: argparse.Namespace,
+              parts: Collection[str] | None = None) -> snapshot.Cloud:
+        """Read the cloud; see :meth:`source.CloudMixin.cloud`."""
+        cloud = super().cloud(parsed_args, parts)
+        project = parsed_args.project
+        if parsed_args.reservation is not None:
+            self._reservation = _reservation(cloud, parsed_args.reservation)
+        if project is None:
+            if self._reservation is not None:
+                parsed_args.project = self._reservation.project
+            return cloud
+        if parsed_args.source is None:
+            # Any metadata of an aggregate may be equal to a name.
+            if not (name_checks.is_uuid(project)
+                    and _is_known(cloud, project)):
+                parsed_args.project = self._project_id(parsed_args)
+        elif not _is_known(cloud, project):
+            text = f'no server and no aggregate is of project {project}'
+            if not name_checks.is_uuid(project):
+                raise source.NotInCloudError(
+                    f'{text}; with --from, --project needs the ID of the '
+                    'project')
+            self.app.stderr.write(f'note: {text}\n')
+        return cloud
+
+    def _project_id(self, parsed_args: argparse.Namespace) -> str:
+        """Return the ID of the project of the command line."""
+        from nfv_sched.ops.answers.capacity import quota
+        name = parsed_args.project
+        try:
+            with self._keystone(parsed_args) as connection:
+                return quota.project_id(connection, name)
+        except quota.UnknownProjectError as exc:
+            raise source.NotInCloudError(str(exc)) from exc
+        except quota.QuotaError as exc:
+            if not name_checks.is_uuid(name):
+                raise source.CloudUnreadError(
+                    f'--project {name}: {exc}; the ID of the project is '
+                    'enough') from exc
+            # Few accounts may list projects; an ID needs no look-up.
+            return name
+
+    def _keystone(
+        self, parsed_args: argparse.Namespace,
+    ) -> contextlib.AbstractContextManager[ty.Any]:
+        """Return a context with a connection to Keystone."""
+        if parsed_args.api:
+            return self._connection(parsed_args)
+        from nfv_sched.ops.answers.capacity import quota
+        return quota.keystone()
+
+    def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+               flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
+               empty: bool = False) -> list:
+        """Count each flavor: ``ops.counting.capacity.FlavorCapacity``."""
+        from nfv_sched.ops.model.counting import capacity
+        with progress.shown() as update:
+            return capacity.capacities(
+                cloud, flavors, hosts=set(hosts), empty=empty,
+                **self._assumed(parsed_args, cloud),
+                update=lambda done, total: update(done, total, 'flavors'))
+
+    def _assumed(self, parsed_args: argparse.Namespace,
+                 cloud: snapshot.Cloud) -> dict[str, ty.Any]:
+        """Return assumptions about servers beside the flavor, as arguments."""
+        if self._image is None:
+            self._image = self.image_properties(parsed_args)
+            source.check_image_properties(self._image)
+        hints = {}
+        if self._reservation is not None and self._reservation.of_hosts:
+            hints[blazar.HINT] = [self._reservation.id]
+        return {'ports': source.ports(cloud, parsed_args),
+                'image': self._image, 'project': parsed_args.project,
+                'hints': hints}
+
+    def _tell_assumed(self, parsed_args: argparse.Namespace,
+                      ports: Mapping[str, ty.Any]) -> None:
+        """Print uncertain assumptions about the ports of servers.
+
+        :param ports: name of each flavor -> ``assumed_ports.Ports``
+        """
+        from nfv_sched.ops.model.requests import assumed_ports
+        for note in dict.fromkeys(
+                note for each in ports.values() for note in each.notes):
+            self.app.stderr.write(f'note: {note}\n')
+        if parsed_args.formatter != base.TABLE:
+            return  # there are columns for it
+        for basis, why in (
+                (assumed_ports.Basis.UNREAD,
+                 'the ports of servers were not '
+                 'read'),
+                (assumed_ports.Basis.NO_SERVERS,
+                 'no server shows what ports '
+                 'servers have')):
+            names = [name for name, each in ports.items()
+                     if each.basis is basis]
+            if names:
+                self.app.stderr.write(
+                    f'note: {why}, for {_some(names)}: one port on the '
+                    'virtual switch is assumed; --network or --like says '
+                    'otherwise\n')
+
+    def _tell_reserved(self, parsed_args: argparse.Namespace,
+                       cloud: snapshot.Cloud, hosts: Sequence[str]) -> None:
+        """Print how many hosts Blazar keeps for reservations.
+
+        :param hosts: names of the hosts that count
+        """
+        if parsed_args.reservation is not None:
+            if not hosts:
+                self.app.stderr.write(
+                    'note: none of these hosts is in the reservation; hosts '
+                    'are added when the lease starts\n')
+            return
+        if parsed_args.formatter != base.TABLE:
+            return  # documents have it
+        reserved = capacity_document.blazar_hosts(cloud, hosts)
+        if reserved is not None:
+            self.app.stderr.write(
+                f'note: Blazar keeps {len(reserved.hosts)} of '
+                f'{strings.count(len(hosts), "host")} for reservations' + (
+                    ': other servers go elsewhere; see --reservation\n'
+                    if reserved.filter_enabled else
+                    ', but BlazarFilter is not enabled, so other servers go '
+                    'there, too\n'))
+
+    def _tell_not_known(self, parsed_args: argparse.Namespace,
+                        counted: Sequence[ty.Any]) -> None:
+        """Print for which flavors fewer servers may fit, and why."""
+        if parsed_args.formatter != base.TABLE:
+            return  # there is a column for it
+        for each in counted:
+            for key in each.uncounted:
+                self.app.stderr.write(
+                    f'note: {each.flavor.name}: accelerators are not '
+                    f'counted, as Cyborg is not read: {key}\n')
+            for name in each.unverified:
+                self.app.stderr.write(
+                    f'note: {each.flavor.name}: whether Placement knows the '
+                    f'{name} was not read; if not, Nova takes no server\n')
+
+
+class ListCapacity(_Capacity):
+    """Show how many more servers of each flavor fit, and what limits them."""
+
+    epilog = _LIST_EPILOG
+    schemas = {'capacity-list': capacity_document.FlavorFits,
+               'capacity-list-api': capacity_document.FlavorBounds,
+               'capacity-list-mix': capacity_document.MixFit}
+    least_important = ('Ports', 'Hosts with capacity', 'Placement capacity',
+                       'Lost capacity by cause')
+
+    takes_api = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--flavor', action='append', default=[], metavar='PATTERN',
+            help='only flavors whose name matches, with * and ?; can be '
+                 'repeated')
+        parser.add_argument(
+            '--by', choices=(_CLOUD, _AGGREGATE, _HOST), default=_CLOUD,
+            help='a row for all hosts, for each aggregate or for each host '
+                 '(default: cloud)')
+        parser.add_argument(
+            '--empty', action='store_true',
+            help='add how many would fit if there were no servers')
+        parser.add_argument(
+            '--survive', type=source.number, metavar='N',
+            help='add how many can be booted that still have a host after '
+                 'the loss of any N hosts')
+        parser.add_argument(
+            '--mix', metavar='FLAVOR=N,...', type=_mix,
+            help='show instead how many times these numbers of servers fit '
+                 'together')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse options that need more than Placement, with --api."""
+        super().check(parsed_args)
+        if not parsed_args.api:
+            return
+        for name, why in _NOT_BY_API.items():
+            value = getattr(parsed_args, name)
+            if value is not None and value is not False and value != []:
+                raise source.UsageError(
+                    f'{_OPTIONS.get(name, f"--{name}")} does not go with '
+                    f'--api: {why}')
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args, ('hosts', 'flavors'))
+        if parsed_args.api:
+            cloud = api_only.known(cloud)
+        hosts = _chosen(cloud, parsed_args)
+        if parsed_args.mix:
+            return self._mix(parsed_args, cloud, hosts)
+        names = source.chosen(
+            [flavor.name for flavor in cloud.flavors if not flavor.disabled],
+            parsed_args.flavor, 'flavor')
+        flavors = [flavor for flavor in cloud.flavors
+                   if flavor.name in names and not flavor.disabled]
+        if parsed_args.api:
+            return self._bounds(parsed_args, cloud, flavors, hosts)
+        counted = self._count(parsed_args, cloud, flavors, hosts)
+        allowances = self._allowances(parsed_args, [
+            each.flavor for each in counted if each.error is None])
+        empty = [None] * len(counted)
+        if parsed_args.empty:
+            empty = self._count(parsed_args, cloud, flavors, hosts, True)
+        columns = ['Flavor', 'Fits', *self._quota_columns(parsed_args),
+                   'Placement capacity', 'Hosts with capacity',
+                   'Lost capacity by cause']
+        if parsed_args.survive is not None:
+            columns.append(f'After losing {parsed_args.survive}')
+        if parsed_args.empty:
+            columns.append('If empty')
+        if parsed_args.by != _CLOUD:
+            columns.insert(0, parsed_args.by.capitalize())
+        self._tell_assumed(parsed_args, {
+            each.flavor.name: each.ports for each in counted})
+        self._tell_not_known(parsed_args, counted)
+        self._tell_reserved(parsed_args, cloud, hosts)
+        columns.append(rendering.ASSUMED_COLUMNS[0])
+        parts = _parts(parsed_args.by, cloud, hosts)
+        rows, fits, of_parts = [], [], []
+        for flavor_capacity, if_empty in zip(counted, empty):
+            allowance = allowances.get(flavor_capacity.flavor.name)
+            rows += [
+                [*row, flavor_capacity.ports.label] for row in _rows(
+                    parsed_args, parts, flavor_capacity, if_empty,
+                    self._quota_values(parsed_args, allowance))]
+            fits += [
+                capacity_document.fit(
+                    cloud, flavor_capacity, part, survive=parsed_args.survive,
+                    if_empty=if_empty, allowance=allowance)
+                for part in parts]
+            of_parts += [flavor_capacity.within(part.hosts) for part in parts]
+        self._document = documents.Document(capacity_document.FlavorFits(
+            by=parsed_args.by, hosts_lost=parsed_args.survive,
+            blazar=capacity_document.blazar_hosts(cloud, hosts),
+            capacities=tuple(fits)), ('capacities',))
+        return self.with_details(
+            parsed_args, (columns, rows), rendering.fit_records(
+                parsed_args.by, fits, of_parts,
+                has_quota=bool(self._quota_columns(parsed_args)),
+                survive=parsed_args.survive, empty=parsed_args.empty))
+
+    @staticmethod
+    def _quota_columns(parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        """Return the titles of the columns for the quota of a project."""
+        if parsed_args.project is None or parsed_args.source is not None:
+            return ()
+        return _QUOTA_COLUMNS
+
+    def _quota_values(self, parsed_args: argparse.Namespace,
+                      allowance: ty.Any) -> list[int | str | None]:
+        """Return the values for these columns.
+
+        :param allowance: ``quota.ProjectAllowance``; None if it was not read
+        """
+        if not self._quota_columns(parsed_args):
+            return []
+        if allowance is None:
+            return [None, None]
+        limits = allowance.limits
+        return [
+            _UNLIMITED if allowance.allows is None else allowance.allows,
+            ', '.join(f'{use.resource} {use.used}/{use.limit}'
+                      for use in allowance.uses if use.resource in limits)]
+
+    def _allowances(
+        self, parsed_args: argparse.Namespace,
+        flavors: Iterable[snapshot.Flavor],
+    ) -> dict[str, ty.Any]:
+        """Return what the quota of the project allows, by name of the flavor.
+
+        What cannot be read is left out, and named after the output.
+
+        :returns: ``quota.ProjectAllowance``
+        """
+        if not self._quota_columns(parsed_args):
+            return {}
+        from nfv_sched.ops.answers.capacity import quota
+        allowances = {}
+        try:
+            if parsed_args.api:
+                with self._connection(parsed_args) as connection:
+                    of_flavor = quota.by_api(connection, parsed_args.project)
+            else:
+                of_flavor = quota.from_nova(parsed_args.project)
+            for flavor in flavors:
+                allowances[flavor.name] = of_flavor(flavor)
+        except quota.QuotaError as exc:
+            self._missing.append(str(exc))
+        return allowances
+
+    def _bounds(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                flavors: Sequence[snapshot.Flavor],
+                hosts: Sequence[str]) -> tuple:
+        """Return the table for ``--api``."""
+        from nfv_sched.ops.answers.capacity import upper_bound
+        with progress.shown() as update:
+            flavor_bounds = upper_bound.bounds(
+                cloud, flavors, hosts=set(hosts),
+                update=lambda done, total: update(done, total, 'flavors'))
+        self.app.stderr.write(_UPPER)
+        if parsed_args.reservation is not None:
+            self._tell_reserved(parsed_args, cloud, hosts)
+        allowances = self._allowances(parsed_args, [
+            each.flavor for each in flavor_bounds if each.error is None])
+        columns = ['Flavor', 'At most', *self._quota_columns(parsed_args),
+                   'Hosts with capacity', 'Error']
+        rows = [
+            [*([] if name is None else [name]), each.flavor.name, part.most,
+             *self._quota_values(
+                 parsed_args, allowances.get(each.flavor.name)),
+             part.with_room, each.error or '']
+            for each in flavor_bounds
+            for _by, name, members in _parts(parsed_args.by, cloud, hosts)
+            for part in [each.within(members)]]
+        if parsed_args.by != _CLOUD:
+            columns.insert(0, parsed_args.by.capitalize())
+        bounds = [
+            capacity_document.bound(
+                cloud, each, part, allowances.get(each.flavor.name))
+            for each in flavor_bounds
+            for part in _parts(parsed_args.by, cloud, hosts)]
+        self._document = documents.Document(capacity_document.FlavorBounds(
+            by=parsed_args.by, capacities=tuple(bounds)), ('capacities',))
+        return self.with_details(
+            parsed_args, (columns, rows), rendering.bound_records(
+                parsed_args.by, bounds,
+                has_quota=bool(self._quota_columns(parsed_args))))
+
+    def document(self, column_names, data):
+        return self._document
+
+    def _mix(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+             hosts: Sequence[str]) -> tuple:
+        """Return the table for ``--mix``."""
+        from nfv_sched.ops.answers.capacity import mix
+        from nfv_sched.ops.model.requests import assumed_ports
+        from nfv_sched.ops.simulator import servers
+        if parsed_args.by != _CLOUD or parsed_args.survive is not None:
+            raise source.UsageError('--mix goes with neither --by nor '
+                                    '--survive')
+        flavor_counts = [(source.flavor(cloud, name), count)
+                         for name, count in parsed_args.mix.items()]
+        columns, row = ['Mix', 'Fits'], [', '.join(
+            f'{count} x {name}' for name, count in parsed_args.mix.items())]
+        assumed = self._assumed(parsed_args, cloud)
+        try:
+            for empty in (False, True)[:1 + parsed_args.empty]:
+                row.append(mix.times(
+                    cloud, flavor_counts, hosts=set(hosts), empty=empty,
+                    **assumed))
+        except servers.Refused as exc:
+            raise source.UsageError(f'--mix: {exc}') from exc
+        if parsed_args.empty:
+            columns.append('If empty')
+        of_flavor = assumed_ports.per_flavor(cloud, assumed['ports'])
+        of_name = {flavor.name: of_flavor(flavor)
+                   for flavor, _ in flavor_counts}
+        self._tell_assumed(parsed_args, of_name)
+        self._tell_reserved(parsed_args, cloud, hosts)
+        self._document = documents.Document(capacity_document.MixFit(
+            mix=tuple([capacity_document.MixPart(
+                flavor=flavor.name, flavor_id=flavor.id or None, count=count,
+                ports=request_document.new_ports(of_name[flavor.name]))
+                for flavor, count in flavor_counts]),
+            fits=row[1], fits_if_empty=row[2] if parsed_args.empty else None,
+            blazar=capacity_document.blazar_hosts(cloud, hosts)))
+        columns.append('Ports')
+        row.append('; '.join(f'{name}: {each.label}'
+                             for name, each in of_name.items()))
+        if parsed_args.formatter == base.TABLE:
+            return columns, [row]
+        return ('Flavor', 'Flavor ID', 'Count', *columns[1:]), [
+            (flavor.name, flavor.id or None, count, *row[1:-1],
+             ', '.join(of_name[flavor.name].kinds))
+            for flavor, count in flavor_counts]
+
+
+class ShowCapacity(_Capacity):
+    """Show how many more servers of a flavor fit on each host, and why.
+
+    "pCPUs used" are the used and all CPUs for pinned servers of each NUMA
+    node.
+    """
+
+    epilog = _SHOW_EPILOG
+    schemas = {'capacity-show': capacity_document.HostFits}
+    least_important = ('Placement capacity', 'Limiting resource',
+                       'pCPUs used', 'Next')
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'flavor', metavar='FLAVOR', help='name of the flavor')
+        parser.add_argument(
+            '--next', action='store_true',
+            help='add the smallest server of each host that would have to '
+                 'leave for one more; slow on many hosts')
+        return parser
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args)
+        flavor = source.flavor(cloud, parsed_args.flavor)
+        hosts = _chosen(cloud, parsed_args)
+        flavor_capacity, = self._count(parsed_args, cloud, [flavor], hosts)
+        of_name = {host.name: host for host in cloud.hosts}
+        columns = [*rendering.HOST_COLUMNS]
+        rows = [rendering.host_row(of_name[name], each)
+                for name, each in flavor_capacity.hosts.items()]
+        leaving: Mapping[str, snapshot.Server] = {}
+        if parsed_args.next:
+            columns.append('Next')
+            leaving = self._leaving(
+                parsed_args, cloud, flavor, flavor_capacity)
+            for row in rows:
+                server = leaving.get(row[0])
+                row.append('' if server is None else _held(server))
+        self._document = documents.Document(capacity_document.host_fits(
+            cloud, flavor_capacity, leaving), ('hosts',))
+        self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
+        self._tell_not_known(parsed_args, [flavor_capacity])
+        self._tell_reserved(parsed_args, cloud, hosts)
+        self._ports = flavor_capacity.ports
+        return self.with_details(
+            parsed_args, (columns, rows), rendering.host_records(
+                [of_name[name] for name in flavor_capacity.hosts],
+                flavor_capacity, leaving if parsed_args.next else None))
+
+    def document(self, column_names, data):
+        return self._document
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable[Sequence[ty.Any]]) -> int:
+        """Print the ports assumed before a table; called by cliff."""
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, [
+                f'Assumed ports: {self._ports.description} '
+                f'({self._ports.reason}).', ''])
+        return super().produce_output(parsed_args, column_names, data)
+
+    def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                 flavor: snapshot.Flavor,
+                 flavor_capacity: ty.Any) -> Mapping[str, snapshot.Server]:
+        """Return the smallest server to leave each host for a new one."""
+        from nfv_sched.ops.answers.capacity import smallest_move
+        if flavor_capacity.error is not None:
+            return {}
+        with progress.shown() as update:
+            return dict(smallest_move.find(
+                cloud, flavor, flavor_capacity.hosts,
+                **self._assumed(parsed_args, cloud),
+                update=lambda done, total: update(done, total, 'hosts')))
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return a few names, and the number of the others."""
+    more = len(names) - _MOST_NAMES
+    return ', '.join(names[:_MOST_NAMES]) + (
+        f' and {strings.count(more, "other flavor")}' if more > 0 else '')
+
+
+def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
+    """Return whether a project has a server, or an aggregate is for it."""
+    return any(server.project == project for server in cloud.servers) or any(
+        project in map(str.strip, value.split(','))
+        for each in cloud.aggregates for value in each.metadata.values())
+
+
+def _reservation(cloud: snapshot.Cloud,
+                 reservation_id: str) -> blazar.Reservation:
+    """Return the reservation of Blazar with an ID.
+
+    :raises source.NotInCloudError: if there is none
+    """
+    reservations = {each.id: each for each in map(
+        blazar.reservation, cloud.aggregates) if each is not None}
+    if reservation_id not in reservations:
+        raise source.NotInCloudError(name_checks.unknown(
+            'reservation of Blazar', reservation_id, reservations))
+    return reservations[reservation_id]
+
+
+def _chosen(cloud: snapshot.Cloud,
+            parsed_args: argparse.Namespace) -> list[str]:
+    """Return the names of the hosts that the options select.
+
+    Unlike other commands, an aggregate without hosts is accepted: nothing fits
+    there.
+    """
+    chosen = list(dict.fromkeys(host.name for host in source.hosts(
+        cloud, parsed_args.host, parsed_args.az)))
+    if parsed_args.aggregate:
+        names = source.chosen([each.name for each in cloud.aggregates],
+                              parsed_args.aggregate, 'aggregate')
+        members = {name for each in cloud.aggregates
+                   if each.name in names for name in each.hosts}
+        chosen = [name for name in chosen if name in members]
+    if parsed_args.reservation is not None:
+        of_host = blazar.hosts(cloud)
+        chosen = [name for name in chosen if parsed_args.reservation in [
+            each.id for each in of_host.get(name, ())]]
+    return chosen
+
+
+def _rows(parsed_args: argparse.Namespace,
+          parts: Iterable[capacity_document.CloudPart],
+          flavor_capacity: ty.Any, if_empty: ty.Any,
+          quota: Sequence[ty.Any]) -> Iterator[list]:
+    """Yield the rows of a flavor, for people.
+
+    :param quota: values of the columns for the quota of a project
+    """
+    for _by, name, members in parts:
+        part = flavor_capacity.within(members)
+        row = rendering.flavor_row(part, quota)
+        if parsed_args.survive is not None:
+            most = sorted((host.fits for host in part.hosts.values()),
+                          reverse=True)
+            row.append(sum(most[parsed_args.survive:]))
+        if if_empty is not None:
+            row.append(if_empty.within(members).fits)
+        yield row if name is None else [name, *row]
+
+
+def _parts(by: str, cloud: snapshot.Cloud,
+           hosts: Sequence[str]) -> list[capacity_document.CloudPart]:
+    """Return the parts of the cloud to show."""
+    if by == _CLOUD:
+        return [capacity_document.CloudPart(by, None, hosts)]
+    if by == _HOST:
+        return [capacity_document.CloudPart(by, name, [name])
+                for name in hosts]
+    chosen = set(hosts)
+    parts = [capacity_document.CloudPart(
+        by, each.name, [name for name in each.hosts if name in chosen])
+        for each in cloud.aggregates]
+    grouped = {name for each in cloud.aggregates for name in each.hosts}
+    parts.append(capacity_document.CloudPart(
+        by, '(none)', [name for name in hosts if name not in grouped]))
+    return [part for part in parts if part.hosts]
+
+
+def _held(server: snapshot.Server) -> str:
+    """Describe a server, and the CPUs or memory that it occupies."""
+    parts = [f'{strings.count(len(cpus), "pCPU")} on node {node.host_node}'
+             for node in server.nodes or ()
+             if (cpus := node.reserved.union(node.pins.values()))]
+    return f'{server.name}: ' + (
+        ' + '.join(parts) or f'{strings.count(server.flavor.vcpus, "vCPU")}, '
+        f'{server.flavor.memory} MiB')
+
+
+def _mix(argument: str) -> dict[str, int]:
+    counts = {}
+    for part in argument.split(','):
+        name, equals, count = part.rpartition('=')
+        if not equals or not count.isdigit() or not int(count):
+            raise argparse.ArgumentTypeError(
+                f'FLAVOR=N needed, not {part!r}')
+        name = name.strip()
+        counts[name] = counts.get(name, 0) + int(count)
+    return counts

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched cloud defrag``."""
+
+import argparse
+
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.commands import moves as move_command
+from nfv_sched.ops.commands import planning
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import values
+from nfv_sched.ops.simulator import progress
+
+_EPILOG = f"""\
+Servers may not fit although the hosts together have enough free CPUs, pages
+and devices. The plan says which servers to live-migrate, and where to. It has
+the fewest moves that were found, and prefers servers with little memory. In a
+cloud of a few hosts no plan has fewer moves; in larger ones at most three
+servers leave a host for one new server.
+
+Nothing is moved without --run. Before a plan is shown, it is carried out in
+the simulator by Nova's own scheduler and claims: each move with its
+destination, then the boots of the new servers. No policy of a server, or of
+its server group, is satisfied less than before. The cloud changes: carry a
+plan out soon.
+
+New servers have the ports that most servers of the flavor have, or those of
+--network, --like or --ports.
+
+Servers that cannot be live-migrated stay: those that are stopped or locked,
+have a device of an alias that is not live_migratable, a TPM whose secret Nova
+cannot read, encrypted memory, or a disk on local LVM, if their flavor says so.
+No record says how nova-compute stores disks.
+
+{planning.MOVES_HELP}
+examples:
+  nfv-sched cloud defrag --flavor vrouter.16 --count 3
+  nfv-sched cloud defrag --flavor vrouter.16 --max-moves 2 --avoid 'ims*'
+  nfv-sched cloud defrag --flavor vrouter.16 --count 3 -f commands
+  nfv-sched cloud defrag --flavor fw.8 --from cloud.json.gz -f json
+
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong; 3 if no moves were found that make room for so many.
+"""
+
+
+class DefragCloud(move_command.MovePlanCommand):
+    """Plan live migrations that make room for more servers of a flavor."""
+
+    simulates = True
+    epilog = _EPILOG
+    schemas = {'cloud-defrag': document.Defrag}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--flavor', required=True, metavar='NAME',
+            help='flavor of the new servers')
+        parser.add_argument(
+            '--count', type=source.positive, default=1, metavar='N',
+            help='number of new servers (default: 1)')
+        parser.add_argument(
+            '--max-moves', type=source.positive, default=10, metavar='M',
+            help='maximum number of moves (default: 10)')
+        parser.add_argument(
+            '--avoid', action='append', default=[], metavar='PATTERN',
+            help='do not move servers with such names, nor servers from or '
+                 'to hosts with such names; can be repeated')
+        source.add_ports(parser)
+        return parser
+
+    def moves_of(self, plan: document.Defrag) -> values.MovePlan:
+        """Return the moves of a document."""
+        return document.moves_of_defrag(plan)
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """Return the plan."""
+        cloud = self.cloud(parsed_args)
+        flavor = source.flavor(cloud, parsed_args.flavor)
+        ports = source.ports(cloud, parsed_args)
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.answers.plans import defrag
+        from nfv_sched.ops.answers.plans import defrag_rendering
+        from nfv_sched.ops.answers.plans import rendering
+        from nfv_sched.ops.simulator import servers
+        try:
+            with progress.shown() as update:
+                plan = defrag.plan(
+                    cloud, flavor, parsed_args.count,
+                    max_moves=parsed_args.max_moves, avoid=parsed_args.avoid,
+                    ports=ports, cold_for_vfs=parsed_args.cold_for_vfs,
+                    update=update)
+        except servers.Refused as exc:
+            raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
+        self.has_findings = not plan.enough
+        return planning.Output(
+            text=defrag_rendering.text(plan),
+            columns=defrag_rendering.RECORD_COLUMNS,
+            rows=defrag_rendering.records(plan),
+            document=documents.Document(
+                document.defragmented(
+                    plan, cloud, document.DefragOptions(
+                        max_moves=parsed_args.max_moves,
+                        avoid=tuple(parsed_args.avoid),
+                        networks=tuple(parsed_args.networks),
+                        like=parsed_args.like, ports=parsed_args.ports,
+                        cold_for_vfs=parsed_args.cold_for_vfs)),
+                ('moves',)),
+            commands=list(rendering.commands([
+                step.move for step in plan.steps])))

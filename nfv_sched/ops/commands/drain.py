@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched host drain``."""
+
+import argparse
+
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import moves as move_command
+from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import planning
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import values
+from nfv_sched.ops.simulator import progress
+
+_EPILOG = f"""\
+To empty a host, for repair or an upgrade: which of its servers can be moved,
+how, in which order, and where to. Each is moved live if possible, else cold,
+or it stays; "Why" says why it is not moved live, or not at all. The plan moves
+as many servers as possible: if a server has few possible hosts, all orders and
+destinations are tried, for half a minute at most.
+
+Only servers of this host move, unless --make-room is given: if no host takes a
+server, others are moved away first. Strict policies are kept after the move,
+also those that are not kept now, and other policies no less than before.
+Server groups are respected; soft policies of server groups if there is a host
+for that. A server with policy affinity goes only where others of its group
+are. Nothing is moved without --run. Before a plan is shown, it is carried out
+in the simulator by Nova's own scheduler and claims. Servers come and go
+meanwhile: carry a plan out soon.
+
+With --shelve, servers that no move takes off the host are shelved when all
+others have moved. Shelving stops a server; its image is saved, unless it boots
+from a volume; its ports and IP addresses stay; when it is unshelved, Nova
+looks for a host anew, and may find none. Locked servers are not shelved, nor,
+with --relax, those that could move if a policy were relaxed.
+
+Some reasons that prevent a move are not recorded, such as how nova-compute
+stores disks.
+
+Several hosts, by names, patterns, --aggregate or --availability-zone, are
+emptied in rounds, as for an upgrade: in each round --at-once hosts, onto hosts
+that are not in the round. Then they come back, and may take servers of the
+next. The host with the fewest servers is the first, and servers go to hosts
+that were emptied, or are not to be, before others, so that few move twice. A
+host that cannot be emptied is listed with the servers that stay, and left as
+it is. Each host gets five seconds for its orders and destinations.
+
+{planning.MOVES_HELP}
+Then it keeps new servers off the host, unless --server is given. Cold
+migrations are confirmed.
+
+Of several hosts, --run and "plan run" carry out one round. Enable its hosts
+again when their work is done, and go on with "plan run FILE --round 2". There
+is no -f commands.
+
+examples:
+  nfv-sched host drain compute-3
+  nfv-sched host drain compute-3 --save drain.json
+  nfv-sched host drain compute-3 --save drain.json --run --os-cloud admin
+  nfv-sched host drain compute-3 -f commands
+  nfv-sched host drain compute-3 --server fw-1 -f commands
+  nfv-sched host drain compute-3 --from cloud.json.gz -f json
+  nfv-sched host drain compute-3 --make-room --relax
+  nfv-sched host drain compute-3 --make-room --shelve
+  nfv-sched host drain --aggregate dpdk --at-once 2 --save upgrade.json
+  nfv-sched host drain 'compute-1*'
+
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong; 3 if a server cannot be moved, or a server elsewhere may come,
+or come back: by a resize that is not confirmed, or a move under way.
+"""
+
+
+class DrainHost(move_command.MovePlanCommand):
+    """Plan draining hosts: each server live, cold or not at all."""
+
+    simulates = True
+    closes_hosts = True
+    epilog = _EPILOG
+    schemas = {'host-drain': document.Drain,
+               'host-drain-rolling': document.RollingDrain}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'hosts', metavar='HOST', nargs='*',
+            help='name of the host; of several hosts names, or patterns in '
+                 'which * and ? stand for anything')
+        source.add_host_groups(parser)
+        parser.add_argument(
+            '--at-once', type=source.positive, metavar='N',
+            help='of several hosts: how many are empty at the same time '
+                 '(default: 1)')
+        parser.add_argument(
+            '--server', action='append', default=[], metavar='UUID|NAME',
+            help='move only this server of the host, and do not close the '
+                 'host to others; can be repeated')
+        parser.add_argument(
+            '--make-room', action='store_true',
+            help='if no host takes a server, move servers of other hosts '
+                 'first, live and three at most for each')
+        parser.add_argument(
+            '--relax', action='store_true',
+            help='if no host takes a server, say which of its policies, one '
+                 'or two, would have to be relaxed; nothing is changed')
+        parser.add_argument(
+            '--shelve', action='store_true',
+            help='if no host takes a server, shelve it at the end, unless it '
+                 'is locked: it stops, and needs a host when it is unshelved')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check that hosts are named, and what goes with several."""
+        if not (parsed_args.hosts or parsed_args.aggregate or parsed_args.az):
+            raise source.UsageError(
+                'HOST, --aggregate or --availability-zone is needed')
+        if _has_rounds(parsed_args):
+            if parsed_args.server:
+                raise source.UsageError('--server is for one host')
+            if parsed_args.formatter == formats.COMMANDS:
+                raise source.UsageError(
+                    '-f commands is for one host; several are emptied in '
+                    'rounds by "plan run": write the plan with --save FILE')
+        if parsed_args.enable_after and (
+                _has_rounds(parsed_args) or parsed_args.server):
+            raise source.UsageError(plan_execution.NO_ENABLE)
+        super().check(parsed_args)
+
+    def moves_of(self, plan: document.Drain | document.RollingDrain,
+                 ) -> values.MovePlan:
+        """Return the moves of a document, of the first round if any."""
+        if isinstance(plan, document.RollingDrain):
+            return document.moves_of_round(plan)
+        return document.moves_of_drain(plan)
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """Return the plan."""
+        cloud = self.cloud(parsed_args)
+        if _has_rounds(parsed_args):
+            return self._rounds(parsed_args, cloud)
+        host = source.host_name(
+            [host.name for host in cloud.hosts], parsed_args.hosts[0])
+        uuids = _uuids(cloud, host, parsed_args.server)
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.answers.plans import drain
+        from nfv_sched.ops.answers.plans import drain_rendering
+        with progress.shown() as update:
+            plan = drain.plan(cloud, host, uuids=uuids,
+                              make_room=parsed_args.make_room,
+                              relax=parsed_args.relax,
+                              shelve=parsed_args.shelve,
+                              cold_for_vfs=parsed_args.cold_for_vfs,
+                              update=update)
+        self.has_findings = bool(plan.staying or plan.unfinished)
+        return planning.Output(
+            text=drain_rendering.text(plan),
+            columns=drain_rendering.RECORD_COLUMNS,
+            rows=drain_rendering.records(plan),
+            document=documents.Document(
+                document.drained(plan, cloud, _options(parsed_args)),
+                ('servers',)),
+            commands=list(drain_rendering.commands(plan)))
+
+    def _rounds(self, parsed_args: argparse.Namespace,
+                cloud: snapshot.Cloud) -> planning.Output:
+        """Return the plan of several hosts."""
+        hosts = list(dict.fromkeys(host.name for host in source.hosts(
+            cloud, parsed_args.hosts, parsed_args.az, parsed_args.aggregate)))
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.answers.plans import rolling
+        from nfv_sched.ops.answers.plans import rolling_rendering
+        with progress.shown() as update:
+            plan = rolling.plan(cloud, hosts, at_once=parsed_args.at_once or 1,
+                                make_room=parsed_args.make_room,
+                                relax=parsed_args.relax,
+                                shelve=parsed_args.shelve,
+                                cold_for_vfs=parsed_args.cold_for_vfs,
+                                update=update)
+        self.has_findings = bool(plan.not_emptied)
+        return planning.Output(
+            text=rolling_rendering.text(plan),
+            columns=rolling_rendering.RECORD_COLUMNS,
+            rows=rolling_rendering.records(plan),
+            document=documents.Document(
+                document.rolled(plan, cloud, _options(parsed_args)),
+                ('rounds', 'not_emptied')))
+
+
+def _options(parsed_args: argparse.Namespace) -> document.DrainOptions:
+    return document.DrainOptions(
+        make_room=parsed_args.make_room, relax=parsed_args.relax,
+        shelve=parsed_args.shelve, cold_for_vfs=parsed_args.cold_for_vfs)
+
+
+def _has_rounds(parsed_args: argparse.Namespace) -> bool:
+    """Return whether a command line may mean several hosts."""
+    return bool(
+        len(parsed_args.hosts) != 1 or parsed_args.aggregate or parsed_args.az
+        or parsed_args.at_once or source.is_pattern(parsed_args.hosts[0]))
+
+
+def _uuids(cloud: snapshot.Cloud, host: str,
+           names: list[str]) -> set[str] | None:
+    """Return the UUIDs of the servers to move; None for all.
+
+    :param names: their names or UUIDs
+    :raises NotInCloudError: if there is no such server on the host
+    """
+    servers = [source.server(cloud, name) for name in names]
+    for server in servers:
+        if server.host != host:
+            raise source.NotInCloudError(
+                f'server {server.name} is not on {host}, but on '
+                f'{server.host or "no host"}')
+    return {server.uuid for server in servers} or None

@@ -1,0 +1,465 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The commands ``nfv-sched server explain`` and ``flavor explain``."""
+
+import abc
+import argparse
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import gc
+import time
+import typing as ty
+
+from oslo_utils import uuidutils
+
+from nfv_sched.journal import writer
+from nfv_sched.ops.answers.explain import document as explain_document
+from nfv_sched.ops.answers.journal import document as journal_document
+from nfv_sched.ops.answers.journal import reading
+from nfv_sched.ops.answers.journal import rendering
+from nfv_sched.ops.answers.journal import shadow_report
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import api_only
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import journal_folder
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.simulator import progress
+
+_TRY_SECONDS = 60.0
+# NOTE: A large cloud is millions of objects that live as long as the command.
+# Python 3.11 looks for cycles among them whenever there are 700 more.  Without
+# that, "flavor explain" took 4.0 s of CPU time instead of 5.5 s for a snapshot
+# of 1000 hosts with two NUMA nodes and 20 servers.
+_NEW_OBJECTS = 500_000  # that are made before Python looks again
+# Records of all servers of a request are kept in memory.
+_MOST_SERVERS = 1000
+
+_SHARED = """\
+The cloud is read first. Then Nova's own scheduler code is asked in this
+process, with Placement as it was read: nothing is claimed, and nobody is
+notified.
+
+"""
+
+_API = """\
+With --api only an account is needed. The output then has what Placement
+answers to Nova's own query, with Nova's default options, and what each host
+misses of it.
+Filters and weights are not known by the API, nor are PCI devices and networks.
+The exit code is 0 then if Placement returns hosts, 3 if it returns none.
+
+"""
+
+_EXIT_CODES = """\
+
+exit code: 0 if it would fit, 3 if it would not, 1 if something could not be
+read, and is named, 2 if the command line is wrong.
+"""
+
+
+class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
+    """Base of both commands."""
+
+    simulates = True
+
+    takes_api = True
+
+    #: What --network takes the place of, for its help text.
+    replaced_networks = ''
+
+    #: Options that are of no use without filters: attribute of the command
+    #: line -> (option, its default).
+    for_filters: Mapping[str, tuple[str, ty.Any]] = {
+        'networks': ('--network', []),
+        'all_filters': ('--all-filters', False),
+        'try_seconds': ('--try-seconds', None)}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_networks(parser, self.replaced_networks)
+        parser.add_argument(
+            '--host', action='append', default=[], dest='patterns',
+            metavar='PATTERN',
+            help='show only these hosts; the answer is still that of all '
+                 'hosts; can be repeated')
+        parser.add_argument(
+            '--all', action='store_true',
+            help='show all hosts, however many')
+        parser.add_argument(
+            '--all-filters', action='store_true',
+            help='show filters that refuse no host, too')
+        parser.add_argument(
+            '--for-tenant', action='store_true',
+            help='print a text for the owner of the server, without names and '
+                 'figures of hosts, instead')
+        parser.add_argument(
+            '--try-seconds', type=float, metavar='SECONDS',
+            help='how long changes of a request that does not fit are tried; '
+                 '0 to try none (default: 60)')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse, with --api, options that need filters, and others."""
+        super().check(parsed_args)
+        if parsed_args.for_tenant and (
+                parsed_args.formatter != base.TABLE or parsed_args.columns):
+            raise source.UsageError(
+                '--for-tenant is a text: it does not go with -f and -c')
+        if not parsed_args.api:
+            return
+        for name, (option, default) in self.for_filters.items():
+            if getattr(parsed_args, name) != default:
+                raise source.UsageError(
+                    f'{option} does not go with --api: only what Placement '
+                    'answers is known, not what filters do')
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command with fewer garbage collections; called by cliff."""
+        before = gc.get_threshold()
+        gc.set_threshold(_NEW_OBJECTS, *before[1:])
+        try:
+            return super().run(parsed_args)
+        finally:
+            gc.set_threshold(*before)
+
+    @abc.abstractmethod
+    def parts(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        """Return the parts of the cloud that are read with --api."""
+
+    @abc.abstractmethod
+    def subject(self, cloud: snapshot.Cloud, state: ty.Any,
+                parsed_args: argparse.Namespace) -> ty.Any:
+        """Return the subject of the explanation.
+
+        :param cloud: the snapshot
+        :param state: the cloud that was started from it
+        :returns: ``ops.requests.subject.ExplainSubject``
+        """
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Explain the subject.
+
+        :returns: columns and rows of the hosts
+        """
+        cloud = self.cloud(parsed_args, self.parts(parsed_args))
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.answers.explain import next_steps
+        from nfv_sched.ops.answers.explain import rendering as of_explain
+        from nfv_sched.ops.model.requests import request
+        from nfv_sched.ops.simulator import start
+        self._render = of_explain
+        start_from = cloud
+        if parsed_args.api:
+            cloud = api_only.known(cloud)
+            start_from = api_only.startable(cloud)
+        try:
+            with start.started(start_from) as state:
+                self._subject = self.subject(cloud, state, parsed_args)
+                self._found = self._explain(state, self._subject, parsed_args)
+        except request.ExplainError as exc:
+            raise source.NotInCloudError(str(exc)) from exc
+        self._found = dataclasses.replace(self._found, steps=tuple(
+            next_steps.find(cloud, self._subject, self._found, _options(
+                parsed_args, self._subject))))
+        self._hosts = source.chosen(
+            [host.name for host in self._found.hosts], parsed_args.patterns,
+            'host')
+        self._host_ids = {
+            host.name: host.uuid for host in reversed(cloud.hosts)}
+        self.has_findings = self._found.fits is False
+        return (of_explain.columns(self._found),
+                of_explain.host_rows(
+                    self._found, self._hosts, self._host_ids))
+
+    @staticmethod
+    def _explain(state: ty.Any, subject: ty.Any,
+                 parsed_args: argparse.Namespace) -> ty.Any:
+        """Return the ``values.Explanation`` of a subject."""
+        from nfv_sched.ops.answers.explain import explanation
+        if parsed_args.api:
+            return explanation.explain_placement(state, subject)
+        seconds = parsed_args.try_seconds
+        with progress.shown() as update:
+            return explanation.explain(
+                state, subject.text, subject.requested,
+                assumed=subject.assumed, present=subject.present,
+                read_at=subject.taken,
+                progress=update,
+                relax_seconds=_TRY_SECONDS if seconds is None else seconds)
+
+    def document(self, column_names, data):
+        return documents.Document(explain_document.explained(
+            self._found, self._subject, frozenset(self._hosts),
+            self._host_ids), ('hosts',))
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: ty.Iterable) -> int:
+        """Print text, a document, or the rows of the hosts."""
+        if parsed_args.for_tenant:
+            from nfv_sched.ops.answers.explain import tenant
+            self.print_text(parsed_args,
+                            tenant.text(self._found, self._subject))
+            return 0
+        if parsed_args.formatter == base.TABLE and parsed_args.columns:
+            column_names, data = base.on_screen(
+                parsed_args, self._render.host_table(
+                    self._found, self._hosts), column_names, data)
+        elif parsed_args.formatter == base.TABLE:
+            self.check_columns(parsed_args, column_names)
+            in_order = bool(parsed_args.sort_columns)
+            hosts = self._hosts if not in_order else [
+                row[0] for row in base.sorted_by(
+                    parsed_args, column_names, data)]
+            self.print_text(parsed_args, self._render.text(
+                self._found, hosts,
+                parsed_args.all or bool(parsed_args.patterns),
+                parsed_args.all_filters, in_order))
+            return 0
+        return super().produce_output(parsed_args, column_names, data)
+
+
+def _options(parsed_args: argparse.Namespace,
+             subject: ty.Any) -> list[str]:
+    """Return the same cloud and ports as options of other commands."""
+    options = base.configuration(parsed_args)
+    if parsed_args.source is not None:
+        options += ['--from', parsed_args.source]
+    for network in parsed_args.networks:
+        options += ['--network', network]
+    if not parsed_args.networks:
+        # Imported here so that --help does not wait for Nova.
+        from nfv_sched.ops.answers.explain import next_steps
+        options += next_steps.own_ports(subject)
+    return options
+
+
+class ExplainServer(_Explain):
+    """Explain where a server fits, and why not elsewhere.
+
+    A server without a host is scheduled again in a copy of the cloud, as Nova
+    has stored its request. A server that runs is scheduled as if it were
+    booted now, with its resources free: where it would go, and where else it
+    could be.
+
+    With --then, the decision journal of this host, or those of several hosts
+    that --journal names, says why a server was refused, or would have been if
+    what is in shadow had counted; without a server, it lists all refusals, the
+    oldest first: how many hosts the first recorded filter got, which filter
+    removed the last one, and the reason that most hosts have, or what
+    Placement was asked. With --shadow it counts the servers that would have
+    been refused, or gone to another host, by filters and weighers in shadow,
+    and those that were refused.
+    """
+
+    schemas = {'server-explain': explain_document.Explained,
+               'server-explain-then': journal_document.JournalRefusals,
+               'server-explain-shadow': shadow_report.ShadowReport}
+
+    epilog = _SHARED + _API + """\
+examples:
+  nfv-sched server explain router-7
+  nfv-sched server explain router-7 --network provider,physnet=physnet0
+  nfv-sched server explain router-7 --for-tenant
+  nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
+  nfv-sched server explain router-7 --from cloud.json.gz -f json
+  nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
+  nfv-sched server explain --then
+  nfv-sched server explain --then --full -f csv
+  nfv-sched server explain --then --shadow --days 7
+  nfv-sched server explain --then --shadow --journal c1 --journal c2
+  nfv-sched server explain router-7 --os-cloud admin
+
+exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
+was not, 1 if something could not be read, and is named, 2 if the command line
+is wrong.
+"""
+
+    replaced_networks = ', in place of all its own networks'
+
+    least_important = rendering.LEAST_IMPORTANT  # of a list of refusals
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('server', metavar='UUID|NAME', nargs='?',
+                            help='the server; a name that no other has; '
+                                 'optional with --then')
+        parser.add_argument(
+            '--then', action='store_true',
+            help='explain the recorded refusal, from [nfv_sched] '
+                 'decision_journal of this host, not the present '
+                 'state; without a server, list all refusals')
+        parser.add_argument(
+            '--full', action='store_true',
+            help='with --then and no server: all reasons, with the hosts of '
+                 'each')
+        parser.add_argument(
+            '--shadow', action='store_true',
+            help='with --then and no server: how many servers would have been '
+                 'refused, or gone to another host, if the filters and '
+                 'weighers in [nfv_sched] shadow had counted')
+        parser.add_argument(
+            '--days', type=float, metavar='N',
+            help='with --shadow: count the last N days only')
+        parser.add_argument(
+            '--journal', metavar='DIR', action='append', default=[],
+            help='with --then: directory of the journal, instead of that of '
+                 'the configuration; can be repeated, for the journals of '
+                 'several hosts with nova-scheduler')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse, without --then, what needs it or a missing server."""
+        super().check(parsed_args)
+        if parsed_args.shadow and parsed_args.server is not None:
+            raise source.UsageError('--shadow is about all servers')
+        if parsed_args.days is not None and not (
+                parsed_args.shadow and parsed_args.days > 0):
+            raise source.UsageError(
+                '--days goes with --shadow, and needs a number above 0')
+        if parsed_args.then:
+            if parsed_args.for_tenant:
+                raise source.UsageError(
+                    '--for-tenant does not go with --then')
+            return
+        if parsed_args.server is None:
+            raise source.UsageError(
+                'name a server, or add --then to list all refusals')
+        for option in ('full', 'shadow', 'journal'):
+            if getattr(parsed_args, option):
+                raise source.UsageError(f'--{option} needs --then')
+
+    def take_action(self, parsed_args):
+        self._refusals = self._report = None
+        if not parsed_args.then:
+            return super().take_action(parsed_args)
+        lists_all = parsed_args.server is None
+        self._one_server = not lists_all
+        directories = parsed_args.journal or [
+            journal_folder.configured(parsed_args)]
+        try:
+            read = reading.read_all(
+                directories, None if lists_all else self._uuid(parsed_args),
+                required=bool(parsed_args.journal))
+        except reading.JournalError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+        self._missing += read.unread
+        self._refusals = read.refusals
+        self._journal = read
+        if not lists_all:
+            self._refusals = sorted((*read.refusals, *read.placed),
+                                    key=lambda each: each.time)
+        if lists_all or not read.refusals:
+            self.app.stderr.write(rendering.missing(
+                read.lost, read.removed))
+        if parsed_args.shadow:
+            since = ('' if parsed_args.days is None else
+                     writer.stamp(max(time.time() - 86400 *
+                                      parsed_args.days, 0)))
+            self._report = shadow_report.report(
+                read.placed, since, read.refusals)
+            return (rendering.SHADOW_COLUMNS,
+                    rendering.shadow_rows(self._report))
+        self.has_findings = bool(read.refusals) and not lists_all
+        return rendering.COLUMNS, [
+            rendering.row(refusal, parsed_args.full or not lists_all)
+            for refusal in self._refusals]
+
+    def _uuid(self, parsed_args: argparse.Namespace) -> str:
+        """Return the UUID of the server; read the cloud for a name."""
+        if uuidutils.is_uuid_like(parsed_args.server):
+            return parsed_args.server
+        return source.server(
+            self.cloud(parsed_args, ('servers',)), parsed_args.server).uuid
+
+    def produce_output(self, parsed_args, column_names, data) -> int:
+        if self._refusals is None:
+            return super().produce_output(parsed_args, column_names, data)
+        if self._report is not None:
+            if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+                self.print_text(
+                    parsed_args, rendering.shadow_text(self._report))
+                return 0
+            return source.CloudMixin.produce_output(
+                self, parsed_args, column_names, data)
+        if parsed_args.formatter == base.TABLE and not self._refusals:
+            self.print_text(parsed_args, [
+                'The journal has no refusals.' if parsed_args.server is None
+                else 'The journal has no refusal of this server.'])
+            return 0
+        if parsed_args.formatter == base.TABLE and not (
+                parsed_args.columns or parsed_args.server is None):
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, [
+                part for refusal in self._refusals
+                for part in ('', *rendering.text(refusal))][1:])
+            return 0
+        return source.CloudMixin.produce_output(
+            self, parsed_args, column_names, data)
+
+    def document(self, column_names, data):
+        if self._refusals is None:
+            return super().document(column_names, data)
+        if self._report is not None:
+            return documents.Document(self._report, ('counts',))
+        return documents.Document(
+            journal_document.refusals(self._journal, self._one_server),
+            ('refusals',))
+
+    def parts(self, parsed_args):
+        return 'hosts', 'servers'
+
+    def subject(self, cloud, state, parsed_args):
+        from nfv_sched.ops.model.requests import subject
+        return subject.server(cloud, state, parsed_args.server,
+                              parsed_args.networks)
+
+
+class ExplainFlavor(_Explain):
+    """Explain where new servers of a flavor fit, and why not elsewhere."""
+
+    schemas = {'flavor-explain': explain_document.Explained}
+
+    for_filters = {**_Explain.for_filters, 'count': ('--count', 1)}
+
+    epilog = _SHARED + _API + """\
+examples:
+  nfv-sched flavor explain vrouter.16
+  nfv-sched flavor explain vrouter.16 --network provider --count 3
+  nfv-sched flavor explain fw.8 --image fw-2026.1
+  nfv-sched flavor explain fw.8 --image-property hw_vif_model=virtio
+  nfv-sched flavor explain fw.8 --group spread --from cloud.json.gz
+  nfv-sched flavor explain fw.8 --os-cloud admin
+""" + _EXIT_CODES
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('flavor', metavar='NAME', help='the flavor')
+        source.add_image(parser)
+        source.add_zone(parser, dest='zone', metavar='ZONE',
+                        help='availability zone')
+        parser.add_argument(
+            '--group', metavar='UUID|NAME', help='server group')
+        parser.add_argument(
+            '--count', type=int, default=1, metavar='N',
+            help=f'make so many servers by one request, {_MOST_SERVERS} at '
+                 'most (default: 1)')
+        return parser
+
+    def parts(self, parsed_args):
+        # Server groups come with the servers.
+        return ('hosts', 'flavors', 'servers')[
+            :2 if parsed_args.group is None else 3]
+
+    def subject(self, cloud, state, parsed_args):
+        from nfv_sched.ops.model.requests import subject
+        if not 1 <= parsed_args.count <= _MOST_SERVERS:
+            raise source.UsageError(
+                f'--count: 1 to {_MOST_SERVERS} needed')
+        return subject.flavor(
+            cloud, state, parsed_args.flavor,
+            image=self.image_properties(parsed_args),
+            networks=parsed_args.networks, zone=parsed_args.zone,
+            group=parsed_args.group, count=parsed_args.count)

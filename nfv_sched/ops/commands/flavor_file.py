@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read flavors, and properties of images, from files.
+
+The files are JSON or YAML: the output of ``openstack flavor list --long`` and
+``openstack flavor show``, an answer of Nova's API, or the section ``flavors``
+of a cloud file of the simulator.
+"""
+
+import collections
+from collections.abc import Iterator
+from collections.abc import Mapping
+import re
+import types
+import typing as ty
+
+from oslo_utils import units
+
+from nfv_sched.base import cpu_spec
+from nfv_sched.base import extra_specs
+from nfv_sched.base import files
+from nfv_sched.ops.cloud import names
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
+
+# Field -> its names in the different sources.
+_NAMES = {
+    'name': ('name', 'Name'),
+    'id': ('id', 'ID', 'flavorid'),
+    'vcpus': ('vcpus', 'VCPUs'),
+    'memory': ('memory', 'ram', 'RAM', 'memory_mb'),
+    'disk': ('disk', 'Disk', 'root_gb'),
+    'ephemeral': ('ephemeral', 'Ephemeral', 'OS-FLV-EXT-DATA:ephemeral'),
+    'swap': ('swap', 'Swap'),
+    'public': ('public', 'Is Public', 'os-flavor-access:is_public',
+               'is_public'),
+    'disabled': ('disabled', 'OS-FLV-DISABLED:disabled'),
+    'extra_specs': ('extra_specs', 'properties', 'Properties'),
+}
+# Names in lists of the client and answers of the API, where properties that
+# are not there were left out.
+_WITHOUT_PROPERTIES = frozenset(('RAM', 'OS-FLV-EXT-DATA:ephemeral',
+                                 'OS-FLV-DISABLED:disabled'))
+_MOST = 1 << 31
+#: A property as the client prints it; no quote in a value is escaped.
+_PROPERTY = re.compile(
+    r"([^\s='\",][^='\",]*)='(.*?)'(?:, (?=[^='\",]+=')|\Z)", re.DOTALL)
+
+
+def flavors(path: str) -> list[snapshot.Flavor]:
+    """Read the flavors in a file.
+
+    :raises nfv_sched.ops.commands.source.CloudUnreadError: if it cannot be
+        read, or has no valid flavors
+    """
+    data = _read_content(path)
+    flavors = []
+    for where, name, each in _iterate_flavors(data, path):
+        flavors.append(_flavor(each, name, f'{path}: {where}'))
+    titles = collections.Counter(each.name for each in flavors)
+    for name, count in titles.items():
+        if count > 1:
+            raise source.CloudUnreadError(f'{path}: several flavors are named '
+                                          f'{extra_specs.shown(name, 100)}')
+    return flavors
+
+
+class Image(ty.NamedTuple):
+    """An image.
+
+    :ivar id: UUID with which commands name it; empty if the file has none
+    :ivar memory: least MiB of a flavor
+    :ivar disk: least GiB of the root disk of a flavor
+    """
+
+    id: str = ''
+    properties: Mapping[str, str] = types.MappingProxyType({})
+    memory: int = 0
+    disk: int = 0
+
+
+def image(path: str) -> Image:
+    """Read the image in a file.
+
+    :param path: a file with the output of ``openstack image show``, or with
+        properties and their values
+    :raises nfv_sched.ops.commands.source.CloudUnreadError: if it cannot be
+        read, or has no valid image
+    """
+    data = _read_content(path)
+    where = f'{path}: properties'
+    if not isinstance(data, Mapping) or not isinstance(
+            data.get('properties'), (Mapping, str)):
+        return Image(properties=_texts(data, where, lenient=True))
+    memory, disk, size = (
+        0 if data.get(key) in (None, '') else
+        _number(data[key], path, key, 0, most)
+        for key, most in (('min_ram', _MOST), ('min_disk', _MOST),
+                          ('size', _MOST * units.Gi)))
+    return Image(
+        _image_id(data.get('id'), path),
+        _texts(data['properties'], where, lenient=True),
+        memory, max(disk, -(-size // units.Gi)))
+
+
+def _image_id(value: ty.Any, path: str) -> str:
+    """Return the UUID of an image, which printed commands use.
+
+    Anyone can choose the name of an image, even one that is another's ID.
+    """
+    if value in (None, ''):
+        return ''
+    if not isinstance(value, str) or not names.is_uuid(value):
+        raise source.CloudUnreadError(
+            f'{path}: id {names.UUID}, not {extra_specs.shown(value)}')
+    return value
+
+
+def _read_content(path: str) -> ty.Any:
+    """Return the parsed content of a JSON or YAML file."""
+    from nfv_sched.ops.cloud.cloud_file import problems
+    from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+    try:
+        text = cloud_text.read(path)
+        if text.lstrip()[:1] in ('{', '['):
+            try:
+                data = files.parse_json(text.encode())
+                files.check(data)
+                return data
+            except files.FileLimitError as exc:
+                raise source.CloudUnreadError(f'{path}: {exc}') from exc
+            except ValueError:
+                pass  # YAML can begin with these characters, too
+        return cloud_text.parse(text, path)[0]
+    except problems.InputError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+    except RecursionError as exc:
+        raise source.CloudUnreadError(f'{path}: nested too deeply') from exc
+
+
+def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
+        str, str | None, Mapping[str, ty.Any]]]:
+    """Yield position, name if that is a key, and fields of each flavor."""
+    if isinstance(data, Mapping):
+        if isinstance(data.get('flavor'), Mapping):
+            data = data['flavor']
+        elif isinstance(data.get('flavors'), (list, Mapping)):
+            data = data['flavors']
+    if isinstance(data, Mapping):
+        if any(name in data for name in _NAMES['vcpus']):
+            data = [data]
+        else:
+            for name, each in data.items():
+                if not isinstance(each, Mapping):
+                    raise source.CloudUnreadError(
+                        f'{path}: {name!r} is not a flavor: an object with '
+                        'vcpus, ram and properties is needed')
+                yield repr(name), str(name), each
+            return
+    if not isinstance(data, list):
+        raise source.CloudUnreadError(f'{path}: no flavors in it')
+    for number, each in enumerate(data):
+        if not isinstance(each, Mapping):
+            raise source.CloudUnreadError(
+                f'{path}: [{number}] is not a flavor')
+        yield f'[{number}]', None, each
+
+
+def _flavor(data: Mapping[str, ty.Any], name: str | None,
+            where: str) -> snapshot.Flavor:
+    fields = {field: next((data[key] for key in keys if key in data), None)
+              for field, keys in _NAMES.items()}
+    name = name if fields['name'] is None else str(fields['name'])
+    if not name:
+        raise source.CloudUnreadError(f'{where}: it has no name')
+    for key, value in (('name', name), ('id', str(fields['id'] or ''))):
+        if not names.is_printable(value):
+            raise source.CloudUnreadError(
+                f'{where}: {key} {names.PRINTABLE}, not '
+                f'{extra_specs.shown(value)}')
+    specs = fields['extra_specs']
+    if _WITHOUT_PROPERTIES.intersection(data) and not (
+            data.keys() & {*_NAMES['extra_specs']}):
+        raise source.CloudUnreadError(
+            f'{where}: no properties in the file; "openstack flavor list '
+            '--long -f json" prints them, and Nova from microversion 2.61')
+    return snapshot.Flavor(
+        name=name, id=str(fields['id'] or ''),
+        vcpus=_number(fields['vcpus'], where, 'vcpus', 1, cpu_spec.MOST_CPUS),
+        memory=_size(fields['memory'], where),
+        disk=_size(fields['disk'], where, 'disk'),
+        ephemeral=_size(fields['ephemeral'], where, 'ephemeral'),
+        swap=_size(fields['swap'], where, 'swap'),
+        public=fields['public'] is not False,
+        disabled=fields['disabled'] is True,
+        extra_specs=_texts({} if specs is None else specs,
+                           f'{where}: properties'))
+
+
+def _number(value: ty.Any, where: str, what: str, least: int,
+            most: int) -> int:
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not (
+            least <= value < most):
+        raise source.CloudUnreadError(
+            f'{where}: {what} must be a number from {least} to {most - 1}, '
+            f'not {extra_specs.shown(value)}')
+    return value
+
+
+def _size(value: ty.Any, where: str, what: str = '') -> int:
+    """Return memory in MiB, or the amount ``what``, 0 if missing."""
+    from nfv_sched.ops.cloud.cloud_file import values
+    if what and value in (None, ''):
+        return 0
+    if isinstance(value, str) and not value.isdecimal():
+        try:
+            value = (values.parse_gib if what in ('disk', 'ephemeral')
+                     else values.parse_mib)(value)
+        except ValueError as exc:
+            raise source.CloudUnreadError(
+                f'{where}: {what or "ram"}: {exc}') from exc
+    return _number(value, where, what or 'ram', 0 if what else 1, _MOST)
+
+
+def _texts(data: ty.Any, where: str, lenient: bool = False,
+           ) -> dict[str, str]:
+    """Return keys and values, converted to strings.
+
+    :param lenient: skip values such as the lists of Glance
+    """
+    if isinstance(data, str):
+        return _parse_printed(data, where)
+    if not isinstance(data, Mapping):
+        raise source.CloudUnreadError(
+            f'{where} must be an object with a value for each key, not '
+            f'{extra_specs.shown(data)}')
+    texts = {}
+    for key, value in data.items():
+        if isinstance(value, bool):
+            value = 'true' if value else 'false'
+        elif isinstance(value, (int, float)):
+            value = str(value)
+        elif not isinstance(value, str):
+            if lenient:
+                continue
+            raise source.CloudUnreadError(
+                f'{where}: {key} must be a text, not '
+                f'{extra_specs.shown(value)}')
+        texts[str(key)] = value
+    return texts
+
+
+def _parse_printed(text: str, where: str) -> dict[str, str]:
+    """Return the properties in a text such as ``a='1', b='2'``."""
+    properties: dict[str, str] = {}
+    position = 0
+    while position < len(text):
+        match = _PROPERTY.match(text, position)
+        # Not "a='1' b='2'" with a value of "1' b='2".
+        if match is None or match[1] in properties or "='" in match[2]:
+            raise source.CloudUnreadError(
+                f"{where} must be an object, or a text such as a='1', b='2', "
+                f'not {extra_specs.shown(text)}')
+        properties[match[1]] = match[2]
+        position = match.end()
+    return properties

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``nfv-sched flavor lint`` and ``flavor translate``."""
+
+import argparse
+from collections.abc import Sequence
+
+from nfv_sched.ops.answers.flavors import document
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import flavor_file
+from nfv_sched.ops.commands import planning
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.simulator import progress
+
+_FILES = """\
+A file of flavors is JSON or YAML: what "openstack flavor list --all --long
+-f json" or "openstack flavor show -f json" print, what Nova's API answers, or
+flavors by name with vcpus, ram (MiB) and properties.
+"""
+
+_LINT_EPILOG = f"""\
+By default the openstack client uses a microversion with which Nova's API does
+not check extra specs: a misspelt key or value does nothing, or leaves servers
+without a host. This command runs all validators of the installed Nova,
+including those of nfv-sched and of other packages, and Nova's own check of the
+flavor as a whole.
+
+An error means that the API refuses the flavor from microversion 2.86, or that
+no host takes it. With --hosts it also means that no host of the cloud does,
+even if it were empty and in service. A change of a flavor does not affect
+existing servers: --used shows which flavors have any.
+
+With an image: contradictions between flavor and image, whether the image needs
+more, and which properties of the image Nova silently drops.
+
+With --api, flavors and --used are read from the API. An account with the role
+admin sees private flavors, and servers of all projects. --hosts needs Nova's
+databases, or --from.
+
+{_FILES}
+A file of an image is the output of "openstack image show -f json", or its
+properties with their values.
+
+examples:
+  nfv-sched flavor lint --all
+  nfv-sched flavor lint vrouter.16 'fw.*' --hosts --used
+  nfv-sched flavor lint --all --hosts --from cloud.json.gz -f json
+  nfv-sched flavor lint --all --used --os-cloud admin
+  nfv-sched flavor lint --file flavors.json --image image.json
+
+exit code: 0, also with warnings and notes; 1 if something could not be read,
+and is named; 2 if the command line is wrong; 3 if there are errors.
+"""
+
+_TRANSLATE_EPILOG = f"""\
+Translates keys of flavors of Helion / Titanium Carrier Grade, or of Intel's
+guide to Enhanced Platform Awareness, to keys of Nova and nfv-sched. Keys of
+Nova stay. Nothing is changed. "Class" is one of:
+
+  same           the same key with the same value
+  changed        the same key with another value
+  renamed        another key with the same meaning
+  combination    several keys together, or one that comes close
+  host option    an option of hosts, not of a flavor
+  other service  another service does this
+  none           no counterpart
+  unknown        a key that Nova refuses, or that is not known
+  error          an error that "flavor lint" finds in the new flavor
+
+{_FILES}
+With -f commands: a script for sh, with comments, which stops at the first
+command that fails. Flavors of --file are created there unless the cloud has
+one of that name, and then get their properties: run it again after a failure.
+Flavors that were read from the cloud are changed in place. The commands of a
+flavor with errors are comments.
+
+examples:
+  nfv-sched flavor translate vrouter.16
+  nfv-sched flavor translate --file flavors.json -f commands
+  nfv-sched flavor translate --all --from cloud.json.gz -f json
+  nfv-sched flavor translate --all --os-cloud admin
+  nfv-sched flavor translate --image image.json
+
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong; 3 if a key is not fully translated: something is lost, or left
+to do by hand; or if "flavor lint" finds an error of what the flavor becomes.
+"""
+
+
+def _add_flavors(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose flavors."""
+    parser.add_argument(
+        'names', metavar='NAME', nargs='*',
+        help='names of flavors; * and ? stand for anything')
+    parser.add_argument(
+        '--all', action='store_true', help='all flavors')
+    parser.add_argument(
+        '--file', metavar='FILE',
+        help='flavors of this file, not of the cloud (all, without NAME)')
+
+
+def _add_image(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--image', metavar='FILE', help='properties of an image')
+    source.add_image_properties(parser)
+
+
+def _image(parsed_args: argparse.Namespace) -> flavor_file.Image:
+    """Return the image of the command line; IMAGE stands for an ID."""
+    image = flavor_file.Image()
+    if parsed_args.image is not None:
+        image = flavor_file.image(parsed_args.image)
+    return image._replace(
+        id=image.id or 'IMAGE',
+        properties={**image.properties,
+                    **source.image_properties(parsed_args)})
+
+
+def _flavors(flavors: Sequence[snapshot.Flavor],
+             parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
+    """Return the flavors that the command line selects."""
+    patterns = () if parsed_args.all else parsed_args.names
+    names = set(source.chosen([each.name for each in flavors], patterns,
+                              'flavor'))
+    return [each for each in flavors if each.name in names]
+
+
+def _check(parsed_args: argparse.Namespace) -> None:
+    """Refuse a command line that selects no flavors, or in two ways."""
+    if parsed_args.all and parsed_args.names:
+        raise source.UsageError('either NAME or --all')
+    if not (parsed_args.all or parsed_args.names or parsed_args.file):
+        raise source.UsageError('NAME, --all or --file needed')
+
+
+class LintFlavor(planning.Report):
+    """Find errors and possible improvements in flavors."""
+
+    epilog = _LINT_EPILOG
+    schemas = {'flavor-lint': document.FlavorLint}
+
+    takes_api = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        _add_flavors(parser)
+        _add_image(parser)
+        parser.add_argument(
+            '--hosts', action='store_true',
+            help='also look whether hosts of the cloud take them')
+        parser.add_argument(
+            '--used', action='store_true',
+            help='also look whether servers of the cloud have them')
+        return parser
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """Return the findings; called by the base class."""
+        _check(parsed_args)
+        image = _image(parsed_args)
+        cloud = None
+        if parsed_args.file is None or parsed_args.hosts or parsed_args.used:
+            cloud = self.cloud(parsed_args, None if parsed_args.hosts else (
+                *(('flavors',) if parsed_args.file is None else ()),
+                *(('servers',) if parsed_args.used else ())))
+        flavors = (cloud.flavors if cloud is not None and
+                   parsed_args.file is None
+                   else flavor_file.flavors(parsed_args.file))
+        chosen = _flavors(flavors, parsed_args)
+        # Imported here so that --help does not wait for Nova.
+        from nfv_sched.ops.answers.flavors.lint import all_rules
+        from nfv_sched.ops.answers.flavors.lint import values
+        from nfv_sched.ops.answers.flavors import lint_rendering
+        with progress.shown() as update:
+            results = all_rules.lint(
+                chosen, image=image.properties, cloud=cloud,
+                needs=values.Needs(image.memory, image.disk),
+                on_hosts=parsed_args.hosts, used=parsed_args.used,
+                update=lambda done, total: update(done, total, 'flavors'))
+        self.has_findings = any(
+            each.severity == values.ERROR for each in results)
+        return planning.Output(
+            text=lint_rendering.text(results, len(chosen)),
+            columns=lint_rendering.COLUMNS,
+            rows=lint_rendering.rows(results),
+            document=documents.Document(
+                document.linted(results, chosen), ('findings',)))
+
+
+class TranslateFlavor(planning.PlanCommand):
+    """Translate flavors of Helion or Titanium Carrier Grade."""
+
+    epilog = _TRANSLATE_EPILOG
+    schemas = {'flavor-translate': document.Translations}
+
+    takes_api = True
+    takes_changes = False  # no hosts are looked at
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        _add_flavors(parser)
+        _add_image(parser)
+        return parser
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """Return the translations; called by the base class."""
+        image = _image(parsed_args)
+        if not image.properties or parsed_args.names or parsed_args.all:
+            _check(parsed_args)
+        chosen: list[snapshot.Flavor] = []
+        if parsed_args.file is not None:
+            chosen = _flavors(flavor_file.flavors(parsed_args.file),
+                              parsed_args)
+        elif parsed_args.names or parsed_args.all:
+            chosen = _flavors(
+                self.cloud(parsed_args, ('flavors',)).flavors, parsed_args)
+        from nfv_sched.ops.answers.flavors import translate
+        from nfv_sched.ops.answers.flavors import translate_rendering
+        all_translated = [translate.flavor(each) for each in chosen]
+        if image.properties:
+            all_translated.append(translate.image(image.id, image.properties))
+        self.has_findings = any(each.errors or any(
+            line.lost for line in each.lines) for each in all_translated)
+        return planning.Output(
+            text=translate_rendering.text(
+                all_translated, are_new=parsed_args.file is not None),
+            columns=translate_rendering.COLUMNS,
+            rows=translate_rendering.rows(all_translated),
+            document=documents.Document(
+                document.translated(all_translated, chosen),
+                ('translations',)),
+            commands=list(translate_rendering.commands(
+                all_translated, None if parsed_args.file is None else {
+                    each.name: each for each in chosen})))

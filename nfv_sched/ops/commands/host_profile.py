@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched host profile``."""
+
+import argparse
+from collections.abc import Iterable
+from collections.abc import Sequence
+import re
+import typing as ty
+
+from nfv_sched.base import cpu_spec
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.machine import facts
+from nfv_sched.ops.answers.machine import read
+from nfv_sched.ops.answers.machine import values
+from nfv_sched.ops.answers.profile import check
+from nfv_sched.ops.answers.profile import choices
+from nfv_sched.ops.answers.profile import derivation
+from nfv_sched.ops.answers.profile import document
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.commands import source
+
+#: Format that is a configuration file -> function that writes it.
+_CONFIGURATION = {
+    'nova.conf': 'nova_conf', 'kernel': 'kernel', 'tuned': 'tuned',
+    'ovs': 'ovs'}
+_ANSIBLE = 'ansible'
+
+# Names that nova.conf allows in a list and in the name of a section.
+_NETWORK = re.compile(r'''[^\s,=$'"\[\]]+''')
+_MOST_MTU = 65536
+_EPSILON = 1e-9
+_MOST_CORES = 1024
+_MOST_OSDS = 10000
+
+_EPILOG = f"""\
+For a new host: what each CPU is for, how much memory is kept from servers, and
+which pages, labels and options it needs. Whole cores are assigned, those with
+the lowest CPU numbers first: to the platform, the virtual switch, Ceph OSDs,
+shared vCPUs; pinned servers get the rest.
+
+Layouts:
+
+- hcg: the platform has one core of node 0, 6 GiB there and 2 GiB on each NUMA
+  node, as in HPE Helion Carrier Grade
+- every-node: one core of each NUMA node and 4 GiB, as with TripleO; the
+  switch has a core of each node, too
+- floating: servers share all CPUs with the platform, as in hyper-converged
+  clouds; with --osds or --guest-gb a formula says how much memory is kept
+
+By default this machine is read, from /sys. --facts names files about another
+one, of these kinds. If several have the same fact, the first one counts:
+
+- what "{facts.LSCPU}" prints,
+  or -a -p in place of -J -e: CPUs, but neither memory (add --node-memory) nor
+  NICs
+- what "lscpu -J" prints: flags and vendor, and CPUs only where a core has one
+  thread
+- what "virsh capabilities" prints: all but NICs
+- Ironic's inspection data, with the collector numa-topology: all but sockets
+- facts of Ansible (setup): the memory in all and names of NICs; they have
+  neither NUMA nodes nor sibling threads, so lscpu or /sys is needed, too
+
+With -f nova.conf, kernel, tuned, ovs or ansible: the configuration for it.
+
+examples:
+  nfv-sched host profile --shared
+  nfv-sched host profile --facts ironic.json --vswitch-nic physnet0=ens1f0
+  nfv-sched host profile --facts cpus.json --node-memory 128,128 -f nova.conf
+  nfv-sched host profile --osds 10:nvme --osds-per-device 4 --ceph-node 0
+  nfv-sched host profile --layout floating --osds 10 --workload default
+  nfv-sched host profile --shared --check /etc/nova/nova.conf
+
+exit code: 0; 1 if something could not be read; 2 if the command line is wrong
+or the machine cannot be set up so; 3 if --check finds differences, or what
+keeps nova-compute from starting.
+"""
+
+
+def _number(text: str, least: float, most: float, description: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = least - 1
+    # Also false for NaN.
+    if not least <= value <= most:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not {description} from {least:g} to {most:g}')
+    return value
+
+
+def _whole(text: str, least: int, most: int, description: str) -> int:
+    if not re.fullmatch('[0-9]{1,9}', text, re.ASCII):
+        raise argparse.ArgumentTypeError(f'{text!r} is not {description}')
+    return int(_number(text, least, most, description))
+
+
+def _switch_cores(text: str) -> int | dict[int, int]:
+    """Parse cores for the switch: ``2``, or ``0:2,1:2``."""
+    if ':' not in text:
+        return _whole(text, 0, _MOST_CORES, 'a number of cores')
+    cores_by_node: dict[int, int] = {}
+    for part in text.split(','):
+        node, colon, cores = part.partition(':')
+        if not colon:
+            raise argparse.ArgumentTypeError(
+                f'{part!r} is not NODE:CORES, such as 0:2')
+        number = _whole(node, 0, cpu_spec.MOST_CPUS, 'a NUMA node')
+        if number in cores_by_node:
+            raise argparse.ArgumentTypeError(
+                f'NUMA node {number} is there twice')
+        cores_by_node[number] = _whole(
+            cores, 0, _MOST_CORES, 'a number of cores')
+    return cores_by_node
+
+
+def _is_option(name: str) -> bool:
+    """Return True if a name can stand in nova.conf and in a terminal."""
+    return strings.line(name) == name and _NETWORK.fullmatch(name) is not None
+
+
+def _nic(text: str) -> choices.SwitchNIC:
+    """Parse a NIC: ``ens1f0``, or ``physnet0=ens1f0``."""
+    physnet, equals, name = text.rpartition('=')
+    if not name or equals and not _is_option(physnet):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not NIC or PHYSNET=NIC')
+    return choices.SwitchNIC(name=name, physnet=physnet)
+
+
+def _pages(text: str) -> tuple[tuple[int, float], ...]:
+    """Parse page sizes: ``1G``, ``2M``, ``1G:80%``, ``1G:50%,2M:50%``."""
+    fractions: dict[int, float] = {}
+    for part in text.split(','):
+        name, colon, percent = part.partition(':')
+        size = choices.PAGE_SIZES.get(name.upper())
+        if size is None:
+            raise argparse.ArgumentTypeError(
+                f'{name!r} is not one of {", ".join(choices.PAGE_SIZES)}')
+        if size in fractions:
+            raise argparse.ArgumentTypeError(f'{name} is there twice')
+        fractions[size] = _number(percent.removesuffix('%'), 0, 100,
+                                  'a percentage') / 100 if colon else 1.0
+    if sum(fractions.values()) > 1 + _EPSILON:
+        raise argparse.ArgumentTypeError(f'{text!r} is more than 100%')
+    return tuple(fractions.items())
+
+
+def _mtus(text: str) -> frozenset[int]:
+    return frozenset(_whole(part, 68, _MOST_MTU, 'an MTU')
+                     for part in text.split(','))
+
+
+def _osds(text: str) -> dict[str, int]:
+    """Parse OSDs: ``10``, ``10:nvme``, ``4:ssd,6:hdd``."""
+    counts: dict[str, int] = {}
+    for part in text.split(','):
+        count, colon, kind = part.partition(':')
+        kind = kind if colon else choices.HDD
+        if kind not in choices.OSD_TYPES:
+            raise argparse.ArgumentTypeError(
+                f'{kind!r} is not one of {", ".join(choices.OSD_TYPES)}')
+        if kind in counts:
+            raise argparse.ArgumentTypeError(f'{kind} is there twice')
+        counts[kind] = _whole(count, 0, _MOST_OSDS, 'a number of OSDs')
+    return counts
+
+
+def _memory(text: str) -> tuple[int, ...]:
+    """Parse memory of NUMA nodes in GiB; return MiB."""
+    return tuple(int(1024 * _number(
+        part, 0, facts.MOST_MEMORY // 1024, 'a memory size in GiB'))
+        for part in text.split(','))
+
+
+def _label(text: str) -> str:
+    if not _is_option(text):
+        raise argparse.ArgumentTypeError(f'{text!r} is not a label')
+    return text
+
+
+class ProfileHost(source.ErrorMixin, base.Lister):
+    """Propose the settings of a new host: CPUs, memory, pages, labels."""
+
+    epilog = _EPILOG
+    schemas = {'host-profile': document.Profile,
+               'host-profile-check': check.OptionDifferences}
+    formats = {**formats.LIST, **dict.fromkeys(
+        (*_CONFIGURATION, _ANSIBLE), formats.Commands)}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        _add_machine(parser.add_argument_group('the machine'))
+        _add_host(parser.add_argument_group('the host'))
+        _add_guests(parser.add_argument_group('Ceph and servers'))
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple:
+        """Derive the profile, or compare it; called by cliff.
+
+        :returns: columns and rows
+        """
+        chosen = _choices(parsed_args)
+        try:
+            machine = read.machine(
+                parsed_args.facts, parsed_args.sys, parsed_args.node_memory)
+        except values.MachineError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+        if parsed_args.check:
+            return self._compare(parsed_args, chosen, machine)
+        try:
+            host_profile = derivation.derive(machine, chosen)
+        except choices.ProfileError as exc:
+            raise source.UsageError(str(exc)) from exc
+        from nfv_sched.ops.answers.profile import configuration
+        from nfv_sched.ops.answers.profile import tables
+        formatter = parsed_args.formatter
+        self._text: str | None = None
+        self._parts: ty.Sequence | None = None
+        if formatter in self.formats.keys() - formats.LIST.keys():
+            # These have no place for them that every reader keeps.
+            for warning in host_profile.warnings:
+                self.app.stderr.write(
+                    f'warning: {warning.text}. Do: {warning.do}.\n')
+        if formatter in _CONFIGURATION:
+            self._text = getattr(
+                configuration, _CONFIGURATION[formatter])(host_profile)
+        elif formatter == _ANSIBLE:
+            self._text = documents.dumps(
+                configuration.variables(host_profile), 'yaml')
+        elif parsed_args.columns:
+            pass
+        elif formatter == base.TABLE:
+            self._parts = tables.text(host_profile)
+        self._document = documents.Document(document.profiled(host_profile))
+        return tables.COLUMNS, tables.rows(host_profile)
+
+    def _compare(self, parsed_args: argparse.Namespace,
+                 chosen: choices.Choices, machine: values.Machine) -> tuple:
+        """Compare a nova.conf with the profile.
+
+        :returns: columns and rows
+        """
+        formatter = parsed_args.formatter
+        if formatter in _CONFIGURATION or formatter == _ANSIBLE:
+            raise source.UsageError(
+                f'--check has no format {formatter}; use table, json, yaml, '
+                'csv or value')
+        from nfv_sched.nova import compute_conf
+        from nfv_sched.ops.answers.profile import tables
+        try:
+            compared = check.compare(parsed_args.check, chosen, machine)
+        except (compute_conf.OptionsError, values.MachineError) as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+        except choices.ProfileError as exc:
+            raise source.UsageError(str(exc)) from exc
+        self.has_findings = bool(
+            compared.differences or compared.start_errors)
+        if not self.has_findings and not compared.compares:
+            raise source.CloudUnreadError(tables.powered_down(compared))
+        self._document = documents.Document(compared, ('differences',))
+        self._text = None
+        self._parts = None
+        if formatter == base.TABLE and not parsed_args.columns:
+            self._parts = tables.check_text(compared)
+        elif formatter not in ('json', 'yaml'):
+            # The columns have no place for them.
+            for sentence in tables.start_errors(compared):
+                self.app.stderr.write(f'{sentence}\n')
+        return tables.CHECK_COLUMNS, tables.check_rows(compared)
+
+    def document(self, column_names, data):
+        return self._document
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the result in the chosen format."""
+        if self._parts is not None:
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, self._parts)
+        elif self._text is not None:
+            self.app.stdout.write(self._text)
+        else:
+            return super().produce_output(parsed_args, column_names, data)
+        return 0
+
+
+def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
+    """Return the choices made on a command line."""
+    guest_gb, utilisation = parsed_args.guest_gb, parsed_args.utilisation
+    if parsed_args.workload:
+        usual = choices.WORKLOADS[parsed_args.workload]
+        guest_gb = usual[0] if guest_gb is None else guest_gb
+        utilisation = usual[1] if utilisation is None else utilisation
+    elif utilisation is not None and guest_gb is None:
+        raise source.UsageError('--utilisation needs --guest-gb')
+    return choices.Choices(
+        layout=parsed_args.layout, switch_cores=parsed_args.vswitch_cores,
+        switch_nics=tuple(parsed_args.vswitch_nic),
+        mtus=frozenset().union(*parsed_args.mtu), shared=parsed_args.shared,
+        pages=parsed_args.pages, network_node=parsed_args.network_node,
+        ceph=choices.Ceph(
+            osds=parsed_args.osds, per_device=parsed_args.osds_per_device,
+            gb_per_osd=parsed_args.gb_per_osd,
+            mb_per_gb=parsed_args.mb_per_gb, node=parsed_args.ceph_node),
+        guest_gb=guest_gb,
+        utilisation=1.0 if utilisation is None else utilisation,
+        vswitch_label=parsed_args.vswitch_label,
+        node_label_prefix=parsed_args.node_label_prefix)
+
+
+def _add_machine(group: ty.Any) -> None:
+    """Add the options that describe the machine."""
+    group.add_argument(
+        '--facts', action='append', default=[], metavar='FILE',
+        help='of lscpu, libvirt, Ironic or Ansible; can be repeated (default: '
+             'this machine is read)')
+    group.add_argument(
+        '--sys', metavar='DIR',
+        help='where /sys of the machine is, or a copy of it; after --facts')
+    group.add_argument(
+        '--node-memory', type=_memory, metavar='GIB[,GIB...]',
+        help='memory of each NUMA node in GiB, if the facts lack it')
+    group.add_argument(
+        '--check', action='append', default=[], metavar='FILE|DIR',
+        help='compare the nova.conf of a running host, or a folder of such '
+             'files; can be repeated if nova-compute has several')
+
+
+def _add_host(group: ty.Any) -> None:
+    """Add the options for CPUs, switch and memory."""
+    defaults = choices.Choices()
+    group.add_argument(
+        '--layout', choices=choices.LAYOUTS, default=defaults.layout,
+        help='CPUs and memory of the platform; see below (default: '
+             f'{defaults.layout})')
+    group.add_argument(
+        '--vswitch-cores', type=_switch_cores, metavar='N|NODE:N[,...]',
+        help='physical cores for the virtual switch: on the NUMA nodes of its '
+             'NICs, node 0 if none is named, or on these (default: 2; with '
+             'layout floating: 0)')
+    group.add_argument(
+        '--vswitch-nic', type=_nic, action='append', default=[],
+        metavar='[PHYSNET=]NIC',
+        help='a NIC of the virtual switch, by name or PCI address, and the '
+             'physical network that it serves; can be repeated')
+    group.add_argument(
+        '--mtu', type=_mtus, action='append', default=[],
+        metavar='MTU[,MTU...]',
+        help='MTUs of the networks of the switch, for its memory (default: '
+             '1 GiB on each node)')
+    group.add_argument(
+        '--shared', action='store_true',
+        help='one core of each NUMA node for shared vCPUs')
+    group.add_argument(
+        '--pages', type=_pages, metavar='SIZE[:PERCENT][,...]',
+        help='huge pages for servers: 1G, 2M, another size that the machine '
+             'has, 4K for none, and how much of the memory that is left '
+             '(default: 1G, or the next smaller that there are; with layout '
+             'floating: 4K)')
+    group.add_argument(
+        '--network-node', action='store_true',
+        help='DHCP servers or routers run on the host: 4000 MiB more are kept')
+    group.add_argument(
+        '--vswitch-label', type=_label, default=defaults.vswitch_label,
+        metavar='NAME',
+        help='as in [nfv_sched] vswitch_label of nova-scheduler (default: '
+             f'{defaults.vswitch_label})')
+    group.add_argument(
+        '--node-label-prefix', type=_label,
+        default=defaults.node_label_prefix, metavar='PREFIX',
+        help='as in [nfv_sched] node_label_prefix of nova-scheduler '
+             f'(default: {defaults.node_label_prefix})')
+
+
+def _add_guests(group: ty.Any) -> None:
+    """Add the options for OSDs and servers."""
+    ceph = choices.Ceph()
+    group.add_argument(
+        '--osds', type=_osds, default={}, metavar='N[:TYPE][,...]',
+        help='Ceph OSDs on disks of type hdd, ssd or nvme (default of the '
+             'type: hdd)')
+    group.add_argument(
+        '--osds-per-device', default=ceph.per_device, metavar='N',
+        type=lambda text: _whole(text, 1, 64, 'a number of OSDs'),
+        help=f'OSDs on each NVMe device (default: {ceph.per_device})')
+    group.add_argument(
+        '--gb-per-osd', default=ceph.gb_per_osd, metavar='GB',
+        type=lambda text: _number(text, 0, 1024, 'a memory size in GB'),
+        help=f'memory of an OSD (default: {ceph.gb_per_osd:g})')
+    group.add_argument(
+        '--mb-per-gb', type=int, choices=(1000, 1024),
+        default=ceph.mb_per_gb,
+        help=f'MB in a GB (default: {ceph.mb_per_gb})')
+    group.add_argument(
+        '--ceph-node', metavar='NODE',
+        type=lambda text: _whole(text, 0, cpu_spec.MOST_CPUS, 'a NUMA node'),
+        help='NUMA node of the OSDs (default: all)')
+    group.add_argument(
+        '--guest-gb', metavar='GB',
+        type=lambda text: _number(text, 0.01, 65536, 'a memory size in GB'),
+        help='memory of an average server')
+    group.add_argument(
+        '--utilisation', metavar='PART',
+        type=lambda text: _number(text, 0.001, 1, 'a utilisation'),
+        help='of the CPUs of an average server, up to 1 (default: 1)')
+    group.add_argument(
+        '--workload', choices=tuple(choices.WORKLOADS),
+        help='--guest-gb and --utilisation of a usual workload: ' + '; '.join(
+            f'{name} {gb:g} GB, {part:g}'
+            for name, (gb, part) in choices.WORKLOADS.items()))

@@ -1,0 +1,511 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``nfv-sched host list``, ``host show`` and ``host map``."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import math
+import typing as ty
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.hosts import document as host_document
+from nfv_sched.ops.cli import atomic_file
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.commands import host_facts
+from nfv_sched.ops.commands import source
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.answers.hosts import limit_use
+    from nfv_sched.ops.answers.hosts import values
+    from nfv_sched.ops.cloud import snapshot
+
+_LIST_EPILOG = f"""\
+Columns of a NUMA node:
+
+- Switch: whether the virtual switch is there: yes, no, or nothing if no node
+  of the host has the label
+- pCPUs used: CPUs for pinned servers: used and total
+- Largest fit: most vCPUs of a pinned server with one NUMA node and no thread
+  policy that Nova would accept there, whatever its memory
+- Shared used: shared vCPUs, and how many the shared CPUs take at the CPU
+  allocation ratio
+- 2M used, 1G used: pages used, and all but reserved ones; small pages in MiB
+- VFs used: used ones near it, and all
+
+A row without a node is for a host that reports no NUMA nodes, and for servers
+without NUMA topology, which run on all shared CPUs of the host. Their memory
+is taken from the small pages that are left besides the platform's.
+
+Ports used and Rules used are those of the host, with their limits: ports of
+the virtual switch, physical ones included, and rules of the security groups of
+these ports.
+
+With -f csv or value, a column "... used" has only what is used; "... total",
+"... limit" and "... free" are columns of their own, as are the sources of the
+limits and notes on them, and the UUIDs of the host (its compute node) and of
+servers; a table has these columns with -c. Ports free and
+Rules free are what new servers can have, by the ledger in Placement where it
+is published, else by Neutron; empty without a limit, or if not known. Limit
+notes name over-allocations.
+
+There is no --api here: the API shows NUMA nodes and CPUs of servers only, one
+server in each request. "host show HOST --api" does that for a host.
+
+examples:
+  nfv-sched host list --sort worst
+  nfv-sched host list --host 'compute-1*' --from cloud.json.gz
+  nfv-sched host list --aggregate dpdk -f json
+  nfv-sched host list --full 90
+
+{source.EXIT_CODES}"""
+
+_SHOW_EPILOG = f"""\
+For each core, the CPUs and what uses them: a vCPU of a server, the emulator
+threads of a server, idle (a server has the core to itself), shared, or free.
+"unknown guest" means that the CPU is used in Nova's record of the host, but by
+no server on the host. With -f json, yaml, shell or value everything is a value
+of its own. Names of -f shell, value and -c have the keys of JSON, and the
+number of each item in its list, from 0: numa_nodes_0_pcpus_used.
+
+With --api there are the host and its servers, each with its NUMA nodes on the
+host, the CPUs of its pinned vCPUs and its page size: a request for each server
+on the host, with microversion 2.78, by an account with the role admin. NUMA
+nodes, CPUs, pages and devices of the host are not known then, nor which are
+free; nor CPUs of emulator threads, and ports.
+
+{host_facts.EPILOG}
+
+examples:
+  nfv-sched host show compute-3
+  nfv-sched host show compute-3 --facts machines
+  nfv-sched host show compute-3 --from cloud.json.gz -f json
+  nfv-sched host show compute-3 --os-cloud admin
+
+{source.EXIT_CODES}"""
+
+_MAP_EPILOG = f"""\
+Letters stand for the servers with pinned CPUs of a host, the oldest is A.
+
+html is one file that needs nothing else: an index of the hosts and a section
+for each. Hosts whose free CPUs are most scattered over NUMA nodes come first,
+then the fullest; hosts without free CPUs come last. A box above the index
+filters hosts by name, and by their servers, networks, availability zone and
+aggregates. Point at something to see what it is. svg is a picture, text is for
+terminals, as wide as these; both sort the hosts by name, so that two maps can
+be compared.
+
+{host_facts.EPILOG}
+
+examples:
+  nfv-sched host map
+  nfv-sched host map --format html -o map.html
+  nfv-sched host map --format html -o map.html --facts machines
+  nfv-sched host map --host compute-3 --format svg -o compute-3.svg
+  nfv-sched host map --from cloud.json.gz --aggregate dpdk
+
+{source.EXIT_CODES}"""
+
+_NOT_KNOWN = 'not known'
+# What is read of the cloud with --api.
+_BY_API = ('hosts', 'servers')
+
+#: Value of --sort -> sort key of a host.
+_ORDERS: dict[str, Callable[['values.HostView'], tuple]] = {
+    'name': lambda view: (view.title,),
+    'free': lambda view: (-view.free, view.title),
+    'fit': lambda view: (-view.largest_fit, view.title),
+    'worst': lambda view: view.order,
+}
+SORTS = tuple(_ORDERS)
+
+
+def _chosen(cloud: 'snapshot.Cloud',
+            parsed_args: argparse.Namespace) -> list['snapshot.Host']:
+    """Return the hosts that a command line selects."""
+    return source.hosts(cloud, parsed_args.host, parsed_args.az,
+                        parsed_args.aggregate)
+
+
+class ListHost(source.CloudMixin, base.Lister):
+    """List the NUMA nodes of hosts with used and free resources.
+
+    A row for each NUMA node.
+    """
+
+    epilog = _LIST_EPILOG
+    schemas = {'host-list': host_document.NodeRows}
+    least_important = ('Availability zone', 'VFs used', 'Ports used',
+                       'Rules used', '4K MiB used', 'Shared used', 'Switch',
+                       'State')
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_hosts(parser)
+        parser.add_argument(
+            '--sort', choices=SORTS, default='name',
+            help='order of the hosts: by name, most free pinned CPUs first, '
+                 'largest fit first, or those first whose free CPUs are most '
+                 'scattered over their nodes, as on the HTML map (default: '
+                 'name)')
+        parser.add_argument(
+            '--full', type=_percent, metavar='PERCENT',
+            help='only hosts whose ports or security group rules are used to '
+                 'at least this percentage of their limit, 0 to 100')
+        return parser
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args)
+        # Imported here so that --help does not wait for Nova.
+        from nfv_sched.ops.answers.hosts import view
+        views = sorted((
+            host for host in view.views(cloud, _chosen(cloud, parsed_args))
+            if parsed_args.full is None
+            or host.limits.percent_used >= parsed_args.full),
+            key=_ORDERS[parsed_args.sort])
+        sizes = sorted({pages.size for host in views for node in host.nodes
+                        for pages in node.node.pages})
+        self._views = views
+        if parsed_args.full is not None and not views:
+            self.app.stderr.write(
+                f'no host uses {parsed_args.full:g} % or more of its ports or '
+                'rules\n')
+        records = _machine(views, sizes)
+        return self.with_details(parsed_args, _table(views, sizes), records)
+
+    def document(self, column_names, data):
+        return documents.Document(
+            host_document.listed(self._views), ('numa_nodes',))
+
+
+Table = tuple[Sequence[str], list[tuple]]
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError('a number from 0 to 100 is needed')
+    return value
+
+
+def _table(views: Iterable['values.HostView'],
+           sizes: Sequence[int]) -> Table:
+    """Return columns and rows for people."""
+    from nfv_sched.ops.answers.hosts import rendering
+    from nfv_sched.ops.cli import tables
+    columns = ('Host', 'Availability zone', 'State', 'Node', 'Switch',
+               'pCPUs used', 'Largest fit', 'Shared used',
+               *(f'{rendering.page_column(size)} used' for size in sizes),
+               'VFs used', 'Ports used', 'Rules used', 'Servers')
+    rows = []
+    for view in views:
+        # In each row, because --sort-column can separate the rows of a host.
+        host = (view.title, view.host.zone, view.state)
+        limits = (_of(view.limits.ports), _of(view.limits.rules))
+        for node in view.nodes:
+            pages = {each.size: each for each in node.node.pages}
+            rows.append((
+                *host, node.node.number, tables.yes_or_no(node.switch),
+                f'{node.used}/{len(node.node.dedicated)}', node.largest_fit,
+                f'{node.node.shared_used}/{node.shared_limit}',
+                *(rendering.page_cell(pages[size]) if size in pages else '-'
+                  for size in sizes),
+                '{}/{}'.format(*node.devices_of('VF')[:2]), *limits,
+                ', '.join(rendering.guest_on(guest, node)
+                          for guest in node.guests)))
+        if view.floating or not view.nodes:
+            rows.append((
+                *host, '-', '', '', '', _whole_shared(view),
+                *(_floating_memory(view, size) for size in sizes), '', *limits,
+                ', '.join(guest.label for guest in view.floating)))
+    return columns, rows
+
+
+def _of(usage: 'limit_use.LimitUse') -> str:
+    return f'{"?" if usage.used is None else usage.used}/' \
+           f'{"unlimited" if usage.limit is None else usage.limit}'
+
+
+def _floating_memory(view: 'values.HostView', size: int) -> str:
+    """Return used and available small pages, of servers without NUMA."""
+    small = view.small_pages
+    if small is None or small.size != size:
+        return ''
+    return f'{small.floating}/{small.available}'
+
+
+def _whole_shared(view: 'values.HostView') -> str:
+    """Return the vCPUs of servers that are on no NUMA node."""
+    if not view.nodes:
+        return f'{view.host.vcpus_used}/{view.shared_limit}'
+    return str(sum(guest.vcpus for guest in view.floating))
+
+
+def _machine(views: Iterable['values.HostView'],
+             sizes: Sequence[int]) -> Table:
+    """Return columns and rows for programs, with one number in each cell."""
+    from nfv_sched.ops.answers.hosts import rendering
+    from nfv_sched.ops.cli import tables
+    columns = (
+        'Host', 'Host ID', 'Availability zone', 'State', 'Node', 'Switch',
+        'pCPUs used', 'pCPUs total', 'Largest fit', 'Shared used',
+        'Shared total', 'Memory MiB used', 'Memory MiB total',
+        *(f'{rendering.page_column(size)} {text}' for size in sizes
+          for text in ('used', 'total', 'free')),
+        'VFs used', 'VFs total', 'VFs free', 'Ports used', 'Ports limit',
+        'Ports free', 'Rules used', 'Rules limit', 'Rules free',
+        'DHCP servers', 'Routers', 'Services limit', 'Limit sources',
+        'Limit notes', 'Networks', 'Servers', 'Server IDs')
+    rows: list[tuple] = []
+    for view in views:
+        network = view.host.network
+        limits = (
+            *(count for usage in (view.limits.ports, view.limits.rules)
+              for count in (usage.used, usage.limit, usage.free)),
+            network and network.dhcp_servers, network and network.routers,
+            view.limits.services_limit, ', '.join(view.limits.sources),
+            ', '.join(view.limits.notes))
+        host = view.title, view.host.uuid, view.host.zone, view.state
+        for node in view.nodes:
+            pages = {each.size: each for each in node.node.pages}
+            rows.append((
+                *host, node.node.number,
+                tables.yes_or_no(node.switch), node.used,
+                len(node.node.dedicated),
+                node.largest_fit, node.node.shared_used, node.shared_limit,
+                node.node.memory_used, node.node.memory,
+                *(amount for size in sizes for amount in (
+                    rendering.page_amounts(pages[size]) if size in pages
+                    else (None, None, None))),
+                *node.devices_of('VF'), *limits, ', '.join(node.networks),
+                *_guests(node.guests)))
+        if view.floating or not view.nodes:
+            whole, small = not view.nodes, view.small_pages
+            rows.append((
+                *host, None, None, None, None, None,
+                view.host.vcpus_used if whole else
+                sum(guest.vcpus for guest in view.floating),
+                view.shared_limit if whole else None,
+                view.host.memory_used if whole else
+                sum(guest.memory for guest in view.floating),
+                view.host.memory if whole else small and small.available,
+                *(amount for size in sizes for amount in (
+                    (small.floating, small.available, None)
+                    if small is not None and small.size == size
+                    else (None, None, None))),
+                None, None, None, *limits, '',
+                *_guests(view.floating)))
+    return columns, rows
+
+
+def _guests(guests: Sequence['values.GuestView']) -> tuple[str, str]:
+    """Return a list of names, and one of UUIDs."""
+    return (', '.join([guest.label for guest in guests]),
+            ', '.join([guest.uuid for guest in guests]))
+
+
+class _WithFacts(source.CloudMixin):
+    """Mixin of a subcommand with the option --facts."""
+
+    def views(
+        self, parsed_args: argparse.Namespace,
+        chosen: Callable[['snapshot.Cloud'], list['snapshot.Host']],
+    ) -> tuple['snapshot.Cloud', Sequence['values.HostView']]:
+        """Return the cloud, and views of some of its hosts.
+
+        :param chosen: function that selects the hosts
+        """
+        files = host_facts.listed(parsed_args.facts)
+        cloud = self.cloud(
+            parsed_args, _BY_API if self.takes_api else None,
+            choose=chosen)
+        hosts = chosen(cloud)
+        machines = host_facts.machines(files, cloud, hosts, self._warn)
+        # Imported here so that --help does not wait for Nova.
+        from nfv_sched.ops.answers.hosts import view
+        return cloud, view.views(cloud, hosts, machines)
+
+    def _warn(self, text: str) -> None:
+        self.app.stderr.write(f'warning: {" ".join(text.split())}\n')
+
+
+class ShowHost(_WithFacts, base.ShowOne):
+    """Show a host: each core with its owner, memory, devices, servers."""
+
+    epilog = _SHOW_EPILOG
+    schemas = {'host-show': host_document.HostDetails}
+    takes_api = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('host', metavar='HOST', help='name of the host')
+        host_facts.add(parser)
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        super().check(parsed_args)
+        if not parsed_args.api:
+            return
+        if parsed_args.facts is not None:
+            raise source.UsageError(
+                '--facts: the API does not show which CPUs are for servers')
+        if source.is_changed(parsed_args):
+            raise source.UsageError(
+                f'the API does not show enough of hosts for {source.CHANGES}')
+
+    def take_action(self, parsed_args):
+        _cloud, (host,) = self.views(
+            parsed_args, lambda cloud: _named(cloud, parsed_args.host))
+        self._host = host_document.shown(host)
+        if parsed_args.formatter == base.TABLE:
+            return tuple(zip(*_facts(host)))
+        values = documents.flat(self._host)
+        return tuple(values), tuple(values.values())
+
+    def document(self, column_names, data):
+        return documents.Document(self._host)
+
+
+def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
+    """Return the host of a name or UUID, in a list.
+
+    :raises NotInCloudError: if there is none
+    :raises UsageError: if there are several
+    """
+    from nfv_sched.ops.answers.hosts import view
+    titles = view.titles(cloud.hosts)
+    hosts = [host for host in cloud.hosts if name in (
+        titles[host.uuid], host.uuid)] or [
+        host for host in cloud.hosts if host.name == name]
+    if not hosts:
+        name = source.host_name([host.name for host in cloud.hosts], name)
+        hosts = [host for host in cloud.hosts if host.name == name]
+    if len(hosts) > 1:
+        raise source.UsageError(
+            f'several compute nodes of host {name!r}: ' +
+            ', '.join(titles[host.uuid] for host in hosts))
+    return hosts
+
+
+def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
+    """Yield names and values for the table of a host."""
+    from nfv_sched.ops.answers.hosts import rendering
+    from nfv_sched.ops.cli import tables
+    host = view.host
+    state = view.state
+    if host.disabled_reason:
+        state += f' ({host.disabled_reason})'
+    yield 'Host', view.title
+    yield 'State', state
+    if host.cell:
+        yield 'Cell', host.cell
+    yield 'Availability zone', host.zone
+    yield 'Aggregates', ', '.join(host.aggregates)
+    yield 'pCPUs', _NOT_KNOWN if view.is_by_api else (
+        f'{view.used} of {view.dedicated} used; largest fit '
+        f'{view.largest_fit}')
+    yield 'Memory MiB', f'{host.memory_used} of {host.memory} used'
+    small = view.small_pages
+    if small is not None:
+        yield 'Small pages MiB', rendering.small_pages(small)
+    yield 'Ports', (_NOT_KNOWN if view.is_by_api
+                    else _of(view.limits.ports))
+    network = host.network
+    yield 'DHCP servers', _number(network and network.dhcp_servers)
+    yield 'Routers', _number(network and network.routers)
+    yield 'CPUs not for servers', _number(view.hidden)
+    yield 'Notes', tables.Lines(view.notes)
+    for node in view.nodes:
+        yield f'Node {node.node.number}', tables.Lines(
+            list(_node_lines(node)))
+    if view.devices:
+        yield 'Devices without node', tables.Lines(
+            list(map(rendering.devices, view.devices)))
+    # By the API there are no nodes with a line for each core.
+    yield 'Servers', tables.Lines([
+        rendering.guest(guest, with_cpus=view.is_by_api)
+        for guest in view.guests])
+
+
+def _number(value: int | None) -> int | str:
+    return _NOT_KNOWN if value is None else value
+
+
+def _node_lines(view: 'values.NodeView') -> Iterator[str]:
+    """Yield the lines about a NUMA node, for people."""
+    from nfv_sched.ops.answers.hosts import rendering
+    node = view.node
+    here = [text for text in (
+        'virtual switch' if view.switch else '',
+        f'networks {", ".join(view.networks)}' if view.networks else '',
+        f'places {", ".join(view.places)}' if view.places else '',
+        'tunnel endpoint' if node.tunneled else '') if text]
+    if here:
+        yield f'here: {"; ".join(here)}'
+    yield (f'pCPUs: {view.used} of {len(node.dedicated)} used; largest fit '
+           f'{view.largest_fit}')
+    if node.shared:
+        yield (f'shared vCPUs: {node.shared_used} of {view.shared_limit} on '
+               f'{strings.count(len(node.shared), "CPU")}')
+    for pages in node.pages:
+        yield (f'{rendering.page_size(pages.size)} pages: '
+               f'{rendering.pages(pages)}')
+    if not node.pages:
+        yield f'memory: {node.memory_used} of {node.memory} MiB used'
+    for group in view.devices:
+        yield f'device: {rendering.devices(group)}'
+    yield from rendering.core_lines(view.cores)
+
+
+class MapHost(_WithFacts, base.Command):
+    """Draw a map of hosts: each core with its owner, memory, devices."""
+
+    epilog = _MAP_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        source.add_hosts(parser)
+        parser.add_argument(
+            '--format', choices=('text', 'svg', 'html'), default='text',
+            help='of the map (default: text)')
+        parser.add_argument(
+            '--max-width', metavar='<integer>', type=int,
+            help='maximum width of the lines of text, 0 for no limit '
+                 '(default: that of the terminal; COLUMNS if it is set; no '
+                 'limit in a pipe or a file)')
+        parser.set_defaults(fit_width=False)
+        parser.add_argument(
+            '-o', '--output', metavar='FILE', default=atomic_file.STDOUT,
+            help='where to write it; a file that is there is replaced '
+                 '(default: -, standard output)')
+        host_facts.add(parser)
+        return parser
+
+    def take_action(self, parsed_args) -> None:
+        cloud, views = self.views(
+            parsed_args, lambda cloud: _chosen(cloud, parsed_args))
+        from nfv_sched.ops.answers.hosts.map import page
+        from nfv_sched.ops.answers.hosts.map import picture
+        from nfv_sched.ops.answers.hosts.map import text
+        views = sorted(views, key=lambda host: host.title)
+        on_stdout = atomic_file.is_stdout(parsed_args.output)
+        if parsed_args.format == 'text':
+            pieces = text.render(cloud, views, formats.width(
+                self.app.stdout, parsed_args) if on_stdout else None)
+        else:
+            pieces = {'svg': picture.render, 'html': page.render}[
+                parsed_args.format](cloud, views)
+        if on_stdout:
+            self.app.stdout.writelines(pieces)
+            return
+        try:
+            atomic_file.write(parsed_args.output, lambda opened: (
+                opened.writelines(piece.encode() for piece in pieces)))
+        except atomic_file.WriteError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched plan run``."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import os
+import typing as ty
+import zlib
+
+from nfv_sched.base import files
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.rebalance import document as rebalance_document
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import values
+
+_EPILOG = """\
+FILE is what host drain, cloud defrag or agent rebalance have written with
+--save FILE, or with -f json.
+
+First everything is checked, and nothing is done if the cloud is not as the
+plan says: each server is on its host, idle, not locked, and in a state in
+which Nova migrates it; hosts are up, destinations are enabled. A plan that
+empties a host then disables it. Of a plan of several hosts, one round is
+carried out, the first unless --round says otherwise; hosts of earlier rounds
+must be enabled again. Each migration is waited for by its record in
+Nova, and the host of the server is checked; cold migrations are confirmed.
+Servers are shelved when all others have moved, and are waited for until they
+are offloaded; the command that starts each of them again is printed.
+
+At the end it is checked, as cloud audit does it, whether the servers that were
+moved keep their strict policies. This needs Nova's databases, so
+--config-file on a host that has it, or --from with the URL of "snapshot
+serve"; elsewhere nothing is checked, and the output says so. With --from it
+waits for a snapshot that was begun after the last move, for 15 minutes at
+most. If none comes, or after Ctrl-C, nothing is checked, and the output says
+so; the same command checks later.
+
+Several moves are made at a time (--parallel), but only one to a host, and none
+before an earlier one whose capacity it may need. After a failure no other move
+begins. Ctrl-C has the same effect; pressed again, it ends the command, not
+the migrations.
+
+FILE.journal says how far the plan has come. The same command goes on after an
+interruption: it skips what is done, waits for migrations in progress, and
+tries again what failed.
+
+With --replan, after a failure or if the cloud is not as the plan says, the
+rest is planned again, with what was asked for at first, and carried out. The
+new plan takes the place of FILE, and moves no server again to a host to which
+its move has failed in this run. To plan moves of servers again, it needs
+Nova's databases, or --from: it then waits for a snapshot that was begun after
+the failure. There is no new plan while a move that it no longer waits for is
+in progress.
+
+Of several hosts, the rest of the round and the later rounds are planned again;
+rounds keep their numbers. A host that cannot be emptied in this round then is
+named, and stays disabled; no other is disabled in its place. There is no new
+plan because a host of an earlier round is not enabled yet.
+
+It needs an account with the role admin: that of the OS_* variables or of
+--os-cloud.
+
+examples:
+  nfv-sched host drain compute-3 --save drain.json
+  nfv-sched plan run drain.json --dry-run
+  nfv-sched plan run drain.json --os-cloud admin
+  nfv-sched plan run drain.json --yes --parallel 2 --enable-after
+  nfv-sched plan run drain.json --yes --replan 3
+  nfv-sched plan run upgrade.json --round 2
+  nfv-sched plan run drain.json --from https://ctl1.example.org:9181
+
+exit code: 0 if all moves are made and all is reached that was asked for; 1 if
+something could not be read or written, and is named; 2 if the command line is
+wrong; 3 if something is left to do, or a strict policy is not kept; 130 if it
+was interrupted before the end.
+"""
+
+#: Documents with moves, and what they are converted by.
+_PLANS: Mapping[type, Callable[[ty.Any], values.MovePlan]] = {
+    document.Drain: document.moves_of_drain,
+    document.Defrag: document.moves_of_defrag,
+    rebalance_document.Rebalance: rebalance_document.moves_of}
+_NO_PLAN = ('not a plan: the JSON document of host drain, cloud defrag or '
+            'agent rebalance is needed')
+
+
+class RunPlan(plan_execution.RunMixin, base.Command):
+    """Carry out a plan of host drain, cloud defrag or agent rebalance."""
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('file', metavar='FILE', help='the plan, as JSON')
+        if not self._in_client():
+            parser.add_argument(
+                '--os-cloud', metavar='NAME',
+                help='the account of this name in clouds.yaml (default: that '
+                     'of the OS_* variables)')
+        base.add_configuration(parser)
+        parser.add_argument(
+            '--yes', action='store_true',
+            help='do not ask whether to begin; needed without a terminal')
+        parser.add_argument(
+            '--journal', metavar='FILE',
+            help='file that says how far the plan has come (default: that of '
+                 'the plan, with .journal, or .round-N.journal, after its '
+                 'name)')
+        parser.add_argument(
+            '--round', type=source.positive, metavar='N',
+            help='of a plan of several hosts: the round to carry out '
+                 '(default: the first that is left)')
+        self.add_run_options(parser, closes_hosts=True)
+        self.add_replan(parser)
+        parser.add_argument(
+            '--from', dest='source', metavar='URL',
+            help='the https URL of "snapshot serve", in place of Nova\'s '
+                 'databases: for --replan, and to check strict policies')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check what --from and --replan are for."""
+        if parsed_args.source is not None and not source.is_url(
+                parsed_args.source):
+            raise source.UsageError(
+                '--from needs the https URL of "snapshot serve": a file does '
+                'not show the cloud as it is after the moves')
+        if parsed_args.dry_run and parsed_args.replan:
+            raise source.UsageError('either --dry-run or --replan')
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Carry out the plan.
+
+        :returns: exit code
+        """
+        saved = read(parsed_args.file, parsed_args.round)
+        plan = saved.plan
+        if parsed_args.round and not plan.round:
+            raise source.UsageError('--round is for a plan of several hosts')
+        if parsed_args.enable_after and (
+                plan.round or not plan.closed_hosts):
+            raise source.UsageError(plan_execution.NO_ENABLE)
+        if not parsed_args.dry_run:
+            self.check_terminal(parsed_args)
+        return self.carry_out(
+            parsed_args, saved, parsed_args.journal,
+            dry_run=parsed_args.dry_run, most=parsed_args.parallel,
+            timeout=parsed_args.timeout, enable=parsed_args.enable_after)
+
+    def moves_of(self, document: ty.Any) -> values.MovePlan:
+        """Return the moves of the document of a plan."""
+        return moves_of(document)
+
+    def plan_again(
+        self, parsed_args: argparse.Namespace,
+        saved: plan_execution.SavedPlan,
+        failed: Mapping[tuple[str, str], str], finished: Collection[int],
+    ) -> documents.Document:
+        """Return a new plan of the cloud as it is now.
+
+        Agents are read from Neutron's API, unless --config-file or --from is
+        given.
+        """
+        if parsed_args.journal is None:
+            _check_earlier_rounds(saved)
+        is_of_agents = isinstance(
+            saved.document, rebalance_document.Rebalance)
+        if is_of_agents and parsed_args.source is None and (
+                not parsed_args.config_file):
+            cloud = self.api_cloud(parsed_args, ('network_agents',))
+        else:
+            cloud = self.current_cloud(parsed_args)
+        self._missing = list(map(str, cloud.missing))
+        self.check_complete()
+        # Importing Nova takes seconds.
+        from nfv_sched.ops.commands import replanning
+        from nfv_sched.ops.commands import replanning_agents
+        if is_of_agents:
+            return replanning_agents.plan_again(saved.document, cloud)
+        return replanning.plan_again(
+            saved.document, cloud, failed, saved.plan.round, finished)
+
+    def misplaced(
+        self, parsed_args: argparse.Namespace, document: ty.Any,
+        uuids: Collection[str],
+    ) -> tuple[list[str], list[str]] | None:
+        """Return which servers are not placed as strict policies say."""
+        if isinstance(document, rebalance_document.Rebalance):
+            return None
+        cloud = self.current_cloud(parsed_args)
+        # Importing Nova takes seconds.
+        from nfv_sched.ops.answers.plans import placed_servers
+        return placed_servers.misplaced(cloud, uuids)
+
+
+def _check_earlier_rounds(saved: plan_execution.SavedPlan) -> None:
+    """Check that a new plan leaves out only rounds that have begun.
+
+    :raises CloudUnreadError: if an earlier round has no journal
+    """
+    if not isinstance(saved.document, document.RollingDrain):
+        return
+    for each in saved.document.rounds:
+        journal, _plan = plan_execution.journal_of(
+            saved.path, saved.digest, each.round)
+        if each.round < saved.plan.round and any(
+                server.move is not None for host in each.hosts
+                for server in host.servers) and not os.path.lexists(journal):
+            raise source.CloudUnreadError(
+                f'there is no new plan: round {each.round} was not carried '
+                'out, and its hosts would be left out: '
+                + ', '.join(strings.line(host.host) for host in each.hosts))
+
+
+def moves_of(plan: ty.Any,
+             round_number: int | None = None) -> values.MovePlan:
+    """Return the moves of a plan, or of a round of it.
+
+    :param round_number: None for the first
+    :raises ValueError: if there is no such round
+    """
+    if isinstance(plan, document.RollingDrain):
+        return document.moves_of_round(plan, round_number)
+    return _PLANS[type(plan)](plan)
+
+
+def read(path: str,
+         round_number: int | None = None) -> plan_execution.SavedPlan:
+    """Read a plan from a file.
+
+    :param round_number: the round to read, if it has several; None for the
+        first
+    :raises CloudUnreadError: if it is not a plan
+    """
+    try:
+        content = files.read(path)
+    except (OSError, EOFError, zlib.error, files.FileLimitError) as exc:
+        raise source.CloudUnreadError(
+            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
+    try:
+        parsed = parse(content)
+        plan = moves_of(parsed, round_number)
+        plan.check()
+    except (ValueError, RecursionError) as exc:
+        raise source.CloudUnreadError(
+            f'{path}: {strings.one_line(exc)}') from exc
+    return plan_execution.SavedPlan(
+        path=path, document=parsed, plan=plan,
+        digest=plan_execution.digest(content))
+
+
+def parse(content: bytes) -> ty.Any:
+    """Return the plan of a JSON document, as its dataclass.
+
+    :raises ValueError: if it is not a plan; FileLimitError is one
+    :raises RecursionError: if it is nested too deeply
+    """
+    try:
+        data = files.parse_json(content)
+    except files.FileLimitError:
+        raise
+    except ValueError as exc:
+        raise ValueError(f'not a plan: {exc}') from exc
+    files.check(data)
+    if not isinstance(data, dict):
+        raise ValueError(_NO_PLAN)
+    # By the keys of its root: a plan has no field that says which it is.
+    for root in (*_PLANS, document.RollingDrain):
+        if all(each.name in data for each in dataclasses.fields(root)):
+            break
+    else:
+        raise ValueError(_NO_PLAN)
+    if data.get('schema') != documents.VERSION:
+        raise ValueError(f'schema {data.get("schema")!r}: this release reads '
+                         f'{documents.VERSION}')
+    plan = codec.decode_document(root, data)
+    moves_of(plan).check()
+    return plan

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the base of commands that print a plan or a report.
+
+Each prints text for people, rows for scripts (``-f value``, ``-f csv``), and
+everything as a document (``-f json``, ``-f yaml``).  A plan can also be
+printed as commands to run (``-f commands``).
+"""
+
+import abc
+import argparse
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import glob
+import os
+import re
+import typing as ty
+
+from nfv_sched.ops.cli import atomic_file
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import source
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.cli import tables
+
+_ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
+
+MOVES_HELP = """\
+"plan run" carries out a plan that --save has written; --run does so at once,
+after it has shown the plan and asked.
+
+With -f commands: only the commands of the client that begin the moves, one a
+line. What "plan run" does besides, checks, waiting for the end of each move
+and confirming it, is left to who runs them.
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """The result of a command, prepared for all formats.
+
+    :ivar text: for people, with a table of some of the columns
+    :ivar columns: titles of the columns
+    :ivar rows: rows with a value for each column
+    :ivar document: for JSON and YAML
+    :ivar commands: lines for a shell
+    :ivar table: the table of the text, shown or not; None if it has no other
+        columns than the rows
+    """
+
+    text: 'Sequence[tables.Part]'
+    columns: Sequence[str]
+    rows: Sequence[Sequence[ty.Any]]
+    document: documents.Document
+    commands: Sequence[str] = ()
+    table: 'tables.Table | None' = None
+
+
+class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
+    """Base of the commands that report something about the cloud."""
+
+    @abc.abstractmethod
+    def report(self, parsed_args: argparse.Namespace) -> Output:
+        """Compute the result; set ``has_findings`` if it calls for action."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple:
+        """Return columns and rows; called by cliff."""
+        self._output = self.report(parsed_args)
+        return self._output.columns, self._output.rows
+
+    def document(self, column_names: Sequence[str],
+                 data: Iterable) -> documents.Document:
+        """Return the document; called by the base class."""
+        return self._output.document
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the result in the chosen format; with --column, as rows."""
+        formatter, output = parsed_args.formatter, self._output
+        if formatter == formats.COMMANDS:
+            self.app.stdout.write(
+                ''.join(f'{line}\n' for line in output.commands))
+        elif formatter == base.TABLE and not parsed_args.columns:
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, output.text)
+        else:
+            if formatter == base.TABLE and output.table is not None:
+                column_names, data = base.on_screen(
+                    parsed_args, output.table, column_names, data)
+            return super().produce_output(parsed_args, column_names, data)
+        return 0
+
+
+class PlanMixin(plan_execution.RunMixin):
+    """Mixin of a subcommand whose plan can be saved and carried out.
+
+    It comes before ``source.CloudMixin``.
+
+    :cvar closes_hosts: whether plans may empty a host
+    """
+
+    closes_hosts = False
+    writes = 'save'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; subclasses add their options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--save', metavar='FILE',
+            help='also write the plan to a file, for "plan run FILE"; with - '
+                 'only the plan is on standard output')
+        parser.add_argument(
+            '--run', action='store_true',
+            help='with --save: carry the plan out, too, as "plan run" does, '
+                 'with the account of the OS_* variables or of --os-cloud')
+        if not (self.takes_api or self._in_client()):
+            parser.add_argument(
+                '--os-cloud', metavar='NAME',
+                help='with --run: the account of this name in clouds.yaml '
+                     '(default: that of the OS_* variables)')
+        parser.add_argument(
+            '--yes', action='store_true',
+            help='with --run: do not ask whether to begin')
+        self.add_run_options(parser, 'with --run: ',
+                             closes_hosts=self.closes_hosts)
+        self.add_replan(parser, 'with --run: ')
+        return parser
+
+    def add_account(self, group: argparse._ArgumentGroup) -> None:
+        """Add the option for an account, unless it is one of --run."""
+        if self.takes_api:
+            super().add_account(group)
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check that a plan that is to be run is saved, and is shown."""
+        if parsed_args.save is not None and source.is_changed(parsed_args):
+            raise source.UsageError(
+                f'--save goes with none of {source.CHANGES}: the plan would '
+                'not suit the cloud')
+        account = None if self.takes_api else getattr(
+            parsed_args, 'os_cloud', None)
+        if not parsed_args.run:
+            if account is not None:
+                raise source.UsageError(
+                    "--os-cloud is for --run: the plan needs Nova's "
+                    'databases, where nova.conf names them, or --from FILE')
+            for option in ('yes', 'replan', 'dry_run', 'parallel', 'timeout',
+                           'enable_after'):
+                if getattr(parsed_args, option, None):
+                    raise source.UsageError(
+                        f'--{option.replace("_", "-")} is for --run')
+            return super().check(parsed_args)
+        if parsed_args.save is None or atomic_file.is_stdout(
+                parsed_args.save):
+            raise source.UsageError('--run needs --save FILE: "plan run FILE" '
+                                    'goes on after an interruption')
+        if parsed_args.formatter != base.TABLE:
+            raise source.UsageError('--run is not for -f')
+        if parsed_args.replan and parsed_args.source is not None and (
+                not source.is_url(parsed_args.source)):
+            raise source.UsageError(
+                '--replan is not for --from: the file does not show the '
+                'cloud as it is after a failure')
+        if not parsed_args.dry_run:
+            self.check_terminal(parsed_args)
+        elif parsed_args.replan:
+            raise source.UsageError('either --dry-run or --replan')
+        if account is not None:
+            # The plan needs Nova's databases; this is for --run.
+            parsed_args.os_cloud = None
+            super().check(parsed_args)
+            parsed_args.os_cloud = account
+            return None
+        return super().check(parsed_args)
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command; return the exit code, or that of ``--run``."""
+        # Cliff does not return what produce_output() does.
+        self._run_code = 0
+        return super().run(parsed_args) or self._run_code
+
+    def save(self, parsed_args: argparse.Namespace,
+             document: documents.Document) -> None:
+        """Write a plan to a file, if so asked, as ``-f json`` prints it.
+
+        :raises CloudUnreadError: if it cannot be written, or another plan of
+            the file has been begun
+        """
+        if parsed_args.save is not None:
+            plan = self.moves_of(document.content)
+            with self._journals(parsed_args, plan_execution.digest(
+                    document.text('json').encode())):
+                self._saved = plan_execution.SavedPlan(
+                    path=parsed_args.save, document=document.content,
+                    plan=plan,
+                    digest=plan_execution.save(parsed_args.save, document))
+
+    @contextlib.contextmanager
+    def _journals(self, parsed_args: argparse.Namespace,
+                  digest: str) -> Iterator[None]:
+        """Keep others from carrying out the plan of a file meanwhile.
+
+        :param digest: hash of the plan that is to be written
+        :raises CloudUnreadError: if there is a journal of another plan, or
+            one is being carried out
+        """
+        path = parsed_args.save
+        rounds = [int(match[1]) for match in map(
+            _ROUND.search, glob.glob(f'{glob.escape(path)}.round-*.journal'))
+            if match]
+        with contextlib.ExitStack() as stack:
+            for number in (0, *rounds):
+                journal, plan = plan_execution.journal_of(path, digest, number)
+                if not os.path.lexists(journal):
+                    continue
+                # The client's libraries take a second to import.
+                from nfv_sched.ops.run import runner
+                try:
+                    stack.enter_context(contextlib.closing(
+                        runner.MoveJournal(journal, plan)))
+                except runner.MoveJournalError as exc:
+                    raise source.CloudUnreadError(
+                        f'{path} is not written: {exc}; to go on with the '
+                        'plan in it: '
+                        + self.rest_command(parsed_args, number, other=True)
+                    ) from exc
+            yield
+
+    def rest_command(self, parsed_args: argparse.Namespace,
+                     round_number: int = 1, *, other: bool = False) -> str:
+        """Return what goes on with the plan; this command plans anew.
+
+        :param other: whether it is another plan than that of this command
+        """
+        words = ['plan', 'run', parsed_args.save]
+        if round_number > 1:
+            words += ['--round', str(round_number)]
+        account = getattr(parsed_args, 'os_cloud', None)
+        if account is not None:
+            words += ['--os-cloud', account]
+        words += base.configuration(parsed_args)
+        if parsed_args.source is not None and source.is_url(
+                parsed_args.source):
+            words += ['--from', parsed_args.source]
+        for option in () if other else ('parallel', 'timeout'):
+            value = getattr(parsed_args, option)
+            if value is not None:
+                words += [f'--{option}', str(value)]
+        if not other and getattr(parsed_args, 'enable_after', False):
+            words.append('--enable-after')
+        return self._command_text(words)
+
+    def use_saved(self, parsed_args: argparse.Namespace) -> None:
+        """Carry out the plan that was saved, or say how it is checked.
+
+        :raises CloudUnreadError: if part of the cloud was not read, too
+        """
+        if not parsed_args.run:
+            if parsed_args.save is not None and (
+                    parsed_args.formatter == base.TABLE):
+                self._print(f'Saved: {parsed_args.save}. To check it: '
+                            f'{self.rest_command(parsed_args)} --dry-run')
+            return
+        self.check_complete()
+        # They were those of the plan.
+        self.has_findings = False
+        self._run_code = self.carry_out(
+            parsed_args, self._saved, dry_run=parsed_args.dry_run,
+            most=parsed_args.parallel, timeout=parsed_args.timeout,
+            enable=self.closes_hosts and parsed_args.enable_after)
+
+
+class PlanCommand(Report):
+    """Base of the commands that plan; adds the format ``commands``."""
+
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}

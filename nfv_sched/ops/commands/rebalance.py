@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched agent rebalance``."""
+
+import argparse
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.rebalance import document as rebalance_document
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import planning
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.simulator import progress
+
+_EPILOG = """\
+Agents that are down or disabled are emptied first. Then moves are planned as
+long as an agent has more than --threshold more than another one that can take
+something from it. An agent can take what its host has all physical networks
+for. "After" is the most and the fewest that any agent has after a move.
+
+The number of DHCP servers, or routers, is levelled; if several could be moved,
+it is the one that levels ports best. With --ports, ports of the virtual switch
+are levelled, and --threshold is a number of ports.
+
+HA and distributed routers are not moved, nor routers whose networks Neutron
+does not show. Routers of ML2/OVN are only counted: OVN itself places them.
+
+With --api only Neutron is read, with an account that has the role admin.
+Limits of virtual switches are in nova.conf, so moves may exceed them.
+
+A router is interrupted while it is moved. "plan run" carries out a plan that
+--save has written; --run does so at once, after it has shown the plan and
+asked. With "-f commands" only the commands of the client are printed, two for
+each move, without the checks that "plan run" makes.
+
+examples:
+  nfv-sched agent rebalance
+  nfv-sched agent rebalance --kind router --ports --threshold 10
+  nfv-sched agent rebalance --from cloud.json.gz -f json
+  nfv-sched agent rebalance --os-cloud admin
+  nfv-sched agent rebalance -f commands > moves.sh
+
+exit code: 0 if nothing is to be moved; 1 if something could not be read, and
+is named; 2 if the command line is wrong; 3 if there are moves to be made, or
+something ought to be moved and cannot be.
+"""
+
+#: Noun for the agents of a --kind, in the message if there are none.
+_AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
+           snapshot.ROUTER: 'routers'}
+
+
+class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
+    """Plan an even distribution of DHCP servers and routers over agents.
+
+    Nothing is moved without --run. Each plan has been tried, step by step.
+    """
+
+    epilog = _EPILOG
+    schemas = {'agent-rebalance': rebalance_document.Rebalance}
+
+    takes_api = True
+
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--kind', choices=(snapshot.DHCP, snapshot.ROUTER),
+            help='only DHCP servers, or routers')
+        parser.add_argument(
+            '--threshold', type=source.positive, metavar='N',
+            help='how much more one agent may carry than another, 1 or more '
+                 '(default: 3)')
+        parser.add_argument(
+            '--ports', action='store_true',
+            help='level ports of the virtual switch, not the number')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Plan the moves.
+
+        :returns: columns and rows of the moves
+        """
+        cloud = self.cloud(parsed_args, ('network_agents',))
+        if cloud.network_agents is None:
+            raise source.CloudUnreadError('\n'.join(
+                self._missing or ['the agents of Neutron are not known']))
+        from nfv_sched.ops.answers.hosts import view
+        from nfv_sched.ops.answers.rebalance import freed_capacity
+        from nfv_sched.ops.answers.rebalance import levelling
+        from nfv_sched.ops.answers.rebalance import rendering
+        kinds = (snapshot.DHCP, snapshot.ROUTER)
+        self._plans = levelling.plans(
+            cloud, kinds if parsed_args.kind is None else [parsed_args.kind],
+            threshold=parsed_args.threshold or levelling.THRESHOLD,
+            by_ports=parsed_args.ports, room=view.free_ports(cloud))
+        self.has_findings = any(
+            plan.moves or plan.stays for plan in self._plans)
+        self._render = rendering
+        unknown = rendering.of_unknown_networks(self._plans)
+        if unknown:
+            self._missing.append(
+                f'Neutron does not show the networks of '
+                f'{strings.count(len(unknown), "router")}: '
+                f'{strings.some(map(rendering.name_of, unknown))}')
+        if parsed_args.api and any(plan.moves for plan in self._plans):
+            self.app.stderr.write(
+                'note: limits of virtual switches are in nova.conf, and were '
+                'not looked at\n')
+        commands = parsed_args.formatter == formats.COMMANDS
+        if parsed_args.save is not None or not commands:
+            with progress.shown() as update:
+                self._gain = freed_capacity.gain(
+                    cloud, self._plans,
+                    lambda done, total: update(done, total, 'flavors'))
+            self.save(parsed_args, self.document((), ()))
+        if commands:
+            return ('Command',), [
+                (line,) for line in rendering.commands(self._plans)]
+        records = rendering.RECORD_COLUMNS, rendering.records(self._plans)
+        return self.with_details(
+            parsed_args, (rendering.COLUMNS, rendering.rows(self._plans)),
+            records)
+
+    def plan_again(self, parsed_args, saved, failed, finished):
+        """Return a new plan of the agents as they are now."""
+        cloud = self.cloud(parsed_args, ('network_agents',), self._print)
+        self.check_complete()
+        from nfv_sched.ops.commands import replanning_agents
+        return replanning_agents.plan_again(saved.document, cloud)
+
+    def moves_of(self, document):
+        """Return the moves of a document."""
+        return rebalance_document.moves_of(document)
+
+    def document(self, column_names, data):
+        return documents.Document(
+            self._render.document(self._plans, self._gain), ('moves',))
+
+    def produce_output(self, parsed_args, column_names, data) -> int:
+        """Print a table with sentences, a document, rows, or commands."""
+        code = super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+            self.print_text(parsed_args, [
+                *([''] if data else []),
+                *(self._render.summary(self._plans, self._gain) or [
+                    'Neutron shows no agents for '
+                    f'{_AGENTS[parsed_args.kind]}.'])])
+        self.use_saved(parsed_args)
+        return code

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The command ``nfv-sched simulation run``."""
+
+import argparse
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.simulation import document
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud.cloud_file import examples
+from nfv_sched.ops.commands import snapshot as snapshot_command
+from nfv_sched.ops.commands import source
+
+_EPILOG = """\
+vSwitch and Places say whether the NUMA nodes of a server are near the virtual
+switch or a place, PCI whether its devices are on its NUMA nodes: local if all
+are, partial if some, remote if none. Its policy is in brackets. A server that
+floats over several NUMA nodes has the policy only.
+
+examples:
+  nfv-sched simulation run --list-examples
+  nfv-sched simulation run --example carrier-grade
+  nfv-sched simulation run cloud.yaml
+  nfv-sched simulation run cloud.yaml --show steps
+  nfv-sched simulation run cloud.yaml -f json > result.json
+  nfv-sched simulation run cloud.yaml -f csv -c Server -c Host -c "NUMA nodes"
+  nfv-sched simulation run cloud.yaml --config-file /etc/nova/nova.conf
+  nfv-sched simulation run one.yaml two.yaml three.yaml
+  nfv-sched simulation run --from cloud.json.gz steps.yaml
+  nfv-sched simulation run --from cloud.json.gz --add-hosts 4:c-7 steps.yaml
+  nfv-sched simulation run cloud.yaml --save cloud.json.gz
+
+exit code: 0 if all expectations of the files are met, 3 if one is not; 1 if a
+file cannot be read or used, 2 if the command line is wrong.
+"""
+
+_SECTIONS = {
+    'servers': ('servers',),
+    'hosts': ('hosts',),
+    'network': ('network',),
+    'steps': ('steps',),
+    'both': ('servers', 'hosts', 'network'),
+    'all': ('servers', 'hosts', 'network', 'steps'),
+}
+
+
+def _servers_and_hosts(result, all_hosts: bool):
+    """Return the servers and hosts of a result that its steps concern.
+
+    :param result: the result of steps on a cloud with more servers and hosts
+    :param all_hosts: keep all hosts
+    """
+    names = {outcome.server for outcome in result.outcomes}
+    hosts = {name for outcome in result.outcomes
+             for name in (outcome.source, outcome.host, outcome.server)}
+    return dataclasses.replace(
+        result,
+        servers=[server for server in result.servers if server.name in names],
+        hosts=[host for host in result.hosts
+               if all_hosts or host.name in hosts])
+
+
+class RunSimulation(source.ErrorMixin, base.Lister):
+    """Simulate a cloud file with Nova's own scheduler and claims.
+
+    CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
+    deletes and moves, with expectations. The output shows the host, host NUMA
+    nodes and pinned CPUs of each server, or why it was refused. No service,
+    database or network is needed. For several files there is one line each,
+    about their expectations.
+
+    With --from, the simulation starts from a snapshot. CLOUD then has steps,
+    and flavors and other things that they need. Only the servers and hosts of
+    the steps are shown.
+    """
+
+    epilog = _EPILOG
+    writes = 'save'
+    schemas = {'simulation-run': document.SimulatedCloud,
+               'simulation-run-files': document.SimulatedFiles,
+               'simulation-run-examples': document.ExampleClouds}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument(
+            'clouds', nargs='*', default=[], metavar='CLOUD',
+            help='cloud file in YAML; for several, only whether their '
+                 'expectations are met is shown')
+        what.add_argument(
+            '--example', metavar='NAME',
+            help='run an example that comes with nfv-sched')
+        what.add_argument(
+            '--list-examples', action='store_true',
+            help='list the examples and where they are')
+        parser.add_argument(
+            '--from', dest='source', metavar='FILE',
+            help='a snapshot, or the https URL of "snapshot serve", or a '
+                 'cloud file of the simulator, whose steps are run first, or '
+                 'the name of an example: CLOUD has no hosts, but steps for '
+                 'the servers and hosts that are there')
+        source.add_changes(parser)
+        parser.add_argument(
+            '--show', choices=list(_SECTIONS),
+            help='what to show: servers at the end, used resources of the '
+                 'hosts, network load of the hosts, or the steps (default: '
+                 'servers and hosts, and network if the file has such load; '
+                 'csv and value: servers only)')
+        parser.add_argument(
+            '--reasons', choices=['none', 'policy', 'summary', 'hosts'],
+            help='how much a refusal by a filter of nfv-sched says '
+                 '(default: what the file or configuration says, else hosts)')
+        parser.add_argument(
+            '--seed', type=int, default=0, metavar='N',
+            help='Nova chooses at random among equal hosts; another number '
+                 'makes another choice (default: 0)')
+        parser.add_argument(
+            '--save', metavar='FILE',
+            help='save the cloud at the end as a snapshot, to be read with '
+                 '--from without running the steps again; - for standard '
+                 'output')
+        parser.add_argument(
+            '--anonymize', action='store_true',
+            help='with --save: replace names and UUIDs')
+        parser.add_argument(
+            '--config-file', action='append', default=[], metavar='FILE',
+            help='configuration of nova-scheduler to use, such as nova.conf; '
+                 'with --from, options of that file replace it; can be '
+                 'repeated')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check the options for a snapshot of the result."""
+        if parsed_args.anonymize and parsed_args.save is None:
+            raise source.UsageError('--anonymize is for --save')
+        if parsed_args.save is not None and (
+                parsed_args.list_examples or len(parsed_args.clouds) > 1):
+            raise source.UsageError('--save is for a single cloud')
+        if parsed_args.source is None and source.is_changed(parsed_args):
+            raise source.UsageError(
+                f'{source.CHANGES} are for --from; a cloud file has its hosts '
+                'and options in itself')
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command, and list expectations that are not met.
+
+        :returns: exit code, also if nobody reads the output to its end
+        """
+        self._failures: Sequence[str] = ()
+        try:
+            code = super().run(parsed_args)
+            self.app.stdout.flush()
+        except BrokenPipeError:
+            base.discard_output()
+            code = 0
+        if not self._failures:
+            return code
+        self.app.stderr.write(
+            f'{strings.count(len(self._failures), "expectation")} failed:\n')
+        for failure in self._failures:
+            self.app.stderr.write(f'  {failure}\n')
+        return code or source.FINDINGS
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Run the simulation.
+
+        :returns: columns and rows of the first table
+        """
+        self._result = None
+        if parsed_args.list_examples:
+            self._document = documents.Document(document.ExampleClouds(
+                examples=tuple([document.ExampleCloud(
+                    name=name, description=examples.description(path),
+                    file=str(path))
+                    for name, path in examples.find().items()])),
+                ('examples',))
+            return (('Name', 'Description', 'File'),
+                    [(name, examples.description(path), str(path))
+                     for name, path in examples.find().items()])
+        paths = parsed_args.clouds
+        if parsed_args.source is not None:
+            if not paths:
+                raise source.UsageError('--from needs files with steps')
+            self._cloud = source.load(parsed_args.source,
+                                      parsed_args.config_file)
+            self._missing = [f'{parsed_args.source}: {missing}'
+                             for missing in self._cloud.missing]
+            self._cloud, notes = source.changed(self._cloud, parsed_args)
+            self.app.stderr.writelines(f'note: {note}\n' for note in notes)
+        if parsed_args.example is not None:
+            paths = [self._example(parsed_args.example)]
+        if len(paths) > 1:
+            return self._check(paths, parsed_args)
+        self._sections = self._sections_to_show(parsed_args)
+        self._simulate(paths[0], parsed_args)
+        self._failures = self._result.failures
+        return self._tables[0].columns, self._tables[0].rows
+
+    def _check(self, paths: Sequence[str], parsed_args: argparse.Namespace):
+        """Run several cloud files.
+
+        :returns: columns and rows of a table, one row per file
+        """
+        if parsed_args.show:
+            raise source.UsageError('--show is for a single file')
+        rows = []
+        failures: list[str] = []
+        for path in paths:
+            result = self._run_cloud(path, parsed_args)
+            failures += result.failures
+            succeeded = sum(1 for outcome in result.outcomes if outcome.ok)
+            rows.append((
+                path, len(result.hosts), succeeded,
+                len(result.outcomes) - succeeded,
+                result.checks, len(result.failures),
+                round(result.seconds, 1)))
+        self._failures = failures
+        self._document = documents.Document(
+            document.SimulatedFiles(files=tuple([
+                document.SimulatedFile(
+                    file=row[0], hosts=row[1], done=row[2], refused=row[3],
+                    expectations=row[4], failed=row[5], seconds=row[6])
+                for row in rows])), ('files',))
+        return (('File', 'Hosts', 'Done', 'Refused', 'Expectations',
+                 'Failed', 'Seconds'), rows)
+
+    @staticmethod
+    def _example(name: str) -> str:
+        paths = examples.find()
+        if name not in paths:
+            raise source.UsageError(
+                f'no example named {name!r}; there are: '
+                f'{", ".join(paths) or "none"}')
+        return str(paths[name])
+
+    @staticmethod
+    def _sections_to_show(parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        one_table = parsed_args.formatter in ('csv', 'value')
+        show = parsed_args.show or ('servers' if one_table else 'both')
+        sections = _SECTIONS[show]
+        if one_table and len(sections) > 1:
+            raise source.UsageError(
+                f'-f {parsed_args.formatter} has room for one table: use '
+                '--show servers, hosts, network or steps')
+        return sections
+
+    def _run_steps(self, path: str, parsed_args: argparse.Namespace):
+        """Run a file of steps on the cloud of ``--from``."""
+        from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+        text = cloud_text.read(path)
+        from nfv_sched.ops.cloud.cloud_file import loader
+        from nfv_sched.ops.simulator import engine
+        from nfv_sched.ops.simulator import nova_internals
+        from nfv_sched.ops.simulator import progress
+        from nfv_sched.ops.simulator import start
+        scenario = loader.loads_steps(
+            text, path, self._cloud, nova_internals.extra_spec_problem)
+        with (start.started(self._cloud, reasons=parsed_args.reasons,
+                            seed=parsed_args.seed,
+                            scenario=scenario) as state,
+              progress.shown() as update):
+            result = engine.Simulation(state, update).run()
+            self._save(state, parsed_args)
+        return _servers_and_hosts(result, parsed_args.show == 'hosts')
+
+    def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
+        if parsed_args.source is not None:
+            return self._run_steps(path, parsed_args)
+        # Importing Nova takes seconds, for which --help must not wait.
+        from nfv_sched.ops.simulator import engine
+        from nfv_sched.ops.simulator import progress
+        from nfv_sched.ops.simulator import start
+        with (start.loaded(path, config_files=parsed_args.config_file,
+                           reasons=parsed_args.reasons,
+                           seed=parsed_args.seed) as state,
+              progress.shown() as update):
+            result = engine.Simulation(state, update).run()
+            self._save(state, parsed_args)
+        return result
+
+    def _save(self, state: ty.Any, parsed_args: argparse.Namespace) -> None:
+        """Save the cloud as it is now, if requested."""
+        if parsed_args.save is None:
+            return
+        from nfv_sched.ops.simulator import record
+        cloud = record.cloud(state)
+        if parsed_args.source is not None:
+            # What was not read of the first cloud is missing in this one.
+            cloud = dataclasses.replace(
+                cloud, missing=self._cloud.missing,
+                anonymous=self._cloud.anonymous)
+        # Standard output has the result, perhaps as a document.
+        self.app.stderr.writelines(snapshot_command.save(
+            cloud, parsed_args.save, parsed_args.anonymize))
+
+    def _simulate(self, path: str, parsed_args: argparse.Namespace) -> None:
+        self._result = self._run_cloud(path, parsed_args)
+        from nfv_sched.ops.answers.simulation import report
+        self._report = report
+        make = {'servers': lambda: report.servers(self._result),
+                'hosts': lambda: report.hosts(
+                    self._result, parsed_args.show == 'hosts'),
+                'network': lambda: report.network_loads(
+                    self._result, parsed_args.show == 'network'),
+                'steps': lambda: report.steps(self._result)}
+        if len(self._sections) > 1 and not report.has_network(self._result):
+            self._sections = tuple(
+                key for key in self._sections if key != 'network')
+        self._tables = [self._detailed(parsed_args, make[key]())
+                        for key in self._sections]
+
+    def _detailed(self, parsed_args: argparse.Namespace,
+                  table: ty.Any) -> ty.Any:
+        """Return a table for programs, or with their columns as details.
+
+        :param table: ``report.ReportTable``
+        """
+        if parsed_args.formatter == base.TABLE and (
+                len(table.rows) != len(table.records[1])):
+            return table  # of groups of hosts
+        columns, rows = self.with_details(
+            parsed_args, (table.columns, table.rows), table.records)
+        return dataclasses.replace(table, columns=columns, rows=rows)
+
+    def document(self, column_names, data):
+        if self._result is None:
+            return self._document
+        return documents.Document(
+            self._report.cloud_document(self._result, self._sections),
+            tuple(self._sections))
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: ty.Iterable) -> int:
+        """Print the result in the chosen format; called by cliff.
+
+        JSON and YAML are one document, other formats tables.
+        """
+        if self._result is None or (
+                parsed_args.formatter in documents.FORMATS):
+            return super().produce_output(parsed_args, column_names, data)
+        self.check_columns(parsed_args, list(dict.fromkeys(
+            column for table in self._tables for column in table.columns)))
+        chosen = parsed_args.columns
+        tables = [table for table in self._tables
+                  if not chosen or set(chosen) & set(table.columns)]
+        if parsed_args.formatter == base.TABLE:
+            self.print_text(parsed_args, self._report.text(
+                tables, chosen, self.details))
+            if not chosen:
+                self.print_text(parsed_args, [
+                    self._report.summary(self._result)])
+            return 0
+        table, = tables
+        return super().produce_output(parsed_args, table.columns, table.rows)

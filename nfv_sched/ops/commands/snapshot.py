@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched snapshot save``."""
+
+import argparse
+from collections.abc import Mapping
+
+from nfv_sched.base import strings
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import anonymize
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
+
+_EPILOG = """\
+Reads the nova.conf of nova-scheduler. Nova's databases, Placement and Neutron
+are only read. An account of the databases that may only SELECT is enough, see
+[api_database] connection; the databases of the cells are in the cell mappings.
+Only the owner of the file can read it.
+
+With --anonymize, names and UUIDs are replaced, and so is every other word that
+neither Nova, Placement nor nfv-sched defines, the same wherever it is used.
+Known keys and values of extra specs, standard traits and resource classes,
+numbers, times, versions and PCI addresses stay. Error messages, image
+properties with free text, serial numbers, and hints other than those of server
+groups and of other servers are left out. Texts whose words were replaced are
+counted by field.
+
+examples:
+  nfv-sched snapshot save cloud.json.gz
+  nfv-sched snapshot save --anonymize for-the-vendor.json.gz
+  nfv-sched snapshot save cloud.json.gz --config-file /etc/nova/nova.conf
+
+exit code: 0; 1 if something could not be read, and is named; the file has what
+could; 2 if the command line is wrong.
+"""
+
+
+class SaveSnapshot(source.ErrorMixin, base.Command):
+    """Save the cloud as it is now to a file.
+
+    The file has hosts with NUMA nodes, devices, state and resource providers;
+    servers with flavor, CPUs, devices, ports and allocations; flavors,
+    aggregates, server groups, and the options that decide where servers go.
+    It is compressed JSON. Other commands read it with --from.
+    """
+
+    epilog = _EPILOG
+    writes = 'file'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'file', metavar='FILE',
+            help='where to write it; a file that is there is replaced; - for '
+                 'standard output')
+        parser.add_argument(
+            '--anonymize', action='store_true',
+            help='replace names and UUIDs')
+        base.add_configuration(parser)
+        return parser
+
+    def take_action(self, parsed_args) -> int:
+        cloud = source.read(base.configuration(parsed_args))
+        self.app.stdout.writelines(
+            save(cloud, parsed_args.file, parsed_args.anonymize))
+        self._missing += map(str, cloud.missing)
+        return 0
+
+
+def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
+    """Write a snapshot.
+
+    :param path: of the file; an existing file is replaced
+    :param anonymous: replace names and UUIDs
+    :returns: lines about what was written
+    :raises CloudUnreadError: if the file cannot be written
+    """
+    replaced: Mapping[str, int] = {}
+    if anonymous:
+        cloud, replaced = anonymize.replace(cloud)
+    try:
+        size = file.save(cloud, path)
+    except file.FileError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+    lines = [
+        f'{path}: {strings.count(len(cloud.hosts), "host")}, '
+        f'{strings.count(len(cloud.servers), "server")}, {_size_text(size)}\n']
+    if replaced:
+        lines.append(
+            f'{strings.count(sum(replaced.values()), "free text")} '
+            'replaced: ' + strings.some(
+                f'{field} ({count})'
+                for field, count in replaced.items()) + '\n')
+    return lines
+
+
+def _size_text(size: int) -> str:
+    if size < 10 ** 6:
+        return f'{size / 10 ** 3:.1f} kB'
+    return f'{size / 10 ** 6:.1f} MB'

@@ -1,0 +1,1037 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the cloud that a command works on, and report what could not be read.
+
+The cloud comes from Nova's databases, from the API alone, or from a file.  The
+commands print values and exit with 0 if all is well, 1 if something could not
+be read, 2 if the command line is wrong, 3 if the operator should act on the
+result.
+"""
+
+import argparse
+import collections
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import errno
+import fnmatch
+import math
+import os
+import re
+import typing as ty
+
+from nfv_sched.base import strings
+from nfv_sched.nova import concurrency
+from nfv_sched.ops.cli import atomic_file
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cloud.cloud_file import examples
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import names as name_checks
+from nfv_sched.ops.cloud import options as cloud_options
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.simulator import progress
+
+UNREAD = 1
+USAGE = 2
+FINDINGS = 3
+
+EXIT_CODES = """\
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong.
+"""
+
+_NOT_IN_API = (
+    'with --api or --os-cloud: the API shows no NUMA nodes, CPUs, pages or '
+    "devices of hosts; this needs Nova's databases, where nova.conf names "
+    'them, or --from FILE; of the servers on a host, "host show" shows what '
+    'the API has')
+
+# Options that choose a cloud, with their meaning.
+_CONFIGURED = ('--config-file FILE',
+               "nova.conf of nova-scheduler, which names Nova's databases")
+_FROM = ('--from FILE',
+         'a snapshot or a cloud file; to try it: --from telco')
+_API = ('--api', 'the API alone, with the account of openstack')
+_OS_CLOUD = (
+    '--os-cloud NAME', 'the API alone, with an account of clouds.yaml')
+
+_HOST = 'host'
+# Maximum number of hosts to add.
+_MOST_NEW = 1000
+# Maximum number of ports of a new server; each is an object of Nova.
+_MOST_PORTS = 1000
+# What makes a pattern of a name.
+_WILDCARD = re.compile('[*?[]')
+# What begins the URL of a snapshot.
+_SCHEMES = ('https://', 'http://')
+# The form of the name of an example.
+_EXAMPLE = re.compile(r'(\w[\w-]*/)?\w[\w-]*')
+
+
+#: Options of :func:`add_changes`, for people.
+CHANGES = '--add-hosts, --remove-host and --limit'
+
+
+class CloudUnreadError(Exception):
+    """The cloud cannot be read at all; the message says why."""
+
+
+class NotConfiguredError(CloudUnreadError):
+    """No configuration file names a database of Nova."""
+
+
+class UsageError(Exception):
+    """The command line is wrong; the message says why."""
+
+
+class NotInCloudError(UsageError):
+    """The cloud, as far as it was read, lacks what the command line names.
+
+    It may be among what could not be read.
+    """
+
+
+#: Exceptions that are reported as one line per problem, without a traceback.
+EXPECTED = (CloudUnreadError, UsageError, problems.InputError)
+
+
+class ErrorMixin:
+    """Mixin of a subcommand that reads something; before ``base.Command``.
+
+    Errors are printed in one line each and decide the exit code.
+    """
+
+    #: Set by a command if the operator should act on the result.
+    has_findings = False
+
+    #: Option of a file that is written beside what is printed.
+    writes = ''
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command; called by cliff.
+
+        :returns: exit code
+        """
+        self._missing: list[str] = []
+        self._read_live: Callable[[], snapshot.Cloud] | None = None
+        try:
+            self.check(parsed_args)
+            with self._printing(parsed_args):
+                code = super().run(parsed_args)
+        except EXPECTED as exc:
+            for line in str(exc).splitlines():
+                self.print_error(line)
+            if isinstance(exc, NotConfiguredError):
+                self._print_options(parsed_args)
+            # The name may be in a part of the cloud that was not read.
+            if self._missing and isinstance(
+                    exc, (NotInCloudError, problems.InputError)):
+                return self._print_missing()
+            return USAGE if isinstance(exc, UsageError) else UNREAD
+        except BrokenPipeError:
+            raise  # main() ends the command without an error
+        except OSError as exc:
+            self.print_error(exc.strerror or exc)
+            return UNREAD
+        except Exception as exc:
+            if self.app.options.debug:
+                raise
+            self.print_error(
+                f'internal error: {type(exc).__name__}: {exc}; '
+                '--debug before the command shows where')
+            return UNREAD
+        if self._missing:
+            return self._print_missing()
+        return code or (FINDINGS if self.has_findings else 0)
+
+    @contextlib.contextmanager
+    def _printing(self, parsed_args: argparse.Namespace) -> Iterator[None]:
+        """Print to stderr meanwhile if stdout is for a file."""
+        stdout = self.app.stdout
+        if self.writes and atomic_file.is_stdout(
+                getattr(parsed_args, self.writes)):
+            self.app.stdout = self.app.stderr
+        try:
+            yield
+        finally:
+            self.app.stdout = stdout
+
+    def _print_options(self, parsed_args: argparse.Namespace) -> None:
+        """Print the options with which this command finds a cloud."""
+        for option, help_text in self.cloud_options(parsed_args):
+            self.app.stderr.write(f'  {option:<18}  {help_text}\n')
+
+    def cloud_options(self, parsed_args: argparse.Namespace,
+                      ) -> Sequence[tuple[str, str]]:
+        """Return the options that choose a cloud, each with its meaning."""
+        return [_CONFIGURED]
+
+    def _print_missing(self) -> int:
+        """Print what could not be read; return the exit code for that."""
+        for text in self._missing:
+            self.print_error(text)
+        return UNREAD
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check the command line before anything is read.
+
+        :raises UsageError: if options contradict each other
+        """
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the result in the chosen format; called by cliff.
+
+        :raises UsageError: if one of the requested columns does not exist
+        """
+        if parsed_args.formatter not in documents.FORMATS:
+            self.check_columns(parsed_args, column_names)
+        try:
+            return super().produce_output(parsed_args, column_names, data)
+        except documents.UnknownKeyError as exc:
+            raise UsageError(str(exc)) from exc
+
+    @staticmethod
+    def check_columns(parsed_args: argparse.Namespace,
+                      column_names: Sequence[str]) -> None:
+        """Check that the requested columns exist, and use their titles.
+
+        :param column_names: all columns of the result
+        :raises UsageError: if one does not exist
+        """
+        # As in a document, server_id stands for "Server ID".
+        titles = {documents.key_of(name): name for name in column_names}
+        unknown = [
+            name for name in (*parsed_args.columns,
+                              *getattr(parsed_args, 'sort_columns', ()))
+            if documents.key_of(name) not in titles]
+        if unknown:
+            raise UsageError(f'no column {", ".join(unknown)}; there are: '
+                             f'{", ".join(column_names)}')
+        parsed_args.columns = [titles[documents.key_of(name)]
+                               for name in parsed_args.columns]
+
+
+class AccountMixin(ErrorMixin):
+    """Mixin of a subcommand that uses an account; before ``base.Command``."""
+
+    def live_cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
+        """Read the cloud of --config-file, as it is now.
+
+        :raises CloudUnreadError: if it cannot be read
+        """
+        if self._read_live is None:
+            # Nova prepares its databases once in a process.
+            self._read_live = reader(base.configuration(parsed_args))
+        return self._read_live()
+
+    def _in_client(self) -> bool:
+        """Return True for a command of ``openstack``, not of nfv-sched."""
+        return self.app is not None and self.app.NAME != base.NFVSched.NAME
+
+    def _connection(self, parsed_args: argparse.Namespace) -> ty.Any:
+        """Return an API connection with the account of the command line."""
+        import openstack
+        from openstack import connection
+        try:
+            if not self._in_client():
+                return openstack.connect(cloud=parsed_args.os_cloud)
+            # The client has not authenticated: other commands need no
+            # account (``auth_required`` is False).
+            return connection.Connection(config=self.app.cloud_config.get_one(
+                cloud=self.app.options.cloud, argparse=self.app.options))
+        except Exception as exc:  # clouds.yaml can be wrong in any way
+            raise CloudUnreadError(
+                'no account for the API, see --os-cloud and '
+                f'the OS_* variables: {exc}') from exc
+
+    def api_cloud(self, parsed_args: argparse.Namespace,
+                  parts: Collection[str],
+                  choose: snapshot.HostChoice | None = None) -> snapshot.Cloud:
+        """Read parts of the cloud from its API.
+
+        :param parts: names of the ``Cloud`` fields that are needed
+        :param choose: function that chooses the hosts whose servers are
+            needed, with their NUMA nodes
+        :raises CloudUnreadError: if it cannot be read
+        """
+        # Nova and the client's libraries take seconds to import.
+        from nfv_sched.base import connection_errors
+        from nfv_sched.ops.cloud import api
+        with progress.shown() as update, self._connection(
+                parsed_args) as connection:
+            try:
+                return api.read(
+                    connection, parts,
+                    lambda what, done, total: update(done, total, what),
+                    choose)
+            except api.APIError as exc:
+                raise CloudUnreadError(str(exc) + (
+                    ': --os-cloud or the OS_* variables'
+                    if connection_errors.is_refused(exc) else '')) from exc
+
+
+class CloudMixin(AccountMixin):
+    """Mixin of a subcommand that works on a cloud; before ``base.Command``.
+
+    ``take_action`` gets the cloud from :meth:`cloud`; what could not be read
+    is printed after the output.
+    """
+
+    #: True if hosts are simulated.  Of a service with several compute nodes,
+    #: as with Ironic, only the first one is; the user is told so.
+    simulates = False
+
+    #: True if data from the API can be enough, so that --api is offered.
+    takes_api = False
+
+    #: True if the cloud may have more or fewer hosts than there are.
+    takes_changes = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser with the options that choose the cloud."""
+        parser = super().get_parser(prog_name)
+        group = parser.add_argument_group('the cloud')
+        group.add_argument(
+            '--from', dest='source', metavar='FILE',
+            help='a snapshot, or the https URL of "snapshot serve", or a '
+                 'cloud file of the simulator, whose steps are run first, or '
+                 'the name of an example; without it, the cloud of '
+                 '--config-file is read; with it, --config-file says which '
+                 'other filters and weighers the file may name')
+        base.add_configuration(group)
+        # Commands that cannot use the API accept the option to say why.
+        group.add_argument(
+            '--api', action='store_true',
+            help="read the cloud by its API alone, with an account, not by "
+                 "Nova's databases" if self.takes_api else argparse.SUPPRESS)
+        if not self._in_client():
+            self.add_account(group)
+        if self.takes_changes:
+            add_changes(group)
+        return parser
+
+    def add_account(self, group: argparse._ArgumentGroup) -> None:
+        """Add the option for an account of clouds.yaml."""
+        group.add_argument(
+            '--os-cloud', metavar='NAME',
+            help='as --api, with the account of this name in clouds.yaml '
+                 '(default: that of the OS_* variables)'
+            if self.takes_api else argparse.SUPPRESS)
+
+    def cloud_options(self, parsed_args: argparse.Namespace,
+                      ) -> Sequence[tuple[str, str]]:
+        """Return the options that choose a cloud, each with its meaning."""
+        options = [_CONFIGURED, _FROM]
+        if self.takes_api:
+            options.append(_API if self._in_client() else _OS_CLOUD)
+        return options
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check that the options for the cloud fit together."""
+        if self.takes_changes and is_changed(parsed_args) and (
+                getattr(parsed_args, 'formatter', None) == formats.COMMANDS):
+            raise UsageError(
+                f'-f {formats.COMMANDS} goes with none of {CHANGES}: the '
+                'commands would not suit the cloud')
+        option = '--api'
+        if getattr(parsed_args, 'os_cloud', None) is not None:
+            parsed_args.api = True
+            option = '--os-cloud'
+        if not parsed_args.api:
+            return
+        if not self.takes_api:
+            raise UsageError(_NOT_IN_API)
+        if parsed_args.source is not None or parsed_args.config_file:
+            raise UsageError(f'either {option}, or --from or --config-file')
+
+    def cloud(self, parsed_args: argparse.Namespace,
+              parts: Collection[str] | None = None,
+              newer: Callable[[str], None] | None = None,
+              choose: snapshot.HostChoice | None = None) -> snapshot.Cloud:
+        """Read the cloud.
+
+        :param parts: names of the ``Cloud`` fields that are needed, with
+            ``--api``; None if the API does not show enough
+        :param newer: called with a line if a newer snapshot of a server is
+            waited for; None to take the one that it has
+        :param choose: function that chooses the hosts whose servers are
+            needed, with ``--api``; without it, all servers are read, but no
+            NUMA nodes
+        :raises CloudUnreadError: if the cloud cannot be read at all
+        :raises UsageError: if the API does not show enough
+        """
+        # Before anything of Nova is imported, which may choose otherwise.
+        concurrency.native_threads()
+        if parsed_args.api:
+            if parts is None:
+                raise UsageError(_NOT_IN_API)
+            if self.takes_changes and is_changed(parsed_args):
+                parts = {*parts, 'hosts'}
+            cloud = self.api_cloud(
+                parsed_args, parts, choose and _or_none(choose))
+        elif parsed_args.source is not None:
+            cloud = load(parsed_args.source, parsed_args.config_file, newer)
+        else:
+            cloud = self.live_cloud(parsed_args)
+        self._missing = [str(each) for each in cloud.missing
+                         if each.kind not in snapshot.API_LIMITS]
+        if self.takes_changes:
+            cloud, notes = changed(cloud, parsed_args)
+            self.app.stderr.writelines(f'note: {note}\n' for note in notes)
+        if self.simulates:
+            self.app.stderr.writelines(
+                f'note: {note}\n' for note in not_simulated(cloud))
+        return cloud
+
+    def image_properties(
+            self, parsed_args: argparse.Namespace) -> dict[str, str]:
+        """Return the image properties of the command line.
+
+        Those of ``--image`` are read from Glance; ``--image-property`` takes
+        precedence.
+
+        :raises UsageError: if a property has no key or no value, or the image
+            cannot be read for this cloud
+        :raises NotInCloudError: if no image or several match
+        :raises CloudUnreadError: if Glance cannot be read
+        """
+        properties = image_properties(parsed_args)
+        if parsed_args.image is None:
+            return properties
+        if parsed_args.source is not None:
+            raise UsageError(
+                '--image: a file has no images; give the properties with '
+                '--image-property KEY=VALUE')
+        from nfv_sched.ops.model.requests import images
+        with (self._connection(parsed_args) if parsed_args.api
+              else images.connection()) as connection:
+            try:
+                return {**images.properties(connection, parsed_args.image),
+                        **properties}
+            except images.UnknownImageError as exc:
+                raise NotInCloudError(str(exc)) from exc
+            except images.GlanceError as exc:
+                raise CloudUnreadError(str(exc)) from exc
+
+
+def _or_none(choose: snapshot.HostChoice) -> snapshot.HostChoice:
+    """Return a choice of no hosts where there are none to choose.
+
+    The command chooses again when it is known what could not be read.
+
+    :param choose: raises UsageError if there are none
+    """
+    def chosen(cloud: snapshot.Cloud) -> Collection[snapshot.Host]:
+        try:
+            return choose(cloud)
+        except UsageError:
+            return ()
+    return chosen
+
+
+def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:
+    """Yield a note for each host of which a simulation omits something."""
+    counts = collections.Counter(host.name for host in cloud.hosts)
+    for name, count in counts.items():
+        if count > 1:
+            yield (f'of the {count} compute nodes of {name} only the first '
+                   'is looked at')
+
+
+def is_url(path: str) -> bool:
+    """Return whether a snapshot is that of a server, not of a file."""
+    return path.lower().startswith(_SCHEMES)
+
+
+def load(path: str, config_files: Sequence[str] = (),
+         newer: Callable[[str], None] | None = None,
+         content: bytes | None = None) -> snapshot.Cloud:
+    """Read a cloud from a file.
+
+    :param path: a snapshot, a cloud file of the simulator, the name of an
+        example, or the URL of ``nfv-sched snapshot serve``
+    :param config_files: nova.conf files of this machine: the filters and
+        weighers that a file may name besides those of Nova and nfv-sched
+    :param newer: see :meth:`CloudMixin.cloud`
+    :param content: of a snapshot, which is then not read
+    :returns: the cloud; classes that are not installed here are added to what
+        is missing
+    :raises CloudUnreadError: if the file cannot be read
+    :raises UsageError: if it is the name of neither a file nor an example
+    """
+    if config_files:
+        configure([f'--config-file={name}' for name in config_files],
+                  databases=False)
+    try:
+        if content is not None:
+            cloud = file.load(path, content)
+        elif is_url(path):
+            # requests and keystoneauth1 take time to import.
+            from nfv_sched.ops.cloud import remote
+            cloud = (remote.load(path) if newer is None
+                     else remote.load_newer(path, newer))
+        else:
+            path = _path(path)
+            if not file.is_snapshot(path):
+                return _simulate(path)
+            cloud = file.load(path)
+    except file.FileError as exc:
+        raise CloudUnreadError(str(exc)) from exc
+    except problems.InputError as exc:
+        from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+        if cloud_text.is_cloud_file(path):
+            raise CloudUnreadError(str(exc)) from exc
+        raise CloudUnreadError(f'{path}: {file.NEITHER}') from exc
+    if cloud_options.only_standard_classes(cloud.options):
+        return cloud  # the usual case need not import Nova
+    from nfv_sched.ops.simulator import configuration
+    return dataclasses.replace(cloud, missing=(
+        *cloud.missing, *configuration.refused_classes(cloud.options)))
+
+
+def _path(name: str) -> str:
+    """Return the path of a file, or of the example of this name.
+
+    :raises UsageError: if there is no file, and no such example
+    """
+    # Not if "." or "/" show that a file is meant.
+    if os.path.lexists(name) or not _EXAMPLE.fullmatch(name):
+        return name
+    paths = examples.find()
+    if name not in paths:
+        raise UsageError(
+            f'no file or example named {name!r}; the examples are: '
+            f'{", ".join(paths) or "none"}')
+    return str(paths[name])
+
+
+def _simulate(path: str) -> snapshot.Cloud:
+    """Run the steps of a cloud file and return the resulting cloud.
+
+    Progress is shown on stderr.
+
+    :raises InputError: if anything is wrong with the file
+    """
+    from nfv_sched.ops.simulator import engine
+    from nfv_sched.ops.simulator import record
+    from nfv_sched.ops.simulator import start
+    with start.loaded(path) as state, progress.shown() as update:
+        engine.Simulation(state, update).run()
+        return record.cloud(state)
+
+
+def configure(arguments: Sequence[str], databases: bool = True) -> None:
+    """Read the configuration of Nova.
+
+    :param arguments: command line arguments for Nova's configuration
+    :param databases: also prepare to read Nova's databases
+    :raises CloudUnreadError: if it cannot be used; names the file, in a line
+    """
+    from oslo_config import cfg
+
+    # Before anything of Nova is imported, which may choose otherwise.
+    concurrency.native_threads()
+    # Imported here so that --help does not wait for Nova.
+    from nfv_sched.nova import database
+    try:
+        (database.read_configuration if databases
+         else database.parse_configuration)(
+            arguments, base.NFVSched.NAME, '')
+    except cfg.Error as exc:
+        path, why = _configuration_error(exc)
+        raise CloudUnreadError(
+            f'the configuration cannot be used: {why}' if path is None else
+            f'{"--config-file " if arguments else ""}{path}: {why}') from exc
+
+
+def _configuration_error(exc: Exception) -> tuple[str | None, str]:
+    """Return the file of a bad configuration and what is wrong with it.
+
+    The file is None if it is not known.
+    """
+    from oslo_config import cfg
+    match exc:
+        case cfg.ConfigFilesNotFoundError():
+            return ', '.join(exc.config_files), os.strerror(errno.ENOENT)
+        case cfg.ConfigFilesPermissionDeniedError():
+            return ', '.join(exc.config_files), os.strerror(errno.EACCES)
+        case cfg.ConfigFileParseError():
+            path = exc.config_file
+            return path, exc.msg.replace(
+                f'at {path}:', 'not a valid ini file: line ', 1)
+    return None, ' '.join(str(exc).split())
+
+
+def _not_configured() -> NotConfiguredError:
+    """Return the error for a configuration that names no database."""
+    from nfv_sched.nova import database
+    files = database.configuration_files()
+    if files:
+        return NotConfiguredError(
+            f'[api_database] connection is not set in {", ".join(files)}')
+    return NotConfiguredError(
+        'no nova.conf in ~/.nova, ~, /etc/nova or /etc, so there is no cloud '
+        'to read')
+
+
+def database_error(exc: Exception) -> CloudUnreadError:
+    """Return a one-line error for an exception from reading the databases."""
+    from oslo_config import cfg
+    from oslo_db import exception as db_exception
+
+    from nfv_sched.nova import database
+    from nfv_sched.nova import database_errors
+    if isinstance(exc, db_exception.CantStartEngineError) and (
+            database.CONF.api_database.connection is None):
+        return _not_configured()
+    if isinstance(exc, cfg.Error):
+        # Nova looks at some values only when it needs them.
+        return CloudUnreadError(
+            f'the configuration cannot be used: {" ".join(str(exc).split())}')
+    return CloudUnreadError(database_errors.text(
+        exc, "Nova's API database", database.CONF.api_database.connection,
+        '[api_database] connection'))
+
+
+def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
+    """Return a function that reads the live cloud, with progress on stderr.
+
+    The configuration is read now, and the cloud at each call, which raises
+    CloudUnreadError if Nova's database cannot be read.
+
+    :param arguments: command line arguments for Nova's configuration
+    :raises CloudUnreadError: if the configuration cannot be used
+    """
+    configure(arguments)
+    from nfv_sched.nova import database
+    from nfv_sched.ops.cloud import database as snapshot_database
+
+    def read_now() -> snapshot.Cloud:
+        with progress.shown() as update:
+            try:
+                return snapshot_database.read(
+                    database.CONF,
+                    lambda what, done, total: update(done, total, what))
+            except Exception as exc:
+                raise database_error(exc) from exc
+
+    return read_now
+
+
+def read(arguments: list[str]) -> snapshot.Cloud:
+    """Read the live cloud once; see :func:`reader`."""
+    return reader(arguments)()
+
+
+def chosen(names: Iterable[str], patterns: Sequence[str],
+           noun: str) -> list[str]:
+    """Return the names that match a pattern; all names without patterns.
+
+    :param patterns: with ``*`` and ``?``
+    :param noun: noun for the names in the error message; of a ``host`` the
+        first label is enough
+    :raises NotInCloudError: if a pattern matches none
+    """
+    names = list(names)
+    if not patterns:
+        return names
+    selected = set()
+    for pattern in patterns:
+        matches = {name for name in names if _is_of(name, pattern)}
+        if not matches and is_pattern(pattern):
+            raise NotInCloudError(f'no {noun} matches {pattern!r}')
+        if not matches and noun == _HOST:
+            matches = {host_name(names, pattern)}
+        if not matches:
+            raise NotInCloudError(name_checks.unknown(noun, pattern, names))
+        selected |= matches
+    return [name for name in names if name in selected]
+
+
+def host_name(hosts: Iterable[str], name: str) -> str:
+    """Return the name of the host that a command line means.
+
+    :param hosts: names of the hosts
+    :param name: name of a host, or the first label of it if it is unique
+    :raises NotInCloudError: if no host or several match
+    """
+    hosts = list(hosts)
+    if name in hosts:
+        return name
+    matches = name_checks.with_label(name, hosts)
+    if not matches:
+        raise NotInCloudError(name_checks.unknown(_HOST, name, hosts))
+    if len(matches) > 1:
+        raise NotInCloudError(
+            f'several hosts named {name!r}: {", ".join(matches)}')
+    return matches[0]
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a name of the command line may mean several."""
+    return _WILDCARD.search(text) is not None
+
+
+def _is_of(name: str, pattern: str) -> bool:
+    # A name with brackets does not match itself as a pattern.
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)
+
+
+def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
+    """Return the flavor of a name.
+
+    :raises NotInCloudError: if there is none
+    """
+    for each in cloud.flavors:
+        if each.name == name:
+            return each
+    raise NotInCloudError(name_checks.unknown(
+        'flavor', name, [each.name for each in cloud.flavors]))
+
+
+def number(text: str, least: int = 0) -> int:
+    """Parse a whole number on the command line.
+
+    :raises argparse.ArgumentTypeError: if it is less than ``least``
+    """
+    value = int(text)
+    if value < least:
+        raise argparse.ArgumentTypeError(f'a number from {least} is needed')
+    return value
+
+
+def positive(text: str) -> int:
+    """Parse a number from 1 on the command line; see :func:`number`."""
+    return number(text, 1)
+
+
+def add_image(parser: argparse.ArgumentParser) -> None:
+    """Add the options for an image: its name, or its properties."""
+    parser.add_argument(
+        '--image', metavar='NAME|ID',
+        help='the image, whose properties are read from Glance')
+    add_image_properties(parser)
+
+
+def add_image_properties(parser: argparse.ArgumentParser) -> None:
+    """Add the option for properties of an image."""
+    parser.add_argument(
+        '--image-property', action='append', default=[],
+        dest='properties', metavar='KEY=VALUE',
+        help='a property of the image; can be repeated')
+
+
+def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
+    """Return the image properties given on the command line.
+
+    :raises UsageError: if one has no key or no value
+    """
+    properties = {}
+    for text in parsed_args.properties:
+        key, equals, value = text.partition('=')
+        if not (key and equals):
+            raise UsageError(f'--image-property {text}: KEY=VALUE needed')
+        properties[key] = value
+    return properties
+
+
+def add_networks(parser: argparse.ArgumentParser,
+                 replaced: str = '') -> None:
+    """Add the option for the networks of servers.
+
+    :param replaced: what they take the place of, for the help text
+    """
+    parser.add_argument(
+        '--network', action='append', default=[], dest='networks',
+        metavar='NET[,physnet=P][,vnic-type=T][,trusted=B]',
+        help='a network, by name or ID, on which the server has a port'
+             f'{replaced}; one that the cloud does not show needs physnet=P; '
+             'without a vNIC type the port is normal, or as all ports of the '
+             'network; can be repeated')
+
+
+def add_ports(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the ports that new servers of a flavor have."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        '--like', metavar='UUID|NAME',
+        help='new servers have the ports of this server (default: those '
+             'that most servers of the flavor have)')
+    group.add_argument(
+        '--ports', type=number, metavar='N',
+        help='new servers have N ports on the virtual switch, on networks '
+             'that are not near any NUMA node')
+    add_networks(group)
+
+
+def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
+    """Return the ports chosen with the options of :func:`add_ports`.
+
+    :returns: ``ops.requests.assumed_ports.Choice``
+    :raises NotInCloudError: if the cloud has no such network or server
+    :raises UsageError: if there are too many ports
+    """
+    from nfv_sched.ops.model.requests import assumed_ports
+    # The plan that is made again may be a file that somebody edited.
+    if (parsed_args.ports or 0) > _MOST_PORTS:
+        raise UsageError(f'--ports: {_MOST_PORTS} at most')
+    try:
+        if parsed_args.networks:
+            return assumed_ports.of_networks(cloud, parsed_args.networks)
+        if parsed_args.like is not None:
+            return assumed_ports.of_server(
+                server(cloud, parsed_args.like))
+    except assumed_ports.UnknownNetworkError as exc:
+        raise NotInCloudError(str(exc)) from exc
+    return parsed_args.ports
+
+
+def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
+    """Return a server of a cloud.
+
+    :param name: its UUID, or its name if that is unique
+    :raises NotInCloudError: if no server or several match
+    """
+    from nfv_sched.ops.model.requests import request
+    from nfv_sched.ops.model.requests import subject
+    try:
+        return subject.find(cloud, name)
+    except request.ExplainError as exc:
+        raise NotInCloudError(str(exc)) from exc
+
+
+def check_image_properties(properties: Mapping[str, str]) -> None:
+    """Check that Nova accepts image properties.
+
+    :raises UsageError: if Nova does not know or accept one
+    """
+    from nova import exception
+
+    from nfv_sched.ops.simulator import nova_internals
+    unknown = nova_internals.unknown_image_properties(properties)
+    if unknown:
+        raise UsageError(f'Nova knows no image property {unknown[0]!r}')
+    try:
+        nova_internals.image_meta(properties)
+    except (ValueError, exception.NovaException) as exc:
+        raise UsageError(f'Nova does not take the image: {exc}') from exc
+
+
+def add_hosts(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose hosts."""
+    parser.add_argument(
+        '--host', action='append', default=[], metavar='PATTERN',
+        help='only these hosts; * and ? stand for anything; can be repeated')
+    add_host_groups(parser)
+
+
+def add_host_groups(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose hosts by aggregate and zone."""
+    parser.add_argument(
+        '--aggregate', action='append', default=[], metavar='PATTERN',
+        help='only hosts of these aggregates; * and ? stand for anything; '
+             'can be repeated')
+    add_zone(parser, action='append', default=[], dest='az', metavar='PATTERN',
+             help='only hosts of these availability zones; * and ? stand for '
+                  'anything; can be repeated')
+
+
+def add_changes(parser: argparse._ActionsContainer) -> None:
+    """Add the options for other hosts and limits than there are."""
+    parser.add_argument(
+        '--add-hosts', action='append', default=[], type=_copies,
+        metavar='N:HOST|FILE',
+        help='as if there were N more hosts like this one, but empty and '
+             'enabled, in the same aggregates; or as a file of "host profile '
+             '-f json" sets one up: in no aggregate, without PCI devices, '
+             'CPU traits and network agents, the rest as on a host of the '
+             'cloud; ./NAME is a file; can be repeated')
+    parser.add_argument(
+        '--remove-host', action='append', default=[], metavar='PATTERN',
+        help='as if there were no such hosts, and none of their servers; * '
+             'and ? stand for anything; can be repeated')
+    parser.add_argument(
+        '--limit', action='append', default=[], type=_limit,
+        metavar='NAME=VALUE',
+        help='as if this option of [nfv_sched], a limit such as '
+             'vswitch_ports_per_node, had this value; 0 for no limit; '
+             'aggregates that set the limit keep theirs; can be repeated')
+
+
+def _limit(text: str) -> tuple[str, float]:
+    """Parse NAME=VALUE, a limit, on the command line."""
+    name, _equals, value = text.partition('=')
+    try:
+        amount = float(value)
+    except ValueError:
+        amount = math.nan
+    if not math.isfinite(amount):
+        raise argparse.ArgumentTypeError(
+            f'NAME=VALUE needed, with a number, not {text!r}')
+    return name, amount
+
+
+def _copies(text: str) -> tuple[int, str]:
+    """Parse N:HOST or N:FILE on the command line."""
+    count, _colon, name = text.partition(':')
+    if not name or not count.isdecimal() or not 1 <= int(count) <= _MOST_NEW:
+        raise argparse.ArgumentTypeError(
+            f'N:HOST or N:FILE needed, with 1 to {_MOST_NEW} hosts, not '
+            f'{text!r}')
+    return int(count), name
+
+
+def is_changed(parsed_args: argparse.Namespace) -> bool:
+    """Return whether the options of :func:`add_changes` are used."""
+    return bool(parsed_args.add_hosts or parsed_args.remove_host or
+                parsed_args.limit)
+
+
+def changed(
+    cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
+) -> tuple[snapshot.Cloud, list[str]]:
+    """Return a cloud with the changes of :func:`add_changes`.
+
+    :returns: also sentences about them, for people
+    :raises CloudUnreadError: if the file of a profile cannot be read
+    :raises NotInCloudError: if the cloud has no such host
+    :raises UsageError: if more than 1000 hosts are added, Placement was not
+        read for the host that they are like, or there is no such limit
+    """
+    notes: list[str] = []
+    if not is_changed(parsed_args):
+        return cloud, notes
+    # Imports of the services' code take time that most commands do not need.
+    from nfv_sched.ops.cloud import changed_hosts
+    names = list(dict.fromkeys(host.name for host in cloud.hosts))
+    gone = (chosen(names, parsed_args.remove_host, _HOST)
+            if parsed_args.remove_host else [])
+    if sum(count for count, _name in parsed_args.add_hosts) > _MOST_NEW:
+        raise UsageError(f'--add-hosts: {_MOST_NEW} hosts at most')
+    for count, text in parsed_args.add_hosts:
+        name = _host_or_none(names, text)
+        if name is None:
+            cloud, note = _with_profiled(cloud, text, count)
+            notes.append(note)
+            continue
+        if any(host.providers for host in cloud.hosts) and not all(
+                host.providers for host in cloud.hosts if host.name == name):
+            raise UsageError(
+                f'--add-hosts: no resource provider of host {name} was read')
+        cloud, new = changed_hosts.added(cloud, name, count)
+        notes.append(f'{_as_if(new)}, like {name}')
+    if gone:
+        servers = sum(server.host in gone for server in cloud.servers)
+        cloud = changed_hosts.removed(cloud, frozenset(gone))
+        notes.append(f'as if there were no {strings.some(gone)}, without '
+                     f'{strings.count(servers, "server")} there')
+    if parsed_args.limit:
+        cloud = _with_limits(cloud, parsed_args, notes)
+    return cloud, notes
+
+
+def _as_if(new: Sequence[str]) -> str:
+    """Return the note on new hosts, by their names."""
+    return f'as if there were {new[0]}' + (
+        f' to {new[-1]}' if len(new) > 1 else '')
+
+
+def _host_or_none(names: Sequence[str], text: str) -> str | None:
+    """Return the host that a text names; None if it names a file.
+
+    :raises NotInCloudError: if there is neither
+    """
+    if os.sep in text:
+        return None
+    try:
+        return host_name(names, text)
+    except NotInCloudError:
+        if os.path.exists(text):
+            return None
+        raise
+
+
+def _with_profiled(cloud: snapshot.Cloud, path: str,
+                   count: int) -> tuple[snapshot.Cloud, str]:
+    """Return a cloud with new hosts by a profile, and a note about them.
+
+    :raises CloudUnreadError: if the file cannot be read
+    """
+    from nfv_sched.ops.answers.profile import choices
+    from nfv_sched.ops.answers.profile import reported
+    from nfv_sched.ops.cloud import changed_hosts
+    like = reported.model(cloud)
+    try:
+        host = reported.added_to(cloud, path)
+    except choices.ProfileError as exc:
+        raise CloudUnreadError(str(exc)) from exc
+    cloud, new = changed_hosts.added_new(cloud, host, count)
+    note = f'{_as_if(new)}, by the profile {path}'
+    if like is not None:
+        note += f', with the hypervisor and disk of {like.name}'
+    return cloud, note
+
+
+def _with_limits(cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
+                 notes: list[str]) -> snapshot.Cloud:
+    """Return a cloud with the limits of ``--limit``; add notes about them."""
+    from nfv_sched.ops.cloud import changed_limits
+    if getattr(parsed_args, 'api', False):
+        raise UsageError('--limit: the API does not show the limits of hosts')
+    values = dict(parsed_args.limit)
+    for name, value in values.items():
+        if name not in changed_limits.NAMES:
+            raise UsageError('--limit: ' + name_checks.unknown(
+                'limit', name, changed_limits.NAMES))
+        notes.append(f'as if [nfv_sched] {name} were {value:g}')
+        aggregates = changed_limits.overriding(cloud, name)
+        if aggregates:
+            notes.append(
+                f'{name} is that of the metadata in '
+                f'{strings.some(aggregates)}, where --limit changes nothing')
+    return changed_limits.changed(cloud, values)
+
+
+def add_zone(parser: argparse.ArgumentParser, *, help: str,
+             **options: ty.Any) -> None:
+    """Add the option for availability zones, and its old names."""
+    parser.add_argument('--availability-zone', help=help, **options)
+    parser.add_argument('--az', '--zone', help=argparse.SUPPRESS, **options)
+
+
+def hosts(
+    cloud: snapshot.Cloud, names: Sequence[str] = (),
+    zones: Sequence[str] = (), aggregates: Sequence[str] = (),
+) -> list[snapshot.Host]:
+    """Return the hosts that match each kind of pattern given.
+
+    Without patterns all hosts match.
+
+    :param names: patterns of host names
+    :param zones: patterns of availability zones
+    :param aggregates: patterns of aggregates that have hosts
+    :raises NotInCloudError: if a pattern matches nothing
+    """
+    hosts = list(cloud.hosts)
+    for each in cloud.aggregates:
+        if each.name in aggregates and not each.hosts:
+            raise NotInCloudError(f'aggregate {each.name!r} has no hosts')
+    for patterns, what, of in (
+        (names, _HOST, lambda host: (host.name,)),
+        (zones, 'availability zone', lambda host: (host.zone,)),
+        (aggregates, 'aggregate', lambda host: host.aggregates),
+    ):
+        if patterns:
+            all_names = {name for host in cloud.hosts for name in of(host)}
+            chosen_names = set(chosen(sorted(all_names), patterns, what))
+            hosts = [host for host in hosts if chosen_names & set(of(host))]
+    return hosts

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model hypothetical states of a cloud after moves.
+
+Like a host in :mod:`nfv_sched.ops.model.counting.host_changes`, a cloud is an
+immutable value (:class:`Arrangement`), so that plans can be tried and dropped.
+Plans made with it are checked in the simulator before they are shown.
+"""
+
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import types
+import typing as ty
+
+import os_resource_classes as orc
+
+from nfv_sched.fit.numa import decide
+from nfv_sched.fit import occupancy
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import host_changes
+from nfv_sched.ops.model.counting import host_count
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.model.requests import assumed_ports
+from nfv_sched.ops.model.verdicts import filters as verdict_filters
+from nfv_sched.ops.model.verdicts import placement as verdict_placement
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+
+Position = host_changes.Position
+Guest = host_changes.MovableGuest
+
+_NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
+#: Affinity of the devices -> degree of the policies about devices.
+_NEAR = {'local': 1.0, 'partial': 0.5, 'remote': 0.0}
+_SOFT = 'soft-'
+_AFFINITY = 'affinity'
+_ANTI_AFFINITY = 'anti-affinity'
+#: Hints of the scheduler that name servers.
+SAME_HOST = 'same_host'
+DIFFERENT_HOST = 'different_host'
+#: Hint -> filter that obeys it.
+_HINTS = {SAME_HOST: 'SameHostFilter',
+          DIFFERENT_HOST: 'DifferentHostFilter'}
+_NO_HINT: tuple[str, ...] = ()
+
+
+def _no_field() -> ty.Any:
+    return dataclasses.field(default_factory=lambda: _NOTHING)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Arrangement:
+    """A cloud after some moves; immutable.
+
+    :ivar positions: changed hosts, by name
+    :ivar where: UUID of each moved server -> name of its host
+    """
+
+    positions: Mapping[str, Position] = _no_field()
+    where: Mapping[str, str] = _no_field()
+
+    def moved(self, uuid: str, *positions: Position) -> 'Arrangement':
+        """Return the cloud with changed hosts, the destination last."""
+        changed = {each.host.name: each for each in positions}
+        return Arrangement({**self.positions, **changed},
+                           {**self.where, uuid: positions[-1].host.name})
+
+
+class Refusals(ty.NamedTuple):
+    """The hosts that do not take a server, and why.
+
+    :ivar placement: the answer of Placement
+    :ivar filters: verdicts of the filters on the hosts in that answer
+    """
+
+    placement: verdict_placement.PlacementResult
+    filters: verdict_filters.Verdicts
+
+
+class Positions:
+    """The hosts and servers of a cloud, for plans.
+
+    Nothing is changed there.
+
+    :param cloud: the snapshot
+    :param state: the cloud that was started from it, with its servers
+    :param ports: ports of new servers; None for those of the flavor's servers
+    :param project: ID of the new servers' project; None for one that no
+        aggregate is reserved for
+    :param hints: scheduler hints of new servers
+    :param cold_for_vfs: whether servers are migrated cold of which a live
+        migration would detach VFs
+
+    :ivar servers: servers of the snapshot by UUID
+    :ivar simulated: servers in the simulator by UUID
+    :ivar ports_of: returns the ports of new servers of a flavor
+    """
+
+    def __init__(self, cloud: snapshot.Cloud, state: states.State,
+                 ports: assumed_ports.Choice = None,
+                 project: str | None = None,
+                 hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS,
+                 cold_for_vfs: bool = False):
+        self._cloud = cloud
+        self.cold_for_vfs = cold_for_vfs
+        self._state = state
+        self.ports_of = assumed_ports.per_flavor(cloud, ports)
+        self._counting = capacity.Counting(state, self.ports_of, any(
+            host.network is not None for host in cloud.hosts), project,
+            hints=hints)
+        self.hosts = {host.name: host for host in self._counting.hosts()}
+        self.of_name = {host.name: host for host in scenario.hosts_of(cloud)}
+        self.servers = {server.uuid: server for server in cloud.servers}
+        self.simulated = {server.uuid: server
+                          for server in state.servers.values()}
+        self.on_host: dict[str, list[str]] = {name: [] for name in self.hosts}
+        for server in cloud.servers:
+            if server.host in self.on_host:
+                self.on_host[server.host].append(server.uuid)
+        self._members = {
+            member: group for group in cloud.groups
+            for member in group.members if member in self.servers}
+        enabled = nova_scheduler.enabled_filters()
+        self._hints = frozenset(
+            hint for hint, name in _HINTS.items() if name in enabled)
+        self._guests: dict[Hashable, Guest] = {}
+        self._refused: dict[Hashable, servers.Refused] = {}
+        self._now: dict[str, Position] = {}
+        self._shares: dict[str, tuple[occupancy.Share, ...]] = {}
+        self._degrees: dict[str, Mapping[str, float]] = {}
+
+    # -- servers
+
+    def new(self, flavor: snapshot.Flavor,
+            image: Mapping[str, str] = capacity.NO_IMAGE) -> Guest:
+        """Return a new server of a flavor; see Counting.guest."""
+        return Guest(self._counting.guest(flavor, image))
+
+    def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:
+        """Return a server as one that can be moved.
+
+        :param kind: kind of the move; it matters because some releases of Nova
+            do not take NUMA limits along in a live migration
+        :raises servers.Refused: if Nova refuses a move before it looks for a
+            host
+        """
+        server, simulated = self.servers[uuid], self.simulated[uuid]
+        limits_lost = kind == movable.LIVE and (
+            not nova_scheduler.live_migration_carries_limits())
+        key = _kind(server), limits_lost
+        # Its traceback would grow each time it is raised.
+        if key in self._refused:
+            raise self._refused[key].with_traceback(None)
+        if key not in self._guests:
+            try:
+                self._guests[key] = self._guest(simulated, limits_lost)
+            except servers.Refused as exc:
+                self._refused[key] = exc
+                raise
+        return self._guests[key]
+
+    def _guest(self, simulated: servers.SimulatedServer,
+               limits_lost: bool) -> Guest:
+        spec = request.of_move(
+            self._state, simulated, None, (), live=limits_lost)
+        # Filters know only the present hosts of servers; together() replaces
+        # them.
+        spec.scheduler_hints = {
+            hint: values for hint, values
+            in (spec.scheduler_hints or {}).items() if hint not in _HINTS}
+        return Guest(self._counting.guest_of(spec, limits_lost),
+                     simulated.has_fixed_devices)
+
+    def why_not(self, kind: movable.MoveKind,
+                uuid: str) -> movable.Obstacle | None:
+        """Return why a server cannot be moved, to whichever host."""
+        server = self.servers[uuid]
+        obstacle = movable.why_not(kind, server, self.of_name.get(
+            server.host or ''), self._cloud.nova)
+        if obstacle is not None or kind is movable.SHELVE:
+            return obstacle  # no host has to be found
+        try:
+            guest = self.guest(uuid)
+        except servers.Refused as exc:
+            return movable.Obstacle(movable.ObstacleKind.REFUSED, str(exc))
+        if kind is movable.LIVE and guest.fixed:
+            return movable.Obstacle(movable.ObstacleKind.DEVICES)
+        if kind is movable.LIVE and self.kind(uuid) is movable.COLD:
+            return movable.Obstacle(movable.ObstacleKind.VFS)
+        return None
+
+    def kind(self, uuid: str) -> movable.MoveKind:
+        """Return how a server is migrated unless something prevents it."""
+        return movable.COLD if self.cold_for_vfs and movable.vfs_detached(
+            self.servers[uuid]) else movable.LIVE
+
+    def refusals(self, guest: Guest) -> Refusals:
+        """Explain which hosts do not take a server, as they are.
+
+        Server groups and hints are left out; see :meth:`together`.
+        """
+        grants = guest.counted.grants
+        answer = verdict_placement.explain(self._state, grants.queries)
+        return Refusals(answer, verdict_filters.alone(
+            self._state, guest.counted.spec, grants.queries,
+            hosts=answer.found))
+
+    # -- hosts
+
+    def position(self, name: str,
+                 arrangement: Arrangement | None = None) -> Position:
+        """Return a host.
+
+        :param arrangement: the cloud after some moves; None for the cloud as
+            it is
+        """
+        if arrangement is not None and name in arrangement.positions:
+            return arrangement.positions[name]
+        if name not in self._now:
+            self._now[name] = host_changes.of_host(
+                self.hosts[name], self._state.placement)
+        return self._now[name]
+
+    def where(self, uuid: str, arrangement: Arrangement) -> str | None:
+        """Return the name of the host of a server."""
+        return arrangement.where.get(uuid, self.servers[uuid].host)
+
+    def without(self, position: Position, uuid: str,
+                guest: Guest | None = None) -> Position:
+        """Return a host without one of its servers.
+
+        :param guest: the server; None for one of the snapshot
+        """
+        if uuid in position.came:
+            return position.without(uuid)
+        return position.without(uuid, self._footprint(
+            position, uuid, guest or self.guest(uuid)))
+
+    def put(self, position: Position, guest: Guest, uuid: str | None = None,
+            degrees: Mapping[str, float] = _NOTHING) -> Position | None:
+        """Return a host with one more server; see :meth:`Position.put`."""
+        return position.put(guest, uuid, degrees, self.hosts.values())
+
+    def fits(self, position: Position, guest: Guest, most: int) -> int:
+        """Return how many new servers fit a host, one after the other.
+
+        :param most: highest number to count to
+        """
+        count = 0
+        after: Position | None = position
+        while count < most:
+            after = self.put(after, guest)
+            if after is None:
+                break
+            count += 1
+        return count
+
+    def degrees(self, uuid: str) -> Mapping[str, float]:
+        """Return how far each policy of a server is kept on its host.
+
+        :returns: text of the policy -> degree, 0 to 1
+        """
+        degrees = self._degrees.get(uuid)
+        if degrees is None:
+            degrees = self._degrees[uuid] = self.degrees_of(
+                self.simulated[uuid])
+        return degrees
+
+    def degrees_of(self,
+                   simulated: servers.SimulatedServer) -> Mapping[str, float]:
+        """Return how far each policy is kept where the simulator has it.
+
+        :returns: text of the policy -> degree, 0 to 1
+        """
+        counted = self.guest(simulated.uuid).counted
+        if simulated.host is None:
+            return _NOTHING
+        counted_host = self.hosts[simulated.host.name]
+        terms = counted.guest_request(counted_host).terms
+        host = counted_host.room.host
+        if terms is None or host is None:
+            return _NOTHING
+        if simulated.nodes is None:
+            return decide.floating(host, terms).degrees
+        order = {cell.id: place for place, cell in enumerate(host.cells)}
+        chosen = [order[node] for node in simulated.nodes if node in order]
+        if not chosen:
+            return _NOTHING
+        near = _NEAR.get(simulated.pci or '', 0.0)
+        return {
+            rule.text: near if rule.devices else rule.degree(
+                rule.read(host, terms.names), None, chosen)
+            for rule in terms.rules if rule.weighed}
+
+    # -- moves
+
+    def move(self, arrangement: Arrangement, uuid: str,
+             name: str) -> Arrangement | None:
+        """Return the cloud after the migration of a server; see :meth:`kind`.
+
+        The destination takes the server before the source frees anything; no
+        policy of the server is kept less than now, nor that of its server
+        group.
+
+        :param name: name of the destination
+        :returns: None if the move is not possible
+        """
+        source = self.where(uuid, arrangement)
+        if name == source or source not in self.hosts or (
+                self.of_name[name].cell != self.of_name[source].cell
+                or not self.together(arrangement, uuid, name)):
+            return None
+        # On the destination first: during a migration the server has
+        # resources on both hosts.
+        after = self.put(self.position(name, arrangement),
+                         self.guest(uuid, self.kind(uuid)), uuid,
+                         self.degrees(uuid))
+        if after is None:
+            return None
+        before = self.without(self.position(source, arrangement), uuid)
+        return arrangement.moved(uuid, before, after)
+
+    def together(self, arrangement: Arrangement, uuid: str, name: str,
+                 soft: bool = True) -> bool:
+        """Return whether server group and hints allow a host.
+
+        :param soft: whether soft policies must not be kept less than on the
+            present host; otherwise they are ignored
+        """
+        if self.broken_hint(arrangement, uuid, name) is not None:
+            return False
+        group = self._members.get(uuid)
+        if group is None or not soft and group.policy.startswith(_SOFT):
+            return True
+        there = self._count_fellows(arrangement, group, uuid, name)
+        here = self._count_fellows(arrangement, group, uuid,
+                                   self.where(uuid, arrangement))
+        if group.policy == _AFFINITY:
+            # Nova counts the source as a host of the group.
+            return there > 0
+        if group.policy == _SOFT + _AFFINITY:
+            return there >= here
+        if group.policy.startswith(_SOFT):
+            return there <= here
+        most = group.rules.get('max_server_per_host', '')
+        return there < (int(most) if most.isdigit() else 1)
+
+    def broken_hint(self, arrangement: Arrangement, uuid: str,
+                    name: str) -> str | None:
+        """Return the hint that forbids a host to a server, or None."""
+        for hint in _HINTS:
+            uuids = self.hinted(hint, uuid)
+            if uuids and (hint == SAME_HOST) != self._any_on(
+                    name, uuids, arrangement):
+                return hint
+        return None
+
+    def hinted(self, hint: str, uuid: str) -> tuple[str, ...]:
+        """Return UUIDs in a hint of a server, if a filter obeys it."""
+        if hint not in self._hints:
+            return _NO_HINT
+        return self.servers[uuid].hints.get(hint, _NO_HINT)
+
+    def related(self, uuid: str) -> tuple[str, ...]:
+        """Return UUIDs of the servers whose hosts matter to filters.
+
+        The filters of server hints and of anti-affinity compare hosts with
+        these, by what compute nodes report to nova-scheduler.
+
+        :param uuid: UUID of the server that is to be placed
+        """
+        group = self._members.get(uuid)
+        fellows = group.members if group is not None and (
+            group.policy == _ANTI_AFFINITY) else ()
+        return tuple(dict.fromkeys(
+            each for each in (*self.hinted(SAME_HOST, uuid),
+                              *self.hinted(DIFFERENT_HOST, uuid), *fellows)
+            if each != uuid))
+
+    def _any_on(self, name: str, uuids: Iterable[str],
+                arrangement: Arrangement) -> bool:
+        """Return whether any of some servers is on a host."""
+        return any(uuid in self.servers
+                   and self.where(uuid, arrangement) == name
+                   for uuid in uuids)
+
+    def policy(self, uuid: str) -> str | None:
+        """Return the policy of a server's group; None without a group."""
+        group = self._members.get(uuid)
+        return None if group is None else group.policy
+
+    def free_cpus(self, name: str) -> int:
+        """Return the number of free CPUs for pinned servers of a host."""
+        room: host_count.FreeResources = self.hosts[name].room
+        return sum(len(cell.free_cpus)
+                   for cell in (room.host.cells if room.host else ()))
+
+    def _count_fellows(self, arrangement: Arrangement, group: snapshot.Group,
+                       uuid: str, name: str | None) -> int:
+        """Return the number of other members of a group on a host."""
+        return sum(
+            member != uuid and member in self.servers
+            and self.where(member, arrangement) == name
+            for member in group.members)
+
+    def shares(self, position: Position,
+               uuid: str) -> tuple[occupancy.Share, ...]:
+        """Return a server's shares of the NUMA cells of its host."""
+        if uuid in position.came:
+            return position.came[uuid].shares
+        if position.room.host is None:
+            return ()
+        if uuid not in self._shares:
+            self._shares[uuid] = occupied.shares(
+                self.of_name[position.host.name].nodes or (),
+                self.servers[uuid].nodes or ())
+        return self._shares[uuid]
+
+    def _footprint(self, position: Position, uuid: str,
+                   guest: Guest) -> host_changes.Footprint:
+        """Return the footprint of a server on its host in the snapshot."""
+        devices = position.room.devices
+        return host_changes.Footprint(
+            self.shares(position, uuid),
+            devices.of_server(uuid) if devices else (),
+            occupancy.amounts(guest.counted.spec), guest.needs, {
+                provider: amounts for provider, amounts
+                in self._state.placement.allocations.get(uuid, {}).items()
+                if provider in position.used.providers})
+
+
+def _kind(server: snapshot.Server) -> Hashable:
+    """Return a key; equal requests, except for server groups, share it."""
+    flavor = server.flavor
+    return (
+        flavor.name, flavor.vcpus, flavor.memory, flavor.disk,
+        flavor.ephemeral, flavor.swap,
+        tuple(sorted(flavor.extra_specs.items())),
+        tuple(sorted(server.image.items())),
+        None if server.ports is None else tuple([
+            (port.network, port.vnic_type, port.physnet, port.rules)
+            for port in server.ports]),
+        tuple([(request.count, request.numa_policy, tuple([
+            frozenset(tags.items()) for tags in request.specs]))
+            for request in server.pci_requests or ()
+            if request.alias is None]),
+        server.zone, server.project, server.cell,
+        tuple(sorted(server.hints.items())),
+        sum(amounts.get(orc.DISK_GB, 0)
+            for amounts in (server.allocations or {}).values()))

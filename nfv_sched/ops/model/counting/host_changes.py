@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put servers on a host and take them off, without changing the cloud.
+
+A host after such changes is a value, so that a plan can be tried and dropped.
+A server fits there if the scheduler's filters, Placement and the claim on the
+compute node would take it.
+"""
+
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import types
+import typing as ty
+
+from nfv_sched.fit import occupancy
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import host_count
+from nfv_sched.ops.simulator import placement
+
+_NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
+_NO_SERVERS: frozenset[str] = frozenset()
+
+
+class Footprint(ty.NamedTuple):
+    """The resources that a server occupies on a host.
+
+    :ivar shares: its shares of the host's NUMA cells
+    :ivar devices: numbers of its PCI devices
+    :ivar amounts: amounts that Nova counts for the whole host
+    :ivar network: ports and security group rules, by resource class of the
+        ledger
+    :ivar allocations: UUID of the resource provider -> resource class ->
+        amount
+    """
+
+    shares: tuple[occupancy.Share, ...]
+    devices: tuple[int, ...]
+    amounts: occupancy.Amounts
+    network: Mapping[str, int]
+    allocations: Mapping[str, Mapping[str, int]]
+
+
+class MovableGuest:
+    """A set of servers that hosts treat alike, or of new ones of a flavor.
+
+    :param counted: one of them, as
+        :mod:`nfv_sched.ops.model.counting.capacity` counts it
+    :param fixed: whether live migration cannot move its PCI devices
+    """
+
+    def __init__(self, counted: capacity.CountedGuest, fixed: bool = False):
+        self.counted = counted
+        self.fixed = fixed
+        self.needs = counted.needs
+        self._refused: dict[tuple[str, occupancy.Amounts], bool] = {}
+
+    def refused(self, position: 'Position',
+                unchanged_hosts: Iterable[capacity.CountedHost] = ()) -> bool:
+        """Return whether one of the enabled filters refuses a host.
+
+        :param unchanged_hosts: hosts to ask at the same time, which is faster
+        """
+        # Filters get a host with other amounts, but not with other servers, so
+        # which servers came makes no difference to them.
+        key = position.host.name, position.load
+        if key not in self._refused:
+            hosts = {position.host.name: (position.host, position.load)}
+            if position.load == occupancy.NOTHING:
+                hosts.update({each.name: (each, occupancy.NOTHING)
+                              for each in unchanged_hosts})
+            refusals = self.counted.refusals(list(hosts.values()))
+            for host, load in hosts.values():
+                self._refused[host.name, load] = bool(refusals[host.name])
+        return self._refused[key]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A host after some changes; immutable.
+
+    :ivar host: the host before the changes
+    :ivar room: free capacity of its NUMA cells and PCI devices
+    :ivar used: its resource providers; must not be changed
+    :ivar load: amounts of added less those of removed servers, for filters
+    :ivar carried: likewise ports and rules, for their limits
+    :ivar came: UUID of each added server -> what it occupies
+    :ivar left: UUIDs of removed servers that were on the host before
+    """
+
+    host: capacity.CountedHost
+    room: host_count.FreeResources
+    used: placement.Placement
+    load: occupancy.Amounts = occupancy.NOTHING
+    carried: Mapping[str, int] = dataclasses.field(
+        default_factory=lambda: _NOTHING)
+    came: Mapping[str, Footprint] = dataclasses.field(
+        default_factory=lambda: _NOTHING)
+    left: frozenset[str] = _NO_SERVERS
+
+    @property
+    def key(self) -> Hashable:
+        """Key of a state; hosts of the same name and key are alike."""
+        return (self.room.key, self.load, tuple(sorted(self.carried.items())),
+                frozenset(self.came), self.left)
+
+    def put(self, guest: MovableGuest, uuid: str | None = None,
+            degrees: Mapping[str, float] = _NOTHING,
+            unchanged_hosts: Iterable[capacity.CountedHost] = (),
+            ) -> 'Position | None':
+        """Return the host with one more server.
+
+        :param uuid: UUID of the server; None for a new one
+        :param degrees: text of a policy -> degree to which it must be kept at
+            least, 0 to 1
+        :param unchanged_hosts: see :meth:`MovableGuest.refused`
+        :returns: None if the host does not take the server
+        """
+        counted, host = guest.counted, self.host
+        offers = list(counted.grants.offers(self.used, host.root))
+        if not offers:
+            return None
+        placed = host_count.place_first(
+            counted.guest_request(host), self.room, counted.ratios(host),
+            offers)
+        if placed is None or any(
+                placed.degrees.get(text, 0.0) < degree
+                for text, degree in degrees.items()):
+            return None
+        # Last, as asking Nova's filters takes the longest.
+        if guest.refused(self, unchanged_hosts) or any(
+                count < 1 for count, _binding in counted.limits_of(
+                    host, self.carried, self.used)):
+            return None
+        footprint = Footprint(
+            placed.shares, placed.devices, occupancy.amounts(counted.spec),
+            guest.needs, self._allocations(guest, placed.candidate))
+        return self._change_position(
+            footprint, 1, placed.room,
+            came=self.came if uuid is None else {
+                **self.came, uuid: footprint})
+
+    def _allocations(
+        self, guest: MovableGuest, candidate: Mapping[str, ty.Any],
+    ) -> dict[str, dict[str, int]]:
+        """Return the allocations of a server, with those in the ledger."""
+        allocations = placement.allocations_of(candidate)
+        for resource_class, amount in guest.needs.items():
+            ledger = capacity.ledger_of(self.host, resource_class, self.used)
+            if ledger is not None:
+                of_ledger = allocations.setdefault(ledger.uuid, {})
+                of_ledger[resource_class] = (
+                    of_ledger.get(resource_class, 0) + amount)
+        return allocations
+
+    def without(self, uuid: str,
+                footprint: Footprint | None = None) -> 'Position':
+        """Return the host without a server.
+
+        :param footprint: what the server occupies; None if :meth:`put` added
+            it
+        """
+        came, departed = dict(self.came), self.left
+        if footprint is None:
+            footprint = came.pop(uuid)
+        else:
+            departed = departed | {uuid}
+        host, devices = self.room.host, self.room.devices
+        return self._change_position(
+            footprint, -1, host_count.FreeResources(
+                host and occupancy.give_back(host, footprint.shares),
+                devices and devices.give_back(footprint.devices)),
+            came=came, left=departed)
+
+    def _change_position(self, footprint: Footprint, sign: int,
+                         room: host_count.FreeResources,
+                         **changes: ty.Any) -> 'Position':
+        used = self.used.copy(self.host.root)
+        (used.take if sign > 0 else used.give)(footprint.allocations)
+        return dataclasses.replace(
+            self, room=room, used=used,
+            load=self.load.plus(footprint.amounts, sign),
+            carried=occupancy.plus(self.carried, footprint.network, sign),
+            **changes)
+
+
+def of_host(host: capacity.CountedHost,
+            model: placement.Placement) -> Position:
+    """Return a host without changes; ``model`` has its providers."""
+    return Position(host=host, room=host.room,
+                    used=model.copy(host.root))

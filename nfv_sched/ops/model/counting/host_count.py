@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Count the servers that fit the NUMA cells and PCI devices of a host.
+
+Servers are put on a view of the host one after the other, as the scheduler's
+filters and the claim on the compute node would: no server is booted, no Nova
+object is created.  Hosts in the same state share one count.
+
+Placement, and filters that look at anything else, are not asked here.
+"""
+
+from collections.abc import Callable
+from collections.abc import Hashable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import sys
+import typing as ty
+
+from nfv_sched.fit import decide
+from nfv_sched.fit.numa import decide as numa_decide
+from nfv_sched.fit.numa import evaluation as numa_evaluation
+from nfv_sched.fit.numa import fit
+from nfv_sched.fit.numa import pci
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit import occupancy
+from nfv_sched.fit import pci_pools
+from nfv_sched.fit import request as nfv_request
+
+#: More than any host takes.
+NO_LIMIT = sys.maxsize
+_NO_NODES = topology.HostTopology(())
+NO_RATIOS = decide.UNLIMITED
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FreeResources:
+    """The free capacity of a host.
+
+    :ivar host: its NUMA topology; None if it reports none
+    :ivar devices: its free PCI devices; None if it reports none
+    """
+
+    host: topology.HostTopology | None
+    devices: pci_pools.PCIPools | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """Key of a state; the same servers fit hosts of the same key."""
+        return (self.host and self.host.state,
+                self.devices and self.devices.key)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class GuestRequest:
+    """A request for a server, and how the scheduler decides about it.
+
+    :ivar terms: rules by which filters of nfv-sched decide; None if none of
+        them has a say
+    :ivar limited: whether a filter of NUMA topology sets limits for the claim
+    :ivar sorting: order in which Nova tries the NUMA cells of a host
+    :ivar limits_lost: whether the limits do not reach the claim
+    """
+
+    request: nfv_request.Request
+    terms: numa_decide.Terms | None = None
+    limited: bool = True
+    sorting: numa_evaluation.CellSorting = numa_evaluation.CellSorting()
+    limits_lost: bool = False
+
+    def is_near_networks(self, host: topology.HostTopology) -> bool:
+        """Return whether networks restrict the NUMA cells of the server."""
+        request = self.request
+        return bool(request.tunneled and host.tunnel or
+                    not request.physnets.isdisjoint(host.labels))
+
+    @property
+    def single(self) -> bool:
+        """Whether each host NUMA cell can be counted by itself.
+
+        Not if a claim may fail while another NUMA cell has enough: with
+        isolated vCPUs Nova cannot always record the CPU of isolated emulator
+        threads.
+        """
+        guest, request = self.request.guest, self.request
+        return (guest is not None and len(guest.cells) == 1
+                and not (guest.reserved and guest.isolates)
+                and not (guest.any_pages or request.demands)
+                and (self.terms is None or not (
+                    self.terms.rules or self.terms.refusing)))
+
+
+def place(guest_request: GuestRequest, room: FreeResources,
+          ratios: fit.Ratios) -> FreeResources | None:
+    """Put a server on a host, if Placement does not choose its devices.
+
+    :param room: free capacity of the host; not changed
+    :param ratios: its allocation ratios, lowered by the rules
+    :returns: free capacity afterwards; None if a filter or the claim refuses
+    """
+    placed = place_first(guest_request, room, ratios, _ANY_DEVICES)
+    return None if placed is None else placed.room
+
+
+class Placed(ty.NamedTuple):
+    """A server that was put on a host.
+
+    :ivar candidate: the allocation candidate that was chosen
+    :ivar room: free capacity of the host afterwards
+    :ivar degrees: text of each policy -> degree to which it is kept, 0 to 1
+    :ivar shares: shares of the server in the host's NUMA cells
+    :ivar devices: numbers of its PCI devices
+    """
+
+    candidate: Mapping[str, ty.Any]
+    room: FreeResources
+    degrees: Mapping[str, float]
+    shares: tuple[occupancy.Share, ...]
+    devices: tuple[int, ...]
+
+
+def place_first(
+    guest_request: GuestRequest, room: FreeResources, ratios: fit.Ratios,
+    candidates: Sequence[Mapping[str, ty.Any]],
+) -> Placed | None:
+    """Put a server on a host by one of its allocation candidates.
+
+    As in the filters, candidates that the host cannot serve are dropped, and
+    the one that keeps the preferred rules best is claimed.
+
+    :param candidates: allocation candidates of the host
+    :returns: None if the host is refused
+    """
+    best = None
+    for candidate in candidates:
+        mapping = candidate.get('mappings')
+        decision, evaluation = _decide(guest_request, room, ratios, mapping)
+        # Of equal ones the first, as in Placement's order; see Visit.
+        if decision.accepted and (
+                best is None or decision.value > best[1].value):
+            best = candidate, decision, evaluation
+    if best is None:
+        return None
+    return _claim(guest_request, room, *best)
+
+
+def decision(guest_request: GuestRequest, room: FreeResources,
+             ratios: fit.Ratios) -> numa_decide.Decision:
+    """Return how filters decide if Placement chooses no devices."""
+    return _decide(guest_request, room, ratios, None)[0]
+
+
+_REFUSED = numa_decide.Decision(False)
+# Without "mappings" a candidate names no devices, as where PCI is not in
+# Placement.
+_ANY_DEVICES: Sequence[Mapping[str, ty.Any]] = ({},)
+
+
+def _decide(
+    guest_request: GuestRequest, room: FreeResources, ratios: fit.Ratios,
+    mapping: Mapping | None,
+) -> tuple[numa_decide.Decision, numa_evaluation.Evaluation | None]:
+    """Return the decision of the filters, and where the guest fits.
+
+    The latter is None if the host is refused, or the guest has no NUMA
+    topology.
+    """
+    request, terms = guest_request.request, guest_request.terms
+    if request.error is not None:
+        return _REFUSED, None
+    # The claim compares no ratios without limits.
+    if not guest_request.limited:
+        ratios = NO_RATIOS
+    host = decide.HostResources(
+        None, ratios.cpu, ratios.ram,
+        None if room.devices is None else room.devices.pools,
+        topology=room.host)
+    decision = numa_decide.PLAIN
+    if terms is not None:
+        decision = decide.decide(host, request, mapping, terms)
+        if not decision.accepted:
+            return decision, None
+    # Nova's own PciPassthroughFilter, and NUMATopologyFilter if enabled.
+    devices = host.devices(request, mapping)
+    if request.demands and (
+            devices is None or devices.taken(None) is None):
+        return _REFUSED, None
+    if request.guest is None:
+        return decision, None
+    if room.host is None:
+        return _REFUSED, None
+    evaluation = host.evaluate(request, guest_request.sorting)
+    if terms is None and guest_request.limited and not evaluation.accepted(
+            numa_decide.claim_groups(room.host, request, decision),
+            None if devices is None else devices.stock):
+        return _REFUSED, None
+    return decision, evaluation
+
+
+def evaluate(guest_request: GuestRequest, room: FreeResources,
+             host: topology.HostTopology,
+             ratios: fit.Ratios) -> numa_evaluation.Evaluation:
+    """Return where a guest, which has a NUMA topology, fits on a host."""
+    request = guest_request.request
+    return numa_evaluation.Evaluation(
+        host, request.guest, ratios,
+        room.devices.pools if room.devices else None,
+        bool(request.demands), guest_request.sorting, request.pristine)
+
+
+def _claim(
+    guest_request: GuestRequest, room: FreeResources,
+    candidate: Mapping[str, ty.Any], decision: numa_decide.Decision,
+    evaluation: numa_evaluation.Evaluation | None,
+) -> Placed | None:
+    """Claim a server that the filters accept; return None if that fails."""
+    mapping, demands = candidate.get('mappings'), guest_request.request.demands
+    host, cells = room.host, None
+    shares: tuple[occupancy.Share, ...] = ()
+    if evaluation is not None:
+        devices = devices_of(guest_request, room, mapping)
+        groups = []
+        if guest_request.limited and guest_request.limits_lost:
+            evaluation = evaluate(
+                guest_request, room, evaluation.host, NO_RATIOS)
+        elif guest_request.limited:
+            groups = numa_decide.claim_groups(
+                evaluation.host, guest_request.request, decision)
+        claimed = evaluation.claimed(
+            groups, None if devices is None else devices.stock)
+        if claimed is None:
+            return None
+        shares = occupancy.claimed_shares(
+            evaluation.pristine, evaluation.host, claimed)
+        # Nova's claim succeeds, but the resource tracker cannot record it, so
+        # that the server ends in ERROR.
+        try:
+            host = occupancy.take(evaluation.host, shares)
+        except occupancy.UnrecordedError:
+            return None
+        cells = sum(1 << cell for cell in claimed.cells)
+    served = room.devices, ()
+    if demands:
+        served = room.devices.take(demands, mapping, host or _NO_NODES, cells)
+    if served is None:
+        return None
+    pools, numbers = served
+    return Placed(
+        candidate, FreeResources(host, pools), decision.degrees, shares,
+        numbers)
+
+
+def devices_of(guest_request: GuestRequest, room: FreeResources,
+               mapping: Mapping | None) -> pci.CandidateDevices | None:
+    """Return the free PCI devices of a host that a server may use.
+
+    :param mapping: of the allocation candidate, if PCI is in Placement
+    :returns: None if the server needs none, or the host reports none
+    """
+    if not guest_request.request.demands or room.devices is None:
+        return None
+    return pci.CandidateDevices(pci.HostDevices(
+        room.devices.pools, guest_request.request.demands,
+        room.host or _NO_NODES), mapping)
+
+
+class Count(ty.NamedTuple):
+    """The number of servers that a host takes.
+
+    :ivar fits: number of servers; no more than the limit
+    :ivar more: whether it would take one more than the limit
+    :ivar left: free capacity afterwards, of a host in the same state; not
+        computed if there is ``more``
+    """
+
+    fits: int
+    more: bool
+    left: FreeResources
+
+
+class _Chain:
+    """A state of a host to which one server after the other is added."""
+
+    __slots__ = ('fits', 'left', 'full')
+
+    def __init__(self, start):
+        self.fits = 0
+        self.left = start
+        self.full = False
+
+    def follow(self, put: Callable[[ty.Any], ty.Any], limit: int) -> None:
+        """Add servers until one more than a limit fits, or the host is full.
+
+        :param put: returns the state with one more server; None if it is full
+        """
+        while self.fits <= limit and not self.full:
+            after = put(self.left)
+            if after is None:
+                self.full = True
+            else:
+                self.left = after
+                self.fits += 1
+
+
+class Counter:
+    """A counter of servers of one kind; it caches counts by host state."""
+
+    def __init__(self, guest_request: GuestRequest):
+        self.wanted = guest_request
+        self._chains: dict[Hashable, _Chain] = {}
+
+    def count(self, room: FreeResources, ratios: fit.Ratios,
+              limit: int = NO_LIMIT) -> Count:
+        """Count the servers that fit on a host.
+
+        :param room: free capacity of the host
+        :param ratios: its allocation ratios, lowered by the rules
+        :param limit: highest number to count to
+        """
+        guest_request = self.wanted
+        if guest_request.request.error is not None:
+            return Count(0, False, room)
+        if not guest_request.limited:
+            ratios = NO_RATIOS
+        if guest_request.request.guest is None and (
+                not guest_request.request.demands):
+            # Its CPUs float and its memory is Placement's matter, so the host
+            # never fills up by what is counted here.
+            fits = place(guest_request, room, ratios) is not None
+            return Count(limit if fits else 0, fits, room)
+        # Cells of a thousand hosts are in few states. On a cell without pages
+        # the claim of a second server cannot be recorded.
+        if guest_request.single and room.host is not None and all(
+                cell.pages for cell in room.host.cells) and (
+                    not guest_request.is_near_networks(room.host)):
+            return self._count_cells(room.host, room, ratios, limit)
+        chain = self._chain((room.key, ratios), room)
+        chain.follow(
+            lambda remaining: place(guest_request, remaining, ratios), limit)
+        if chain.fits > limit:
+            return Count(limit, True, room)
+        return Count(chain.fits, False, chain.left)
+
+    def _count_cells(
+        self, host: topology.HostTopology, room: FreeResources,
+        ratios: fit.Ratios,
+        limit: int,
+    ) -> Count:
+        """Count a guest with one NUMA cell, each host NUMA cell by itself."""
+        fits = 0
+        changed_cells: list[topology.HostCell] = []
+        for host_cell in host.cells:
+            chain = self._chain((host_cell.state, ratios),
+                                topology.HostTopology((host_cell,)))
+            chain.follow(lambda single: self._take_cell(single, ratios), limit)
+            fits += chain.fits
+            changed_cells += chain.left.cells
+        if fits > limit:
+            return Count(limit, True, room)
+        return Count(fits, False, FreeResources(
+            host.changed(tuple(changed_cells)), room.devices))
+
+    def _take_cell(self, host: topology.HostTopology,
+                   ratios: fit.Ratios) -> topology.HostTopology | None:
+        """Put a guest with one NUMA cell on a host with one."""
+        guest = self.wanted.request.pristine
+        cell = guest.cells[0]
+        if fit.check(host.cells[0], cell, cell.pagesize, guest.reserved,
+                     ratios):
+            return None
+        return occupancy.take(host, occupancy.claimed_shares(
+            guest, host, numa_evaluation.ClaimChoice(
+                (0,), (cell.pagesize,), (0,))))
+
+    def _chain(self, key: Hashable, start) -> _Chain:
+        chain = self._chains.get(key)
+        if chain is None:
+            chain = self._chains[key] = _Chain(start)
+        return chain

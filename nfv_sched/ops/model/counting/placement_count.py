@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Count the servers that Placement would still grant on each host.
+
+The queries are those that Nova's scheduler makes of a request.  Placement
+counts amounts of the whole host; it does not know how much of them is on which
+NUMA node.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.ops.model.counting import binding
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import placement
+from nfv_sched.ops.simulator.placement import requirements
+from nfv_sched.ops.simulator.placement import resource_provider
+from nfv_sched.ops.simulator.placement import sentences
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+
+Binding = binding.Binding
+BindingKind = binding.BindingKind
+
+#: Servers granted if a request asks for no resources.
+MANY = 10 ** 6
+
+_Kind = requirements.RequirementKind
+_KINDS = {
+    _Kind.TRAIT: BindingKind.TRAIT,
+    _Kind.FORBIDDEN_TRAIT: BindingKind.TRAIT,
+    _Kind.AGGREGATE: BindingKind.AGGREGATE,
+    _Kind.FORBIDDEN_AGGREGATE: BindingKind.ISOLATED_AGGREGATE,
+    _Kind.RESOURCE: BindingKind.RESOURCE_CLASS,
+}
+_NAMED = (BindingKind.TRAIT, BindingKind.RESOURCE_CLASS)
+
+
+class NoAggregateError(servers.Refused):
+    """No aggregate is reserved for the project, and Nova requires one."""
+
+
+class RefusedQueryError(servers.Refused):
+    """Placement refuses the request.
+
+    :ivar names: the names in it that Placement does not know
+    """
+
+    def __init__(self, refusal: str, names: tuple[placement.Unknown, ...]):
+        super().__init__(placement.refusal(refusal))
+        self.names = names
+
+
+def queries(state: states.State,
+            spec: objects.RequestSpec) -> list[placement.Query]:
+    """Return the queries that Nova's scheduler sends to Placement.
+
+    :param spec: the request; Nova's request filters change it
+    :returns: the query, and for pinned servers the fallback with VCPU in place
+        of PCPU; without one that Placement refuses
+    :raises Refused: if Nova's scheduler fails on the request, Placement
+        refuses it, or Nova has no hosts for the project
+    """
+    try:
+        requests = nova_internals.placement_requests(
+            state.context, spec, state.manager)
+    except nova_internals.NoTenantAggregateError as exc:
+        raise NoAggregateError(str(exc)) from exc
+    except (exception.NovaException, ValueError) as exc:
+        raise servers.Refused(
+            f"Nova's scheduler refuses the flavor: {exc}") from exc
+    parsed = [placement.Query.parse(request.to_querystring())
+              for request in requests]
+    accepted = [query for query in parsed
+                if not state.placement.refusal(query)]
+    if not accepted:
+        raise RefusedQueryError(state.placement.refusal(parsed[0]),
+                                state.placement.unknown(parsed[0]))
+    return accepted
+
+
+class Granted(ty.NamedTuple):
+    """The number of servers that Placement grants on a host.
+
+    :ivar believed: by the scheduler's first query whose resource classes the
+        host has
+    :ivar count: by the first query until it finds no capacity, then by the
+        next
+    :ivar allocations: allocations of all these servers together
+    """
+
+    believed: int
+    count: int
+    allocations: placement.Allocations
+
+
+class Grants:
+    """The servers that Placement grants to one request, host by host.
+
+    :param model: resource providers; unchanged after each call
+    :param queries: queries of the scheduler, in its order; servers are granted
+        by the first as long as it finds the host, then by the next
+    """
+
+    def __init__(self, model: placement.Placement,
+                 queries: Sequence[placement.Query]):
+        self._model = model
+        self.queries = queries
+
+    @property
+    def unverified(self) -> tuple[placement.Unknown, ...]:
+        """Forbidden traits that Placement may not know."""
+        return self._model.unverified(self.queries[0])
+
+    @property
+    def simple(self) -> bool:
+        """Whether only the number matters: Placement chooses no devices."""
+        return not any(query.groups for query in self.queries)
+
+    def for_host(self, root: str) -> Granted:
+        """Return how many servers are granted one after the other on a host.
+
+        :param root: UUID of the compute node
+        """
+        model = self._model
+        counts: list[int] = []
+        allocations: dict[str, dict[str, int]] = {}
+        try:
+            for query in self.queries:
+                counts.append(0)
+                # What a query has been granted is gone for the next.
+                for count, amounts in self._grants_of_query(root, query):
+                    model.take(amounts)
+                    for uuid, of_provider in amounts.items():
+                        resource_provider.add(allocations.setdefault(
+                            uuid, {}), of_provider.items())
+                    counts[-1] += count
+        finally:
+            # The providers are those of the simulated cloud, on which all
+            # flavors are counted.
+            model.give(allocations)
+        believed = 0
+        for query, count in zip(self.queries, counts):
+            if self._has_classes(root, query):
+                believed = count
+                break
+        return Granted(believed, sum(counts), allocations)
+
+    def _has_classes(self, root: str, query: placement.Query) -> bool:
+        """Return whether a host has all resource classes of a query."""
+        tree = self._model.tree(root)
+        return bool(tree) and query.choice.shares(tree).own.keys() <= (
+            tree[0].inventories.keys())
+
+    def _grants_of_query(self, root: str, query: placement.Query) -> Iterator[
+            tuple[int, placement.Allocations]]:
+        """Yield numbers of servers of one query, with their allocations.
+
+        The caller must take these allocations before it asks for the next.
+        """
+        tree = self._model.tree(root)
+        if query.unsupported or not tree:
+            return
+        if query.choice.shares(tree).groups:
+            # Devices of a tree may be of several providers, so they are taken
+            # one server after the other.
+            for _number in range(MANY):
+                candidate = self._model.first_candidate(root, query)
+                if candidate is None:
+                    return
+                yield 1, placement.allocations_of(candidate)
+        elif not any(requirement.missing(tree)
+                     for requirement in query.host_requirements):
+            amounts = query.amounts
+            count = min([MANY, *(tree[0].free(name) // amount
+                                 for name, amount in amounts.items()
+                                 if amount)])
+            yield count, {root: {name: count * amount
+                                 for name, amount in amounts.items()}}
+
+    def start(self, root: str) -> placement.Placement:
+        """Return a copy of a host's resource providers, to allocate from."""
+        return self._model.copy(root)
+
+    def offers(self, scratch: placement.Placement,
+               root: str) -> Iterator[dict]:
+        """Yield the allocation candidates of a host, of its :meth:`start`."""
+        for query in self.queries:
+            if not query.unsupported and root in scratch.providers:
+                yield from scratch.candidates(root, query)
+
+    def lacks(self, root: str, granted: Granted, guests: int,
+              groups: bool = False) -> list[Binding]:
+        """Return why Placement grants no further server on a host.
+
+        :param root: UUID of the compute node
+        :param guests: number of servers that were put there
+        :param groups: whether providers of granular groups count, which may
+            be PCI devices
+        :returns: empty if Placement would grant one more, or lacks only
+            devices; else what the first query lacks whose resource classes the
+            host has
+        """
+        if guests < granted.count:
+            return []
+        best = next((query for query in self.queries
+                     if self._has_classes(root, query)), self.queries[0])
+        tree = self._model.tree(root)
+        if not tree:
+            return [Binding(BindingKind.PLACEMENT,
+                            'no resource provider in Placement')]
+        if best.unsupported:
+            return [Binding(
+                BindingKind.UNSURE, 'not worked out: a query with ' +
+                ', '.join(best.unsupported), 'Placement')]
+        # Another choice of devices may have let more servers in than granted.
+        more = {root: {name: (guests - granted.count) * amount for name, amount
+                       in best.choice.shares(tree).own.items()}}
+        self._model.take(granted.allocations)
+        self._model.take(more)
+        try:
+            missing = self._unmet_requirements(tree, best, groups)
+        finally:
+            self._model.give(more)
+            self._model.give(granted.allocations)
+        return list(dict.fromkeys(map(_binding, missing)))
+
+    @staticmethod
+    def _unmet_requirements(
+        tree: requirements.Tree, query: placement.Query, groups: bool,
+    ) -> list[requirements.UnmetRequirement]:
+        """Return the unmet requirements.
+
+        :param groups: whether those of granular groups count
+        """
+        missing = [each for requirement in query.host_requirements
+                   if (each := requirement.missing(tree))]
+        if not missing and (groups or not query.groups) and (
+                choice := query.choice.missing(tree)):
+            return [choice]
+        return sorted(missing, key=lambda each: each.kind)
+
+
+def _binding(missing: requirements.UnmetRequirement) -> Binding:
+    """Return the limit for a requirement that a host does not meet."""
+    kind = _KINDS.get(missing.kind, BindingKind.PLACEMENT)
+    name = missing.name if kind in _NAMED else ''
+    classes = {name for group in missing.groups for name, _amount
+               in group.amounts}
+    if len(classes) == 1:
+        kind, name = BindingKind.RESOURCE_CLASS, classes.pop()
+    return Binding(kind, sentences.shortage(missing), name)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decide which servers Nova can move, and by which kind of move.
+
+Only reasons for which Nova refuses a move before it looks for a host count
+here.
+"""
+
+import enum
+import typing as ty
+
+from oslo_utils import strutils
+
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.run import values
+from nfv_sched.ops.simulator import restore_servers
+
+
+class MoveKind(enum.StrEnum):
+    """Kind of a move; evacuations are from a host that is lost.
+
+    A server that is shelved leaves its host, and goes to no other.
+    """
+
+    LIVE = 'live'
+    COLD = 'cold'
+    EVACUATE = 'evacuate'
+    SHELVE = 'shelve'
+
+
+LIVE, COLD, EVACUATE, SHELVE = MoveKind
+
+
+class ObstacleKind(enum.Enum):
+    """Kind of an obstacle: a clause to be read after the server's name."""
+
+    HOST_UNKNOWN = 'its host is not known'
+    SERVICE_DOWN = 'the compute service on {} is down: evacuate it'
+    BUSY = 'Nova is busy with it ({})'
+    STATE = 'it is {}'
+    LOCKED = 'it is locked'
+    ACCELERATOR = 'it has an accelerator of Cyborg'
+    SHARE = 'it has a share of Manila'
+    LOCAL_DISK = 'its disk is a local volume of LVM'
+    TPM_SECRET = 'only its owner can read the secret of its TPM'
+    TPM = 'Nova evacuates no server with a TPM'
+    TPM_SHELVED = 'Nova shelves no server with a TPM'
+    ENCRYPTED = 'its memory is encrypted'
+    DEVICES = 'it has PCI devices of an alias that is not live_migratable'
+    AVOIDED = 'as --avoid says'
+    #: With --cold-for-vfs: the server is migrated cold.
+    VFS = 'a live migration would detach its VFs'
+    #: Some host would keep its strict policies only in a cold migration.
+    LIMITS = 'a live migration would lose its limits (bug 2153425)'
+    #: Nova refuses the move, or each claim fails; the name says why.
+    REFUSED = '{}'
+    #: The simulator refused a live migration; the server is migrated cold.
+    REFUSED_LIVE = 'live to {}'
+
+
+class Obstacle(ty.NamedTuple):
+    """A reason why Nova does not move a server, to whichever host.
+
+    :ivar name: what the clause names: the host, the state, ...
+    """
+
+    kind: ObstacleKind
+    name: str = ''
+
+    def __str__(self) -> str:
+        return self.kind.value.format(self.name)
+
+
+#: State of a server that can be live-migrated, and is not running then.
+PAUSED = 'paused'
+
+_STATES: ty.Mapping[str, tuple[str, ...]] = {
+    **values.STATES, EVACUATE: ('active', 'stopped', 'error')}
+_ACCELERATED = 'accelerator-'
+#: vNIC types of ports whose devices Nova detaches at the start of a live
+#: migration; on the destination it attaches others.  So all releases since
+#: 2023.1, and all but vdpa and remote-managed since Train.
+DETACHED_VNIC_TYPES = (
+    'direct', 'direct-physical', f'{_ACCELERATED}direct',
+    f'{_ACCELERATED}direct-physical', 'remote-managed', 'vdpa')
+# NOTE: Nova migrates servers with shares cold since 34.0.0, if all compute
+# services are at version 74. By the release, as a snapshot says no more of a
+# Nova that is elsewhere; not needed without Nova 33.
+_SHARES_COLD = 34
+_LOCAL_DISKS = ('local_lvm',)
+#: The secret of such a TPM can be read on the destination.
+_HOSTS_SECRET = 'host'
+
+
+def why_not(kind: MoveKind, server: snapshot.Server,
+            host: snapshot.Host | None, nova: str = '') -> Obstacle | None:
+    """Return why a server cannot be moved.
+
+    :param host: its host; None if that is not in the snapshot
+    :param nova: release of Nova, such as ``34.0.0``
+    :returns: None if Nova would look for a host, as far as the snapshot shows
+    """
+    if host is None:
+        return Obstacle(ObstacleKind.HOST_UNKNOWN)
+    if kind != EVACUATE and not host.up:
+        return Obstacle(ObstacleKind.SERVICE_DOWN, host.name)
+    # Nova evacuates a server whatever task it had when the host was lost.
+    if kind != EVACUATE and server.task:
+        return Obstacle(ObstacleKind.BUSY, server.task)
+    # Nova's API checks vm_states, not statuses (check_instance_state).
+    if server.state not in _STATES[kind]:
+        return Obstacle(ObstacleKind.STATE, server.state)
+    # Nova lets administrators move it; somebody did not want that.
+    if kind != EVACUATE and server.locked:
+        return Obstacle(ObstacleKind.LOCKED)
+    if server.shares and (kind != COLD or _major_version(nova) < _SHARES_COLD):
+        return Obstacle(ObstacleKind.SHARE)
+    of_kind = _OF_KIND[kind](server)
+    return None if of_kind is None else Obstacle(of_kind)
+
+
+def vfs_detached(server: snapshot.Server) -> int | None:
+    """Return how many ports lose their devices; None if none is known."""
+    # Devices of an alias that is live_migratable stay attached.
+    return None if server.ports is None else sum(
+        port.vnic_type in DETACHED_VNIC_TYPES for port in server.ports)
+
+
+def _major_version(release: str) -> int:
+    number = release.partition('.')[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def _live_obstacle(server: snapshot.Server) -> ObstacleKind | None:
+    specs = server.flavor.extra_specs
+    if _has_accelerator(server):
+        return ObstacleKind.ACCELERATOR
+    if _has_tpm(server) and (
+            specs.get('hw:tpm_secret_security') != _HOSTS_SECRET):
+        return ObstacleKind.TPM_SECRET
+    if any(map(strutils.bool_from_string, (
+            specs.get('hw:mem_encryption'),
+            server.image.get('hw_mem_encryption')))):
+        return ObstacleKind.ENCRYPTED
+    return ObstacleKind.LOCAL_DISK if _on_lvm(server) else None
+
+
+def _cold_obstacle(server: snapshot.Server) -> ObstacleKind | None:
+    if _has_accelerator(server):
+        return ObstacleKind.ACCELERATOR
+    return ObstacleKind.LOCAL_DISK if _on_lvm(server) else None
+
+
+def _evacuation_obstacle(server: snapshot.Server) -> ObstacleKind | None:
+    if _has_accelerator_port(server):
+        return ObstacleKind.ACCELERATOR
+    return ObstacleKind.TPM if _has_tpm(server) else None
+
+
+def _shelving_obstacle(server: snapshot.Server) -> ObstacleKind | None:
+    if _has_accelerator_port(server):
+        return ObstacleKind.ACCELERATOR
+    return ObstacleKind.TPM_SHELVED if _has_tpm(server) else None
+
+
+_OF_KIND = {
+    LIVE: _live_obstacle, COLD: _cold_obstacle,
+    EVACUATE: _evacuation_obstacle, SHELVE: _shelving_obstacle}
+
+
+def _on_lvm(server: snapshot.Server) -> bool:
+    storage = server.flavor.extra_specs.get(
+        'aggregate_instance_extra_specs:storage')
+    return storage in _LOCAL_DISKS and not (
+        restore_servers.is_on_volume(server))
+
+
+def _has_tpm(server: snapshot.Server) -> bool:
+    return bool(server.flavor.extra_specs.get('hw:tpm_version')
+                or server.image.get('hw_tpm_version'))
+
+
+def _has_accelerator(server: snapshot.Server) -> bool:
+    return bool(server.flavor.extra_specs.get('accel:device_profile')) or (
+        _has_accelerator_port(server))
+
+
+def _has_accelerator_port(server: snapshot.Server) -> bool:
+    return any(port.vnic_type.startswith(_ACCELERATED)
+               for port in server.ports or ())

@@ -1,0 +1,455 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decide which ports new servers of a flavor are assumed to have.
+
+A flavor does not name the networks of its servers, but they decide where the
+servers fit: by VFs, NUMA nodes near physical networks, and limits of ports and
+security group rules.
+"""
+
+import collections
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import enum
+
+from nfv_sched.base import extra_specs
+from nfv_sched.base import strings
+from nfv_sched.limits import usage
+from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import names
+from nfv_sched.ops.cloud import snapshot
+
+_NORMAL = 'normal'
+#: Keys of a network on the command line.
+_PHYSNET = 'physnet'
+_VNIC_TYPE = 'vnic-type'
+_TRUSTED = 'trusted'
+#: Kind of device -> vNIC type of the ports that want it.
+_VNIC_TYPES_OF = {'type-PF': 'direct-physical', 'vdpa': 'vdpa'}
+#: Neutron's vNIC types; Nova has no list of all of them.
+VNIC_TYPES = (
+    _NORMAL, 'direct', 'direct-physical', 'macvtap', 'vdpa',
+    'virtio-forwarder', 'smart-nic', 'baremetal', 'remote-managed',
+    'accelerator-direct', 'accelerator-direct-physical')
+#: Nova's vm_states of servers that may not have got their ports.
+_UNBUILT = ('error', 'building')
+
+
+class UnknownNetworkError(Exception):
+    """A network on the command line that cannot be used."""
+
+
+class Basis(enum.StrEnum):
+    """Reason for an assumption about ports."""
+
+    #: Most servers of the flavor have such ports.
+    SERVERS = 'servers'
+    #: The server given by --like has such ports.
+    SERVER = 'server'
+    #: The networks given by --network.
+    NETWORKS = 'networks'
+    #: The number given by --ports.
+    NUMBER = 'number'
+    #: The flavor has no servers to derive ports from.
+    NO_SERVERS = 'no_servers'
+    #: There are servers, but Neutron was not read.
+    UNREAD = 'unread'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The ports that a new server is assumed to have.
+
+    :ivar plugs: ports on networks
+    :ivar unplugged: number of further ports of the virtual switch, on networks
+        without NUMA affinity
+    :ivar alike: number of servers of the flavor with such ports
+    :ivar servers: number of servers of the flavor with known ports
+    :ivar server: name of the server given by ``--like``
+    :ivar notes: assumptions about the networks, a sentence each
+    """
+
+    basis: Basis
+    plugs: tuple[scenario.Plug, ...] = ()
+    unplugged: int = 0
+    alike: int = 0
+    servers: int = 0
+    server: str = ''
+    notes: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The number of ports of each kind: ``1 direct@physnet0, 2 normal``.
+
+        Networks are not named, so that servers of all projects share the
+        label.
+        """
+        return ', '.join(
+            f'{count} {vnic_type}@{physnet}' if physnet else
+            f'{count} {vnic_type}'
+            for vnic_type, physnet, count in self._per_kind()) or 'none'
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of each port, without numbers: ``direct@physnet0``."""
+        return tuple([
+            f'{vnic_type}@{physnet}' if physnet else vnic_type
+            for vnic_type, physnet, count in self._per_kind()
+            for _port in range(count)])
+
+    @property
+    def description(self) -> str:
+        """The ports in words: ``1 direct port on physical network data``."""
+        return ', '.join(
+            strings.count(count, f'{vnic_type} port') + (
+                f' on physical network {physnet}' if physnet else '')
+            for vnic_type, physnet, count in self._per_kind()) or 'none'
+
+    def _per_kind(self) -> list[tuple[str, str, int]]:
+        """Return vNIC type, physical network and number of ports, sorted."""
+        kinds = collections.Counter(
+            (network.vnic_type, network.physnet or '')
+            for network, _groups in self.plugs)
+        kinds[_NORMAL, ''] += self.unplugged
+        return [(*kind, count) for kind, count in sorted(kinds.items())
+                if count]
+
+    @property
+    def reason(self) -> str:
+        """The reason why these ports are assumed, for people."""
+        match self.basis:
+            case Basis.SERVERS:
+                if self.servers == 1:
+                    return 'as the existing server of the flavor has'
+                if self.alike == self.servers:
+                    return f'as all {self.servers} servers of the flavor have'
+                return (f'as {self.alike} of {self.servers} servers of the '
+                        f'flavor {"has" if self.alike == 1 else "have"}')
+            case Basis.SERVER:
+                return f'as server {self.server}'
+            case Basis.NETWORKS:
+                return 'as --network says'
+            case Basis.NUMBER:
+                return 'as --ports says'
+            case Basis.UNREAD:
+                return 'the ports of its servers were not read'
+        return 'the flavor has no servers'
+
+
+#: Ports that the callers of a count choose: the same for all flavors, a number
+#: of ports of the virtual switch, or None for those of each flavor's servers.
+Choice = Ports | int | None
+
+
+#: Returns the ports of new servers of a flavor.
+OfFlavor = Callable[[snapshot.Flavor], Ports]
+
+
+def always(choice: Ports | int) -> OfFlavor:
+    """Return a function that returns the same ports for all flavors."""
+    ports = choice if isinstance(choice, Ports) else Ports(
+        basis=Basis.NUMBER, unplugged=choice)
+    return lambda flavor: ports
+
+
+def per_flavor(cloud: snapshot.Cloud, choice: Choice) -> OfFlavor:
+    """Return a function that returns the ports of new servers of a flavor.
+
+    :param cloud: the cloud; its servers show the ports if there is no choice
+    """
+    if choice is not None:
+        return always(choice)
+    of_flavor: dict[str, list[snapshot.Server]] = {}
+    for server in cloud.servers:
+        of_flavor.setdefault(server.flavor.name, []).append(server)
+    return lambda flavor: of_servers(of_flavor.get(flavor.name, ()))
+
+
+def of_servers(servers: Sequence[snapshot.Server]) -> Ports:
+    """Return the ports that most of some servers have.
+
+    Of kinds that equally many servers have, the most demanding is taken, so
+    that rather too few servers are counted: most ports that bypass the virtual
+    switch, then most ports, then most on physical networks.  Servers that
+    failed or are being built and have no port are ignored.
+    """
+    counted = [server for server in servers if server.ports or (
+        server.ports is not None and server.state not in _UNBUILT)]
+    if not counted:
+        # The limits of the virtual switch count for any server.
+        return Ports(unplugged=1, basis=Basis.UNREAD if any(
+            server.ports is None for server in servers)
+            else Basis.NO_SERVERS)
+    kinds = collections.Counter(map(_kinds, counted))
+    kind = max(kinds, key=lambda each: (kinds[each], _demand(each), each))
+    alike = [server for server in counted if _kinds(server) == kind]
+    rules = collections.Counter(map(_rules, alike))
+    most = max(rules, key=lambda each: (rules[each], sum(each), each))
+    server = min((server for server in alike if _rules(server) == most),
+                 key=lambda server: server.uuid)
+    return Ports(basis=Basis.SERVERS, plugs=plugs(server),
+                 alike=len(alike), servers=len(counted))
+
+
+def of_server(server: snapshot.Server) -> Ports:
+    """Return the ports of the server that ``--like`` names.
+
+    :raises UnknownNetworkError: if its ports were not read
+    """
+    name = server.name or server.uuid
+    own = plugs(server)
+    if server.ports is None and not own:
+        raise UnknownNetworkError(
+            f'--like {name}: its ports were not read; name its networks with '
+            '--network')
+    return Ports(basis=Basis.SERVER, plugs=own, server=name)
+
+
+def plugs(
+    server: snapshot.Server, names: Mapping[str, str] | None = None,
+) -> tuple[scenario.Plug, ...]:
+    """Return the networks and security groups of a server's ports.
+
+    :param names: network UUID -> name; others are named as their port says
+
+    What ports want of VFs is that of the PCI requests that Nova has stored. Of
+    a server that never had a host these are all that is known of its ports.
+    Their NUMA policies are included, unless the flavor or the image has the
+    same one: it may come from there, and a new server may have other ones.
+    """
+    own = (server.flavor.extra_specs.get(extra_specs.NATIVE_PCI_KEY),
+           server.image.get(extra_specs.NATIVE_PCI_PROPERTY))
+    stored = [request for request in server.pci_requests or ()
+              if request.alias is None]
+    ports = server.ports
+    if not ports and server.host is None:
+        ports = tuple([_port_of(request) for request in stored])
+    by_port = {request.port or request.id: request for request in stored}
+    networks_and_groups = []
+    for port in ports or ():
+        network = dataclasses.replace(
+            scenario.network_of(port), **_name_field(port, names or {}))
+        request = by_port.get(port.id)
+        if request is not None:
+            network = dataclasses.replace(
+                network, trusted=_trusted(request),
+                numa_policy=None if request.numa_policy in own
+                else request.numa_policy)
+        networks_and_groups.append(
+            (network, scenario.security_groups_of(port.rules)))
+    return tuple(networks_and_groups)
+
+
+def _port_of(request: snapshot.PCIRequest) -> snapshot.Port:
+    """Return the port of which only the PCI request is known."""
+    tags = request.specs[0] if request.specs else {}
+    vnic_type = _VNIC_TYPES_OF.get(tags.get('dev_type'), 'direct')
+    if _is_true(tags.get('remote_managed')):
+        vnic_type = 'remote-managed'
+    return snapshot.Port(
+        id=request.port or request.id or '', vnic_type=vnic_type,
+        physnet=tags.get('physical_network'))
+
+
+def _trusted(request: snapshot.PCIRequest) -> bool | None:
+    """Return whether a port wants a trusted VF; None for any."""
+    texts = [tags[_TRUSTED] for tags in request.specs if _TRUSTED in tags]
+    return _is_true(texts[0]) if texts else None
+
+
+def _is_true(text: str | None) -> bool:
+    return str(text).lower() == 'true'
+
+
+def _name_field(
+    port: snapshot.Port, names: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the name of the network of a port as a field, if it is known."""
+    name = names.get(port.network) or port.network_name
+    return {'name': name} if name else {}
+
+
+def _kinds(server: snapshot.Server) -> tuple[tuple[str, str], ...]:
+    """Return the vNIC type and physical network of each port, sorted."""
+    return tuple(sorted((port.vnic_type, port.physnet or '')
+                        for port in server.ports or ()))
+
+
+def _demand(kinds: Sequence[tuple[str, str]]) -> tuple[int, int, int]:
+    return (sum(usage.bypasses_vswitch(vnic_type) for vnic_type, _ in kinds),
+            len(kinds), sum(bool(physnet) for _, physnet in kinds))
+
+
+def _rules(server: snapshot.Server) -> tuple[int, ...]:
+    return tuple(port.rules or 0 for port in sorted(
+        server.ports or (), key=lambda port: (
+            port.vnic_type, port.physnet or '', port.rules or 0)))
+
+
+# Networks of the command line
+
+
+class _Networks:
+    """The networks of a snapshot, by name, with their usual ports.
+
+    :param cloud: the snapshot; networks that it does not list are taken from
+        ports and DHCP servers
+    """
+
+    def __init__(self, cloud: snapshot.Cloud):
+        self._networks = {each.id: each for each in cloud.networks or ()}
+        for service in cloud.network_services:
+            if service.kind == snapshot.DHCP and (
+                    service.id not in self._networks):
+                self._networks[service.id] = snapshot.Network(
+                    id=service.id, name=service.name,
+                    physnet=min(service.physnets or (), default=None))
+        self._vnic_types: dict[str, set[str]] = {}
+        self._rules: dict[str, collections.Counter[int]] = {}
+        for server in cloud.servers:
+            for port in server.ports or ():
+                if port.rules is not None:
+                    self._rules.setdefault(
+                        port.network, collections.Counter())[port.rules] += 1
+                if not port.network:
+                    continue
+                self._networks.setdefault(port.network, snapshot.Network(
+                    id=port.network, name=port.network_name,
+                    physnet=port.physnet))
+                self._vnic_types.setdefault(
+                    port.network, set()).add(port.vnic_type)
+
+    def find(self, name: str) -> snapshot.Network | None:
+        """Return the network of a name or ID; None if there is none.
+
+        :raises UnknownNetworkError: if several that differ have the name
+        """
+        if name in self._networks:
+            return self._networks[name]
+        named = [network for network in self._networks.values()
+                 if network.name == name]
+        if len({(network.physnet, self.vnic_type(network),
+                 network.numa_policy) for network in named}) > 1:
+            raise UnknownNetworkError(
+                f'several networks named {name!r}: ' +
+                ', '.join(sorted(network.id for network in named)))
+        return named[0] if named else None
+
+    def vnic_type(self, network: snapshot.Network) -> str | None:
+        """Return the vNIC type that all ports of a network have.
+
+        :returns: None if they differ, or the network has no ports
+        """
+        if network.vnic_type is not None:
+            return network.vnic_type
+        vnic_types = self._vnic_types.get(network.id, set())
+        return min(vnic_types) if len(vnic_types) == 1 else None
+
+    def rules(self, network: snapshot.Network | None) -> int:
+        """Return the number of security group rules that most ports have.
+
+        Those of all networks count if the network is None or has none.
+        """
+        numbers = (network and self._rules.get(network.id)) or sum(
+            self._rules.values(), collections.Counter())
+        return max(numbers, key=lambda number: (numbers[number], number),
+                   default=0)
+
+    def names(self) -> list[str]:
+        """Return the names and IDs of all networks."""
+        return [name for network in self._networks.values()
+                for name in (network.name, network.id)]
+
+
+def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
+                groups: tuple[scenario.SecurityGroup, ...] = ()) -> Ports:
+    """Return the ports that a command line names by their networks.
+
+    :param texts: for each port name or ID of the network, then, separated by
+        commas, ``physnet=NAME`` and ``vnic-type=TYPE`` where these are not
+        known; ``physnet=`` for a network without physical network; and
+        ``trusted=true`` or ``false`` for ports that want such VFs
+    :param groups: names of the security groups of each port; empty for as many
+        rules as most ports have
+    :raises UnknownNetworkError: if a text cannot be parsed, or the network is
+        not known
+    """
+    networks = _Networks(cloud)
+    plugs: list[scenario.Plug] = []
+    notes: list[str] = []
+    for text in texts:
+        name, options = _options(text)
+        network = networks.find(name)
+        if network is None and _PHYSNET not in options:
+            raise UnknownNetworkError(
+                f'{names.unknown("network", name, networks.names())}; for '
+                f'one that was not read, add ,{_PHYSNET}=NAME, or '
+                f',{_PHYSNET}= if it has no physical network')
+        physnet = options.get(_PHYSNET, network and network.physnet) or None
+        vnic_type = options.get(_VNIC_TYPE)
+        if vnic_type is None:
+            vnic_type = network and networks.vnic_type(network) or _NORMAL
+            if vnic_type != _NORMAL:
+                notes.append(f'ports on the network {name} are {vnic_type}, '
+                             f'as all that it has; {_VNIC_TYPE}= says '
+                             'otherwise')
+        if physnet and physnet not in _physnets(cloud):
+            notes.append(f'no host and no port of the cloud is on the '
+                         f'physical network {physnet}')
+        rules = 0 if groups else networks.rules(network)
+        if rules:
+            notes.append(
+                f'ports on the network {name} have '
+                f'{strings.count(rules, "security-group rule")}, as most that '
+                'are there')
+        # They come from a cloud file, for ports of that vNIC type.
+        numa_policy = trusted = None
+        if network and network.vnic_type == vnic_type:
+            numa_policy, trusted = network.numa_policy, network.trusted
+        if _TRUSTED in options:
+            trusted = _is_true(options[_TRUSTED])
+        plugs.append((
+            snapshot.Network(
+                id=network.id if network else scenario.stable_uuid(
+                    'network', name),
+                name=name, physnet=physnet, vnic_type=vnic_type,
+                numa_policy=numa_policy, trusted=trusted),
+            scenario.security_groups_of(rules) or groups))
+    return Ports(basis=Basis.NETWORKS, plugs=tuple(plugs),
+                 notes=tuple(dict.fromkeys(notes)))
+
+
+def _options(text: str) -> tuple[str, dict[str, str]]:
+    """Parse a network of the command line: its name, and its options."""
+    name, *rest = text.split(',')
+    options = {}
+    for option in rest:
+        key, equals, value = option.partition('=')
+        if not equals or key not in (_PHYSNET, _VNIC_TYPE, _TRUSTED) or (
+                key == _TRUSTED and value not in ('true', 'false')):
+            raise UnknownNetworkError(
+                f'--network {text}: {option!r} is not {_PHYSNET}=NAME, '
+                f'{_VNIC_TYPE}=TYPE or {_TRUSTED}=true or false')
+        if key == _VNIC_TYPE and value not in VNIC_TYPES:
+            raise UnknownNetworkError(
+                f'--network {text}: {value!r} is not a vNIC type; there are: '
+                + ', '.join(VNIC_TYPES))
+        options[key] = value
+    if not name:
+        raise UnknownNetworkError(f'--network {text}: a name needed')
+    return name, options
+
+
+def _physnets(cloud: snapshot.Cloud) -> set[str]:
+    """Return all physical networks that a snapshot names anywhere."""
+    names: set[str | None] = {
+        name for host in cloud.hosts for node in host.nodes or ()
+        for name in node.physnets}
+    names.update(device.tags.get('physical_network')
+                 for host in cloud.hosts for device in host.devices)
+    names.update(port.physnet for port in scenario.ports_of(cloud))
+    names.update(network.physnet for network in cloud.networks or ())
+    for agent in cloud.network_agents or ():
+        names.update(agent.physnets or ())
+    return {name for name in names if name}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the properties of an image from Glance.
+
+Images are not part of a snapshot: a cloud has many, and few are asked for.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import typing as ty
+import urllib.parse
+
+from keystoneauth1 import exceptions as ks_exceptions
+from openstack import connection as sdk_connection
+from openstack import exceptions as sdk_exceptions
+
+from nfv_sched.base import http_limits
+from nfv_sched.ops.cloud import names
+from nfv_sched.ops.model.requests import nova_account
+from nfv_sched.ops.simulator import nova_internals
+
+_PATH = '/images'
+# Number of images among which the nearest names are looked for.
+_PAGE = 1000
+_TIMEOUT = 60
+_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
+           OSError)
+
+
+class GlanceError(Exception):
+    """Glance cannot be read; the message has the reason."""
+
+
+class UnknownImageError(GlanceError):
+    """No image has the name or ID, or several have the name."""
+
+
+@contextlib.contextmanager
+def connection() -> Iterator[sdk_connection.Connection]:
+    """Connect to Glance with the configuration of Nova, within this context.
+
+    :raises GlanceError: if the account of ``[placement]`` cannot be used
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            glance = stack.enter_context(nova_account.connection('image'))
+        except _ERRORS as exc:
+            raise GlanceError('no connection to Glance: '
+                              f'{http_limits.reason(exc)}') from exc
+        yield glance
+
+
+def properties(connection: sdk_connection.Connection,
+               name: str) -> dict[str, str]:
+    """Return the properties of an image that Nova knows.
+
+    :param name: its ID, or its name if no other image has it
+    :raises UnknownImageError: if no image or several match
+    :raises GlanceError: if Glance cannot be read
+    """
+    if connection.session.timeout is None:
+        connection.session.timeout = _TIMEOUT
+    try:
+        with http_limits.limited(connection.session):
+            image = _find(connection, name)
+    except http_limits.MALFORMED as exc:
+        raise GlanceError(f'the image API cannot be read: malformed answer: '
+                          f'{exc.__class__.__name__}: {exc}') from exc
+    except _ERRORS as exc:
+        raise GlanceError('the image API cannot be read: '
+                          f'{http_limits.reason(exc)}') from exc
+    texts = {key: value for key, value in image.items()
+             if isinstance(value, str)}
+    unknown = nova_internals.unknown_image_properties(texts)
+    return {key: value for key, value in texts.items() if key not in unknown}
+
+
+def _find(connection: sdk_connection.Connection,
+          name: str) -> Mapping[str, ty.Any]:
+    if names.is_uuid(name):
+        image = _get(connection, f'{_PATH}/{name}')
+        if image is not None:
+            return image
+    images = _list_images(connection, {'name': name})
+    if not images:
+        raise UnknownImageError(names.unknown('image', name, [
+            each['name'] or '' for each in _list_images(
+                connection, {'limit': str(_PAGE)})]))
+    if len(images) > 1:
+        raise UnknownImageError(
+            f'several images named {name!r}: ' +
+            ', '.join(sorted(each['id'] for each in images)))
+    return images[0]
+
+
+def _list_images(connection: sdk_connection.Connection,
+                 query: Mapping[str, str]) -> list[Mapping[str, ty.Any]]:
+    body = _get(connection, f'{_PATH}?{urllib.parse.urlencode(query)}')
+    return list((body or {})['images'])
+
+
+def _get(connection: sdk_connection.Connection, path: str) -> ty.Any:
+    """Return an answer; None if there is no such object."""
+    response = connection.image.get(path)
+    if response.status_code == 404:
+        return None
+    if response.status_code != 200:
+        raise GlanceError(
+            f'the image API cannot be read: GET {path}: '
+            f'{response.status_code} {response.reason}')
+    return response.json()

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Resolve the subject of an explanation: a server, or new ones of a flavor."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+
+from nfv_sched.base import strings
+from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import names
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.requests import assumed_ports
+from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import request as sim_request
+from nfv_sched.ops.simulator import restore_servers
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import lifecycle
+
+_NORMAL = 'normal'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainSubject:
+    """The subject of an explanation.
+
+    :ivar text: description for people
+    :ivar requested: its request
+    :ivar assumed: assumptions about the request, a sentence each
+    :ivar present: host on which the server runs; None if it runs on none
+    :ivar taken: when the cloud was read
+    :ivar server: the server; None for new ones
+    :ivar usual_ports: ports that ``capacity`` assumes for new servers of the
+        flavor, if none are asked for here; else None
+    """
+
+    text: str
+    requested: request.ExplainedRequest
+    assumed: tuple[str, ...] = ()
+    present: str | None = None
+    taken: str = ''
+    server: snapshot.Server | None = None
+    usual_ports: assumed_ports.Ports | None = None
+
+
+def server(cloud: snapshot.Cloud, state: states.State, name: str,
+           networks: Sequence[str] = ()) -> ExplainSubject:
+    """Return a server as if it were booted now.
+
+    The resources that it has on its host are freed.
+
+    :param cloud: the snapshot
+    :param state: the cloud that was started from it; changed
+    :param name: UUID or name of the server
+    :param networks: networks in place of its own, as for :func:`flavor`
+    :raises ExplainError: if there is no such server, or there are several, or
+        a network cannot be used
+    """
+    this = find(cloud, name)
+    simulated = _simulated(state, this)
+    present = simulated.host.name if simulated.host is not None else None
+    named = _ports(cloud, state, networks)
+    assumed = [*named.notes]
+    own = assumed_ports.plugs(this, {
+        network.id: network.name for network in cloud.networks or ()})
+    if networks:
+        if own:
+            assumed.append('the networks of --network in place of its own: ' +
+                           ', '.join(request.network_label(network)
+                                     for network, _groups in own))
+    elif this.ports is None and not own:
+        assumed.append('its networks were not read: none are assumed, '
+                       '--network names them')
+    elif present is None and not simulated.ports:
+        assumed.append('Nova does not keep the networks of a server that has '
+                       'no host, only the PCI requests of its ports: ' + (
+                           f'{strings.count(len(own), "port")} assumed'
+                           if own else 'none are assumed') +
+                       ', --network names them')
+    explained_request = request.ExplainedRequest(
+        flavor=this.flavor, image=this.image,
+        ports=named.plugs if networks else own,
+        alias_specs=sim_request.alias_specs(this),
+        zone=this.zone, stored=True,
+        group=scenario.unique_names(cloud.groups).get(this.group or ''),
+        hints=this.hints, project=simulated.project,
+        on_volume=restore_servers.is_on_volume(this))
+    give_back(state, this)
+    where = f'on {present}' if present else 'without a host'
+    return ExplainSubject(
+        text=f'Server {this.name or this.uuid} ({this.state}, {where})',
+        requested=explained_request, assumed=tuple(assumed), present=present,
+        taken=cloud.taken, server=this)
+
+
+def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
+    """Return a server of a snapshot.
+
+    :param name: its UUID, or its name if no other server has it
+    :raises ExplainError: if there is no such server, or several
+    """
+    for each in cloud.servers:
+        if each.uuid == name:
+            return each
+    named = [each for each in cloud.servers if each.name == name]
+    if not named:
+        raise request.ExplainError(names.unknown(
+            'server', name, [each.name for each in cloud.servers],
+            [each.uuid for each in cloud.servers]))
+    if len(named) > 1:
+        raise request.ExplainError(
+            f'several servers named {name!r}: ' +
+            ', '.join(each.uuid for each in named))
+    return named[0]
+
+
+def _simulated(state: states.State,
+               server: snapshot.Server) -> servers.SimulatedServer:
+    return next(each for each in state.servers.values()
+                if each.uuid == server.uuid)
+
+
+def give_back(state: states.State, server: snapshot.Server) -> None:
+    """Remove a server from a cloud, with all its resources."""
+    simulated = state.servers.pop(_simulated(state, server).name)
+    lifecycle.remove(state, simulated)
+    for members in state.groups.values():
+        if simulated.name in members:
+            members.remove(simulated.name)
+
+
+def flavor(
+    cloud: snapshot.Cloud, state: states.State, name: str, *,
+    image: Mapping[str, str] | None = None, networks: Sequence[str] = (),
+    zone: str | None = None, group: str | None = None, count: int = 1,
+) -> ExplainSubject:
+    """Return new servers of a flavor.
+
+    :param cloud: the snapshot
+    :param state: the cloud that was started from it
+    :param name: name or ID of the flavor
+    :param image: image properties
+    :param networks: see
+        :func:`nfv_sched.ops.model.requests.assumed_ports.of_networks`
+    :param zone: availability zone
+    :param group: UUID or name of the server group
+    :param count: number of servers in the request
+    :raises ExplainError: if there is no such flavor or group, Nova does not
+        know an image property, or the ports cannot be used
+    """
+    flavors = [each for each in cloud.flavors if name in (each.name, each.id)]
+    if not flavors:
+        raise request.ExplainError(names.unknown(
+            'flavor', name, [each.name for each in cloud.flavors]))
+    ports = _ports(cloud, state, networks)
+    if count > 1 and any(network.vnic_type != _NORMAL
+                         for network, _groups in ports.plugs):
+        raise request.ExplainError(
+            'a request for several servers cannot have ports of SR-IOV')
+    unknown = nova_internals.unknown_image_properties(image or {})
+    if unknown:
+        raise request.ExplainError(
+            f'Nova knows no image property {unknown[0]!r}')
+    assumed = list(ports.notes)
+    usual_ports = None
+    if not networks:
+        usual_ports = assumed_ports.per_flavor(cloud, None)(flavors[0])
+        assumed.append(_without_ports(usual_ports))
+    zones = {host.zone for host in cloud.hosts}
+    # Nova also takes ZONE:HOST:NODE.
+    if zone and zone.partition(':')[0] not in zones:
+        raise request.ExplainError(
+            names.unknown('availability zone', zone, zones))
+    default = nova_internals.CONF.default_schedule_zone
+    if not zone and default:
+        zone = default
+        assumed.append(f'availability zone {zone}, as default_schedule_zone '
+                       'says')
+    return ExplainSubject(
+        text=f'Flavor {flavors[0].name}' + (
+            f', {count} servers' if count > 1 else ''),
+        requested=request.ExplainedRequest(
+            flavor=flavors[0], image=image or {}, ports=ports.plugs,
+            zone=zone, group=_group(cloud, group), count=count),
+        assumed=tuple(assumed), taken=cloud.taken, usual_ports=usual_ports)
+
+
+def _without_ports(usual_ports: assumed_ports.Ports) -> str:
+    """Return the assumption that a new server has no ports, as a sentence."""
+    text = 'the server has no port'
+    if usual_ports.basis is assumed_ports.Basis.SERVERS:
+        if not usual_ports.plugs:
+            return f'{text}, {usual_ports.reason}'
+        return (f'{text}, while capacity list assumes {usual_ports.label}, '
+                f'{usual_ports.reason}; --network NET gives it one')
+    return f'{text}, as {usual_ports.reason}; --network NET gives it one'
+
+
+def _group(cloud: snapshot.Cloud, name: str | None) -> str | None:
+    if name is None:
+        return None
+    unique = scenario.unique_names(cloud.groups)
+    groups = [each for each in cloud.groups if name in (each.uuid, each.name)]
+    if not groups:
+        raise request.ExplainError(names.unknown(
+            'server group', name, [each.name for each in cloud.groups],
+            [each.uuid for each in cloud.groups]))
+    if len(groups) > 1:
+        raise request.ExplainError(
+            f'several server groups named {name!r}: ' +
+            ', '.join(each.uuid for each in groups))
+    return unique[groups[0].uuid]
+
+
+def _ports(cloud: snapshot.Cloud, state: states.State,
+           texts: Sequence[str]) -> assumed_ports.Ports:
+    try:
+        return assumed_ports.of_networks(
+            cloud, texts, state.network.security_groups(()))
+    except assumed_ports.UnknownNetworkError as exc:
+        raise request.ExplainError(str(exc)) from exc

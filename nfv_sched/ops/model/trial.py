@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carry out a plan on a copy of the cloud, as Nova would.
+
+The simulator calls Nova's own scheduler with the destination of each move, and
+claims resources with Nova's own code, one move after the other.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.simulator import engine
+from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import record
+from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.ops.simulator.steps import boot
+
+# Degrees are sums of fractions.
+_EPSILON = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ServerMove:
+    """A move of a server.
+
+    :ivar flavor: name of its flavor
+    :ivar memory: MiB that are copied
+    :ivar source: name of its host
+    :ivar destination: name of the host to which it goes; empty if it is
+        shelved
+    :ivar paused: whether it is paused, and stays so
+    :ivar related: UUIDs of the servers whose hosts decide which hosts Nova
+        takes: those of its hints and of its anti-affinity group
+    :ivar vfs_detached: number of its VFs that Nova detaches from the running
+        server; None if its ports are not known
+    """
+
+    uuid: str
+    name: str
+    flavor: str
+    memory: int
+    kind: movable.MoveKind = movable.LIVE
+    source: str
+    destination: str
+    paused: bool = False
+    related: tuple[str, ...] = ()
+    vfs_detached: int | None = 0
+
+
+def move_of(server: snapshot.Server, source: str, destination: str,
+            kind: movable.MoveKind = movable.LIVE,
+            related: tuple[str, ...] = ()) -> ServerMove:
+    """Return a move of a server."""
+    return ServerMove(uuid=server.uuid, name=server.name, kind=kind,
+                      flavor=server.flavor.name, memory=server.flavor.memory,
+                      source=source, destination=destination,
+                      paused=server.state == movable.PAUSED, related=related,
+                      vfs_detached=movable.vfs_detached(server)
+                      if kind == movable.LIVE else 0)
+
+
+class Failure(ty.NamedTuple):
+    """A failed step of a trial.
+
+    :ivar done: number of moves that were made before
+    :ivar move: the move that failed; None if new servers found no host
+    :ivar degrades: whether the move is possible, but a policy is kept less
+        afterwards
+    """
+
+    done: int
+    move: ServerMove | None
+    reason: str
+    degrades: bool = False
+
+
+def part(cloud: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
+    """Return a cloud of some hosts and their servers.
+
+    :param hosts: names of the hosts
+    """
+    return dataclasses.replace(
+        cloud, hosts=tuple(each for each in cloud.hosts
+                           if each.name in hosts),
+        servers=tuple(each for each in cloud.servers if each.host in hosts))
+
+
+def after(cloud: snapshot.Cloud, state: states.State,
+          moves: Sequence[ServerMove]) -> snapshot.Cloud:
+    """Return the snapshot of a cloud after moves.
+
+    What was not read of the cloud is not in the result either.
+
+    :param cloud: the cloud before the moves
+    :param state: at least the hosts of the moves in the simulator, after them
+    """
+    recorded = record.cloud(state)
+    # Only these hosts have changed; all others are taken from the snapshot,
+    # which may know more than the simulator.
+    names = {name for move in moves for name in (move.source,
+                                                 move.destination)}
+    hosts = {each.uuid: each for each in recorded.hosts if each.name in names}
+    moved = {move.uuid for move in moves}
+    servers_after = {each.uuid: each for each in recorded.servers
+                     if each.uuid in moved}
+    return dataclasses.replace(
+        cloud, hosts=tuple([
+            _host_after(each, hosts[each.uuid]) if each.uuid in hosts
+            else each for each in cloud.hosts]),
+        servers=tuple([
+            _server_after(each, servers_after[each.uuid])
+            if each.uuid in servers_after else each
+            for each in cloud.servers]))
+
+
+def _host_after(before: snapshot.Host,
+                recorded: snapshot.Host) -> snapshot.Host:
+    return dataclasses.replace(
+        # The simulator makes up what was not read, and that must not look as
+        # if it had been.
+        recorded, providers=before.providers and recorded.providers,
+        network=before.network and recorded.network)
+
+
+def _server_after(before: snapshot.Server,
+                  recorded: snapshot.Server) -> snapshot.Server:
+    return dataclasses.replace(
+        before, host=recorded.host, nodes=recorded.nodes,
+        state=before.state if recorded.host else recorded.state,
+        devices=recorded.devices,
+        allocations=before.allocations and recorded.allocations)
+
+
+def failure(
+    state: states.State, positions: arrangements.Positions,
+    moves: Sequence[ServerMove], *,
+    flavor: snapshot.Flavor | None = None, count: int = 0,
+    update: Callable[[int, int], None] = lambda done, total: None,
+) -> Failure | None:
+    """Carry out a plan; return why it fails, or None.
+
+    No move may keep a policy of the server less than it is kept before.
+
+    :param state: the cloud in the simulator, at least the hosts of the plan
+        and those for the new servers; changed
+    :param positions: the cloud as it is
+    :param moves: the plan, in order
+    :param flavor: flavor of new servers that are booted afterwards
+    :param count: number of new servers
+    :param update: called with (steps done, all steps)
+    """
+    total = len(moves) + count
+    simulation = engine.Simulation(state)
+    simulated = {server.uuid: server for server in state.servers.values()}
+    for index, move in enumerate(moves):
+        update(index, total)
+        server = simulated[move.uuid]
+        is_shelved = move.kind == movable.SHELVE
+        # Right before the move: an earlier one of the plan may have moved it.
+        before = {} if is_shelved else positions.degrees_of(server)
+        simulation.step(_step(move, index + 1, server.name))
+        outcome = simulation.outcomes[-1]
+        if not outcome.ok:
+            return Failure(index, move, outcome.reason)
+        if is_shelved:
+            continue
+        worse = _policies_kept_less(before, positions.degrees_of(server))
+        if worse:
+            return Failure(index, move, f'{", ".join(worse)} would be kept '
+                           'less', degrades=True)
+    for number in range(count if flavor is not None else 0):
+        update(len(moves) + number, total)
+        server = servers.SimulatedServer(f'new server {number + 1}',
+                                         flavor.name)
+        state.servers[server.name] = server
+        try:
+            boot.boot_as(state, server, request.BootRequest(
+                flavor=state.flavors[flavor.name],
+                image=nova_internals.image_meta({}),
+                ports=positions.ports_of(flavor).plugs))
+        except servers.Refused as exc:
+            return Failure(len(moves), None, str(exc))
+    update(total, total)
+    return None
+
+
+def _step(move: ServerMove, number: int, name: str) -> actions.Step:
+    if move.kind == movable.SHELVE:
+        return actions.Shelve(number=number, targets=(name,), action='shelve',
+                              shelve=(name,))
+    of_step: dict[str, ty.Any] = {
+        'number': number, 'targets': (name,), 'host': move.destination}
+    if move.kind == movable.LIVE:
+        return actions.LiveMigrate(
+            action='live_migrate', live_migrate=(name,), **of_step)
+    if move.kind == movable.COLD:
+        return actions.ColdMigrate(
+            action='cold_migrate', cold_migrate=(name,), **of_step)
+    return actions.Evacuate(action='evacuate', evacuate=(name,), **of_step)
+
+
+def _policies_kept_less(before: Mapping[str, float],
+                        after: Mapping[str, float]) -> list[str]:
+    """Return the policies that are kept less."""
+    return [policy for policy, degree in before.items()
+            if after.get(policy, 0.0) < degree - _EPSILON]

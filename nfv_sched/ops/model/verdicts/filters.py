@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Ask every enabled filter alone about every host.
+
+Each filter gets HostStates and a request of its own, so that none depends on
+what another has done to them.  A host that Placement did not find is judged
+with the allocation candidate that it would have if it lacked nothing there.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import MutableMapping
+from collections.abc import Sequence
+import copy
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.base import reasons
+from nfv_sched.ops.model.verdicts import nova_filters
+from nfv_sched.ops.model.verdicts import values
+from nfv_sched.ops.simulator import placement
+from nfv_sched.ops.simulator import state as states
+from nfv_sched.scheduler import figures
+from nfv_sched.scheduler import notes
+from nfv_sched.scheduler import refusals
+from nfv_sched.scheduler import shadow_outcomes
+
+#: Name of each filter -> name of each host that it refuses -> why.
+Verdicts = Mapping[str, Mapping[str, values.FilterRefusal]]
+
+
+class _SingleFilter:
+    """One filter, with a request for it alone.
+
+    :param name: class name of the filter
+    :param inner: the filter
+    :param candidates: UUID of each compute node -> allocation candidates
+    :param summaries: UUID of each provider -> provider summary
+    """
+
+    def __init__(self, state: states.State, name: str, inner: ty.Any,
+                 spec: objects.RequestSpec,
+                 candidates: Mapping[str, Sequence[Mapping]],
+                 summaries: Mapping[str, Mapping]):
+        self._state = state
+        self._name = name
+        self._inner = inner
+        self._stored = spec
+        self._candidates = candidates
+        self._summaries = summaries
+        self.shadowed: dict[str, values.FilterRefusal] = {}
+
+    def _new_hosts(self) -> tuple[list, objects.RequestSpec]:
+        """Return new HostStates of all hosts, and a copy of the request."""
+        state = self._state
+        spec = self._stored.obj_clone()
+        note = notes.note_of(spec)
+        note.use(state.network.sources,
+                 notes.note_of(self._stored).live_migration)
+        figures.placement_answered(spec, self._summaries)
+        hosts = list(state.manager.get_host_states_by_uuids(
+            state.context, list(self._candidates), spec))
+        for host in hosts:
+            host.allocation_candidates = [
+                _copy_candidate(each) for each in self._candidates[host.uuid]]
+        return hosts, spec
+
+    def _passing_hosts(
+        self, hosts: Sequence, spec: objects.RequestSpec,
+    ) -> set[str]:
+        """Return the names of the hosts that the filter passes.
+
+        :raises Exception: whatever the filter raises, except NoValidHost
+        """
+        # A filter of another package may skip the first server of a request.
+        if not self._inner.run_filter_for_index(0):
+            return {host.host for host in hosts}
+        try:
+            passing = self._inner.filter_all(hosts, spec)
+            return {host.host for host in passing or ()}
+        except exception.NoValidHost:
+            # Filters of nfv-sched raise it to tell the tenant the reason.
+            return set()
+
+    def verdict(self) -> dict[str, values.FilterRefusal]:
+        """Return the reason for each refused host, by host name.
+
+        ``shadowed`` has the hosts then that it would refuse, but for shadow.
+        """
+        hosts, spec = self._new_hosts()
+        try:
+            passed = self._passing_hosts(hosts, spec)
+        except Exception:
+            # One odd host must not hide what the filter says of the others.
+            return self._one_by_one()
+        shadow_note = notes.note_of(spec).part(
+            shadow_outcomes.ShadowNote)
+        if shadow_note is not None:
+            self.shadowed = {
+                host: self._to_refusal(reason) for host, (_name, reason)
+                in shadow_note.rejected.items()}
+        refused = [host for host in hosts if host.host not in passed]
+        if not refused:
+            return {}
+        rejected = {host: reason for host, reason
+                    in notes.note_of(spec).rejected}
+        by_host = {host: self._to_refusal(reason)
+                   for host, reason in rejected.items()}
+        silent = {host.host for host in refused} - by_host.keys()
+        # Nova's own filters give reasons in debug logs at most, so these are
+        # worked out.
+        if silent:
+            hosts, spec = self._new_hosts()
+            note = notes.note_of(spec)
+            note.begin(0, spec)
+            for host in hosts:
+                if host.host in silent:
+                    lack = nova_filters.reason(self._name, host, spec, note)
+                    by_host[host.host] = values.FilterRefusal(
+                        filter=self._name, text=lack.text, need=lack.need,
+                        rank=lack.rank,
+                        shortage=lack.shortage, kind=lack.kind)
+        return {host.host: by_host[host.host] for host in refused}
+
+    def _to_refusal(self, lazy_reason: reasons.Lazy) -> values.FilterRefusal:
+        reason = refusals.resolve(lazy_reason)
+        return values.FilterRefusal(filter=self._name,
+                                    text=nova_filters.text(reason),
+                                    policy=reason.policy, need=reason.need,
+                                    rank=reason.rank,
+                                    shortage=reason.shortage,
+                                    kind=nova_filters.kind(reason))
+
+    def _one_by_one(self) -> dict[str, values.FilterRefusal]:
+        """Ask a filter that raises about each host by itself."""
+        hosts, spec = self._new_hosts()
+        by_host = {}
+        for host in hosts:
+            try:
+                if host.host in self._passing_hosts([host], copy.copy(spec)):
+                    continue
+                by_host[host.host] = values.FilterRefusal(filter=self._name)
+            except Exception as exc:
+                by_host[host.host] = values.FilterRefusal(
+                    filter=self._name, raised=True,
+                    text=f'raised {type(exc).__name__}: {exc}')
+        return by_host
+
+
+def _candidates(model: placement.Placement, root: str,
+                queries: Sequence[placement.Query]) -> list[dict]:
+    """Return the allocation candidates of a host, as if it lacked nothing."""
+    candidates = [candidate for query in queries
+                  for candidate in model.candidates(root, query)]
+    # Each filter is asked about each host, also one that Placement would not
+    # have named.
+    return candidates or [model.assumed(root, query) for query in queries[:1]]
+
+
+def _unreadable(state: states.State, spec: objects.RequestSpec
+                ) -> Iterator[tuple[str, str]]:
+    """Yield the hosts for which Nova fails to build HostStates, and why."""
+
+    def read(uuids: list[str]) -> None:
+        list(state.manager.get_host_states_by_uuids(
+            state.context, uuids, spec))
+
+    try:
+        return read([host.uuid for host in state.hosts.values()])
+    except Exception:
+        for name, host in state.hosts.items():
+            try:
+                read([host.uuid])
+            except Exception as exc:
+                yield name, ('the record of the host cannot be read: '
+                             f'{type(exc).__name__}: {exc}')
+
+
+def _copy_candidate(candidate: Mapping[str, Mapping]) -> dict[str, dict]:
+    """Return a copy of an allocation candidate: filters may change it."""
+    return {
+        'allocations': {
+            uuid: {'resources': dict(allocation['resources'])}
+            for uuid, allocation in candidate['allocations'].items()},
+        'mappings': {suffix: list(uuids) for suffix, uuids
+                     in candidate['mappings'].items()}}
+
+
+def alone(
+    state: states.State, spec: objects.RequestSpec,
+    queries: Sequence[placement.Query],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    hosts: Collection[str] | None = None,
+    shadowed: MutableMapping[str, Mapping[str, values.FilterRefusal]] | None
+        = None,
+) -> Verdicts:
+    """Ask every enabled filter about every host.
+
+    :param spec: the request; not changed
+    :param queries: its queries to Placement
+    :param progress: called with (filters done, all filters)
+    :param hosts: names of the hosts that matter; None for all
+    :param shadowed: gets the same of filters in shadow, which have no effect
+    """
+    enabled = state.manager.enabled_filters
+    candidates = {host.uuid: _candidates(state.placement, host.uuid, queries)
+                  for name, host in state.hosts.items()
+                  if hosts is None or name in hosts}
+    unreadable = dict(_unreadable(state, spec))
+    for name in unreadable:
+        candidates.pop(state.hosts[name].uuid, None)
+    summaries = state.placement.summaries()
+    verdicts: dict[str, dict[str, values.FilterRefusal]] = {}
+    for number, inner in enumerate(enabled):
+        progress(number, len(enabled))
+        name = type(inner).__name__
+        single = _SingleFilter(
+            state, name, inner, spec, candidates, summaries)
+        verdicts[name] = single.verdict()
+        if shadowed is not None:
+            shadowed[name] = single.shadowed
+        verdicts[name].update(
+            (host, values.FilterRefusal(filter=name, raised=True, text=text))
+            for host, text in unreadable.items())
+    progress(len(enabled), len(enabled))
+    return verdicts

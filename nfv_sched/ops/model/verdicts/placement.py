@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explain Nova's queries to Placement, and what each host lacks of them."""
+
+import collections
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.ops.model.verdicts import values
+from nfv_sched.ops.simulator import placement
+from nfv_sched.ops.simulator.placement import requirements
+from nfv_sched.ops.simulator.placement import sentences
+from nfv_sched.ops.simulator import state as states
+
+Query = placement.Query
+_Unmet = Sequence[tuple[requirements.Requirement,
+                        requirements.UnmetRequirement]]
+
+_CUT = 'left out of the answer, which is cut off'
+# The unmet requirement of a host that meets every single one.
+_NO_CHOICE = requirements.UnmetRequirement(
+    requirements.RequirementKind.CHOICE, ())
+
+
+class PlacementResult(ty.NamedTuple):
+    """The outcome of the stage of Placement.
+
+    :ivar stage: its part of the explanation
+    :ivar found: names of the hosts in the answers
+    :ivar misses: name of each other host -> what it lacks, as texts
+    :ivar lacks: the same as values; hosts that were cut off are left out
+    :ivar required: name of each other host -> requirements that it does not
+        meet
+    :ivar free: name of each other host -> sum of the free amounts of resource
+        classes that it lacks; of two that lack the same, more is nearer
+    """
+
+    stage: values.PlacementStage
+    found: frozenset[str]
+    misses: Mapping[str, tuple[str, ...]]
+    lacks: Mapping[str, tuple[values.QueryLack, ...]]
+    required: Mapping[str, tuple[str, ...]]
+    free: Mapping[str, int]
+
+
+def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
+    """Explain the answers of Placement.
+
+    :param queries: queries of one request: the first, and the fallback that
+        asks for VCPU in place of PCPU, if there is one
+    """
+    roots = {host.uuid: name for name, host in state.hosts.items()}
+    model = state.placement
+    answers: set[str] = set()
+    fitting: set[str] = set()
+    for query in queries:
+        answers.update(roots[root] for root in model.answer(query))
+        fitting.update(name for root, name in roots.items()
+                       if model.finds(root, query))
+    unmet = {name: _nearest_unmet(model.tree(root), queries)
+             for root, name in roots.items() if name not in fitting}
+    names = {**roots, **{aggregate.uuid: aggregate.name for aggregate
+                         in state.manager.aggs_by_id.values()}}
+    # Requirement -> what the host lacks of it, both as texts.
+    texts = {name: {
+        sentences.title(requirement, names): sentences.lack(missing, names)
+        for requirement, missing in of_host}
+        for name, of_host in unmet.items()}
+    lacks = {name: _lacks(of_host, names) for name, of_host in unmet.items()}
+    refused = model.refusal(queries[0]) if queries and all(
+        map(model.refusal, queries)) else ''
+    if refused:
+        # Placement refuses the whole query: nothing else matters.
+        title = placement.refusal(refused)
+        lacks = dict.fromkeys(unmet, (values.QueryLack(title=title),))
+        texts = dict.fromkeys(unmet, {title: refused})
+        unmet = dict.fromkeys(unmet, ())
+    misses = {name: tuple(of_host.values()) for name, of_host in texts.items()}
+    # Placement answers with [scheduler] max_placement_results candidates at
+    # most.
+    cut = fitting - answers
+    misses.update(dict.fromkeys(cut, (_CUT,)))
+    return PlacementResult(
+        values.PlacementStage(
+            queries=tuple([{
+                sentences.title(requirement, names):
+                _need_of(requirement, names)
+                for requirement in query.single_requirements}
+                for query in queries]),
+            hosts=len(roots), left=len(answers),
+            requirements=tuple(_requirements_to_drop(
+                model, queries, roots, names)),
+            removed=dict(collections.Counter(
+                title for of_host in texts.values()
+                for title in of_host).most_common()),
+            needs={each.title: each.need for of_host in lacks.values()
+                   for each in of_host if each.need is not None},
+            fallback=len(queries) > 1,
+            limit=queries[0].limit if queries else None, cut=len(cut),
+            unsupported=tuple(dict.fromkeys(
+                text for query in queries for text in query.unsupported)),
+            refused=refused,
+            unknown=model.unknown(queries[0]) if refused else (),
+            unverified=model.unverified(queries[0]) if queries else ()),
+        frozenset(answers), misses, lacks,
+        {name: tuple(of_host) for name, of_host in texts.items()},
+        {name: sum(missing.free for _requirement, missing in of_host)
+         for name, of_host in unmet.items()})
+
+
+def _lacks(unmet: _Unmet,
+           names: Mapping[str, str]) -> tuple[values.QueryLack, ...]:
+    """Return what a host lacks; of requirements with one title, the last."""
+    return tuple({title: values.QueryLack(
+        title=title, need=_need_of(requirement, names),
+        free=missing.free if missing.providers else None,
+        text=sentences.lack(missing, names), misses=missing.misses)
+        for requirement, missing in unmet
+        for title in [sentences.title(requirement, names)]}.values())
+
+
+def _need_of(requirement: requirements.Requirement,
+             names: Mapping[str, str]) -> values.QueryNeed:
+    """Return a requirement as a plain value.
+
+    :param names: names of aggregates and hosts by UUID
+    """
+    kind = requirement.kind.name.lower()
+    match requirement:
+        case requirements.TreeRequirement():
+            return values.QueryNeed(
+                kind=kind, host=names.get(requirement.uuid, requirement.uuid))
+        case (requirements.TraitRequirement()
+              | requirements.ForbiddenTraitRequirement()):
+            return values.QueryNeed(kind=kind, traits=(requirement.trait,))
+        case (requirements.AggregateRequirement()
+              | requirements.ForbiddenAggregateRequirement()):
+            return values.QueryNeed(kind=kind, aggregates=tuple(sorted(
+                names.get(uuid, uuid) for uuid in requirement.aggregates)))
+        case requirements.ResourceRequirement():
+            return values.QueryNeed(kind=kind, resources={
+                requirement.resource_class: requirement.amount})
+        case requirements.GroupRequirement():
+            return values.QueryNeed(
+                kind=kind, resources=dict(requirement.amounts),
+                traits=tuple(sorted(requirement.traits)),
+                forbidden_traits=tuple(sorted(requirement.forbidden)),
+                count=len(requirement.suffixes))
+    return values.QueryNeed(kind=kind)
+
+
+def _requirements_to_drop(
+    model: placement.Placement, queries: Sequence[Query],
+    roots: Iterable[str], names: Mapping[str, str],
+) -> Iterator[values.QueryRequirement]:
+    """Yield each requirement of the first query, with counts of hosts.
+
+    :param roots: UUIDs of the compute nodes
+    """
+    for requirement in queries[0].single_requirements if queries else ():
+        relaxed = [query.without(requirement, number > 0)
+                   for number, query in enumerate(queries)]
+        yield values.QueryRequirement(
+            text=sentences.title(requirement, names),
+            need=_need_of(requirement, names),
+            without=sum(any(model.finds(root, query) for query in relaxed)
+                        for root in roots),
+            missing=sum(requirement.missing(model.tree(root)) is not None
+                        for root in roots))
+
+
+def _nearest_unmet(
+    tree: requirements.Tree, queries: Sequence[Query],
+) -> _Unmet:
+    """Return the unmet requirements of the query that a host is nearest to.
+
+    Between equal numbers, it is the one for resource classes that the host
+    has.
+    """
+    nearest: list[tuple[tuple[int, int], _Unmet]] = []
+    for query in queries:
+        unmet = [(requirement, missing)
+                 for requirement in query.single_requirements
+                 if (missing := requirement.missing(tree))]
+        unmet = unmet or [
+            (query.choice, query.choice.missing(tree) or _NO_CHOICE)]
+        absent = sum(not missing.providers for _requirement, missing in unmet
+                     if missing.kind is requirements.RequirementKind.RESOURCE)
+        nearest.append(((len(unmet), absent), unmet))
+    return min(nearest, key=lambda each: each[0])[1] if nearest else ()

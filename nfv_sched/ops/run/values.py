@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the moves of a plan, as they are carried out."""
+
+from collections.abc import Mapping
+import dataclasses
+import typing as ty
+import uuid
+
+from nfv_sched.base import strings
+
+Kind = ty.Literal['live', 'cold', 'shelve', 'dhcp', 'router']
+
+#: States of servers that Nova migrates, or shelves.
+STATES: Mapping[str, tuple[str, ...]] = {
+    'live': ('active', 'paused'), 'cold': ('active', 'stopped'),
+    'shelve': ('active', 'stopped', 'paused', 'suspended', 'shelved')}
+
+#: Seconds in which Nova frees the resources of a server on its old host: the
+#: last step of a move, after the server is shown active on the new one.
+FREED_SECONDS = 5
+#: Seconds until nova-scheduler knows of a live migration: until both hosts
+#: send the list of their servers, each scheduler_instance_sync_interval (120
+#: by default).
+SYNCED_SECONDS = 130
+
+#: What a live migration does to VFs.
+VFS_DETACHED = (
+    'Nova detaches VFs at the start of a live migration, and attaches others '
+    'on the destination: until then these ports carry no traffic, unless the '
+    'server bonds them with other ports.')
+
+#: Reason for which a host that is emptied is disabled.
+REASON = 'to be emptied'
+
+_MAX_NAME = 255
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A move of a server, of the DHCP server of a network, or of a router.
+
+    A server that is shelved leaves its host, and goes to no other.
+
+    :ivar number: in the plan, from 1
+    :ivar id: UUID of the server, network or router
+    :ivar source: name of the host that it leaves
+    :ivar destination: name of the host to which it goes; empty if it is
+        shelved
+    :ivar source_agent: UUID of the agent there; empty for a server
+    :ivar related: UUIDs of the servers whose hosts decide whether Nova takes
+        the destination
+    :ivar vfs_detached: number of ports whose devices Nova replaces while the
+        server runs; None if its ports are not known
+    """
+
+    number: int
+    kind: Kind
+    id: str
+    name: str
+    source: str
+    destination: str
+    source_agent: str = ''
+    destination_agent: str = ''
+    related: tuple[str, ...] = ()
+    vfs_detached: int | None = None
+
+    def __str__(self) -> str:
+        return strings.line(self.name) or self.id
+
+    @property
+    def is_of_server(self) -> bool:
+        """Whether Nova makes it, not Neutron."""
+        return self.kind in STATES
+
+    @property
+    def is_shelving(self) -> bool:
+        """Whether the server stops, and has no host then."""
+        return self.kind == 'shelve'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MovePlan:
+    """Moves to be made.
+
+    :ivar moves: in the order in which they were planned
+    :ivar closed_hosts: names of the hosts that are disabled first
+    :ivar enabled_hosts: names of the hosts that must be enabled, and up
+    :ivar round: number of the round of a plan that has several; 0 without any
+    :ivar next_round: number of the round that comes afterwards, if any
+    :ivar given_up_hosts: names of hosts that were disabled for this round, and
+        are not emptied in it
+    :ivar left_undone: what the plan does not achieve, as clauses
+    :ivar warnings: why it may be wrong, as clauses
+    :ivar command: words of the command that plans anew what is left, without
+        the name of the program
+    """
+
+    moves: tuple[Move, ...]
+    closed_hosts: tuple[str, ...] = ()
+    enabled_hosts: tuple[str, ...] = ()
+    round: int = 0
+    next_round: int | None = None
+    given_up_hosts: tuple[str, ...] = ()
+    left_undone: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Check the values that go into requests, and against each other.
+
+        :raises ValueError: if one cannot be right
+        """
+        disabled = {*self.closed_hosts, *self.given_up_hosts}
+        for host in disabled.intersection(self.enabled_hosts):
+            raise ValueError(f'{host!r} is to be disabled, and must be '
+                             'enabled')
+        hosts: dict[str, str] = {}
+        for move in self.moves:
+            agents = () if move.is_of_server else (
+                move.source_agent, move.destination_agent)
+            for each in (move.id, *agents):
+                if not is_uuid(each):
+                    raise ValueError(f'move {move.number}: {each!r} is not a '
+                                     'UUID')
+            if move.is_shelving and move.destination:
+                raise ValueError(f'move {move.number}: a server that is '
+                                 'shelved has no destination')
+            for each in (move.source, *(
+                    () if move.is_shelving else (move.destination,))):
+                if not _is_host(each):
+                    raise ValueError(f'move {move.number}: {each!r} is not '
+                                     'the name of a host')
+            if move.is_of_server and move.source == move.destination:
+                raise ValueError(f'move {move.number}: source and '
+                                 'destination are the same host')
+            if move.is_of_server:
+                if move.destination in disabled:
+                    raise ValueError(
+                        f'move {move.number}: {move.destination!r} is to be '
+                        'disabled, and can be no destination')
+                # One that makes room may move on, from where it is then.
+                if hosts.get(move.id, move.source) != move.source:
+                    raise ValueError(
+                        f'move {move.number}: {move.id} is not on '
+                        f'{move.source!r} after the moves before')
+                hosts[move.id] = move.destination
+        for each in (*self.closed_hosts, *self.enabled_hosts,
+                     *self.given_up_hosts):
+            if not _is_host(each):
+                raise ValueError(f'{each!r} is not the name of a host')
+        if [move.number for move in self.moves] != list(
+                range(1, len(self.moves) + 1)):
+            raise ValueError('moves are not numbered from 1')
+
+
+def how(kind: str, vfs_detached: int | None) -> str:
+    """Return the kind of a move, and what it does to VFs."""
+    if not vfs_detached:
+        return kind
+    return f'{kind}, {strings.count(vfs_detached, "VF")} detached'
+
+
+def _is_host(name: str) -> bool:
+    return 0 < len(name) <= _MAX_NAME and name.isprintable()
+
+
+def is_uuid(text: str) -> bool:
+    """Return whether a text is a UUID as Nova and Neutron write them."""
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the cloud and work out its metrics."""
+
+import argparse
+from collections.abc import Callable
+import contextlib
+import datetime
+import io
+import logging
+import os
+import time
+import typing as ty
+import zlib
+
+from nfv_sched.base import files
+from nfv_sched.base import strings
+from nfv_sched.journal import writer
+from nfv_sched.ops.answers.journal import reading
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import journal_folder
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.simulator import progress
+
+LOG = logging.getLogger(__name__)
+
+#: Larger values are neither times, up to the year 9999, nor counts.
+_LATEST = 253402300800
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of what is counted."""
+    parser.add_argument(
+        '--flavors', metavar='PATTERN', action='append', default=[],
+        help='count only servers of flavors whose name matches, with * '
+             'and ?; can be repeated')
+    parser.add_argument(
+        '--failover', action='store_true',
+        help='add the servers of each host that would find no place if it '
+             'were lost, see "cloud failover"; takes minutes in large '
+             'clouds')
+    parser.add_argument(
+        '--journal', metavar='DIR',
+        help='directory of the decision journal (default: that of the '
+             'configuration; with --from, none)')
+
+
+class Collection:
+    """A reader of the cloud that keeps its metrics.
+
+    :param parsed_args: with the options of :func:`add_options`, and those that
+        choose the cloud
+    :param publish: gets each cloud that was read
+    :ivar registry: the library's registry of these metrics
+    """
+
+    def __init__(self, parsed_args: argparse.Namespace,
+                 publish: Callable[[snapshot.Cloud], None] = lambda _cloud:
+                 None):
+        import prometheus_client
+
+        from nfv_sched.ops.serve.metrics import rendering
+        self._args = parsed_args
+        self._publish = publish
+        self._metrics = rendering
+        self._tally = reading.Tally()
+        self._journal = parsed_args.journal
+        self._read: Callable[[], snapshot.Cloud]
+        if parsed_args.source is not None:
+            self._read = lambda: source.load(
+                parsed_args.source, parsed_args.config_file)
+        else:
+            self._read = source.reader(base.configuration(parsed_args))
+            if self._journal is None:
+                self._journal = journal_folder.directory()
+        self.collector = rendering.Collector(time.time)
+        self.registry = prometheus_client.CollectorRegistry()
+        self.registry.register(self.collector)
+
+    def render(self, accept: str) -> tuple[str, bytes]:
+        """Return type and text of the metrics, for a header ``Accept``."""
+        from prometheus_client import exposition
+        # The version in it becomes a part of the type. White space may have
+        # line breaks, where a header goes on in the next line.
+        accept = ' '.join(accept.split())
+        try:
+            encoder, content_type = exposition.choose_encoder(accept)
+        except (TypeError, ValueError):  # of a version such as "x"
+            encoder, content_type = exposition.choose_encoder('')
+        return content_type, encoder(self.registry)
+
+    def collect(self) -> list[str]:
+        """Read the cloud and the journal again.
+
+        :returns: what could not be read, a sentence each
+        :raises source.CloudUnreadError: if the cloud cannot be read at all, or
+            not be published
+        :raises source.UsageError: if no flavor matches
+        :raises InputError: if the cloud cannot be simulated
+        """
+        began = time.monotonic()
+        missing = self._count_refusals()
+        cloud = self._read()
+        self._publish(cloud)
+        families = self._families(cloud)
+        missing += map(str, cloud.missing)
+        self.collector.set(
+            families, seconds(cloud.taken), time.monotonic() - began,
+            len(missing))
+        return missing
+
+    def resume(self, path: str) -> None:
+        """Continue the counters of an existing file.
+
+        :param path: a file written before; may be missing
+        """
+        from prometheus_client import parser
+        counts: dict[str, int] = {}
+        servers: dict[str, int] = {}
+        decisions: dict[tuple[str, str], int] = {}
+        latest = latest_placed = ''
+        try:
+            with io.StringIO(files.read(path).decode()) as old:
+                for family in parser.text_fd_to_metric_families(old):
+                    for sample in family.samples:
+                        if not 0 <= sample.value < _LATEST:
+                            continue  # also NaN
+                        if family.name == self._metrics.REFUSALS.name:
+                            counts[sample.labels['policy']] = int(sample.value)
+                        elif family.name == self._metrics.LATEST_REFUSAL.name:
+                            # Rounding may have lost the last digits.
+                            latest = writer.stamp(sample.value + 0.0005)
+                        elif family.name == self._metrics.SHADOW.name:
+                            servers[sample.labels['outcome']] = int(
+                                sample.value)
+                        elif family.name == self._metrics.DECISIONS.name:
+                            decisions[
+                                sample.labels['name'],
+                                sample.labels['outcome']] = int(sample.value)
+                        elif family.name == self._metrics.LATEST_SHADOW.name:
+                            latest_placed = writer.stamp(
+                                sample.value + 0.0005)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError, EOFError,
+                zlib.error) as exc:
+            LOG.warning('%s is replaced, and its counts are lost: %s',
+                        path, strings.one_line(exc))
+            return
+        self._tally = reading.Tally(
+            counts, latest, servers, decisions, latest_placed)
+
+    def begin(self) -> None:
+        """Count refusals from now on: those already in the journal count 0.
+
+        The counters of a new process have to start at 0.
+        """
+        with contextlib.suppress(reading.JournalError):
+            if self._journal:
+                before = reading.Tally()
+                content = reading.read(self._journal)
+                before.add(content.refusals, content.placed)
+                self._tally = before.restarted()
+
+    def _count_refusals(self) -> list[str]:
+        if not self._journal:
+            return []
+        try:
+            content = reading.read(
+                self._journal, required=self._args.journal is not None)
+        except reading.JournalError as exc:
+            # That of the configuration is missing until a first refusal.
+            return [] if self._args.journal is None and not os.path.exists(
+                self._journal) else [
+                f'The decision journal cannot be read: {exc}']
+        tally = self._tally
+        tally.add(content.refusals, content.placed)
+        self.collector.set_refusals(
+            tally.counts, seconds(tally.latest) if tally.latest else None)
+        self.collector.set_shadow(
+            tally.servers, tally.decisions,
+            seconds(tally.latest_placed) if tally.latest_placed else None)
+        return list(content.unread)
+
+    def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
+        from nfv_sched.ops.answers.audit import all_checks
+        from nfv_sched.ops.answers.audit import hosts
+        from nfv_sched.ops.answers.hosts import view
+        from nfv_sched.ops.answers.rebalance import levelling
+        from nfv_sched.ops.model.counting import capacity
+        enabled = [flavor for flavor in cloud.flavors if not flavor.disabled]
+        names = set(source.chosen(
+            [flavor.name for flavor in enabled], self._args.flavors,
+            'flavor'))
+        with progress.shown() as update:
+            counted = capacity.capacities(
+                cloud, [flavor for flavor in enabled
+                        if flavor.name in names],
+                update=lambda done, total: update(done, total, 'flavors'))
+        return self._metrics.families(
+            cloud, view.views(cloud), counted,
+            findings=(all_checks.findings(cloud) if hosts.names_unread(cloud)
+                      else None),
+            plans=levelling.plans(cloud, room=view.free_ports(cloud)),
+            losses=self._losses(cloud))
+
+    def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[ty.Any]:
+        """Return the loss of each host (``failover.Loss``), if requested."""
+        if not self._args.failover:
+            return ()
+        from nfv_sched.ops.answers.plans import failover
+        with progress.shown() as update:
+            return failover.check(
+                cloud, list(dict.fromkeys(
+                    host.name for host in cloud.hosts)), update=update)
+
+
+def seconds(time_stamp: str) -> float:
+    """Return the seconds since the epoch of an ISO 8601 time in UTC.
+
+    It is 0 if the time is not valid.
+    """
+    try:
+        return datetime.datetime.fromisoformat(time_stamp).replace(
+            tzinfo=datetime.timezone.utc).timestamp()
+    except ValueError:
+        return 0.0

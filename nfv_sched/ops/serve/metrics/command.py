@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched metrics``."""
+
+import argparse
+from collections.abc import Callable
+import typing as ty
+
+from nfv_sched.ops.cli import atomic_file
+from nfv_sched.ops.cli import base
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.serve.metrics import collecting
+from nfv_sched.ops.serve.metrics import server
+from nfv_sched.ops.serve.metrics import service
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.serve.metrics import auth
+
+_EPILOG = f"""\
+Without --listen the cloud is read once. The file of --textfile is replaced as
+a whole, for the textfile collector of node_exporter: run the command by a
+timer.
+
+With --listen the cloud is read every --interval seconds; requests get the
+figures of the last reading. If a reading fails, the last figures stay, and
+nfv_sched_snapshot_age_seconds and nfv_sched_collection_errors_total grow.
+SIGTERM ends the command. Connections are closed after 10 seconds, and of more
+than 32 (fewer if the limit of open files is low) the oldest of the address
+that has most. Certificates and --auth-file are read at the start.
+
+nfv_sched_refusals_total, and the counts of filters and weighers in shadow, are
+from the decision journal on this host: with --textfile all ever recorded, with
+--listen those since the start.
+
+examples:
+  nfv-sched metrics --from telco
+  nfv-sched metrics --textfile /var/lib/node_exporter/nfv.prom
+  nfv-sched metrics --listen 127.0.0.1:9180 --interval 300
+  nfv-sched metrics --textfile nfv.prom --from cloud.json.gz --flavors 'fw.*'
+  nfv-sched metrics --textfile nfv.prom --failover
+
+{source.EXIT_CODES}"""
+
+
+class ServeMetrics(source.CloudMixin, base.Command):
+    """Export metrics of the cloud for Prometheus.
+
+    For each host NUMA node: CPUs, largest guest that fits, pages, PCI devices.
+    For each host: resources, ports, security group rules, DHCP servers and
+    routers. For each flavor: how many more guests fit, and Placement's number.
+    For the cloud: how evenly DHCP servers and routers are spread, findings of
+    the audit by kind, and refusals and outcomes in shadow in the decision
+    journal.
+    """
+
+    epilog = _EPILOG
+
+    takes_changes = False  # metrics are of the cloud as it is
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        where = parser.add_mutually_exclusive_group()
+        where.add_argument(
+            '--textfile', metavar='FILE',
+            default=atomic_file.STDOUT,
+            help='write them to this file, once (default: -, standard output)')
+        where.add_argument(
+            '--listen', metavar='[ADDRESS]:PORT', type=service.address,
+            help='serve them over HTTP, until the command is ended (default '
+                 'ADDRESS: 127.0.0.1; 0.0.0.0 or [::] for all addresses)')
+        service.add_options(parser, 'with --listen: ')
+        parser.add_argument(
+            '--tls-client-ca', metavar='FILE',
+            help='with --tls-cert: accept only clients with a certificate of '
+                 'these authorities')
+        parser.add_argument(
+            '--auth-file', metavar='FILE',
+            help='with --listen: answer only users of this file, lines '
+                 'USER:HASH as "htpasswd -nBC 10 USER" prints them (bcrypt)')
+        collecting.add_options(parser)
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check that the options fit together."""
+        super().check(parsed_args)
+        for option in ('tls_cert', 'tls_key', 'tls_client_ca', 'auth_file'):
+            if parsed_args.listen is None and (
+                    getattr(parsed_args, option) is not None):
+                raise source.UsageError(
+                    f'--{option.replace("_", "-")} goes with --listen')
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        collection = collecting.Collection(parsed_args)
+        if parsed_args.listen is not None:
+            return self._serve(collection, parsed_args)
+        return self._write(collection, parsed_args.textfile)
+
+    def _write(self, collection: collecting.Collection, path: str) -> int:
+        """Collect once and write a file; return the exit code."""
+        import prometheus_client
+        if not atomic_file.is_stdout(path):
+            try:
+                # Check it before reading the cloud, which takes minutes.
+                atomic_file.target(path)
+            except atomic_file.WriteError as exc:
+                raise source.CloudUnreadError(str(exc)) from exc
+            collection.resume(path)
+        self._missing += collection.collect()
+        try:
+            atomic_file.write(path, lambda opened: opened.write(
+                prometheus_client.generate_latest(collection.registry)))
+        except atomic_file.WriteError as exc:
+            raise source.CloudUnreadError(str(exc)) from exc
+        return 0
+
+    def _serve(self, collection: collecting.Collection,
+               parsed_args: argparse.Namespace) -> int:
+        """Serve the metrics, and collect them again and again."""
+        users = (None if parsed_args.auth_file is None
+                 else service.users(parsed_args.auth_file))
+
+        def begun(url: str) -> None:
+            self.app.stdout.write(f'{url}/metrics\n')
+            self.app.stdout.flush()
+
+        service.run(parsed_args, collection,
+                    responder(collection.render, users),
+                    service.tls_context(parsed_args), begun)
+        return 0
+
+
+def responder(render: Callable[[str], tuple[str, bytes]],
+              users: 'auth.Users | None',
+              ) -> Callable[[server.HTTPRequest], server.Answer]:
+    """Return a function that answers requests for the metrics.
+
+    :param render: takes an ``Accept`` header; returns content type and text
+    :param users: who may read the metrics; None for everyone
+    """
+    def respond(request: server.HTTPRequest) -> server.Answer:
+        refusal = users and users.refusal(request)
+        if refusal:
+            return refusal
+        if request.path not in ('/', '/metrics'):
+            return server.problem(404)
+        return server.Answer(200, *render(request.headers.get('Accept', '')))
+
+    return respond

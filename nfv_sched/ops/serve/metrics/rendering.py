@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convert the state of a cloud to metrics for Prometheus.
+
+The Prometheus library formats them.  Labels have names of hosts, flavors,
+aggregates and zones, but never UUIDs.
+"""
+
+import collections
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+import os_resource_classes as orc
+from prometheus_client import core
+from prometheus_client import registry
+
+from nfv_sched.ops.answers.audit import values as audit_values
+from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.rebalance import levelling
+from nfv_sched.ops.cloud import snapshot
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.answers.plans import failover
+    from nfv_sched.ops.model.counting import capacity
+
+#: Maximum number of time series of a host. If there were more, some metrics of
+#: its nodes are combined, with WHOLE in place of the node.
+HOST_SERIES = 60
+WHOLE = 'all'
+#: Maximum number of these that are about the host, not its nodes.
+_OF_HOST = 14
+
+#: The aggregate of figures of the whole cloud: an empty label is no label.
+_CLOUD = ''
+
+_RESOURCES = (orc.MEMORY_MB, orc.VCPU, orc.PCPU)
+
+
+class Metric(ty.NamedTuple):
+    """A metric.
+
+    :ivar labels: names of its labels
+    :ivar text: help text
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    text: str
+
+
+#: The metrics of a cloud. The library adds ``_total`` to names of counters.
+GAUGES = (
+    Metric('nfv_sched_host_info', ('host', 'zone', 'state'),
+           'Always 1: availability zone of a host, and whether it is up.'),
+    Metric('nfv_sched_host_resources', ('host', 'resource', 'state'),
+           'Resources of a host in Placement, with its allocation ratios.'),
+    Metric('nfv_sched_node_pcpus', ('host', 'node', 'state'),
+           'CPUs for pinned servers of a host NUMA node.'),
+    Metric('nfv_sched_node_largest_fit_pcpus', ('host', 'node'),
+           'Most pinned vCPUs of a server with one NUMA node that fits.'),
+    Metric('nfv_sched_node_pages', ('host', 'node', 'size', 'state'),
+           'Memory pages of a host NUMA node for servers; size in KiB.'),
+    Metric('nfv_sched_node_pci_devices', ('host', 'node', 'type', 'state'),
+           'PCI devices for servers near a host NUMA node.'),
+    Metric('nfv_sched_vswitch_ports', ('host', 'state'),
+           'Ports of the virtual switch of a host, within its limit.'),
+    Metric('nfv_sched_security_rules', ('host', 'state'),
+           'Security-group rules on a host, within its limit.'),
+    Metric('nfv_sched_network_services', ('host', 'kind'),
+           'DHCP servers and routers on a host.'),
+    Metric('nfv_sched_imbalance', ('kind',),
+           'How many more DHCP servers or routers one agent has than another '
+           'one.'),
+    Metric('nfv_sched_rebalance_moves', ('kind',),
+           'Moves of DHCP servers or routers that are due.'),
+    Metric('nfv_sched_rebalance_stuck', ('kind',),
+           'DHCP servers or routers that ought to be moved and cannot be.'),
+    Metric('nfv_sched_failover_stranded_guests', ('host',),
+           'Servers of a host that would find no place if it were lost.'),
+    Metric('nfv_sched_flavor_fits', ('flavor', 'aggregate', 'ports'),
+           'More servers of a flavor that fit, in an aggregate, or without '
+           'the label in the cloud, with such ports as most servers of the '
+           'flavor have.'),
+    Metric('nfv_sched_flavor_fits_placement',
+           ('flavor', 'aggregate', 'ports'),
+           'More servers of a flavor that Placement has capacity for.'),
+    Metric('nfv_sched_flavor_servers', ('flavor',),
+           'Servers of a flavor that are on hosts.'),
+    Metric('nfv_sched_flavor_lost', ('flavor', 'limits'),
+           'Servers of a flavor that Placement has capacity for and that do '
+           'not fit, by the limits that keep them off.'),
+    Metric('nfv_sched_fragmentation_ratio', ('flavor',),
+           'Part of the servers that Placement has capacity for that do not '
+           'fit, as the free CPUs are not on one NUMA node.'),
+    Metric('openstack_free_capacity_by_flavor_total',
+           ('flavor_name', 'public'),
+           'More servers of a flavor that fit in the cloud.'),
+    Metric('nfv_sched_audit_findings', ('kind',),
+           'What the audit finds not to be as it was promised or recorded.'),
+)
+SNAPSHOT_TIME = Metric(
+    'nfv_sched_snapshot_timestamp_seconds', (),
+    'When the cloud was read, seconds since the epoch.')
+AGE = Metric('nfv_sched_snapshot_age_seconds', (),
+             'Age of the figures.')
+MISSING = Metric('nfv_sched_snapshot_missing', (),
+                 'What could not be read when the cloud was.')
+REFUSALS = Metric('nfv_sched_refusals', ('policy',),
+                  'Servers that found no host, by the policies that refused '
+                  'some; of the decision journal.')
+LATEST_REFUSAL = Metric(
+    'nfv_sched_latest_refusal_timestamp_seconds', (),
+    'When a server found no host last, seconds since the epoch.')
+SHADOW = Metric('nfv_sched_shadow_servers', ('outcome',),
+                'Servers that were placed, by what would have become of them '
+                'if filters and weighers in shadow had counted.')
+DECISIONS = Metric('nfv_sched_shadow_decisions', ('name', 'outcome'),
+                   'The same by what each filter or weigher in shadow would '
+                   'have changed.')
+LATEST_SHADOW = Metric(
+    'nfv_sched_latest_shadow_timestamp_seconds', (),
+    'When a server that was examined in shadow was placed last, seconds since '
+    'the epoch.')
+ERRORS = Metric('nfv_sched_collection_errors', (),
+                'Failed attempts to read the cloud.')
+SECONDS = Metric('nfv_sched_collection_seconds', (),
+                 'Time that it took to read the cloud and count.')
+
+Key = tuple[str, ...]
+
+
+class _Families:
+    """The metrics of a cloud while they are collected."""
+
+    def __init__(self) -> None:
+        self._metrics = {metric.name: metric for metric in GAUGES}
+        self._values: dict[str, dict[Key, float]] = {
+            metric.name: {} for metric in GAUGES}
+
+    def add(self, name: str, labels: Iterable[ty.Any], value: float) -> None:
+        """Add a figure; figures with the same labels add up."""
+        by_labels = self._values[name]
+        key = tuple(map(str, labels))
+        by_labels[key] = by_labels.get(key, 0) + value
+
+    def all(self) -> Iterator[core.Metric]:
+        """Yield all metrics, including those without figures."""
+        for name, by_labels in self._values.items():
+            yield gauge(self._metrics[name], by_labels)
+
+
+def gauge(metric: Metric, by_labels: Mapping[Key, float]) -> core.Metric:
+    """Return a gauge in the library's form.
+
+    :param by_labels: values of its labels -> figure
+    """
+    family = core.GaugeMetricFamily(
+        metric.name, metric.text, labels=metric.labels)
+    for key, value in by_labels.items():
+        family.add_metric(key, value)
+    return family
+
+
+def counter(metric: Metric, by_labels: Mapping[Key, float]) -> core.Metric:
+    """Return a counter in the library's form; see :func:`gauge`."""
+    family = core.CounterMetricFamily(
+        metric.name, metric.text, labels=metric.labels)
+    for key, value in by_labels.items():
+        family.add_metric(key, value)
+    return family
+
+
+def families(
+    cloud: snapshot.Cloud, views: Sequence[values.HostView],
+    capacities: 'Sequence[capacity.FlavorCapacity]',
+    *, findings: Iterable[audit_values.AuditFinding] | None = (),
+    plans: Sequence[levelling.RebalancePlan] = (),
+    losses: 'Sequence[failover.Loss]' = (),
+) -> list[core.Metric]:
+    """Return the metrics of a cloud.
+
+    :param capacities: how many servers of each flavor fit
+    :param findings: findings of the audit; None if no host could be checked
+    :param plans: rebalance plans for DHCP servers and routers
+    :param losses: effects of the loss of each host; empty if not requested
+    """
+    metrics = _Families()
+    if findings is not None:
+        for kind in audit_values.KINDS:
+            metrics.add('nfv_sched_audit_findings', (kind,), 0)
+        for finding in findings:
+            metrics.add('nfv_sched_audit_findings', (finding.kind,), 1)
+    for view in views:
+        _host(metrics, view)
+        _nodes(metrics, view)
+    servers = collections.Counter(server.flavor.name for server
+                                  in cloud.servers if server.host is not None)
+    for of_flavor in capacities:
+        _flavor(metrics, cloud, of_flavor)
+        metrics.add('nfv_sched_flavor_servers', (of_flavor.flavor.name,),
+                    servers[of_flavor.flavor.name])
+    for plan in plans:
+        metrics.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
+        metrics.add('nfv_sched_rebalance_moves', (plan.kind,), len(plan.moves))
+        metrics.add('nfv_sched_rebalance_stuck', (plan.kind,), sum(
+            len(stay.services) for stay in plan.stays))
+    for loss in losses:
+        metrics.add('nfv_sched_failover_stranded_guests', (loss.host,),
+                    len(loss.stranded))
+    return list(metrics.all())
+
+
+def _host(metrics: _Families, view: values.HostView) -> None:
+    """Add the metrics of a host as a whole, without those of its loss."""
+    name = view.title
+    metrics.add('nfv_sched_host_info',
+                (name, view.host.zone, view.state.replace(', ', ' ')), 1)
+    for resource in _RESOURCES:
+        for provider in view.host.providers:
+            stock = provider.inventories.get(resource)
+            if stock is not None:
+                _used_and_free(
+                    metrics, 'nfv_sched_host_resources', (name, resource),
+                    stock.used, stock.capacity)
+    _used_and_free(metrics, 'nfv_sched_vswitch_ports', (name,),
+                   view.limits.ports.used, view.limits.ports.limit)
+    _used_and_free(metrics, 'nfv_sched_security_rules', (name,),
+                   view.limits.rules.used, view.limits.rules.limit)
+    network = view.host.network
+    if network is not None:
+        for kind, count in (('dhcp', network.dhcp_servers),
+                            ('router', network.routers)):
+            if count is not None:
+                metrics.add('nfv_sched_network_services', (name, kind), count)
+
+
+def _used_and_free(
+    metrics: _Families, name: str, labels: Key, used: int | None,
+    most: int | None,
+) -> None:
+    """Add what is used and what is free.
+
+    :param used: None if it is not known
+    :param most: None if there is no limit
+    """
+    if used is None:
+        return
+    metrics.add(name, (*labels, 'used'), used)
+    if most is not None:
+        metrics.add(name, (*labels, 'free'), max(most - used, 0))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Figures:
+    """Figures of the NUMA nodes of a host.
+
+    :ivar metric: name of the metric
+    :ivar by_node: node, and values of the labels after it -> figure
+    :ivar whole: function that combines the figures of all nodes
+    """
+
+    metric: str
+    by_node: Mapping[tuple[str, Key], float]
+    whole: ty.Callable[[Iterable[float]], float] = sum
+
+    def of_host(self) -> Mapping[tuple[str, Key], float]:
+        """Return the figures of the host as a whole."""
+        figures_by_key: dict[tuple[str, Key], list[float]] = {}
+        for (_node, rest), value in self.by_node.items():
+            figures_by_key.setdefault((WHOLE, rest), []).append(value)
+        return {key: self.whole(each) for key, each in figures_by_key.items()}
+
+
+def _nodes(metrics: _Families, view: values.HostView) -> None:
+    """Add metrics by NUMA node, within the maximum number of series."""
+    figures = _figures(view)
+    remaining = HOST_SERIES - _OF_HOST - sum(
+        len(each.of_host()) for each in figures)
+    for each in figures:
+        more = len(each.by_node) - len(each.of_host())
+        fits = more <= remaining
+        remaining -= more if fits else 0
+        for (node, rest), value in (
+                each.by_node if fits else each.of_host()).items():
+            metrics.add(each.metric, (view.title, node, *rest), value)
+
+
+def _figures(view: values.HostView) -> list[_Figures]:
+    """Return figures of the NUMA nodes, the most informative first."""
+    cpus: dict[tuple[str, Key], float] = {}
+    fits: dict[tuple[str, Key], float] = {}
+    pages: dict[int, dict[tuple[str, Key], float]] = {}
+    devices: dict[tuple[str, Key], float] = {}
+    for each in view.nodes:
+        node = str(each.node.number)
+        if each.node.dedicated:
+            cpus[node, ('used',)] = each.used
+            cpus[node, ('free',)] = len(each.node.free)
+            fits[node, ()] = each.largest_fit
+        for page in each.node.pages:
+            if page.total or page.used:
+                of_size = pages.setdefault(page.size, {})
+                of_size[node, (str(page.size), 'used')] = page.used
+                of_size[node, (str(page.size), 'free')] = page.free
+        _count_devices(devices, node, each.devices)
+    _count_devices(devices, 'unknown', view.devices)
+    return [
+        _Figures('nfv_sched_node_pcpus', cpus),
+        _Figures('nfv_sched_node_largest_fit_pcpus', fits, max),
+        *(_Figures('nfv_sched_node_pages', of_size) for _size, of_size
+          in sorted(pages.items(), reverse=True)),
+        _Figures('nfv_sched_node_pci_devices', devices)]
+
+
+def _count_devices(counts: dict[tuple[str, Key], float], node: str,
+                   groups: Iterable[values.DeviceGroup]) -> None:
+    for group in groups:
+        for state, number in (('used', group.used), ('free', group.free)):
+            key = node, (group.kind, state)
+            counts[key] = counts.get(key, 0) + number
+
+
+def _flavor(metrics: _Families, cloud: snapshot.Cloud,
+            of_flavor: 'capacity.FlavorCapacity') -> None:
+    """Add the metrics of a flavor."""
+    flavor = of_flavor.flavor
+    for aggregate, counted in [(_CLOUD, of_flavor)] + [
+            (aggregate.name, of_flavor.within(aggregate.hosts))
+            for aggregate in cloud.aggregates]:
+        labels = flavor.name, aggregate, of_flavor.ports.label
+        metrics.add('nfv_sched_flavor_fits', labels, counted.fits)
+        metrics.add('nfv_sched_flavor_fits_placement', labels,
+                    counted.placement)
+    for cause, count in of_flavor.lost.items():
+        metrics.add('nfv_sched_flavor_lost', (flavor.name, cause.label), count)
+    if of_flavor.placement:
+        metrics.add('nfv_sched_fragmentation_ratio', (flavor.name,),
+                    of_flavor.fragmented / of_flavor.placement)
+    metrics.add('openstack_free_capacity_by_flavor_total',
+                (flavor.name, flavor.public), of_flavor.fits)
+
+
+class Collector(registry.Collector):
+    """A collector that yields the latest metrics at each scrape.
+
+    :param clock: returns seconds since the epoch
+    """
+
+    def __init__(self, clock: ty.Callable[[], float]):
+        self._clock = clock
+        self._families: list[core.Metric] = []
+        self._taken: float | None = None
+        self._seconds = 0.0
+        self._missing = 0
+        self._refusals: Mapping[str, int] = {}
+        self._latest: float | None = None
+        self._shadow: Mapping[str, int] = {}
+        self._decisions: Mapping[tuple[str, str], int] = {}
+        self._latest_shadow: float | None = None
+        self.errors = 0
+
+    def set(self, families: list[core.Metric], read_at: float, seconds: float,
+            missing: int) -> None:
+        """Replace the metrics of the cloud.
+
+        :param read_at: when the cloud was read, seconds since the epoch
+        :param seconds: how long it took to collect them
+        :param missing: number of things that could not be read
+        """
+        self._families, self._taken = families, read_at
+        self._seconds, self._missing = seconds, missing
+
+    def set_refusals(self, counts: Mapping[str, int],
+                     latest: float | None) -> None:
+        """Replace the figures of the decision journal.
+
+        :param counts: policy -> number of refusals
+        :param latest: time of the latest one, seconds since the epoch; None if
+            there was none
+        """
+        self._refusals, self._latest = dict(counts), latest
+
+    def set_shadow(self, servers: Mapping[str, int],
+                   decisions: Mapping[tuple[str, str], int],
+                   latest: float | None) -> None:
+        """Replace the outcomes in shadow; see ``journal.Tally``."""
+        self._shadow, self._decisions = dict(servers), dict(decisions)
+        self._latest_shadow = latest
+
+    def collect(self) -> Iterator[core.Metric]:
+        """Yield the metrics; called by the library."""
+        yield from self._families
+        yield counter(ERRORS, {(): self.errors})
+        yield counter(REFUSALS, {
+            (policy,): count for policy, count in self._refusals.items()})
+        if self._latest is not None:
+            yield gauge(LATEST_REFUSAL, {(): self._latest})
+        if self._latest_shadow is not None:
+            yield counter(SHADOW, {
+                (outcome,): count for outcome, count in self._shadow.items()})
+            yield counter(DECISIONS, self._decisions)
+            yield gauge(LATEST_SHADOW, {(): self._latest_shadow})
+        if self._taken is not None:
+            yield gauge(SNAPSHOT_TIME, {(): self._taken})
+            yield gauge(AGE, {(): max(self._clock() - self._taken, 0)})
+            yield gauge(MISSING, {(): self._missing})
+            yield gauge(SECONDS, {(): self._seconds})
+
+    def describe(self) -> list[core.Metric]:
+        """Return nothing, since metrics vary; called by the library."""
+        return []

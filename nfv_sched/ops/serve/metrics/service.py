@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the cloud again and again, and answer requests meanwhile."""
+
+import argparse
+from collections.abc import Callable
+import contextlib
+import logging
+import signal
+import ssl
+import threading
+import time
+import types
+import typing as ty
+
+from nfv_sched.base import strings
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.serve.metrics import collecting
+from nfv_sched.ops.serve.metrics import server
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.serve.metrics import auth
+
+LOG = logging.getLogger(__name__)
+
+#: Minimum pause between two readings, relative to the time that one takes.
+_REST = 0.5
+
+
+class _Stopped(BaseException):
+    """Raised by the signal handler to end the command."""
+
+
+def add_options(parser: argparse.ArgumentParser, listen: str) -> None:
+    """Add the options of a server, but for ``--listen``.
+
+    :param listen: begins the help of options that need it
+    """
+    parser.add_argument(
+        '--tls-cert', metavar='FILE',
+        help=f'{listen}serve HTTPS with this certificate')
+    parser.add_argument(
+        '--tls-key', metavar='FILE',
+        help='its private key (default: in the file of --tls-cert)')
+    parser.add_argument(
+        '--interval', metavar='SECONDS', type=_interval, default=300.0,
+        help=f'{listen}from the start of one reading of the cloud '
+             'to the start of the next, but the pause is at least half of '
+             'the time that it took (default: 300)')
+
+
+def users(path: str) -> 'auth.Users':
+    """Read the file of users.
+
+    :raises CloudUnreadError: if it cannot be used
+    """
+    from nfv_sched.ops.serve.metrics import auth
+    try:
+        return auth.read(path)
+    except auth.AuthFileError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+
+
+def run(parsed_args: argparse.Namespace, collection: collecting.Collection,
+        respond: Callable[[server.HTTPRequest], server.Answer],
+        tls: ssl.SSLContext | None, begun: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    :param parsed_args: with the options of :func:`add_options`, and ``listen``
+    :param begun: gets the URL of the server, without a path
+    :raises CloudUnreadError: if it cannot listen there
+    :raises source.UsageError: if the first reading finds no chosen flavor
+    """
+    address, port = parsed_args.listen
+    connections = server.connections_within_limit()
+    if connections < server.CONNECTIONS:
+        LOG.warning(
+            'The limit of open files allows only %d connections instead '
+            'of %d; raise it (ulimit -n, or LimitNOFILE= of the unit)',
+            connections, server.CONNECTIONS)
+    stopped = threading.Event()
+
+    def stop(_number: int, _frame: types.FrameType | None) -> None:
+        if not stopped.is_set():
+            stopped.set()
+            raise _Stopped
+
+    try:
+        listener = server.Listener(
+            (address, port), respond, tls, connections)
+    except OSError as exc:
+        raise source.CloudUnreadError(
+            f'{address}:{port}: {exc.strerror or exc}') from exc
+    listener.start()
+    try:
+        with contextlib.suppress(_Stopped):
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, stop)
+            begun(f'{"http" if tls is None else "https"}://'
+                  f'{f"[{address}]" if ":" in address else address}:'
+                  f'{listener.server_port}')
+            collection.begin()
+            _collect_until_stopped(collection, parsed_args.interval, stopped)
+    finally:
+        listener.stop()
+
+
+def _collect_until_stopped(
+    collection: collecting.Collection, interval: float,
+    stopped: threading.Event,
+) -> None:
+    first = True
+    while True:
+        began = time.monotonic()
+        _try(collection, first)
+        first = False
+        took = time.monotonic() - began
+        stopped.wait(max(interval - took, _REST * took))
+
+
+def _try(collection: collecting.Collection, first: bool) -> None:
+    """Collect; log errors.
+
+    :raises source.UsageError: at the first collection only: later, a
+        chosen flavor may have been deleted
+    """
+    try:
+        for message in collection.collect():
+            LOG.warning('%s', message)
+    except Exception as exc:
+        if first and isinstance(exc, source.UsageError):
+            raise
+        collection.collector.errors += 1
+        if isinstance(exc, source.EXPECTED):
+            LOG.error('The last figures are kept: %s',
+                      strings.mask_secrets(str(exc)))
+        else:
+            LOG.exception('The last figures are kept')
+
+
+def tls_context(parsed_args: argparse.Namespace,
+                certificates: ssl.VerifyMode = ssl.CERT_REQUIRED,
+                ) -> ssl.SSLContext | None:
+    """Return the TLS settings; None to serve HTTP.
+
+    :param certificates: whether clients need one, with ``--tls-client-ca``
+    :raises CloudUnreadError: if a file cannot be used
+    :raises UsageError: if the certificate is missing
+    """
+    if parsed_args.tls_cert is None:
+        if parsed_args.tls_key or parsed_args.tls_client_ca:
+            raise source.UsageError('--tls-cert needed')
+        return None
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(parsed_args.tls_cert, parsed_args.tls_key)
+        if parsed_args.tls_client_ca is not None:
+            context.load_verify_locations(parsed_args.tls_client_ca)
+            context.verify_mode = certificates
+    except OSError as exc:
+        raise source.CloudUnreadError(
+            f'{parsed_args.tls_cert}: the certificate, its key or the '
+            f'authorities cannot be used: {exc.strerror or exc}') from exc
+    return context
+
+
+def address(text: str) -> tuple[str, int]:
+    """Return address and port; the default address is that of loopback."""
+    address, colon, port = text.rpartition(':')
+    if not colon or not port.isdecimal() or not 0 <= int(port) < 65536:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not like 127.0.0.1:9180')
+    return address.strip('[]') or '127.0.0.1', int(port)
+
+
+def _interval(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 1 <= number <= 86400:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not a number of seconds from 1 to 86400')
+    return number

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write an HTML page with its headers.
+
+The templates escape everything that they insert: names come from tenants. The
+Content Security Policy allows no script at all, and styles only from here.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import functools
+import http
+import typing as ty
+
+import jinja2
+
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cli import templates as cli_templates
+
+TYPE = 'text/html; charset=utf-8'
+STYLESHEET = '/pages.css'
+
+# Longest word that has a column's width; a UUID has 36.
+_LONG = 40
+
+#: Path -> title of each page that all others link to.
+TITLES: Mapping[str, str] = {
+    '/': 'Hosts', '/capacity': 'Capacity', '/servers': 'Servers',
+    '/audit': 'Audit', '/agents': 'Agents'}
+
+#: Headers of pages that differ from those of other answers.  The bars in the
+#: table of hosts need a style attribute each.
+HEADERS: Mapping[str, str] = {
+    'Content-Security-Policy': (
+        "default-src 'none'; style-src 'self'; "
+        "style-src-attr 'unsafe-inline'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'")}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Page:
+    """An answer to a request."""
+
+    status: int
+    content_type: str
+    body: bytes
+    headers: Mapping[str, str] = dataclasses.field(
+        default_factory=lambda: HEADERS)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageLink:
+    """A cell of a table that leads to another page."""
+
+    text: str
+    href: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TableCell:
+    """A cell as the templates show it.
+
+    :ivar href: None if it leads nowhere
+    """
+
+    lines: Sequence[str]
+    href: str | None
+
+    @property
+    def is_long(self) -> bool:
+        """True if a word is so long that it must be broken."""
+        return any(len(word) > _LONG for line in self.lines
+                   for word in line.split())
+
+
+@functools.cache
+def templates() -> jinja2.Environment:
+    """Return the templates: those of the map of hosts, and these."""
+    environment = cli_templates.environment(
+        'nfv_sched.ops.serve.pages', 'nfv_sched.ops.answers.hosts.map')
+    environment.filters.update(cells=cells, numeric=numeric)
+    environment.tests.update(
+        table=lambda part: isinstance(part, tables.Table),
+        line=lambda part: isinstance(part, tables.Line))
+    return environment
+
+
+def cells(table: tables.Table) -> list[list[TableCell]]:
+    """Return the cells of a table, row by row."""
+    return [[TableCell(tables.cell_lines(cell), getattr(cell, 'href', None))
+             for cell in row] for row in table.rows]
+
+
+def numeric(table: tables.Table) -> list[bool]:
+    """Return for each column of a table whether it has numbers only."""
+    return [tables.are_numeric([tables.cell_lines(row[number])
+                                for row in table.rows])
+            for number in range(len(table.columns))]
+
+
+def page(template: str, status: int = http.HTTPStatus.OK,
+         headers: Mapping[str, str] = HEADERS, **content: ty.Any) -> Page:
+    """Return a page of a template with some content."""
+    text = templates().get_template(template).render(
+        titles=TITLES, stylesheet=STYLESHEET, **content)
+    return Page(status, TYPE, text.encode(errors='backslashreplace'), headers)
+
+
+def message(status: http.HTTPStatus, text: str,
+            again: int | None = None) -> Page:
+    """Return a page that only says something.
+
+    :param again: seconds after which the browser is to ask again
+    """
+    headers = dict(HEADERS)
+    if again is not None:
+        headers |= {'Retry-After': str(again), 'Refresh': str(again)}
+    return page('message.html', status, headers, title=status.phrase,
+                current='', text=text)
+
+
+@functools.cache
+def stylesheet() -> Page:
+    """Return the style sheet of all pages."""
+    text = '\n'.join(
+        templates().get_template(name).render(others=True)
+        for name in ('colours.css', 'page.css', 'pages.css'))
+    return Page(http.HTTPStatus.OK, 'text/css; charset=utf-8', text.encode(),
+                {**HEADERS, 'Cache-Control': 'private, max-age=300'})

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answer requests for pages of a snapshot.
+
+All values come from the functions of the commands.  What takes long is
+calculated once for a snapshot.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import functools
+import http
+import shlex
+import time
+import typing as ty
+import urllib.parse
+
+import markupsafe
+
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.audit import all_checks
+from nfv_sched.ops.answers.audit import document as audit_document
+from nfv_sched.ops.answers.audit import hosts as audit_hosts
+from nfv_sched.ops.answers.audit import values as audit_values
+from nfv_sched.ops.answers.capacity import rendering as capacity_rendering
+from nfv_sched.ops.answers.explain import explanation as nfv_explanation
+from nfv_sched.ops.answers.explain import next_steps
+from nfv_sched.ops.answers.explain import rendering as explain_rendering
+from nfv_sched.ops.answers.explain import values as explain_values
+from nfv_sched.ops.answers.hosts.map import captions
+from nfv_sched.ops.answers.hosts.map import page as host_map
+from nfv_sched.ops.answers.hosts import values as host_values
+from nfv_sched.ops.answers.hosts import view
+from nfv_sched.ops.answers.rebalance import document as rebalance_document
+from nfv_sched.ops.answers.rebalance import freed_capacity
+from nfv_sched.ops.answers.rebalance import levelling
+from nfv_sched.ops.answers.rebalance import rendering as rebalance_rendering
+from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.model.requests import subject as subjects
+from nfv_sched.ops.serve.pages import html
+from nfv_sched.ops.simulator import start
+
+#: Seconds after which a page shows what was calculated so far.
+CALCULATION_SECONDS = 10.0
+#: Seconds for which changes of a request that does not fit are tried.
+TRY_SECONDS = 5.0
+
+_HOSTS, _SERVERS, _FINDINGS = 50, 200, 200  # on one page
+_MISSING = 10
+_MOST_EXPLAINED = 32
+_LONGEST = 200  # characters of what is searched for
+_OLD = 3600  # seconds
+
+_CAPACITY_COLUMNS = ('Flavor', 'Fits', 'Placement capacity',
+                     'Hosts with capacity', 'Lost capacity by cause',
+                     *capacity_rendering.ASSUMED_COLUMNS)
+_SERVER_COLUMNS = ('Server', 'Host', 'State', 'Flavor', 'UUID')
+_FINDING_COLUMNS = ('Host', 'Server', 'Kind', 'Finding', 'Since',
+                    'What to do')
+_AGENT_COLUMNS = ('Host', 'Kind', 'In use', 'Services', 'Services after',
+                  'Ports', 'Ports after')
+
+_T = ty.TypeVar('_T')
+_Query = Mapping[str, str]
+_Content = tuple[str, dict[str, ty.Any]]
+
+
+class _OutOfTimeError(Exception):
+    """A calculation takes longer than a page may."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ListPart(ty.Generic[_T]):
+    """The part of a list that is on one page.
+
+    :ivar first: number of the first item, from 1
+    :ivar previous: link to the page before; None if there is none
+    """
+
+    items: Sequence[_T]
+    first: int
+    count: int
+    pages: int
+    previous: str | None
+    next: str | None
+
+    @property
+    def last(self) -> int:
+        """Number of the last item."""
+        return self.first + len(self.items) - 1
+
+
+class SnapshotPages:
+    """The pages of a snapshot, with what was calculated for them.
+
+    Not for several threads at once: calculations set options of Nova in the
+    whole process.
+    """
+
+    def __init__(self, cloud: snapshot.Cloud):
+        self._cloud = cloud
+        self._capacities: dict[str, capacity.FlavorCapacity] = {}
+        # Not a method's own cache, which would keep old snapshots.
+        self._explained = functools.lru_cache(_MOST_EXPLAINED)(self._explain)
+
+    def respond(self, path: str, query: _Query,
+                age_seconds: float) -> html.Page | None:
+        """Return the page for a path; None if there is none.
+
+        :param query: first value of each key
+        """
+        if path == html.STYLESHEET:
+            return html.stylesheet()
+        query = {key: value[:_LONGEST] for key, value in query.items()}
+        make = self._page(path)
+        if make is None:
+            return None
+        try:
+            template, content = make(query)
+        except (source.NotInCloudError, request.ExplainError) as exc:
+            return html.message(http.HTTPStatus.NOT_FOUND, str(exc))
+        except source.UsageError as exc:
+            return html.message(http.HTTPStatus.BAD_REQUEST, str(exc))
+        except problems.InputError as exc:
+            return html.message(
+                http.HTTPStatus.INTERNAL_SERVER_ERROR, str(exc))
+        except source.CloudUnreadError as exc:
+            template, content = 'unread.html', {
+                'title': html.TITLES[path], 'current': path,
+                'text': str(exc), 'notes': [], 'command': ''}
+        return html.page(template, **self._frame(age_seconds), **content)
+
+    def _page(self, path: str) -> Callable[[_Query], _Content] | None:
+        if path.startswith('/servers/'):
+            return functools.partial(
+                self._server, urllib.parse.unquote(path.split('/', 2)[2]))
+        return {'/': self._map, '/capacity': self._capacity,
+                '/servers': self._servers, '/audit': self._audit,
+                '/agents': self._agents}.get(path)
+
+    def _frame(self, age_seconds: float) -> dict[str, ty.Any]:
+        """Return what the templates show on all pages."""
+        return {
+            'about': host_map.about(self._cloud),
+            'age': explain_rendering.duration(max(int(age_seconds), 0)),
+            'old': markupsafe.Markup(
+                ' class="old"' if age_seconds >= _OLD else ''),
+            'missing': list(map(str, self._cloud.missing)), 'most': _MISSING,
+            'here': markupsafe.Markup(' aria-current="page"'),
+            'number': markupsafe.Markup(' class="number"'),
+            'long': markupsafe.Markup(' class="long"')}
+
+    @functools.cached_property
+    def _views(self) -> list[host_values.HostView]:
+        return sorted(view.views(self._cloud), key=lambda host: host.order)
+
+    def _map(self, query: _Query) -> _Content:
+        chosen = {host.uuid for host in source.hosts(
+            self._cloud, [query['host']] if query.get('host') else [])}
+        words = query.get('q', '').lower().split()
+        shown = _part([
+            host for host in self._views if host.host.uuid in chosen
+            and all(word in _names(host) for word in words)],
+            _HOSTS, '/', query)
+        drawn = host_map.hosts(shown.items)
+        return 'map.html', {
+            'title': captions.headline(shown.count), 'current': '/',
+            'query': query.get('q', ''), 'shown': shown, 'notes': [],
+            'command': 'nfv-sched host map --format html', **drawn}
+
+    def _capacity(self, query: _Query) -> _Content:
+        enabled = {flavor.name: flavor for flavor in self._cloud.flavors
+                   if not flavor.disabled}
+        if 'show' in query:
+            return self._flavor(source.flavor(self._cloud, query['show']))
+        pattern = query.get('flavor', '').strip()
+        names = source.chosen(enabled, [pattern] if pattern else [], 'flavor')
+        self._count([enabled[name] for name in names])
+        counted = [self._capacities[name] for name in names
+                   if name in self._capacities]
+        return 'capacity.html', {
+            'title': 'Capacity', 'current': '/capacity', 'query': pattern,
+            'capacities': tables.Table(_CAPACITY_COLUMNS, [
+                [html.PageLink(each.flavor.name, _link(
+                    '/capacity', {'show': each.flavor.name})),
+                 *capacity_rendering.flavor_row(each)[1:],
+                 *capacity_rendering.assumptions(each)] for each in counted]),
+            'uncounted': [name for name in names
+                          if name not in self._capacities],
+            'again': _link('/capacity', query),
+            'notes': [*source.not_simulated(self._cloud)],
+            'command': 'nfv-sched capacity list'}
+
+    def _flavor(self, flavor: snapshot.Flavor) -> _Content:
+        self._count([flavor])
+        counted = self._capacities[flavor.name]
+        hosts = {host.name: host for host in reversed(self._cloud.hosts)}
+        return 'flavor.html', {
+            'title': f'Capacity for {flavor.name}', 'current': '/capacity',
+            'ports': f'{counted.ports.description} ({counted.ports.reason})',
+            'unknown': capacity_rendering.not_known(counted),
+            'error': counted.error,
+            'hosts': tables.Table(capacity_rendering.HOST_COLUMNS, [
+                [_host(name),
+                 *capacity_rendering.host_row(hosts[name], each)[1:]]
+                for name, each in counted.hosts.items()]),
+            'notes': [*source.not_simulated(self._cloud),
+                      *counted.ports.notes],
+            'command': shlex.join(
+                ('nfv-sched', 'capacity', 'show', '--', flavor.name))}
+
+    def _count(self, flavors: Iterable[snapshot.Flavor]) -> None:
+        """Count flavors until the time is over, and one at least."""
+        uncounted = [flavor for flavor in flavors
+                     if flavor.name not in self._capacities]
+        if not uncounted:
+            return
+        end = time.monotonic() + CALCULATION_SECONDS
+        with capacity.counting_on(self._cloud, False, None) as counting:
+            for flavor in uncounted:
+                self._capacities[flavor.name] = counting.capacity(flavor)
+                if time.monotonic() > end:
+                    return
+
+    def _servers(self, query: _Query) -> _Content:
+        words = query.get('q', '').lower().split()
+        shown = _part(sorted(
+            (server for server in self._cloud.servers
+             if all(word in _texts(server) for word in words)),
+            key=lambda server: (server.host is not None, server.name,
+                                server.uuid)),
+            _SERVERS, '/servers', query)
+        return 'servers.html', {
+            'title': strings.count(shown.count, 'server'),
+            'current': '/servers', 'query': query.get('q', ''),
+            'shown': shown, 'notes': [],
+            'servers': tables.Table(_SERVER_COLUMNS, [
+                (_server(server.uuid, server.name), _host(server.host),
+                 server.state, server.flavor.name, server.uuid)
+                for server in shown.items]),
+            'command': ''}
+
+    def _server(self, name: str, _query: _Query) -> _Content:
+        uuid = subjects.find(self._cloud, name).uuid
+        explanation = self._explained(uuid)
+        hosts = [host.name for host in explanation.hosts]
+        present = next(
+            (host.name for host in explanation.hosts if host.present), None)
+        return 'server.html', {
+            'title': explanation.subject, 'current': '/servers',
+            'sections': explain_rendering.sections(
+                explanation, hosts, everything=True),
+            'map': _host(present),
+            'notes': [*source.not_simulated(self._cloud)],
+            'command': shlex.join(
+                ('nfv-sched', 'server', 'explain', uuid))}
+
+    def _explain(self, uuid: str) -> explain_values.Explanation:
+        """Explain where a server fits; see ``ops.explain.command``."""
+        with start.started(self._cloud) as state:
+            subject = subjects.server(self._cloud, state, uuid)
+            explanation = nfv_explanation.explain(
+                state, subject.text, subject.requested,
+                assumed=subject.assumed, present=subject.present,
+                read_at=subject.taken, relax_seconds=TRY_SECONDS)
+        return dataclasses.replace(explanation, steps=tuple(next_steps.find(
+            self._cloud, subject, explanation, next_steps.own_ports(subject),
+            TRY_SECONDS)))
+
+    @functools.cached_property
+    def _audited(self) -> audit_document.Audit:
+        if not audit_hosts.names_unread(self._cloud):
+            raise source.CloudUnreadError(
+                'no host can be checked: the snapshot does not say which of '
+                'them were read completely')
+        return audit_document.audited(
+            all_checks.findings(self._cloud),
+            len(audit_hosts.readable(self._cloud)),
+            {title: uuid for uuid, title
+             in view.titles(self._cloud.hosts).items()})
+
+    def _audit(self, query: _Query) -> _Content:
+        audited = self._audited
+        kind = query.get('kind', '')
+        chosen = source.chosen(
+            audit_values.KINDS, [kind] if kind else [], 'kind')
+        counts = {name: sum(each.kind == name for each in audited.findings)
+                  for name in audit_values.KINDS}
+        findings = [each for each in audited.findings if each.kind in chosen]
+        shown = _part(findings, _FINDINGS, '/audit', query)
+        return 'audit.html', {
+            'title': 'Audit', 'current': '/audit',
+            'summary': f'{strings.count(audited.hosts_checked, "host")} '
+                       f'checked: {strings.count(len(findings), "finding")}'
+                       + (f' of kind {kind}.' if kind else '.'),
+            'kinds': tables.Table(('Kind', 'Findings'), [
+                (html.PageLink(name, _link('/audit', {'kind': name})), count)
+                for name, count in counts.items() if count]),
+            'findings': tables.Table(
+                _FINDING_COLUMNS, list(map(_finding, shown.items))),
+            'shown': shown, 'notes': [], 'command': 'nfv-sched cloud audit'}
+
+    @functools.cached_property
+    def _plans(self) -> Sequence[levelling.RebalancePlan]:
+        if self._cloud.network_agents is None:
+            raise source.CloudUnreadError(
+                'the agents of Neutron are not known')
+        return levelling.plans(
+            self._cloud, room=view.free_ports(self._cloud))
+
+    @functools.cached_property
+    def _gain(self) -> freed_capacity.Gain | None:
+        """Capacity that the moves of the plans free; None if not counted."""
+        end = time.monotonic() + CALCULATION_SECONDS
+
+        def update(_done: int, _total: int) -> None:
+            if time.monotonic() > end:
+                raise _OutOfTimeError
+
+        try:
+            return freed_capacity.gain(self._cloud, self._plans, update)
+        except _OutOfTimeError:
+            return None
+
+    def _agents(self, _query: _Query) -> _Content:
+        plans, gain = self._plans, self._gain
+        document = rebalance_rendering.document(
+            plans, gain or freed_capacity.Gain({}, {}, {}))
+        return 'agents.html', {
+            'title': 'Agents', 'current': '/agents',
+            'summary': rebalance_rendering.summary(
+                plans, gain or freed_capacity.Gain({}, {}, {})) or [
+                    'Neutron shows no agents for DHCP or routers.'],
+            'uncounted': gain is None,
+            'moves': tables.Table(rebalance_rendering.COLUMNS,
+                                  rebalance_rendering.rows(plans)),
+            'agents': tables.Table(_AGENT_COLUMNS, [
+                row for plan in document.plans for row in _agent_rows(plan)]),
+            'notes': [], 'command': 'nfv-sched agent rebalance'}
+
+
+def _names(host: host_values.HostView) -> str:
+    """Return all by which a host is found, in lower case."""
+    return '\n'.join([
+        host.title, *(name for _label, names in captions.groups(host)
+                      for name in names),
+        *(guest.label for guest in host.guests),
+        *(name for node in host.nodes for name in node.networks)]).lower()
+
+
+def _texts(server: snapshot.Server) -> str:
+    """Return all by which a server is found, in lower case."""
+    return '\n'.join([server.name, server.uuid, server.host or '',
+                      server.state, server.flavor.name]).lower()
+
+
+def _link(path: str, query: _Query) -> str:
+    words = urllib.parse.urlencode(query, errors='replace')
+    return f'{path}?{words}' if words else path
+
+
+def _host(name: str | None) -> html.PageLink | None:
+    """Return a cell that leads to the map of a host."""
+    if name is None:
+        return None
+    # As a pattern, a name with brackets does not match itself.
+    return html.PageLink(name, _link('/', {'host': name}))
+
+
+def _server(uuid: str, name: str | None) -> html.PageLink:
+    """Return a cell that leads to the explanation of a server."""
+    return html.PageLink((name or '').strip() or uuid,
+                         '/servers/' + urllib.parse.quote(
+                             uuid, '', errors='replace'))
+
+
+def _part(items: Sequence[_T], size: int, path: str,
+          query: _Query) -> ListPart[_T]:
+    """Return the part of a list that a query asks for.
+
+    :param size: maximum number of items on one page
+    """
+    pages = max(-(-len(items) // size), 1)
+    text = query.get('page', '')
+    number = min(max(int(text), 1), pages) if (
+        text.isascii() and text.isdecimal() and len(text) < 9) else 1
+
+    def link(other: int) -> str | None:
+        if not 1 <= other <= pages:
+            return None
+        return _link(path, {**query, 'page': str(other)})
+
+    begin = (number - 1) * size
+    return ListPart(items[begin:begin + size], begin + 1, len(items), pages,
+                    link(number - 1), link(number + 1))
+
+
+def _finding(finding: audit_document.AuditedFinding) -> tuple:
+    return (_host(finding.host),
+            finding.server_id and _server(finding.server_id, finding.server),
+            finding.kind, finding.finding, finding.since, finding.what_to_do)
+
+
+def _agent_rows(plan: rebalance_document.AgentPlan) -> Iterator[tuple]:
+    for agent in plan.agents:
+        yield (agent.host, plan.kind, 'yes' if agent.in_use else 'no',
+               agent.services, agent.services_after, agent.ports,
+               agent.ports_after)

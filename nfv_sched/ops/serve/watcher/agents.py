@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The strategy ``nfv_agents``."""
+
+import typing as ty
+
+from oslo_config import cfg
+from oslo_log import log
+
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.serve.watcher import account
+from nfv_sched.ops.serve.watcher import base
+from nfv_sched.ops.serve.watcher import goals
+
+LOG = log.getLogger(__name__)
+
+
+class NFVAgents(base.NFVStrategy):
+    """Spread DHCP servers and routers, as ``nfv-sched agent rebalance`` plans.
+
+    Watcher has no action for agents of Neutron: each action is a ``nop`` with
+    the commands that make a move.  If the configuration names neither a
+    snapshot nor Nova's configuration, Neutron is read with Watcher's account.
+    """
+
+    NAME = 'nfv_agents'
+    DISPLAY_NAME = 'Spread DHCP servers and routers over agents'
+    GOAL = goals.AgentBalanceGoal.NAME
+
+    @classmethod
+    def get_schema(cls) -> dict[str, ty.Any]:
+        """Return the schema of the parameters; called by Watcher."""
+        return {
+            'properties': {
+                'kind': {
+                    'description': 'Only DHCP servers, or routers.',
+                    'type': 'string',
+                    'enum': [snapshot.DHCP, snapshot.ROUTER]},
+                'threshold': {
+                    'description': 'How much more one agent may carry than '
+                                   'another.',
+                    'type': 'integer', 'minimum': 1, 'default': 3},
+                'ports': {
+                    'description': 'Level ports of the virtual switch, not '
+                                   'the number of services.',
+                    'type': 'boolean', 'default': False},
+            },
+        }
+
+    def pre_execute(self) -> None:
+        """Do nothing: Watcher has no model of agents; called by Watcher."""
+        LOG.info('Initializing %s', self.get_display_name())
+
+    def do_execute(self, audit: ty.Any = None) -> None:
+        """Plan, and add the actions; called by Watcher."""
+        by_api = not self.from_file()
+        plan, document = self.plan(
+            'agent', 'rebalance', *(('--api',) if by_api else ()), *(
+                option for name in ('kind', 'threshold', 'ports')
+                for option in base.options(name, self.parameter(name))),
+            account=account.variables(cfg.CONF) if by_api else None)
+        for clause in plan.left_undone:
+            self.add_note(clause)
+        for move, each in zip(plan.moves, document['moves']):
+            self.add_note(
+                f'{move.number}: Watcher does not move {move.kind} {move} '
+                f'from {move.source} to {move.destination}, these commands '
+                f'do: {" && ".join(each["commands"])}')
+        before, after = [max((
+            each[when]['most'] - each[when]['fewest']
+            for each in document['plans']), default=0)
+            for when in ('before', 'after')]
+        self.solution.set_efficacy_indicators(
+            imbalance_before=before, imbalance_after=after)

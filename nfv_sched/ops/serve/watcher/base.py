@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan with ``nfv-sched``, in a process of its own."""
+
+import abc
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import json
+import os
+import sysconfig
+import typing as ty
+
+from oslo_concurrency import processutils
+from oslo_config import cfg
+from oslo_log import log
+from watcher.common import exception
+from watcher.decision_engine.model import element
+from watcher.decision_engine.strategy.strategies import base
+
+from nfv_sched.base import strings
+from nfv_sched.ops.commands import plan_run
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import values
+from nfv_sched.ops.serve.watcher import goals
+from nfv_sched.ops.serve.watcher import planner
+
+LOG = log.getLogger(__name__)
+
+
+class PlanningError(exception.WatcherException):
+    """No plan, or one that Watcher cannot carry out; the message says why."""
+
+
+class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
+                  metaclass=abc.ABCMeta):
+    """Base of the strategies.
+
+    :cvar GOAL: name of the goal
+    """
+
+    GOAL: str
+
+    def __init__(self, config: ty.Any, osc: ty.Any = None):
+        super().__init__(config, osc)
+        self.planner = planner.NAME
+
+    @classmethod
+    def get_goal_name(cls) -> str:
+        """Return the name of the goal; called by Watcher."""
+        return cls.GOAL
+
+    @classmethod
+    def get_config_opts(cls) -> list[cfg.Opt]:
+        """Return the options of the strategy; called by Watcher."""
+        return [
+            cfg.ListOpt(
+                'command',
+                default=[os.path.join(
+                    sysconfig.get_path('scripts'), 'nfv-sched')],
+                sample_default='nfv-sched',
+                help='Command nfv-sched, with words before it such as '
+                     'sudo,-u,nova, if Watcher may not read nova.conf.'),
+            cfg.ListOpt(
+                'nova_config_files', default=[],
+                help="Configuration of nova-scheduler, which names Nova's "
+                     'databases. If neither it nor a snapshot is set: '
+                     'nova.conf where Nova looks for it.'),
+            cfg.StrOpt(
+                'snapshot',
+                help='File that "nfv-sched snapshot save" writes regularly. '
+                     "It is read instead of Nova's databases."),
+        ]
+
+    def pre_execute(self) -> None:
+        """Check that Watcher has a model of the cloud; called by Watcher."""
+        self._pre_execute()
+
+    def post_execute(self) -> None:
+        """Do nothing more; called by Watcher."""
+
+    def parameter(self, name: str) -> ty.Any:
+        """Return a parameter of the audit; None if it has none."""
+        return self.input_parameters.get(name)
+
+    def from_file(self) -> bool:
+        """Return whether the configuration says where the cloud is read."""
+        return bool(self.config.snapshot or self.config.nova_config_files)
+
+    def plan(
+        self, *words: str, account: Mapping[str, str] | None = None,
+    ) -> tuple[values.MovePlan, dict[str, ty.Any]]:
+        """Run a command that plans.
+
+        :param words: the command with its options
+        :param account: OS_* variables, if the API is read
+        :returns: the plan, and its document
+        :raises PlanningError: if there is no plan, or it may be wrong, as a
+            part of the cloud could not be read
+        """
+        where = [] if account is not None else [
+            *(f'--config-file={path}'
+              for path in self.config.nova_config_files),
+            *([f'--from={self.config.snapshot}']
+              if self.config.snapshot else [])]
+        command = [*self.config.command, *words[:2], '-f', 'json', *where,
+                   *words[2:]]
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith('OS_')}
+        try:
+            content, messages = processutils.execute(
+                *command, check_exit_code=[0, source.FINDINGS], binary=True,
+                env_variables={**environment, 'LC_ALL': 'C.UTF-8',
+                               **(account or {})})
+        except processutils.ProcessExecutionError as exc:
+            raise PlanningError(
+                f'nfv-sched {" ".join(words[:2])}: '
+                f'{strings.one_line(exc.stderr) or exc.exit_code}') from exc
+        except OSError as exc:
+            raise PlanningError(f'{command[0]}: {exc.strerror}') from exc
+        for line in messages.decode(errors='replace').splitlines():
+            LOG.info('nfv-sched: %s', line)
+        try:
+            return (plan_run.moves_of(plan_run.parse(content)),
+                    json.loads(content))
+        except (ValueError, RecursionError) as exc:
+            raise PlanningError(
+                f'{command[0]}: {strings.one_line(exc)}') from exc
+
+    def add_note(self, text: str) -> None:
+        """Add an action that only says something."""
+        self.solution.add_action(
+            action_type='nop', input_parameters={
+                'message': strings.line(text)})
+
+    def node(self, name: str) -> element.ComputeNode:
+        """Return a compute node of Watcher's model.
+
+        :raises PlanningError: if it is not in the scope of the audit
+        """
+        try:
+            return self.compute_model.get_node_by_name(name)
+        except exception.ComputeNodeNotFound as exc:
+            raise PlanningError(
+                f'{name} is not in the scope of the audit, or not in '
+                "Watcher's data model") from exc
+
+    def obstacle(self, move: values.Move) -> str | None:
+        """Return why Watcher does not make a move; None if it does."""
+        try:
+            instance = self.compute_model.get_instance_by_uuid(move.id)
+            for name in (move.source, move.destination):
+                self.node(name)
+        except exception.InstanceNotFound:
+            return "it is not in Watcher's data model"
+        except PlanningError as exc:
+            return str(exc)
+        if instance.watcher_exclude:
+            return 'the scope of the audit excludes it'
+        if move.kind == 'live' and (
+                instance.state == element.InstanceState.PAUSED.value):
+            return 'it is paused, and Watcher moves only active servers live'
+        return None
+
+    def add_moves(self, moves: Iterable[values.Move]) -> None:
+        """Add the actions that make moves, in order."""
+        moves = list(moves)
+        for move in moves:
+            if move.vfs_detached:
+                self.add_note(f'{move} ({move.id}): ' + values.how(
+                    f'{move.kind} migration', move.vfs_detached))
+        if any(move.vfs_detached for move in moves):
+            self.add_note(values.VFS_DETACHED)
+        for seconds, move in _with_pauses(moves):
+            if seconds:
+                # NOTE: add_action() drops an action that equals another one.
+                self.solution.actions.append({
+                    'action_type': 'sleep',
+                    'input_parameters': {'duration': seconds}})
+            self.solution.add_action(
+                action_type=self.MIGRATION, resource_id=move.id,
+                input_parameters={
+                    'migration_type': move.kind,
+                    'source_node': move.source,
+                    'destination_node': move.destination,
+                    'resource_name': str(move)})
+
+
+#: Parameter of strategies that move servers.
+COLD_FOR_VFS: Mapping[str, Mapping[str, ty.Any]] = {'cold_for_vfs': {
+    'description': 'Migrate a server cold if Nova would detach VFs from it '
+                   'during a live migration.',
+    'type': 'boolean', 'default': False}}
+
+
+def options(name: str, value: ty.Any) -> Iterator[str]:
+    """Yield an option of a command for a parameter of an audit.
+
+    :param value: its value; for a list, the option is repeated
+    """
+    if value is True:
+        yield f'--{name}'
+    elif isinstance(value, list):
+        yield from (f'--{name}={each}' for each in value)
+    elif value is not None and value is not False:
+        yield f'--{name}={value}'
+
+
+def _with_pauses(
+        moves: Iterable[values.Move]) -> Iterator[tuple[int, values.Move]]:
+    """Yield moves, each with the seconds to wait before it.
+
+    Nova frees the room of a server on its old host a little after the move.
+    """
+    sources: set[str] = set()
+    migrated: set[str] = set()
+    for move in moves:
+        seconds = 0
+        if not migrated.isdisjoint(move.related):
+            seconds = values.SYNCED_SECONDS
+            migrated.clear()
+        elif move.destination in sources:
+            seconds = values.FREED_SECONDS
+        if seconds:
+            sources.clear()
+        sources.add(move.source)
+        if move.kind == 'live':
+            migrated.add(move.id)
+        yield seconds, move

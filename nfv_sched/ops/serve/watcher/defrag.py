@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The strategy ``nfv_defrag``."""
+
+import typing as ty
+
+from nfv_sched.ops.serve.watcher import base
+from nfv_sched.ops.serve.watcher import goals
+
+_PATTERNS = {'type': 'array', 'items': {'type': 'string', 'minLength': 1}}
+
+
+class NFVDefrag(base.NFVStrategy):
+    """Make room for servers of a flavor, as ``nfv-sched cloud defrag`` plans.
+
+    Either all of its moves are in the action plan, or there is none.
+    """
+
+    NAME = 'nfv_defrag'
+    DISPLAY_NAME = 'Make room for a flavor with regard to NUMA nodes'
+    GOAL = goals.CapacityGoal.NAME
+
+    @classmethod
+    def get_schema(cls) -> dict[str, ty.Any]:
+        """Return the schema of the parameters; called by Watcher."""
+        return {
+            'properties': {
+                'flavor': {
+                    'description': 'Name of the flavor of the new servers.',
+                    'type': 'string', 'minLength': 1},
+                'count': {
+                    'description': 'Number of the new servers.',
+                    'type': 'integer', 'minimum': 1, 'default': 1},
+                'max_moves': {
+                    'description': 'Maximum number of migrations.',
+                    'type': 'integer', 'minimum': 1, 'default': 10},
+                'avoid': {
+                    'description': 'Patterns for names of servers that are '
+                                   'not moved, and of hosts that none leaves '
+                                   'or reaches.', **_PATTERNS},
+                'like': {
+                    'description': 'UUID or name of a server whose ports the '
+                                   'new ones have.',
+                    'type': 'string', 'minLength': 1},
+                'networks': {
+                    'description': 'Networks of the new servers: name or ID, '
+                                   'with ,vnic-type=T if need be.',
+                    **_PATTERNS},
+                **base.COLD_FOR_VFS,
+            },
+            'required': ['flavor'],
+        }
+
+    def do_execute(self, audit: ty.Any = None) -> None:
+        """Plan, and add the actions; called by Watcher.
+
+        :raises PlanningError: if a move is not possible in Watcher
+        """
+        plan, document = self.plan('cloud', 'defrag', *(
+            option for name, parameter in (
+                ('flavor', 'flavor'), ('count', 'count'),
+                ('max-moves', 'max_moves'), ('avoid', 'avoid'),
+                ('like', 'like'), ('network', 'networks'),
+                ('cold-for-vfs', 'cold_for_vfs'))
+            for option in base.options(name, self.parameter(parameter))))
+        obstacles = [
+            f'{move} ({move.id}) cannot be moved: {obstacle}'
+            for move in plan.moves
+            if (obstacle := self.obstacle(move)) is not None]
+        if obstacles:
+            raise base.PlanningError('; '.join(obstacles))
+        for clause in (*plan.warnings, *plan.left_undone):
+            self.add_note(clause)
+        self.add_moves(plan.moves)
+        self.solution.set_efficacy_indicators(
+            servers_wanted=document['wanted'],
+            servers_before=document['fits_before'],
+            servers_after=document['fits_after'])

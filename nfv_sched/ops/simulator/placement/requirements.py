@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check hosts against the requirements of an allocation candidate query.
+
+Each requirement is checked against the provider tree of a host, the compute
+node first.  A host is a candidate if its tree meets all requirements.
+"""
+
+import collections
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import enum
+import itertools
+import typing as ty
+
+from nfv_sched.base import device_shortage
+from nfv_sched.ops.simulator.placement import resource_provider
+
+# Of more groups not all sets are tried.
+_MOST_TRIED = 8
+
+Tree = Sequence[resource_provider.ResourceProvider]
+#: Resource classes with amounts; hashable, for keys of dictionaries.
+Amounts = tuple[tuple[str, int], ...]
+
+
+class RequirementKind(enum.IntEnum):
+    """Kind of a requirement.
+
+    Where one unmet requirement is shown for all of a host, it is the one with
+    the lowest kind.
+    """
+
+    TREE = 1
+    TRAIT = 2
+    FORBIDDEN_TRAIT = 3
+    AGGREGATE = 4
+    FORBIDDEN_AGGREGATE = 5
+    RESOURCE = 6
+    #: A granular request group.
+    GROUP = 7
+    #: Providers for all groups at once.
+    CHOICE = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UnmetRequirement:
+    """A requirement that a host does not meet.
+
+    :ivar names: the trait, the resource class, the UUID of the compute node,
+        the UUIDs of the aggregates, or the traits of a group or a choice
+    :ivar needed: needed amounts, of a resource, a group or a choice
+    :ivar forbidden: forbidden traits of a group or a choice
+    :ivar providers: number of providers that have the resource class
+    :ivar free: largest free amount of one of these providers; if any of them
+        allow the amount in one allocation (min_unit, max_unit, step_size), of
+        those only
+    :ivar total: sum of the free amounts of the same providers
+    :ivar at_once: whether any of them allow the amount in one allocation
+    :ivar groups: the fewest groups for which there are not enough providers,
+        of a choice
+    :ivar isolated: whether each of them needs a different provider
+    :ivar misses: reserved amounts of nested providers
+    """
+
+    kind: RequirementKind
+    names: tuple[str, ...]
+    needed: Amounts = ()
+    forbidden: tuple[str, ...] = ()
+    providers: int = 0
+    free: int = 0
+    total: int = 0
+    at_once: bool = True
+    groups: tuple['GroupRequirement', ...] = ()
+    isolated: bool = False
+    misses: tuple[device_shortage.NearMiss, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The trait or resource class."""
+        return self.names[0]
+
+    @property
+    def amount(self) -> int:
+        """The needed amount of the resource class."""
+        return self.needed[0][1]
+
+
+class Requirement(ty.Protocol):
+    """Protocol of the requirements below."""
+
+    @property
+    def kind(self) -> RequirementKind:
+        """The kind of the requirement."""
+
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
+        """Return the unmet requirement; None if the tree meets it."""
+
+
+def _reserved(tree: Tree, resource_classes: Iterable[str],
+              ) -> tuple[device_shortage.NearMiss, ...]:
+    """Return the amounts of classes that are reserved of nested providers."""
+    amounts = [(name, sum(
+        each.inventories[name].reserved for each in tree
+        if each.parent is not None and name in each.inventories))
+        for name in sorted(set(resource_classes))]
+    return tuple([device_shortage.NearMiss(
+        device_shortage.MissKind.RESERVED, amount, name)
+        for name, amount in amounts if amount])
+
+
+def _nested_providers(tree: Tree, resource_class: str) -> Tree:
+    """Return the nested providers of a class; none if the root has it."""
+    if resource_class in tree[0].inventories:
+        return ()
+    return [each for each in tree if resource_class in each.inventories]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TreeRequirement:
+    """A requirement of one compute node, by its UUID."""
+
+    uuid: str
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.TREE
+
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
+        if tree[0].uuid == self.uuid:
+            return None
+        return UnmetRequirement(self.kind, (self.uuid,))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TraitRequirement:
+    """A requirement of a trait of the compute node.
+
+    A nested provider that gives a resource class in place of the compute node
+    may have the trait instead; ChoiceRequirement picks that provider.
+
+    :ivar classes: needed resource classes
+    :ivar of_root: whether only the compute node itself may have the trait
+    """
+
+    trait: str
+    classes: frozenset[str] = frozenset()
+    of_root: bool = False
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.TRAIT
+
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
+        if self.trait in tree[0].traits or not self.of_root and any(
+                self.trait in each.traits for name in self.classes
+                for each in _nested_providers(tree, name)):
+            return None
+        return UnmetRequirement(self.kind, (self.trait,))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ForbiddenTraitRequirement:
+    """A trait that no provider of the requested resources may have.
+
+    :ivar classes: needed resource classes
+    :ivar forbidden: all traits that nested providers must not have
+    :ivar of_root: whether only the compute node itself must not have the
+        trait, even if it gives no resources
+    """
+
+    trait: str
+    classes: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    of_root: bool = False
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.FORBIDDEN_TRAIT
+
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
+        elsewhere: list[Tree] = []
+        if not self.of_root and len(tree) > 1:
+            elsewhere = [givers for name in self.classes
+                         if (givers := _nested_providers(tree, name))]
+        root_gives = not elsewhere or len(elsewhere) < len(self.classes)
+        if root_gives and self.trait in tree[0].traits or any(
+                self.trait in self._nearest_provider(givers).traits
+                for givers in elsewhere):
+            return UnmetRequirement(self.kind, (self.trait,))
+        return None
+
+    def _nearest_provider(
+        self, givers: Tree,
+    ) -> resource_provider.ResourceProvider:
+        """Return the provider with the fewest forbidden traits."""
+        return min(givers, key=lambda each: len(self.forbidden & each.traits))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AggregateRequirement:
+    """A requirement of membership in any of several aggregates (UUIDs)."""
+
+    aggregates: frozenset[str]
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.AGGREGATE
+
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
+        if self.aggregates & tree[0].aggregates:
+            return None
+        return UnmetRequirement(self.kind, tuple(sorted(self.aggregates)))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ForbiddenAggregateRequirement:
+    """A requirement of membership in none of several aggregates (UUIDs)."""
+
+    aggregates: frozenset[str]
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.FORBIDDEN_AGGREGATE
+
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
+        present = self.aggregates & tree[0].aggregates
+        if not present:
+            return None
+        return UnmetRequirement(self.kind, tuple(sorted(present)))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResourceRequirement:
+    """A requirement of an amount of a resource class from one provider.
+
+    The provider is the compute node if it has the class, else a nested one.
+
+    :ivar forbidden: traits that a nested provider must not have
+    """
+
+    resource_class: str
+    amount: int
+    forbidden: frozenset[str] = frozenset()
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.RESOURCE
+
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
+        name, needed = self.resource_class, {self.resource_class: self.amount}
+        givers: Tree = tree[:1]
+        if name not in tree[0].inventories:
+            givers = _nested_providers(tree, name)
+            # If all have a forbidden trait, ForbiddenTraitRequirement
+            # reports it.
+            givers = [each for each in givers
+                      if not self.forbidden & each.traits] or givers
+        for each in givers:
+            if each.allows(needed):
+                return None
+        fitting = [each for each in givers
+                   if each.inventories[name].allows(self.amount)]
+        free = [max(0, each.free(name)) for each in fitting or givers]
+        return UnmetRequirement(
+            self.kind, (name,), ((name, self.amount),),
+            providers=len(givers), free=max(free, default=0), total=sum(free),
+            at_once=bool(fitting) or not givers,
+            misses=_reserved(givers, [name]))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupRequirement:
+    """A request group: one provider anywhere in the tree gives all of it.
+
+    :ivar traits: required traits
+    :ivar forbidden: forbidden traits
+    :ivar parts: requirements for that provider
+    :ivar suffixes: suffixes of all groups that are equal; one empty string
+        for resources of the unsuffixed group from a nested provider
+    """
+
+    amounts: Amounts
+    traits: frozenset[str]
+    forbidden: frozenset[str]
+    parts: tuple[Requirement, ...]
+    suffixes: tuple[str, ...] = ('',)
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.GROUP
+
+    @classmethod
+    def from_amounts(
+        cls, amounts: Mapping[str, int], required: Collection[str] = (),
+        forbidden: Collection[str] = (), suffix: str = '',
+    ) -> 'GroupRequirement':
+        """Return the requirement of amounts and traits of one provider."""
+        return cls(
+            tuple(amounts.items()), frozenset(required), frozenset(forbidden),
+            (*map(TraitRequirement, required),
+             *map(ForbiddenTraitRequirement, forbidden),
+             *itertools.starmap(ResourceRequirement, amounts.items())),
+            (suffix,))
+
+    def met_by(self, provider: resource_provider.ResourceProvider) -> bool:
+        """Return whether one provider can give all of the group."""
+        alone = (provider,)
+        return not any(part.missing(alone) for part in self.parts)
+
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
+        if any(map(self.met_by, tree)):
+            return None
+        return UnmetRequirement(self.kind, tuple(sorted(self.traits)),
+                                self.amounts, tuple(sorted(self.forbidden)),
+                                misses=_reserved(tree, dict(self.amounts)))
+
+
+class Shares(ty.NamedTuple):
+    """A query divided among the providers of a tree.
+
+    :ivar own: amounts from the compute node itself
+    :ivar groups: groups of which each comes from one provider: first one for
+        each resource class of the unsuffixed group that only nested providers
+        have, then the suffixed groups
+    :ivar nested_count: number of these resource classes
+    """
+
+    own: Mapping[str, int]
+    groups: tuple[GroupRequirement, ...]
+    nested_count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceRequirement:
+    """A requirement of providers for all groups at the same time.
+
+    :ivar amounts: amounts of the unsuffixed group
+    :ivar required: traits that the providers of the unsuffixed group must
+        have together
+    :ivar forbidden: traits that its nested providers must not have
+    :ivar groups: one for each suffix
+    :ivar isolated: whether each of these groups needs a different provider
+    """
+
+    amounts: Mapping[str, int]
+    required: frozenset[str]
+    forbidden: frozenset[str]
+    groups: tuple[GroupRequirement, ...]
+    isolated: bool
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.CHOICE
+
+    def shares(self, tree: Tree) -> Shares:
+        """Divide the amounts among the compute node and nested providers."""
+        own = self.amounts
+        if len(tree) < 2 or own.keys() <= tree[0].inventories.keys():
+            return Shares(own, self.groups, 0)
+        elsewhere = [name for name in own if _nested_providers(tree, name)]
+        return Shares(
+            {name: amount for name, amount in own.items()
+             if name not in elsewhere},
+            (*(GroupRequirement.from_amounts(
+                {name: own[name]}, forbidden=self.forbidden)
+               for name in elsewhere), *self.groups), len(elsewhere))
+
+    def choices(self, tree: Tree) -> Iterator[tuple[
+            resource_provider.ResourceProvider, ...]]:
+        """Yield each possible choice of one provider per group of shares."""
+        own, groups, nested_count = self.shares(tree)
+        compute_node = list(tree[:1]) if own else []
+        providers_of = [list(filter(group.met_by, tree)) for group in groups]
+        if not all(providers_of):
+            return iter(())
+        requested: dict[str, dict[str, int]] = {tree[0].uuid: dict(own)}
+        chosen: list[resource_provider.ResourceProvider] = []
+
+        def choose(index: int) -> Iterator[tuple[
+                resource_provider.ResourceProvider, ...]]:
+            """Yield the choices that begin with the chosen providers."""
+            # The traits of the unsuffixed group are checked as soon as all of
+            # its providers are chosen.
+            if nested_count and index == nested_count and not self._suffice(
+                    compute_node + chosen):
+                return
+            if index == len(groups):
+                yield tuple(chosen)
+                return
+            amounts = groups[index].amounts
+            for provider in providers_of[index]:
+                # group_policy=isolate concerns the suffixed groups only.
+                if self.isolated and provider in chosen[nested_count:]:
+                    continue
+                from_provider = requested.setdefault(provider.uuid, {})
+                resource_provider.add(from_provider, amounts)
+                if provider.allows(from_provider):
+                    chosen.append(provider)
+                    yield from choose(index + 1)
+                    chosen.pop()
+                resource_provider.add(from_provider, amounts, -1)
+
+        return choose(0)
+
+    def _suffice(self, providers: Tree) -> bool:
+        """Return whether providers together have the required traits."""
+        return self.required <= set().union(
+            *(provider.traits for provider in providers))
+
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
+        if next(self.choices(tree), None) is not None:
+            return None
+        needed: dict[str, int] = {}
+        for group in self.shares(tree).groups:
+            resource_provider.add(needed, group.amounts)
+        return UnmetRequirement(
+            self.kind, _union(group.traits for group in self.groups),
+            tuple(needed.items()),
+            _union(group.forbidden for group in self.groups),
+            groups=self._fewest(tree), isolated=self.isolated,
+            misses=_reserved(tree, needed))
+
+    def _fewest(self, tree: Tree) -> tuple[GroupRequirement, ...]:
+        """Return the fewest groups for which there are not enough providers.
+
+        :returns: none if what has no suffix is missing; all of many groups
+        """
+        if len(self.groups) > _MOST_TRIED:
+            return self.groups
+        tried = set()
+        for size in range(len(self.groups)):
+            for groups in itertools.combinations(self.groups, size):
+                # Groups differ in their suffixes.
+                key = frozenset(collections.Counter(
+                    dataclasses.replace(group, suffixes=())
+                    for group in groups).items())
+                if key in tried:
+                    continue
+                tried.add(key)
+                if next(dataclasses.replace(
+                        self, groups=groups).choices(tree), None) is None:
+                    return groups
+        return self.groups
+
+
+def _union(sets: Iterable[frozenset[str]]) -> tuple[str, ...]:
+    return tuple(sorted(frozenset().union(*sets)))

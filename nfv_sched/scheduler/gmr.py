@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Add a section about nfv-sched to Nova's guru meditation report.
+
+``nova-scheduler`` makes this report when it gets SIGUSR2, each worker its own.
+A section that raises would lose the whole report, so each part of this one is
+worked out by itself; a part that fails is replaced by a message.
+
+The report may be made at any time, in the thread that was interrupted: nothing
+here waits for a lock or for another process, and nothing is started.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import importlib.metadata
+import sys
+import time
+
+from nova.scheduler import weights
+from oslo_log import log as logging
+
+from nfv_sched.base import conf
+from nfv_sched.base import strings
+from nfv_sched.journal import writer
+from nfv_sched.ledger import reader
+from nfv_sched.nova import scheduler
+from nfv_sched.scheduler import process
+
+LOG = logging.getLogger(__name__)
+
+CONF = scheduler.CONF
+conf.register_opts(CONF)
+
+TITLE = 'nfv-sched'
+
+_REPORTS = 'oslo_reports.guru_meditation_report'
+
+
+def register() -> None:
+    """Add the section to the reports of this process, once; never raises.
+
+    To be called when a filter or weigher is made.  Nothing happens in
+    processes that make no reports, such as tools: oslo.reports is already
+    imported in those that do.
+    """
+    reports = sys.modules.get(_REPORTS)
+    if reports is None:
+        return
+    try:
+        report = reports.TextGuruMeditation
+        # oslo.reports keeps sections in a list of the class and would print
+        # one for each filter that is made.
+        if not any(title == TITLE for title, _section in getattr(
+                report, 'persistent_sections', ())):
+            report.register_section(TITLE, section)
+    except Exception:
+        LOG.exception('Guru meditation reports will not include nfv-sched')
+
+
+def section():
+    """Return the section; never raises.
+
+    :returns: ``oslo_reports.models.with_default_views.ModelWithDefaultViews``
+    """
+    # Already imported: it is part of the library that calls this function.
+    from oslo_reports.models import with_default_views
+    parts = {title: _lines(part) for title, part in _PARTS}
+    text = '\n'.join(
+        line for title, lines in parts.items()
+        for line in (f'{title}:', *(f'  {line}' for line in lines)))
+    return with_default_views.ModelWithDefaultViews(
+        data=parts, text_view=lambda _model: text)
+
+
+def _lines(part: Callable[[], Iterator[str]]) -> list[str]:
+    """Return the lines of a part; one with the error if the part fails."""
+    lines: list[str] = []
+    try:
+        for line in part():
+            lines.append(' '.join(str(line).split()))
+    except Exception as exc:
+        lines.append(f'not known: {_error_line(exc)}')
+    return lines or ['none']
+
+
+def _error_line(exc: Exception) -> str:
+    """Return an exception as one line of text."""
+    try:
+        return strings.mask_secrets(
+            ' '.join(f'{type(exc).__name__}: {exc}'.split()))
+    except Exception:
+        return type(exc).__name__
+
+
+def _versions() -> Iterator[str]:
+    for name in ('nfv-sched', 'nova'):
+        yield f'{name} {importlib.metadata.version(name)}'
+
+
+def _filters() -> Iterator[str]:
+    """Yield the enabled filters, in their order."""
+    yield from scheduler.enabled_filters()
+
+
+def _weighers() -> Iterator[str]:
+    """Yield all weighers, those of nfv-sched with their multiplier."""
+    for cls in weights.HostWeightHandler().get_matching_classes(
+            CONF.filter_scheduler.weight_classes):
+        name = getattr(cls, 'multiplier', None)
+        if name is None:
+            yield cls.__name__
+        else:
+            yield f'{cls.__name__}, multiplier {CONF[cls.group][name]:g}'
+
+
+def _figures() -> Iterator[str]:
+    """Yield the age and size of the data from Neutron, and failures."""
+    network = process.STATE.network
+    refresher = network and network.figures.peek()
+    if refresher is None:
+        yield 'not asked for in this process yet'
+        return
+    snapshot = refresher.value
+    if snapshot is None:
+        yield 'not read yet'
+    else:
+        fresh = network.figures.is_fresh(snapshot)
+        yield (f'{snapshot.age():.0f} s old'
+               f'{"" if fresh else ", too old to count"}: '
+               f'{len(snapshot.hosts)} hosts, {len(snapshot.ports)} ports')
+    if refresher.failures:
+        seconds = time.monotonic() - refresher.failing_since
+        yield (f'{refresher.failures} failed attempts since, for '
+               f'{seconds:.0f} s')
+    if refresher.last_error:
+        yield f'last error: {refresher.last_error}'
+
+
+def _ledger() -> Iterator[str]:
+    """Yield the last answer of Placement; its publisher is elsewhere."""
+    yield f'[nfv_sched] ledger = {CONF.nfv_sched.ledger}'
+    latest = process.STATE.ledger
+    if latest.answered_at is not None:
+        yield (f'last answer of Placement: '
+               f'{time.monotonic() - latest.answered_at:.0f} s ago, '
+               f'{latest.providers} providers')
+    if reader.MISSING_LOGGED.is_set():
+        yield 'Nova does not hand over what Placement answers; see the log'
+    if reader.MALFORMED_LOGGED.is_set():
+        yield 'malformed answers of Placement; see the log'
+
+
+def _claims() -> Iterator[str]:
+    """Yield the claims of this process: in flight, and made lately."""
+    network = process.STATE.network
+    if network is not None:
+        placed, placing = network.recent.counts()
+        yield f'{placing} in flight'
+        yield f'{placed} made that figures from Neutron may lack'
+
+
+def _refusals() -> Iterator[str]:
+    """Yield the last refusals, the newest first."""
+    for each in reversed(list(process.STATE.refusals)):
+        yield (f'{writer.stamp(each.seconds)} {each.server} {each.filter}: '
+               f'{each.text}')
+
+
+def _shadow() -> Iterator[str]:
+    """Yield what filters and weighers in shadow would have changed."""
+    for name, (count, changed) in process.STATE.shadow.all().items():
+        yield (f'{name}: {count} servers, {changed.get("refused", 0)} would '
+               f'have been refused, {changed.get("elsewhere", 0)} would have '
+               'gone elsewhere')
+
+
+def _times() -> Iterator[str]:
+    """Yield the times of each filter that has looked at hosts."""
+    for name, passes in sorted(process.STATE.times.all().items()):
+        yield (f'{name}: {passes.count} passes, {passes.hosts} hosts, mean '
+               f'{passes.seconds / passes.count * 1e3:.3f} ms, longest '
+               f'{passes.longest * 1e3:.3f} ms, '
+               f'{passes.seconds / passes.hosts * 1e6:.1f} us a host')
+
+
+_PARTS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
+    ('Versions', _versions),
+    ('Enabled filters', _filters),
+    ('Weighers', _weighers),
+    ('Figures from Neutron', _figures),
+    ('Ledger', _ledger),
+    ('Claims', _claims),
+    ('Last refusals', _refusals),
+    ('In shadow', _shadow),
+    ('Time of filters', _times),
+)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept of a request while it is scheduled.
+
+The filters and weighers of one request share what was read of it and other
+data, as a note in an attribute of the RequestSpec.  A RequestSpec is used by
+one thread of one process for one request, so nothing is locked.
+"""
+
+from collections.abc import Hashable
+from collections.abc import Mapping
+import typing as ty
+
+from nfv_sched.base import reasons
+from nfv_sched.fit.numa import decide
+from nfv_sched.fit.numa import evaluation
+from nfv_sched.fit.numa import pci
+from nfv_sched.fit.numa import rule
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit import request
+from nfv_sched.ledger import reader
+from nfv_sched.limits import sources
+from nfv_sched.nova import fields
+from nfv_sched.scheduler import shadow
+
+_NOTE = '_nfv_sched_note'
+
+Part = ty.TypeVar('Part')
+
+
+class DecisionOptions(ty.NamedTuple):
+    """Options of nova.conf to decide by, read once for each server.
+
+    :ivar names: names of the labels
+    :ivar predicted_is_enough: ``strict_enforcement = predicted``
+    :ivar sorting: how Nova sorts the cells of a host
+    :ivar limits_lost: live migrations must satisfy strict policies without the
+        limits: ``moves_without_limits = refuse`` on a Nova that loses them
+    :ivar keeps_room: ``numa_fragmentation_within_host``
+    :ivar filters: name of each enabled filter that is not in shadow -> its
+        position among them; the last one if it is enabled several times
+    """
+
+    names: rule.Names
+    predicted_is_enough: bool
+    sorting: evaluation.CellSorting
+    limits_lost: bool
+    keeps_room: bool
+    filters: Mapping[str, int]
+
+
+class RequestNote:
+    """The data of one request that is kept while it is scheduled.
+
+    :ivar request: the request as last read
+    :ivar index: number of the server that is being placed, from 0; None if not
+        known
+    :ivar flavor: ``nova.objects.Flavor`` of the request, as last read
+    :ivar rejected: (host, reason) of the refusals for this server
+    :ivar passes: for each filter that looked at hosts for this server: its
+        name, the number of hosts that it was given and that it accepted, and
+        the number of refusals after it
+    :ivar limits: NUMA limits objects by content, shared by like hosts
+    :ivar settings: the options for this server; None until first read
+    :ivar ran: filters that have run though they are not enabled; their rules
+        count
+    :ivar terms: values of ``shadowed`` and ``ran`` -> ``decide.Terms``
+    :ivar decisions: (``id`` of the terms, whether rules lower the CPU ratio of
+        the host, its shape) -> ``decide.Decision``; and shape of the PCI
+        devices of a host -> ``pci.CandidateDevices``
+    :ivar instance: UUID of the server that is being placed
+    :ivar before: UUIDs of the servers of the request that filters have looked
+        at before it
+    :ivar queried_at: when Nova was about to query Placement for candidates,
+        seconds of ``time.monotonic()``; None if not known
+    :ivar ledgers: the ledgers in Placement's answer; None if not known
+    :ivar taken: (host, UUID of the server) of each host on which resources
+        were taken; see ``network_limits.contention.Contested``
+    :ivar placed: UUIDs of the servers of the request that Nova has placed on a
+        host that a filter of limits passed; empty if none of these has run
+    :ivar recorded: whether the journal has the refusal of the request
+    :ivar sources: sources of the network load of hosts; None for those of the
+        process
+    :ivar live_migration: whether the request is for a live migration; None
+        until Nova's database is read
+    :ivar in_shadow: the filters and weighers in shadow; None until first read
+    :ivar shadowed: names of filters that do not count, as they are in shadow
+        on the hosts that are decided about now; None for those of the option
+    :ivar observed: on a note on which filters in shadow decide, names of
+        those; None on all others
+    """
+
+    __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
+                 'limits', 'settings', 'ran', 'terms', 'decisions',
+                 'instance', 'before', 'queried_at', 'ledgers', 'taken',
+                 'placed', 'recorded', 'sources', 'live_migration',
+                 'in_shadow', 'shadowed', 'observed', '_key', '_extra_specs',
+                 '_pristine', '_parts')
+
+    def __init__(self):
+        self.request: request.Request | None = None
+        self.index: int | None = None
+        self.flavor: ty.Any = None
+        self.rejected: list[tuple[str, reasons.Lazy]] = []
+        self.passes: list[tuple[str, int, int, int]] = []
+        self.limits: dict = {}
+        self.settings: DecisionOptions | None = None
+        self.ran: tuple[str, ...] = ()
+        self.terms: dict[tuple[str, ...], decide.Terms] = {}
+        self.decisions: dict[Hashable,
+                             decide.Decision | pci.CandidateDevices] = {}
+        self.instance: str | None = None
+        self.before: tuple[str, ...] = ()
+        self.queried_at: float | None = None
+        self.ledgers: reader.Reading | None = None
+        self.taken: list[tuple[str, str]] = []
+        self.placed: set[str] = set()
+        self.recorded: bool = False
+        self.sources: sources.Sources | None = None
+        self.live_migration: bool | None = None
+        self.in_shadow: shadow.InShadow | None = None
+        self.shadowed: frozenset[str] | None = None
+        self.observed: frozenset[str] | None = None
+        self._key: tuple = ()
+        self._extra_specs: dict = {}
+        self._pristine: topology.GuestTopology | None = None
+        self._parts: dict[type, object] = {}
+
+    def part(self, kind: type[Part]) -> Part | None:
+        """Return the object of a class that another package keeps here."""
+        return ty.cast('Part | None', self._parts.get(kind))
+
+    def keep(self, part: object) -> None:
+        """Keep an object on the note, instead of any other of its class."""
+        self._parts[type(part)] = part
+
+    def drop(self, kind: type) -> None:
+        """Drop the object of a class, if there is one."""
+        self._parts.pop(kind, None)
+
+    def use(self, network: sources.Sources,
+            live_migration: bool | None = None) -> None:
+        """Set what the scheduler would read; None stands for no move."""
+        self.sources = network
+        self.live_migration = bool(live_migration)
+
+    def begin(self, index: int | None, spec_obj=None) -> None:
+        """Start a filter; forget what concerned another server.
+
+        :param index: number of the server that is being placed, from 0; None
+            if not known
+        :param spec_obj: ``nova.objects.RequestSpec``
+        """
+        # Nova schedules the servers of a multi-create request one after the
+        # other with the same RequestSpec: _schedule() only sets another
+        # instance_uuid.
+        instance = fields.get(spec_obj, 'instance_uuid')
+        if self.instance not in (None, instance):
+            self.before += (self.instance,)
+        self.instance = instance
+        if index != self.index or index is None:
+            self.index = index
+            self.rejected = []
+            self.passes = []
+            self.settings = self.in_shadow = self.shadowed = None
+            self.terms, self.decisions = {}, {}
+
+    def leave_out(self, names: frozenset[str]) -> None:
+        """Set the filters that do not count from now on; see ``shadowed``."""
+        if names != self.shadowed:
+            self.shadowed, self.settings = names, None
+
+    def follow(self, other: 'RequestNote') -> None:
+        """Take over the request of another note, but none of its decisions.
+
+        To decide about the request in another way.
+        """
+        if other.index is None or (other.index, other.request) != (
+                self.index, self.request):
+            self.settings = None
+            self.limits, self.terms, self.decisions = {}, {}, {}
+            self.ran = ()
+        self.request, self.index = other.request, other.index
+        self.flavor = other.flavor
+        self.instance, self.before = other.instance, other.before
+        self.queried_at, self.ledgers = other.queried_at, other.ledgers
+        self.sources = other.sources
+        if self.live_migration is None:
+            self.live_migration = other.live_migration
+
+    def read(self, spec_obj) -> request.Request:
+        """Return the request, parsed again if the RequestSpec has changed.
+
+        :param spec_obj: ``nova.objects.RequestSpec``
+        :returns: the request; a mistake in it is its ``error``
+        """
+        flavor = fields.get(spec_obj, 'flavor')
+        extra_specs = fields.get(flavor, 'extra_specs') or {}
+        if not isinstance(extra_specs, Mapping):
+            extra_specs = {}
+        key = (flavor, fields.get(spec_obj, 'image'),
+               fields.get(spec_obj, 'numa_topology'),
+               fields.get(spec_obj, 'pci_requests'),
+               fields.get(spec_obj, 'network_metadata'),
+               fields.get(spec_obj, 'requested_networks'),
+               fields.get(spec_obj, 'requested_destination'),
+               fields.get(spec_obj, 'security_groups'),
+               fields.get(spec_obj, 'project_id'))
+        # By identity: Nova replaces these objects, as consume_from_request()
+        # does with numa_topology, and comparing their content at each filter
+        # would cost time. Extra specs are a plain dict, which may change in
+        # place.
+        if (self.request is not None and
+                all(a is b for a, b in zip(key, self._key)) and
+                extra_specs == self._extra_specs):
+            return self.request
+        # Guest cells that change with the flavor are those of another guest.
+        # Otherwise Nova has narrowed them for the server before.
+        if self.request is None or extra_specs != self._extra_specs:
+            self._pristine = None
+        self._key, self._extra_specs = key, dict(extra_specs)
+        self.flavor = flavor
+        self.limits = {}
+        self.terms, self.decisions = {}, {}
+        self.request = request.parse(extra_specs, *key[1:], self._pristine)
+        self._pristine = self.request.pristine
+        return self.request
+
+
+def note_of(spec_obj) -> RequestNote:
+    """Return the note on a RequestSpec; made on first use."""
+    note = spec_obj.__dict__.get(_NOTE)
+    if note is None:
+        note = RequestNote()
+        spec_obj.__dict__[_NOTE] = note
+    return note

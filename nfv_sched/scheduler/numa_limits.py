@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the NUMA limits that the claim on the compute node must obey.
+
+Nova sends ``HostState.limits`` to the host with the server: the allocation
+ratios, and the physical networks that the chosen host NUMA nodes must be near.
+The labels of a decision are added to these networks.
+"""
+
+from nova import objects
+
+from nfv_sched.fit.numa import decide
+from nfv_sched.fit.request import Request
+from nfv_sched.nova import scheduler
+from nfv_sched.scheduler.notes import RequestNote
+
+_LIMITS = 'numa_topology'
+
+
+class KeptLimits(dict):
+    """``HostState.limits`` whose NUMA limits only nfv-sched can write.
+
+    Nova's own ``NUMATopologyFilter`` writes NUMA limits without labels each
+    time it runs; such an assignment is ignored here.
+    """
+
+    __slots__ = ()
+
+    def __setitem__(self, key, value):
+        if key != _LIMITS:
+            super().__setitem__(key, value)
+
+    def keep(self, limits) -> None:
+        """Set the NUMA limits, a ``nova.objects.NUMATopologyLimits``."""
+        dict.__setitem__(self, _LIMITS, limits)
+
+
+def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
+    """Return a copy of NUMA limits with labels added.
+
+    :param limits: ``nova.objects.NUMATopologyLimits``; not changed
+    :param labels: physical networks that the chosen host NUMA nodes must be
+        near, too
+    :param ignore_tunnel: do not require a NUMA node near the tunnel endpoint
+    :returns: ``nova.objects.NUMATopologyLimits``
+    """
+    physnets = set(labels)
+    tunneled = False
+    if 'network_metadata' in limits and limits.network_metadata is not None:
+        metadata = limits.network_metadata
+        if 'physnets' in metadata:
+            physnets |= metadata.physnets
+        if 'tunneled' in metadata:
+            tunneled = metadata.tunneled
+    return scheduler.numa_topology_limits(
+        limits.cpu_allocation_ratio, limits.ram_allocation_ratio,
+        objects.NetworkMetadata(
+            physnets=physnets, tunneled=tunneled and not ignore_tunnel))
+
+
+def write(
+    host_state, request_note: RequestNote, request: Request,
+    decision: decide.Decision, cpu_ratio: float,
+) -> None:
+    """Set the NUMA limits of a host to those that a decision needs.
+
+    :param decision: the decision, which accepts the host
+    :param cpu_ratio: CPU allocation ratio for the claim, in shared vCPUs per
+        shared CPU: Nova's ratio of the host, or less
+    """
+    labels = decision.labels
+    # Nova sets "tunneled" for every move
+    # (RequestSpec.ensure_network_information); the networks of the request may
+    # show that it is not so.
+    ignore_tunnel = decision.ignore_tunnel or request.tunnel_untrue
+    ratio = host_state.ram_allocation_ratio
+    # Hosts with the same values share one object.
+    key = (cpu_ratio, ratio, labels, ignore_tunnel)
+    topology_limits = request_note.limits.get(key)
+    if topology_limits is None:
+        topology_limits = scheduler.numa_topology_limits(
+            cpu_ratio, ratio, request.network_metadata)
+        if labels or ignore_tunnel:
+            topology_limits = with_labels(
+                topology_limits, labels, ignore_tunnel)
+        request_note.limits[key] = topology_limits
+    limits = host_state.limits
+    if isinstance(limits, KeptLimits):
+        limits.keep(topology_limits)
+    # What NUMATopologyFilter would write needs no protection from it.
+    elif labels or ignore_tunnel or (
+            cpu_ratio != host_state.cpu_allocation_ratio):
+        limits = host_state.limits = KeptLimits(limits)
+        limits.keep(topology_limits)
+    else:
+        limits[_LIMITS] = topology_limits

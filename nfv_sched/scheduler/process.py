@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep the state of a scheduler process beyond its requests, in ``STATE``.
+
+The object is made when this module is imported, that is when
+``nova-scheduler`` loads its filters, before it forks its workers.  Nothing is
+started by that.
+
+Each worker has a copy after the fork.  It is empty, as the parent schedules
+nothing.  The threads that read Neutron and write the journal are kept by
+process ID, as those of a parent are of no use to its children: each worker
+starts its own at its first request.
+
+It ends with the process.  Tests reset it.
+"""
+
+import collections
+from collections.abc import Callable
+import threading
+import typing as ty
+
+from nfv_sched.journal import writer
+from nfv_sched.ledger import reader
+from nfv_sched.limits import sources
+from nfv_sched.scheduler import filter_stats
+
+
+class LoggedRefusal(ty.NamedTuple):
+    """A refusal that was logged.
+
+    :ivar seconds: time since the epoch
+    :ivar server: UUID; None if not known
+    :ivar filter: class name of the filter that refused the last host
+    :ivar text: the summary
+    """
+
+    seconds: float
+    server: str | None
+    filter: str
+    text: str
+
+
+class Process:
+    """The state of a process, for use by several threads.
+
+    :ivar times: times of the filters
+    :ivar shadow: outcomes of filters and weighers in shadow
+    :ivar refusals: the last refusals
+    :ivar ledger: the last answer of Placement
+    :ivar journal: writes the decision journal
+    :ivar network: sources of the network load of hosts; None until the first
+        filter or weigher of it is made
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reset()
+
+    def _reset(self) -> None:
+        self.times = filter_stats.Times()
+        self.shadow = filter_stats.ShadowCounts()
+        self.refusals: collections.deque[LoggedRefusal] = collections.deque(
+            maxlen=20)
+        self.ledger = reader.Latest()
+        self.journal = writer.JournalWriter()
+        self.network: sources.Sources | None = None
+
+    def network_sources(
+        self, make: Callable[[], sources.Sources],
+    ) -> sources.Sources:
+        """Return the sources of the network load; made at the first call."""
+        network = self.network
+        if network is None:
+            with self._lock:
+                # Another thread may have made them while this one waited for
+                # the lock.
+                network = self.network = self.network or make()
+        return network
+
+    def reset(self) -> None:
+        """End the threads and forget everything; for tests."""
+        self.journal.stop()
+        if self.network is not None:
+            self.network.figures.stop()
+        self._reset()
+
+
+STATE = Process()

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report the reasons to the log and the tenant if no host is left.
+
+The log gets all reasons.  The tenant gets what ``[nfv_sched] expose_reasons``
+allows, as the message of a ``NoValidHost``: Nova has no other way for it.  It
+must not be raised once a server of the request has been claimed.  The journal
+gets all reasons, if there is one, and refusals by others than nfv-sched, too.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import functools
+import time
+
+from nova import exception
+from oslo_context import context as oslo_context
+from oslo_log import log as logging
+
+from nfv_sched.base import conf
+from nfv_sched.base import reasons
+from nfv_sched.journal import entry
+from nfv_sched.journal import writer
+from nfv_sched.nova import fields
+from nfv_sched.nova import no_valid_host
+from nfv_sched.nova import scheduler
+from nfv_sched.scheduler.notes import note_of
+from nfv_sched.scheduler.notes import RequestNote
+from nfv_sched.scheduler import process
+
+LOG = logging.getLogger(__name__)
+
+CONF = scheduler.CONF
+conf.register_opts(CONF)
+
+_LOGGED_HOSTS_BYTES = 4096
+
+
+def resolve(reason: reasons.Lazy) -> reasons.Reason:
+    """Return the reason itself, by ``reasons.resolve``; never raises."""
+    try:
+        return reasons.resolve(reason)
+    except Exception:
+        LOG.exception('The reason of a refusal cannot be worked out')
+        return reasons.Reason(
+            reasons.CAPACITY, 'NUMA topology', 'capacity needed', 'none')
+
+
+def report(name: str, request_note: RequestNote, index: int | None) -> None:
+    """Log the reasons, and add them to the journal and to the fault.
+
+    :param name: class name of the filter that refused the last host
+    :param index: number of the server in the request, from 0; None
+        if not known
+    :raises nova.exception.NoValidHost: with the reason, for the first server
+        of a request, if ``expose_reasons`` lets users see it
+    """
+    rejected = [(host, resolve(reason))
+                for host, reason in request_note.rejected]
+    plain = [reason for _host, reason in rejected]
+    summary = reasons.summary_text(plain)
+    if _is_first_run(request_note):
+        process.STATE.refusals.append(process.LoggedRefusal(
+            time.time(), request_note.instance, name, summary))
+        if CONF.nfv_sched.decision_journal:
+            _note(name, request_note, rejected)
+    LOG.info('%s refused the last host for server %s: %s', name,
+             request_note.instance, summary)
+    if LOG.isEnabledFor(logging.DEBUG):
+        LOG.debug('Refused hosts: %s', reasons.hosts_text(
+            rejected, _LOGGED_HOSTS_BYTES))
+    # For a later server Nova has claims of the earlier ones in Placement. If a
+    # filter returns no host, _ensure_sufficient_hosts() removes them; past an
+    # exception of a filter they would stay.
+    text = exposed(rejected) if index == 0 else ''
+    if text:
+        raise exception.NoValidHost(reason=text)
+
+
+def exposed(rejected: Sequence[tuple[str, reasons.Reason]]) -> str:
+    """Return what ``expose_reasons`` lets users see; nothing for ``none``.
+
+    :param rejected: name and reason of each refused host
+    """
+    plain = [reason for _host, reason in rejected]
+    match CONF.nfv_sched.expose_reasons:
+        case reasons.NONE:
+            return ''
+        case reasons.HOSTS:
+            return reasons.hosts_text(rejected)
+        case reasons.SUMMARY:
+            return reasons.summary_text(plain)
+    return reasons.policy_text(plain)
+
+
+def _is_first_run(request_note: RequestNote) -> bool:
+    """Return whether Nova filters for the first time for this server."""
+    # When it has claimed a host it runs all filters again, to find alternates:
+    # if none is left then, no server was refused. Simulated requests, which
+    # have sources of their own, are left out, too.
+    return request_note.sources is None and len(
+        {each[0] for each in request_note.passes}) == len(request_note.passes)
+
+
+def _note(name: str, request_note: RequestNote,
+          rejected: list[tuple[str, reasons.Reason]]) -> None:
+    """Have a refusal by a filter written to the journal; never raises."""
+    request_note.recorded = True
+    write(functools.partial(
+        _entry, before=request_note.before, filter_name=name,
+        passes=tuple(request_note.passes), rejected=rejected), request_note)
+
+
+def watch() -> None:
+    """Have the journal record what Placement and other filters refuse."""
+    no_valid_host.watch(
+        lambda: bool(CONF.nfv_sched.decision_journal), _record)
+
+
+def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
+    """Add a request without a valid host to the journal, if it is not there.
+
+    :param message: the reason in Nova's ``NoValidHost``
+    """
+    request_note = note_of(followed.spec_obj)
+    if request_note.sources is not None:
+        return  # a simulation
+    # A filter of nfv-sched has written an entry with its reasons already; Nova
+    # raises NoValidHost after it.
+    if request_note.recorded:
+        request_note.recorded = False
+        return
+    request_note.read(followed.spec_obj)
+    by = _refused_by(followed)
+    server = followed.spec_obj.instance_uuid
+    other_servers = [uuid for uuid in followed.servers if uuid != server]
+    if followed.filtered and server in followed.servers:
+        other_servers = other_servers[:followed.servers.index(server)]
+    reached = request_note.instance == server
+    request_note.instance = server
+    runs = tuple([
+        (run.filter, len(run.given), len(run.left)) for run in followed.runs])
+    removed = by is entry.RefusedBy.FILTER
+    write(functools.partial(
+        _other_entry, before=tuple(other_servers), by=by.value,
+        filter=followed.runs[-1].filter if removed else '',
+        queries=() if removed else followed.queries(),
+        message=message if by is entry.RefusedBy.NOVA else '', runs=runs,
+        rejected=tuple(_rejected_hosts(followed, request_note, reached))),
+        request_note)
+
+
+def _refused_by(followed: no_valid_host.FollowedRequest) -> entry.RefusedBy:
+    """Return what left no host for the last server of a request."""
+    if not followed.filtered and not followed.answered:
+        return entry.RefusedBy.PLACEMENT_ERROR
+    if not followed.filtered and followed.queries():
+        return entry.RefusedBy.PLACEMENT
+    if followed.passed:
+        return entry.RefusedBy.CLAIM
+    if followed.runs and followed.runs[-1].given:
+        return entry.RefusedBy.FILTER
+    return entry.RefusedBy.NOVA
+
+
+def _rejected_hosts(
+    followed: no_valid_host.FollowedRequest, request_note: RequestNote,
+    reached: bool,
+) -> Iterator[tuple[str, str, reasons.Reason | None]]:
+    """Yield (filter, host, reason) of each host that a filter refused.
+
+    Other filters than those of nfv-sched give no reason.
+
+    :param reached: whether a filter of nfv-sched has looked at the server
+    """
+    reason_by_host = {}
+    begin = 0
+    for name, _hosts, _remaining, end in (
+            request_note.passes if reached else ()):
+        reason_by_host.update({
+            (name, host): reason
+            for host, reason in request_note.rejected[begin:end]})
+        begin = end
+    for run in followed.runs:
+        for host in run.refused:
+            reason = reason_by_host.get((run.filter, host))
+            yield run.filter, host, reason and resolve(reason)
+
+
+def _other_entry(*, runs, rejected, **fields_of_entry) -> entry.Refusal:
+    """Return the entry of a refusal by others; see :func:`_record`."""
+    by_filter: dict[str, list[str]] = {}
+    for name, host, reason in rejected:
+        if reason is None:
+            by_filter.setdefault(name, []).append(host)
+    return entry.Refusal(
+        passes=tuple([entry.Pass(filter=name, hosts=hosts, left=remaining)
+                      for name, hosts, remaining in runs]),
+        reasons=entry_reasons([each for each in rejected if each[2]]) + tuple([
+            entry.RefusalReason(
+                filter=name, policy=name, need='no reason given',
+                hosts=tuple(hosts)) for name, hosts in by_filter.items()]),
+        **fields_of_entry)
+
+
+def write(make: Callable[..., entry.Refusal | entry.PlacedServer],
+          request_note: RequestNote) -> None:
+    """Have an entry about a server written to the journal; never raises.
+
+    :param make: makes the entry, in another thread, from the fields that are
+        given to it: time, request, server, project, move and flavor
+    """
+    try:
+        request = request_note.request
+        # The entry is made in the thread of the writer, which has no context.
+        current = oslo_context.get_current()
+        process.STATE.journal.put(
+            functools.partial(
+                _make_entry, make, time.time(),
+                getattr(current, 'request_id', None), request_note.instance,
+                request, request_note.flavor),
+            writer.JournalLocation(
+                CONF.nfv_sched.decision_journal,
+                CONF.nfv_sched.decision_journal_size * 2 ** 20),
+            request.project or '')
+    except Exception:
+        LOG.exception('A decision is not in the decision journal')
+
+
+def _make_entry(make, seconds, request_id, server, request, flavor):
+    """Return an entry for the journal; see :func:`write`."""
+    return make(
+        time=writer.stamp(seconds), request=request_id or '',
+        server=server or '', project=request.project or '',
+        move=request.is_move, flavor=_flavor(flavor))
+
+
+def entry_reasons(
+    rejected: Iterable[tuple[str, str, reasons.Reason]],
+) -> tuple[entry.RefusalReason, ...]:
+    """Return the reasons of refusals for the journal.
+
+    :param rejected: (filter, host, reason) of each
+    """
+    hosts_by_reason: dict[tuple[str, reasons.Reason], list[str]] = {}
+    for name, host, reason in rejected:
+        hosts_by_reason.setdefault((name, reason), []).append(host)
+    return tuple([
+        entry.RefusalReason(filter=name, policy=reason.policy,
+                            need=reason.need, have=reason.have,
+                            hosts=tuple(hosts))
+        for (name, reason), hosts in hosts_by_reason.items()])
+
+
+def entry_passes(
+    passes: Iterable[tuple[str, int, int, int]],
+) -> tuple[entry.Pass, ...]:
+    """Return ``RequestNote.passes`` for the journal."""
+    return tuple([entry.Pass(filter=name, hosts=hosts, left=remaining)
+                  for name, hosts, remaining, _end in passes])
+
+
+def _entry(*, before, filter_name, passes, rejected, **fields_of_request,
+           ) -> entry.Refusal:
+    """Return the entry of a refusal in the journal; see :func:`_note`."""
+    named = []
+    begin = 0
+    for name, _hosts, _remaining, end in (
+            *passes, (filter_name, 0, 0, len(rejected))):
+        named += [(name, host, reason)
+                  for host, reason in rejected[begin:end]]
+        begin = end
+    return entry.Refusal(
+        before=before, filter=filter_name,
+        passes=entry_passes(passes),
+        reasons=entry_reasons(named), **fields_of_request)
+
+
+def _flavor(flavor) -> entry.RefusedFlavor | None:
+    """Return the part of a ``nova.objects.Flavor`` for the journal."""
+    if flavor is None:
+        return None
+    return entry.RefusedFlavor(
+        name=fields.get(flavor, 'name') or '',
+        id=fields.get(flavor, 'flavorid') or '',
+        vcpus=fields.get(flavor, 'vcpus') or 0,
+        memory=fields.get(flavor, 'memory_mb') or 0,
+        extra_specs=fields.get(flavor, 'extra_specs') or {})

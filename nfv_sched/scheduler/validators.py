@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the flavor extra specs of nfv-sched for validation by the Nova API.
+
+``nova-api`` loads this module through the entry-point group
+``nova.api.extra_spec_validators``.  Nova hands over one key at a time, so
+contradictions between keys are found at scheduling, by
+:mod:`nfv_sched.base.extra_specs` and by ``from_request`` of the rules.
+"""
+
+from nfv_sched.base import extra_specs
+from nfv_sched.fit.rules import place
+from nfv_sched.nova import scheduler
+
+ExtraSpecValidator = scheduler.extra_spec_validator_class()
+
+#: Values that are numbers, of a vCPU or of a NUMA node.
+NUMBER = r'[0-9]{1,4}'
+
+#: Guest NUMA node, as an example of the end of a key -> its name in titles.
+#: Catalogues that have no patterns for names list a key with each example of
+#: its parameter; Nova itself ignores ``examples``.
+GUEST_NODES = {str(node): f'guest node {node}' for node in range(4)}
+
+_AFFINITY = {
+    'type': str,
+    'enum': list(extra_specs.AFFINITIES),
+}
+
+_DESCRIPTIONS = {
+    extra_specs.VSWITCH_NUMA_AFFINITY: (
+        'Where the server runs relative to the virtual switch of the host. '
+        '``strict``: every NUMA node of the server is on a host NUMA node on '
+        'which the switch runs, or the server is not scheduled. ``prefer``: '
+        'so if any host of the cloud has capacity for it.'),
+    extra_specs.PCI_NUMA_AFFINITY: (
+        'Where the server runs relative to its PCI devices. ``strict``: every '
+        'PCI device of the server is on a host NUMA node that the server '
+        'occupies, or the server is not scheduled. ``prefer``: so if any host '
+        'of the cloud can provide it.'),
+    extra_specs.SHARED_VCPU: (
+        'Index of the one vCPU of a server with dedicated CPUs that runs on '
+        'the shared CPUs of the host.'),
+    extra_specs.NUMA_NODE: (
+        'The host NUMA node on which the given guest NUMA node runs.'),
+    place.AFFINITY: (
+        'Where the server runs relative to a place that hosts declare by the '
+        'label ``nfv_{place}``. ``strict``: every NUMA node of the server is '
+        'on a host NUMA node with the place, or the server is not scheduled. '
+        '``prefer``: so if any host of the cloud has capacity for it.'),
+    place.ANTI_AFFINITY: (
+        'That the server runs away from a place that hosts declare by the '
+        'label ``nfv_{place}``. ``strict``: no NUMA node of the server is on '
+        'a host NUMA node with the place, or the server is not scheduled. '
+        '``prefer``: so if any host of the cloud has capacity for it.'),
+}
+
+
+def _synonym(key: str) -> str:
+    shown = key + '{id}' if key.endswith('.') else key
+    return f'{_DESCRIPTIONS[key]} Synonym of ``{shown}``.'
+
+
+def _affinity(key: str) -> list[ExtraSpecValidator]:
+    return [
+        ExtraSpecValidator(
+            name=key, description=_DESCRIPTIONS[key], value=_AFFINITY),
+        ExtraSpecValidator(
+            name=extra_specs.SYNONYMS[key], description=_synonym(key),
+            value=_AFFINITY),
+    ]
+
+
+def _shared_vcpu(name: str, description: str) -> ExtraSpecValidator:
+    return ExtraSpecValidator(
+        name=name, description=description,
+        value={'type': str, 'pattern': NUMBER})
+
+
+def _numa_node(prefix: str, description: str) -> ExtraSpecValidator:
+    return ExtraSpecValidator(
+        name=prefix + '{id}',
+        description=description,
+        parameters=[{
+            'name': 'id',
+            'pattern': NUMBER,
+            'description': 'The guest NUMA node.',
+            'examples': GUEST_NODES,
+        }],
+        value={'type': str, 'pattern': NUMBER,
+               'description': 'The host NUMA node.'})
+
+
+def _place(prefix: str) -> ExtraSpecValidator:
+    return ExtraSpecValidator(
+        name=prefix + '{place}', description=_DESCRIPTIONS[prefix],
+        parameters=[{
+            'name': 'place',
+            'pattern': place.NAME.pattern,
+            'description': 'The place.',
+            'examples': {place.VSWITCH: place.VSWITCH},
+        }],
+        value=_AFFINITY)
+
+
+def register() -> list[ExtraSpecValidator]:
+    """Return the validators, one for each key and synonym.
+
+    Nova calls this through the entry point.
+    """
+    shared, node = extra_specs.SHARED_VCPU, extra_specs.NUMA_NODE
+    return [
+        *_affinity(extra_specs.VSWITCH_NUMA_AFFINITY),
+        *_affinity(extra_specs.PCI_NUMA_AFFINITY),
+        _shared_vcpu(shared, _DESCRIPTIONS[shared]),
+        _shared_vcpu(extra_specs.SYNONYMS[shared], _synonym(shared)),
+        _numa_node(node, _DESCRIPTIONS[node]),
+        _numa_node(extra_specs.SYNONYMS[node], _synonym(node)),
+        _place(place.AFFINITY),
+        _place(place.ANTI_AFFINITY),
+    ]

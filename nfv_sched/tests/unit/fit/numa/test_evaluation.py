@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One guest on one host, against the answer of Nova's own claim."""
+
+import itertools
+
+from nova import objects
+from nova.virt import hardware
+
+from nfv_sched.fit.numa import candidates
+from nfv_sched.fit.numa import evaluation
+from nfv_sched.fit.numa import fit
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit.numa import walk
+from nfv_sched.nova import scheduler
+from nfv_sched.tests import base as tests_base
+from nfv_sched.tests.equivalence import claims
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.fit.numa import base
+
+
+class TestWhereItFits(tests_base.TestCase):
+
+    def test_masks(self):
+        found = base.evaluation(
+            clouds.host_topology(nodes=3, free={1: 1}), clouds.guest(cells=2))
+        self.assertEqual((0b101, 0b101), found.masks)
+
+    def test_emulator_threads_are_in_the_first_guest_cell(self):
+        guest = clouds.guest(cells=2)
+        guest.emulator_threads_policy = 'isolate'
+        found = base.evaluation(
+            clouds.host_topology(free={0: 2}), guest)
+        self.assertEqual((0b10, 0b11), found.masks)
+        self.assertFalse(found.interchangeable)
+
+    def test_static_masks(self):
+        """Where it could be without other guests."""
+        host = clouds.host_topology(nodes=3, free={1: 0})
+        host.cells[2].pcpuset = {8}
+        found = base.evaluation(host, clouds.guest())
+        self.assertEqual((0b001,), found.masks)
+        self.assertEqual((0b011,), found.static_masks)
+        self.assertEqual((0b011,), found.static_fits)
+
+    def test_static_masks_of_unlike_guest_cells(self):
+        """Nova may take one for the other."""
+        host = clouds.host_topology(nodes=3)
+        host.cells[2].pcpuset = {8}
+        found = base.evaluation(host, base.unlike_guest(2, 1))
+        self.assertEqual((0b111, 0b111), found.static_masks)
+        self.assertEqual((0b011, 0b111), found.static_fits)
+
+    def test_static_masks_of_a_page_request(self):
+        """Nova may narrow it to any size that a host cell has."""
+        host = base.with_pages(clouds.host_topology(), (4,), (4, 2048))
+        found = base.evaluation(
+            host, base.unlike_guest(1, pagesize=topology.PAGES_LARGE))
+        self.assertEqual((0b10,), found.masks)
+        self.assertEqual((0b11,), found.static_masks)
+
+    def test_more_guest_cells_than_host_cells(self):
+        found = base.evaluation(
+            clouds.host_topology(), clouds.guest(cells=3))
+        self.assertTrue(found.too_few_cells)
+        self.assertFalse(found.accepted())
+        self.assertIsNone(found.choose())
+        self.assertIsNone(found.choose_steered([]))
+
+    def test_interchangeable(self):
+        host = clouds.host_topology()
+        for guest, expected in ((clouds.guest(cells=2), True),
+                                (base.unlike_guest(2, 1), False)):
+            self.assertEqual(
+                expected, base.evaluation(host, guest).interchangeable)
+
+    def test_uniform(self):
+        """Whether the order of Nova's search does not matter."""
+        host, with_pages = clouds.host_topology, base.with_pages
+        large = base.unlike_guest(1, pagesize=topology.PAGES_LARGE)
+        for expected, host, guest in (
+                (True, host(), base.unlike_guest(2, 1)),
+                (False, host(free={1: 1}), base.unlike_guest(2, 1)),
+                (True, with_pages(host(), (4, 2048), (4, 2048)), large),
+                (False, with_pages(host(), (4, 2048), (4, 65536)), large)):
+            self.assertEqual(
+                expected, base.evaluation(host, guest).uniform)
+
+
+class TestChoice(tests_base.TestCase):
+    """The host cells that the claim takes."""
+
+    def claimed(self, host, guest, groups=(), **kwargs):
+        """What Nova chooses, which must be what is predicted."""
+        limits = objects.NUMATopologyLimits(
+            cpu_allocation_ratio=1.0, ram_allocation_ratio=1.0)
+        if groups:
+            limits.network_metadata = objects.NetworkMetadata(
+                physnets=set(groups), tunneled=False)
+        placed = hardware.numa_fit_instance_to_host(
+            strategies.clone(host), strategies.clone(guest),
+            provider_mapping=None, limits=limits, **kwargs)
+        claimed = None if placed is None else tuple(
+            [cell.id for cell in host.cells].index(cell.id)
+            for cell in placed.cells)
+        found = base.evaluation(host, guest)
+        masks = [found.host.labels[name] for name in groups]
+        self.assertEqual(claimed, found.choose(masks))
+        self.assertEqual(claimed is not None, found.accepted(masks))
+        return claimed
+
+    def test_the_emptiest_first(self):
+        host = clouds.host_topology(nodes=3, free={0: 2, 1: 3, 2: 4})
+        self.assertEqual(
+            [2, 1, 0], base.evaluation(host, clouds.guest()).order)
+        self.assertEqual((2,), self.claimed(host, clouds.guest()))
+        self.assertEqual((2, 1), self.claimed(host, clouds.guest(cells=2)))
+
+    def test_free_memory_counts_before_free_cpus(self):
+        """It is sorted by CPUs last, so that those decide."""
+        host = clouds.host_topology(nodes=3)
+        host.cells[0].memory_usage = 1024
+        host.cells[1].pinned_cpus = {4}
+        self.assertEqual(
+            [2, 0, 1], base.evaluation(host, clouds.guest()).order)
+
+    def test_own_order_if_all_host_cells_are_taken(self):
+        host = clouds.host_topology(free={0: 2, 1: 4})
+        self.assertEqual((0, 1), self.claimed(host, clouds.guest(cells=2)))
+
+    def test_packing(self):
+        host = clouds.host_topology(nodes=3, free={0: 3, 1: 2, 2: 4})
+        self.assertEqual([1, 0, 2], base.evaluation(
+            host, clouds.guest(),
+            sorting=evaluation.CellSorting(packing=True)).order)
+        self.flags(packing_host_numa_cells_allocation_strategy=True,
+                   group='compute')
+        placed = hardware.numa_fit_instance_to_host(
+            host, clouds.guest(), provider_mapping=None)
+        self.assertEqual(1, placed.cells[0].id)
+
+    def test_devices_count_most_in_the_order(self):
+        """For who wants some; others keep away from them."""
+        host = clouds.host_topology(nodes=3, free={0: 4, 1: 3, 2: 2})
+        for requested, order in ((True, [2, 0, 1]), (False, [0, 1, 2])):
+            self.assertEqual(order, base.evaluation(
+                host, clouds.guest(), pci_requested=requested,
+                pools=clouds.pci_stats(host, {2: 4}).pools).order)
+
+    def test_devices_in_claims(self):
+        """A claim of the installed release sorts as it is said to."""
+        sorting = evaluation.CellSorting(
+            devices_in_claims=scheduler.claims_sort_by_devices())
+        guest = clouds.guest()
+        for free in ({0: 4, 1: 3}, {0: 3, 1: 4}, {0: 4, 1: 4}):
+            host = clouds.host_topology(free=free)
+            stats = clouds.pci_stats(host, {0: 4})
+            claimed = claims.numa_fit(
+                strategies.clone(host), strategies.clone(guest), None, [],
+                stats)
+            self.assertEqual(
+                tuple(cell.id for cell in claimed.cells),
+                base.evaluation(host, guest, pools=stats.pools,
+                                sorting=sorting).choose())
+
+    def test_devices_in_claims_of_either_release(self):
+        """The filter sorts by devices even where claims do not."""
+        host = clouds.host_topology(free={0: 4, 1: 3})
+        pools = clouds.pci_stats(host, {0: 4}).pools
+        for in_claims, requested, order in (
+                (True, False, [1, 0]), (False, False, [0, 1]),
+                (True, True, [0, 1]), (False, True, [0, 1])):
+            self.assertEqual(order, base.evaluation(
+                host, clouds.guest(), pools=pools, pci_requested=requested,
+                sorting=evaluation.CellSorting(
+                    devices_in_claims=in_claims)).order)
+
+    def test_networks(self):
+        host = clouds.host_topology(
+            nodes=3, physnets={'foo': (1,), 'bar': (1, 2), 'baz': (2,)})
+        for networks, expected in (
+                (['foo'], (1,)), (['bar'], (1,)), (['foo', 'bar'], (1,)),
+                (['foo', 'baz'], None)):
+            self.assertEqual(
+                expected, self.claimed(host, clouds.guest(), networks))
+        self.assertEqual(
+            (1, 2), self.claimed(host, clouds.guest(cells=2), ['foo', 'baz']))
+
+    def test_full(self):
+        self.assertIsNone(self.claimed(
+            clouds.host_topology(free={0: 1, 1: 1}), clouds.guest()))
+        self.assertIsNone(self.claimed(
+            clouds.host_topology(free={0: 1}), clouds.guest(cells=2)))
+
+    def test_unlike_guest_cells(self):
+        """The course of Nova's search is followed."""
+        for free in itertools.product((0, 1, 2, 3), repeat=3):
+            host = clouds.host_topology(nodes=3, free=dict(enumerate(free)))
+            for vcpus in ((1, 2), (2, 1), (3, 1, 2)):
+                self.claimed(host, base.unlike_guest(*vcpus))
+
+    def test_condition(self):
+        found = base.evaluation(clouds.host_topology(), clouds.guest())
+        second = candidates.Condition(lambda chosen: chosen == 0b10, 0b11)
+        self.assertEqual((1,), found.choose([], second))
+        self.assertTrue(found.accepted([], second))
+        self.assertFalse(found.accepted([0b01], second))
+
+    def test_what_is_not_narrowed_yet(self):
+        """The claim reads the request as it was."""
+        narrowed = base.unlike_guest(1, pagesize=2048)
+        large = base.unlike_guest(1, pagesize=topology.PAGES_LARGE)
+        found = base.evaluation(
+            clouds.host_topology(), narrowed, pristine=topology.guest(large))
+        self.assertEqual([2048], found.request_traces().pagesizes)
+        self.assertEqual(
+            [topology.PAGES_LARGE], found.claim_traces().pagesizes)
+
+
+class TestSteered(tests_base.TestCase):
+    """The host cells that the claim takes with labels of ours."""
+
+    def test_one_guest_cell(self):
+        found = base.evaluation(clouds.host_topology(), clouds.guest())
+        self.assertEqual((1,), found.choose_steered([0b10]))
+        self.assertIsNone(found.choose_steered([0b10, 0b01]))
+
+    def test_pins_of_another_host_cell(self):
+        """Such a claim cannot be recorded."""
+        host = clouds.host_topology(nodes=4)
+        for exact, expected in (((0, 1), (0, 1)), ((1, 3), None)):
+            found = base.evaluation(host, clouds.guest(cells=2))
+            groups = [1 << node for node in exact]
+            self.assertEqual(exact, found.choose(groups))
+            self.assertEqual(expected, found.choose_steered(groups))
+
+    def test_long_claims(self):
+        found = base.evaluation(
+            clouds.host_topology(nodes=16), clouds.guest(cells=4, vcpus=1))
+        self.assertEqual((12, 13, 14, 15), found.choose(
+            [1 << node for node in range(12, 16)]))
+        self.assertIsNone(found.choose_steered(
+            [1 << node for node in range(12, 16)]))
+        for chosen, tries in (
+                ((0, 1, 2, 3), 0), ((0, 1, 2, 5), 2),
+                ((1, 0, 2, 3), 15 * 14 * 13)):
+            self.assertEqual(tries, found.claim_tries(chosen))
+
+    def test_undecided(self):
+        """A search that is too long to follow."""
+        found = base.evaluation(
+            clouds.host_topology(nodes=16, free={0: 2}),
+            base.unlike_guest(3, 3, 3, 3, 1))
+        self.assertRaises(
+            walk.Undecided, found.choose_steered,
+            [1 << node for node in range(12, 16)])
+
+    def test_many_permutations(self):
+        for nodes, cells, many in ((2, 2, False), (16, 5, False),
+                                   (16, 6, True), (16, 8, True)):
+            self.assertEqual(many, base.evaluation(
+                clouds.host_topology(nodes=nodes),
+                clouds.guest(cells=cells, vcpus=1)).many_permutations)
+
+    def test_many_sets_of_cells(self):
+        """Nova's own search ends early, the search for any choice does not."""
+        busy = {node: 2 for node in range(16)}
+        found = base.evaluation(
+            clouds.host_topology(nodes=32, free=busy), clouds.guest(cells=8))
+        chosen = tuple(range(16, 24))
+        first = candidates.Condition(
+            lambda cells: cells == candidates.mask_of(chosen), -1)
+        self.assertTrue(found.accepted((), first))
+        self.assertEqual(chosen, found.choose((), first))
+        self.assertRaises(walk.Undecided, found.choose_steered, (), first)
+        none = candidates.Condition(lambda cells: False, -1)
+        self.assertFalse(found.accepted((), none))
+        self.assertIsNone(found.choose((), none))
+        self.assertIsNone(found.claimed((), none))
+
+
+class TestRatios(tests_base.TestCase):
+
+    def test_ratios(self):
+        host = clouds.host_topology()
+        for cell in host.cells:
+            cell.cpuset, cell.pcpuset = cell.pcpuset, set()
+            cell.cpu_usage = 4
+        guest = objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(
+            id=0, cpuset={0}, pcpuset=set(), memory=512)])
+        for ratio, accepted in ((1.0, False), (2.0, True)):
+            found = base.evaluation(host, guest, ratio)
+            self.assertEqual(fit.Ratios(ratio, 1.0), found.ratios)
+            self.assertEqual(accepted, found.accepted())

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much room for large guests a guest takes."""
+
+import dataclasses
+
+from nova import objects
+
+from nfv_sched.fit.numa import fragmentation
+from nfv_sched.fit.numa import topology
+from nfv_sched.tests import base as tests_base
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.fit.numa import base
+
+HUGE = 1048576
+
+
+@dataclasses.dataclass
+class Node:
+    """A host NUMA node.
+
+    :ivar free: free CPUs, of 8
+    :ivar pages: free pages of 1 GiB, of 8; None for no huge pages
+    """
+
+    free: int = 8
+    pages: int | None = None
+
+
+def host(*nodes, threads=1, **fields):
+    """A host of such nodes."""
+    made = clouds.host_topology(
+        nodes=len(nodes), cpus=8,
+        free={number: node.free for number, node in enumerate(nodes)},
+        **fields)
+    for cell, node in zip(made.cells, nodes):
+        ids = sorted(cell.pcpuset)
+        cell.siblings = [set(ids[first:first + threads])
+                         for first in range(0, 8, threads)]
+        if node.pages is not None:
+            cell.mempages = cell.mempages + [objects.NUMAPagesTopology(
+                size_kb=HUGE, total=8, used=8 - node.pages, reserved=0)]
+    return made
+
+
+def guest(vcpus=2, pagesize=None, cells=1, memory=1024, threads=None):
+    made = clouds.guest(cells=cells, vcpus=vcpus, memory=memory)
+    for cell in made.cells:
+        cell.pagesize = pagesize
+        cell.cpu_thread_policy = threads
+    return made
+
+
+class FragmentationTestCase(tests_base.TestCase):
+
+    def lost(self, made, wanted=None, chosen=(0,), near=()):
+        return fragmentation.lost(
+            topology.host_topology(made),
+            topology.guest(wanted or guest()), chosen, near)
+
+    def assertOrder(self, expected, made, wanted=None, free=None):
+        """Where a guest takes least room, first."""
+        pools = clouds.pci_stats(made, free).pools if free else None
+        self.assertEqual(expected, fragmentation.order(base.evaluation(
+            made, wanted or guest(), pools=pools)))
+
+
+class TestLost(FragmentationTestCase):
+
+    def assertLess(self, less, more):
+        self.assertTrue(0 <= less < more, (less, more))
+
+    def test_fuller_node(self):
+        """The less is free, the less is lost."""
+        losses = [self.lost(host(Node(free), Node())) for free in range(2, 9)]
+        self.assertEqual(sorted(set(losses)), losses)
+
+    def test_chosen_node(self):
+        made = host(Node(3), Node(6))
+        self.assertLess(self.lost(made, chosen=(0,)),
+                        self.lost(made, chosen=(1,)))
+
+    def test_fuller_host(self):
+        """The same node, but the other one is free."""
+        self.assertLess(self.lost(host(Node(4), Node(2))),
+                        self.lost(host(Node(4), Node(8))))
+
+    def test_pages(self):
+        """CPUs without pages are no room for guests with pages."""
+        few, many = host(Node(8, 1)), host(Node(8, 8))
+        for wanted in guest(), guest(pagesize=-1), guest(pagesize=4):
+            self.assertLess(self.lost(few, wanted), self.lost(many, wanted))
+        for size in HUGE, -2, -3:
+            self.assertLess(self.lost(many), self.lost(
+                many, guest(pagesize=size)))
+
+    def test_cpus_are_used_up_where_pages_are(self):
+        self.assertLess(self.lost(host(Node(8, 0))),
+                        self.lost(host(Node(4, 8))))
+
+    def test_floating_cells(self):
+        """vCPUs that are not pinned take memory only."""
+        made = host(Node(4, 8))
+        wanted = guest(pagesize=HUGE)
+        wanted.cells[0].cpuset, wanted.cells[0].pcpuset = {0, 1}, set()
+        wanted.cells[0].cpu_policy = None
+        self.assertLess(self.lost(made, wanted),
+                        self.lost(made, guest(pagesize=HUGE)))
+
+    def test_devices(self):
+        made = host(Node(), Node())
+        self.assertLess(self.lost(made, near={1}), self.lost(made, near={0}))
+        self.assertEqual(frozenset({1}), fragmentation.nodes_with_devices(
+            clouds.pci_stats(made, {0: 0, 1: 2}).pools))
+        self.assertEqual(frozenset(), fragmentation.nodes_with_devices(None))
+
+    def test_cores(self):
+        """Threads of a core that is in use are worth less."""
+        self.assertLess(self.lost(host(Node(5), threads=2)),
+                        self.lost(host(Node(5), threads=1)))
+
+    def test_isolated_vcpus_take_whole_cores(self):
+        made = host(Node(), threads=2)
+        for cell in made.cells:
+            cell.cpuset = cell.pcpuset
+        self.assertEqual(
+            self.lost(made, guest(4)),
+            self.lost(made, guest(2, threads='isolate')))
+
+    def test_core_without_cpus(self):
+        """Nova takes such a host."""
+        made = host(Node())
+        expected = self.lost(made)
+        for cell in made.cells:
+            cell.siblings = [set(), *cell.siblings]
+        self.assertEqual(expected, self.lost(made))
+
+    def test_several_guest_cells(self):
+        made = host(Node(4), Node(6), Node(8))
+        self.assertLess(self.lost(made, guest(cells=2), (0, 1)),
+                        self.lost(made, guest(cells=2), (1, 2)))
+
+    def test_nodes_of_all_kinds(self):
+        """Nothing raises, and nothing is gained."""
+        bare = host(Node())
+        bare.cells[0].mempages = []
+        no_cores = host(Node())
+        no_cores.cells[0].siblings = []
+        shared = host(Node())
+        shared.cells[0].cpuset, shared.cells[0].pcpuset = {0, 1}, set()
+        nothing = host(Node())
+        nothing.cells[0].mempages[0].total = 0
+        for made in (bare, no_cores, shared, nothing, host(Node(0, 0)),
+                     host(Node(1)), host(*[Node(4)] * 8)):
+            for wanted in guest(), guest(12, HUGE), guest(4, -3, memory=90000):
+                self.assertGreaterEqual(self.lost(made, wanted), 0)
+                self.assertEqual(
+                    set(range(len(made.cells))),
+                    set(fragmentation.order(base.evaluation(made, wanted))))
+
+
+class TestOrder(FragmentationTestCase):
+
+    def test_order(self):
+        self.assertOrder((1, 2, 0), host(Node(8), Node(2), Node(4)))
+        self.assertOrder((0, 1), host(Node(8), Node(8)))
+        self.assertOrder((1, 0), host(Node(8, 8), Node(8, 2)))
+
+    def test_equal_ones_are_in_novas_order(self):
+        made = host(Node(4, 8), Node(4, 8))
+        made.cells[0].memory_usage = 100
+        self.assertOrder((1, 0), made)
+
+    def test_devices(self):
+        self.assertOrder((0, 1), host(Node(8), Node(8)), free={1: 1})
+        self.assertOrder((1, 0), host(Node(8), Node(8)), free={0: 1})

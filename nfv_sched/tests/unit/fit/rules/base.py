@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules as requests have them."""
+
+from nfv_sched.scheduler import notes
+
+
+def rules_of(spec):
+    """The rules of a RequestSpec."""
+    found = notes.note_of(spec).read(spec)
+    if found.error is not None:
+        raise AssertionError(str(found.error))
+    return found.rules

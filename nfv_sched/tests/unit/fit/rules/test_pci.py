@@ -1,0 +1,431 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests with their PCI devices."""
+
+import functools
+
+import fixtures
+from nova import objects
+from nova.pci import request as pci_request
+from nova.scheduler.filters import numa_topology_filter
+from nova.scheduler.filters import pci_passthrough_filter
+from oslo_serialization import jsonutils
+
+from nfv_sched.filters import nfv_topology
+from nfv_sched.fit.numa import rule as numa_rule
+from nfv_sched.fit.rules import pci
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.fit.numa import base as numa_base
+from nfv_sched.tests.unit.fit.rules import base as rules_base
+from nfv_sched.weights import pci_numa_affinity as pci_weigher
+
+STRICT = base.PCI_STRICT
+PREFER = base.PCI_PREFER
+
+
+class TestPCI(base.PCITestCase):
+
+    def test_strict(self):
+        for policy in ('legacy', 'required'):
+            host, spec = clouds.host(devices={1: 2}), self.spec(
+                STRICT, policy)
+            self.assertEqual(['host1'], self.passing([host], spec))
+            self.assertEqual(([1], [1]), self.claimed(host, spec))
+
+    def test_strict_without_labels(self):
+        host = clouds.host(devices={1: 2}, switch=None, node_labels=False)
+        spec = self.spec(STRICT)
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(([1], [1]), self.claimed(host, spec))
+
+    def test_strict_with_local_devices_gone(self):
+        host = clouds.host(devices={1: 2}, free={1: 1})
+        self.assertIn(
+            '2 free dedicated CPUs, 0 free on NUMA node 0; 2 free VFs are on '
+            'NUMA node 1 ',
+            self.refusal([host], self.spec(STRICT)))
+
+    def test_default_reason(self):
+        """It tells nothing of which NUMA node has room, or devices."""
+        self.flags(expose_reasons='policy')
+        texts = {self.refusal([clouds.host(
+            devices={with_devices: 2}, free={1 - with_devices: 2,
+                                             with_devices: 1})],
+            self.spec(STRICT)) for with_devices in (0, 1)}
+        self.assertEqual({
+            'No valid host was found. PCI devices: needs a NUMA node that has '
+            '1 free VF (vf) under PCI NUMA policy legacy and 2 free dedicated '
+            'CPUs, no host has it'}, texts)
+
+    def test_reason_names_the_policy(self):
+        host = clouds.host(devices={0: 3, 1: 8})
+        self.assertIn(
+            'nfv:pci_numa_affinity=strict: needs a NUMA node that has 8 free '
+            'VFs (vf) and 2 free dedicated CPUs, 3 free on NUMA node 0',
+            self.refusal(
+                [host], self.spec(STRICT, 'preferred', 8, nodes={0: 0})))
+
+    def test_strict_and_no_numa_information(self):
+        for devices in ({None: 2}, {None: 2, 0: 1, 1: 1}):
+            host = clouds.host(devices=devices)
+            self.refusal([host], self.spec(STRICT, count=1))
+        self.assertIn('NUMA information', self.refusal(
+            [clouds.host(devices={None: 2, 0: 1, 1: 1})], self.spec(STRICT)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(devices={None: 2}, nodes=1, switch=None)],
+            self.spec(STRICT)))
+
+    def test_strict_and_preferred(self):
+        # Nova would take a remote device if the local one is gone.
+        host = clouds.host(devices={0: 1, 1: 1})
+        spec = self.spec(STRICT, 'preferred')
+        self.assertIn('hw:pci_numa_affinity_policy=required needed',
+                      self.refusal([host], spec))
+        self.flags(strict_enforcement='predicted')
+        host = clouds.host(devices={0: 1, 1: 1})
+        self.assertEqual(['host1'], self.passing(
+            [host], self.spec(STRICT, 'preferred')))
+
+    def test_strict_and_preferred_with_pci_in_placement(self):
+        # The allocation names the device, the label holds the guest there.
+        spec = self.spec(STRICT, 'preferred')
+        host = self.placement_host(spec, {0: 1, 1: 1}, node_labels=True)
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(2, len(host.allocation_candidates))
+        host.allocation_candidates.reverse()
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(([1], [1]), self.claimed(host, spec))
+        spec = self.spec(STRICT, 'preferred')
+        self.refusal([self.placement_host(
+            spec, {0: 1, 1: 1}, node_labels=False, switch=None)], spec)
+
+    def test_strict_with_fewer_devices_than_asked_for(self):
+        # Nova leaves out the provider on the other node, and the guest gets
+        # one device instead of two.
+        spec = self.spec(STRICT, 'required', 2)
+        request = spec.pci_requests.requests[0]
+        host = self.placement_host(spec, {0: 2, 1: 2})
+        host.allocation_candidates = [{'allocations': {}, 'mappings': {
+            f'{request.request_id}-0': ['provider0'],
+            f'{request.request_id}-1': ['provider1']}}]
+        self.refusal([host], spec)
+
+    def test_strict_and_socket(self):
+        # Nova takes no device without NUMA information for these.
+        for sockets, passes in (((0, 1), True), ((0, 0), False)):
+            host = clouds.host(devices={None: 2, 0: 1, 1: 1})
+            for cell, socket in zip(host.numa_topology.cells, sockets):
+                cell.socket = socket
+            spec = self.spec(STRICT, 'socket')
+            if passes:
+                self.assertEqual(['host1'], self.passing([host], spec))
+                self.assertEqual(
+                    1, len(set(map(tuple, self.claimed(host, spec)))))
+            else:
+                self.refusal([host], spec)
+
+    def placement_host(self, spec, devices, **topology):
+        """A host with one allocation candidate for each node's device."""
+        host = clouds.host(devices=devices, **topology)
+        request = spec.pci_requests.requests[0]
+        for pool in host.pci_stats.pools:
+            pool['rp_uuid'] = f'provider{pool["numa_node"]}'
+        host.allocation_candidates = [
+            {'allocations': {}, 'mappings': {
+                '': [host.uuid],
+                f'{request.request_id}-0': [f'provider{node}']}}
+            for node in devices]
+        return host
+
+    def test_the_claim_of_a_move_knows_the_alias_only(self):
+        # The policy of the flavor is in the request, but the claim makes the
+        # requests anew from the aliases.
+        for alias, policy, passes in (
+                ('required', 'required', True), ('legacy', 'required', True),
+                ('preferred', 'required', False),
+                ('socket', 'required', False), (None, 'required', False),
+                ('preferred', 'preferred', False)):
+            nova_scheduler.forget_pci_aliases()
+            self.addCleanup(nova_scheduler.forget_pci_aliases)
+            self.flags(alias=[jsonutils.dumps({
+                'name': 'vf' if alias else 'other', 'vendor_id': '8086',
+                'product_id': '1515', 'numa_policy': alias or 'required'})],
+                group='pci')
+            host = clouds.host(devices={0: 2, 1: 1})
+            for cell in host.numa_topology.cells:
+                cell.socket = 0
+            spec = self.spec(STRICT, policy, move=True)
+            if passes:
+                self.assertEqual(['host1'], self.passing([host], spec))
+            else:
+                self.assertIn('aliases', self.refusal([host], spec))
+
+    def test_placement_does_not_fix_the_device_of_a_move(self):
+        nova_scheduler.forget_pci_aliases()
+        self.addCleanup(nova_scheduler.forget_pci_aliases)
+        self.flags(alias=[jsonutils.dumps({
+            'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
+            'numa_policy': 'preferred'})], group='pci')
+        spec = self.spec(STRICT, 'preferred', move=True)
+        self.assertIn('aliases', self.refusal(
+            [self.placement_host(spec, {0: 1, 1: 1})], spec))
+
+    def test_candidates_that_break_strict_are_dropped(self):
+        spec = self.spec(STRICT, vswitch='strict')
+        host = self.placement_host(spec, {0: 1, 1: 1})
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(1, len(host.allocation_candidates))
+        self.assertEqual(([1], [1]), self.claimed(host, spec))
+
+    def test_local_candidate_first(self):
+        # One node has the devices of two kinds, the other those of one.
+        spec = self.spec(PREFER, 'preferred')
+        other = clouds.pci_request(1, 'preferred', product_id='1572')
+        spec.pci_requests.requests.append(other)
+        request = spec.pci_requests.requests[0]
+        host = clouds.host(devices={0: 1, 1: 1})
+        host.pci_stats.pools.append(dict(
+            host.pci_stats.pools[1], product_id='1572'))
+        for number, pool in enumerate(host.pci_stats.pools):
+            pool['rp_uuid'] = f'provider{number}'
+        host.allocation_candidates = [
+            {'allocations': {}, 'mappings': {
+                f'{request.request_id}-0': [f'provider{number}'],
+                f'{other.request_id}-0': ['provider2']}}
+            for number in (0, 1)]
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(2, len(host.allocation_candidates))
+        self.assertEqual(([1], [1, 1]), self.claimed(host, spec))
+
+    def test_order_of_candidates_is_kept_otherwise(self):
+        spec = self.spec({}, 'legacy')
+        host = self.placement_host(spec, {1: 1, 0: 1})
+        before = list(host.allocation_candidates)
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(before, host.allocation_candidates)
+
+    def test_preferred_and_several_candidates(self):
+        """What Nova's search for one leaves behind counts for the next."""
+        host = objects.NUMATopology(cells=[objects.NUMACell(
+            id=node, cpuset={2 * node, 2 * node + 1}, pcpuset=set(),
+            memory=8192, cpu_usage=0, memory_usage=0, pinned_cpus=set(),
+            siblings=[{2 * node}, {2 * node + 1}], mempages=pages, socket=0)
+            for node, pages in enumerate(([], [], [
+                objects.NUMAPagesTopology(
+                    size_kb=4, total=8192 * 256, used=0, reserved=0)]))])
+        guest = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=index, cpuset=cpuset, pcpuset=set(), memory=128)
+            for index, cpuset in enumerate(({0}, {1, 2}))])
+        for topology in (numa_topology_filter.NUMATopologyFilter(),
+                         nfv_topology.NFVTopologyFilter()):
+            state = strategies.host_state(
+                strategies.clone(host), 4.0, 1.5, candidates=[
+                    {'allocations': {}, 'mappings': {'': [strategies.ROOT]}}
+                    for _ in range(3)])
+            state.pci_stats = clouds.pci_stats(state.numa_topology, {0: 1})
+            spec = strategies.request_spec(
+                strategies.clone(guest), None, {},
+                pci=[clouds.pci_request(policy='preferred')])
+            self.assertTrue(topology.host_passes(state, spec))
+            self.assertTrue(pci_passthrough_filter.PciPassthroughFilter()
+                            .host_passes(state, spec))
+
+    def test_prefer_picks_the_node(self):
+        # Node 1 has more devices in all, and Nova tries it first.
+        host = clouds.host(devices={0: 1, 1: 0})
+        host.pci_stats.pools.append({
+            'vendor_id': '8086', 'product_id': '1572', 'numa_node': 1,
+            'count': 4, 'dev_type': 'type-PCI'})
+        spec = self.spec(PREFER, 'preferred')
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(
+            {'nfv_node0'},
+            host.limits['numa_topology'].network_metadata.physnets)
+
+    def test_preference_of_nova_does_not_steer(self):
+        """Without a key of ours the claim gets what stock Nova sends."""
+        for move in (False, True):
+            spec = self.spec({}, 'preferred', network=clouds.network(
+                'physnet0', tunneled=True), move=move)
+            ours, stock = [clouds.host(devices={0: 1, 1: 0}, tunnel=(1,),
+                                       physnets={'physnet0': [0, 1]})
+                           for _ in range(2)]
+            self.assertEqual(['host1'], self.passing([ours], spec))
+            numa_topology_filter.NUMATopologyFilter().host_passes(stock, spec)
+            self.assertEqual(
+                stock.limits['numa_topology'].obj_to_primitive(),
+                ours.limits['numa_topology'].obj_to_primitive())
+            # It still ranks: the other host can give a device nearby.
+            near = clouds.host('near', devices={0: 1, 1: 1}, tunnel=(0, 1))
+            self.assertEqual(['near'], self.passing([near], spec))
+            self.assertEqual([0.0, 1.0], clouds.weigh(
+                pci_weigher.PCINUMAAffinityWeigher(), spec, ours, near))
+
+    def test_prefer_takes_remote_devices(self):
+        host = clouds.host(devices={1: 2}, free={1: 1})
+        spec = self.spec(PREFER, 'preferred')
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(([0], [1]), self.claimed(host, spec))
+
+    def test_guest_without_numa_topology(self):
+        self.assertIn('set hw:numa_nodes', self.refusal(
+            [clouds.host(devices={0: 1})], self.spec(STRICT, numa=False)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(devices={0: 1}, nodes=1)],
+            self.spec(STRICT, numa=False)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(devices={0: 1})], self.spec(PREFER, numa=False)))
+
+    def test_no_devices_asked_for(self):
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], clouds.spec(extra_specs=STRICT)))
+
+
+class UnshelveTest(base.EnforcementTestCase):
+    """Unshelving follows the policy of the request, moves that of the alias.
+
+    The scheduler cannot tell them apart.
+    """
+
+    def test_the_weaker_policy_counts(self):
+        for alias in ('required', 'socket'):
+            nova_scheduler.forget_pci_aliases()
+            self.addCleanup(nova_scheduler.forget_pci_aliases)
+            self.flags(alias=[jsonutils.dumps({
+                'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
+                'numa_policy': alias})], group='pci')
+            for policy, devices, passes in (
+                    ('legacy', {0: 1, 1: 1, None: 1}, False),
+                    ('preferred', {0: 1, 1: 1}, False),
+                    ('legacy', {0: 1, 1: 1}, True),
+                    ('required', {0: 1, 1: 1, None: 1}, True)):
+                host = clouds.host(devices=devices)
+                spec = clouds.spec(
+                    extra_specs=STRICT, move=True,
+                    devices=[clouds.pci_request(policy=policy)])
+                if passes:
+                    self.assertEqual(['host1'], self.passing([host], spec))
+                else:
+                    self.assertIn('nfv:pci_numa_affinity=strict',
+                                  self.refusal([host], spec))
+
+
+class AliasReaderTest(base.EnforcementTestCase):
+    """Nova's reader of aliases under either of its names.
+
+    It is private, and has no cache, on Nova 29 and until 31.3.0.
+    """
+
+    NAMES = ('get_alias_from_config', '_get_alias_from_config')
+
+    def set_policy(self, policy):
+        """Change the NUMA policy of the alias in nova.conf."""
+        self.flags(alias=[jsonutils.dumps({
+            'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
+            'numa_policy': policy})], group='pci')
+        nova_scheduler.forget_pci_aliases()
+
+    def test_names(self):
+        reader = next(getattr(pci_request, name) for name in self.NAMES
+                      if hasattr(pci_request, name))
+        plain = getattr(reader, '__wrapped__', reader)
+        self.addCleanup(nova_scheduler.forget_pci_aliases)
+        for name, function in (
+                ('get_alias_from_config', functools.cache(plain)),
+                ('_get_alias_from_config', plain)):
+            for each in self.NAMES:
+                if each == name or hasattr(pci_request, each):
+                    self.useFixture(fixtures.MonkeyPatch(
+                        f'nova.pci.request.{each}',
+                        function if each == name
+                        else fixtures.MonkeyPatch.delete))
+            self.assertEqual(
+                [name], [each for each in self.NAMES
+                         if hasattr(pci_request, each)])
+            host = clouds.host(devices={0: 2, 1: 1})
+            spec = clouds.spec(
+                extra_specs=STRICT, move=True,
+                devices=[clouds.pci_request(policy='required')])
+            self.set_policy('required')
+            self.assertEqual(
+                'required', nova_scheduler.pci_alias_policy('vf'))
+            self.assertEqual(['host1'], self.passing([host], spec))
+            self.set_policy('preferred')
+            self.assertEqual(
+                'preferred', nova_scheduler.pci_alias_policy('vf'))
+            self.assertIn('aliases', self.refusal([host], clouds.spec(
+                extra_specs=STRICT, move=True,
+                devices=[clouds.pci_request(policy='required')])))
+
+
+class TestRule(base.PCITestCase):
+    """The rule by itself."""
+
+    def test_of(self):
+        """A key of ours, or a preference of Nova's own."""
+        for keys, policy, expected in (
+                (STRICT, 'legacy', ('nfv:pci_numa_affinity=strict', True,
+                                    True)),
+                ({'hw:wrs:pci_numa_affinity': 'prefer'}, 'required',
+                 ('hw:wrs:pci_numa_affinity=prefer', False, True)),
+                ({}, 'preferred', ('hw:pci_numa_affinity_policy=preferred',
+                                   False, False)),
+                ({}, 'required', None), ({}, 'socket', None),
+                ({'hw:pci_numa_affinity_policy': 'required'}, 'required',
+                 None)):
+            found = [(rule.text, rule.strict, rule.ours)
+                     for rule in rules_base.rules_of(self.spec(keys, policy))
+                     if isinstance(rule, pci.PCIRule)]
+            self.assertEqual([expected] if expected else [], found)
+
+    def test_no_devices(self):
+        self.assertEqual(
+            (), rules_base.rules_of(clouds.spec(extra_specs=STRICT)))
+
+    def test_degree(self):
+        """The part of the devices that are near."""
+        rule, = rules_base.rules_of(self.spec(PREFER, 'preferred', 4))
+        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
+        for free, degrees in (({0: 4}, [1.0, 0.0]), ({0: 1, 1: 3},
+                                                     [0.25, 0.75])):
+            guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
+                found, free, clouds.pci_request(4, 'preferred')))
+            self.assertEqual(degrees, [
+                rule.degree(None, guest_on_host, (cell,))
+                for cell in range(2)])
+            self.assertEqual([degree == 1 for degree in degrees], [
+                rule.is_satisfied(None, guest_on_host, (cell,))
+                for cell in range(2)])
+        self.assertEqual(
+            0.0, rule.degree(None, numa_base.guest_on_host(found), (0,)))
+
+    def test_broken(self):
+        rule, = rules_base.rules_of(self.spec(STRICT, 'preferred', 4))
+        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
+        guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
+            found, {0: 1, 1: 3}, clouds.pci_request(4, 'preferred')))
+        self.assertIn(': all PCI devices on its NUMA nodes needed, 3 of 4 are',
+                      str(rule.violation_reason(
+                          None, guest_on_host,
+                          numa_rule.Pinning((1,), ((),)))))
+        guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
+            found, {1: 4}, clouds.pci_request(4, 'preferred')))
+        self.assertIsNone(rule.violation_reason(
+            None, guest_on_host, numa_rule.Pinning((1,), ((),))))
+
+    def test_always(self):
+        """By Nova's own policy, without any label."""
+        rule, = rules_base.rules_of(self.spec(STRICT))
+        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
+        for policy, free, always in (
+                ('required', {0: 1, None: 1}, True),
+                ('legacy', {0: 1, 1: 1}, True),
+                ('legacy', {0: 1, None: 1}, False),
+                ('socket', {0: 1}, True), ('preferred', {0: 1}, False)):
+            guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
+                found, free, clouds.pci_request(1, policy)))
+            self.assertEqual(
+                always, rule.is_always_satisfied(None, guest_on_host, []))

@@ -1,0 +1,533 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests at, and away from, the places that hosts declare.
+
+What is accepted is claimed by Nova's own code, with the limits that the
+filters leave.
+"""
+
+import itertools
+
+from nova.api.validation.extra_specs import validators
+from nova import exception
+from nova import objects
+from nova.virt import hardware
+
+from nfv_sched.fit.numa import rule as numa_rule
+from nfv_sched.fit import rules
+from nfv_sched.fit.rules import place
+from nfv_sched.scheduler import notes
+from nfv_sched.tests import base as tests_base
+from nfv_sched.tests import outcomes
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+from nfv_sched.weights import place_numa_affinity as place_weigher
+
+AT = outcomes.AT
+AWAY = outcomes.AWAY_FROM
+
+
+class TestLabels(tests_base.TestCase):
+    """Which label is that of which place."""
+
+    NAMES = numa_rule.Names('nfv_vswitch', 'nfv_node')
+
+    def test_places(self):
+        for name in ('osd', 'nodes', 'node', 'node0x', 'node-1', 'node00',
+                     'nfv_node0', 'Node0', 'a' * 64, 'vswitch'):
+            label = place.label_of(name, self.NAMES)
+            self.assertEqual(f'nfv_{name}', label)
+            self.assertEqual(name, place.place_of(label, self.NAMES))
+
+    def test_labels_of_no_place(self):
+        for label in ('nfv_node0', 'nfv_node17', 'physnet0', 'nfv_', 'nfv',
+                      'nfv_a b', 'nfv_a.b', 'NFV_osd', 'osd', 'nfv_' * 18):
+            self.assertIsNone(place.place_of(label, self.NAMES), label)
+
+    def test_other_names(self):
+        names = numa_rule.Names('switch', 'numa')
+        for label, name in (
+                ('switch', 'vswitch'), ('nfv_vswitch', None),
+                ('nfv_node0', 'node0'), ('numa0', None),
+                ('nfv_numa0', 'numa0'), ('nfv_switch', 'switch')):
+            self.assertEqual(name, place.place_of(label, names), label)
+        self.assertEqual('switch', place.label_of('vswitch', names))
+        # Whose labels are alike, those of nodes and of the switch count.
+        names = numa_rule.Names('nfv_osd', 'nfv_')
+        for label, name in (('nfv_osd', 'vswitch'), ('nfv_0', None),
+                            ('nfv_x0', 'x0')):
+            self.assertEqual(name, place.place_of(label, names), label)
+
+
+class TestKeys(base.PlaceTestCase):
+    """What flavors may say."""
+
+    def request(self, extra_specs):
+        spec = self.spec(extra_specs)
+        return notes.note_of(spec).read(spec)
+
+    def rules(self, extra_specs):
+        request = self.request(extra_specs)
+        self.assertIsNone(request.error)
+        return [(rule.text, rule.place, rule.away, rule.strict)
+                for rule in request.rules
+                if isinstance(rule, place.PlaceRule)]
+
+    def error(self, extra_specs):
+        request = self.request(extra_specs)
+        self.assertEqual('flavor', request.error.policy)
+        self.assertEqual((), request.rules)
+        host = self.host(osd=(0,))
+        for each in (self.filters, self.filters[:1], self.filters[3:4]):
+            self.assertIn(request.error.need[:60], self.refusal(
+                [host], self.spec(extra_specs), each))
+        return request.error.need
+
+    def test_one_rule_for_each_key(self):
+        self.assertEqual([], self.rules({}))
+        self.assertEqual([
+            (f'{AT}nvme=strict', 'nvme', False, True),
+            (f'{AT}vswitch=prefer', 'vswitch', False, False),
+            (f'{AWAY}OSD_1-a=prefer', 'OSD_1-a', True, False),
+            (f'{AWAY}osd=strict', 'osd', True, True),
+        ], self.rules({
+            f'{AWAY}osd': 'strict', f'{AT}nvme': 'strict',
+            f'{AWAY}OSD_1-a': 'prefer', f'{AT}vswitch': 'prefer'}))
+
+    def test_bad_names(self):
+        for prefix, name in itertools.product(
+                (AT, AWAY), ('', 'a.b', 'a b', 'osd\n', '\u00e9', 'x' * 65,
+                             'x' * 100000, '\x00', '{place}', '%s')):
+            need = self.error({f'{prefix}{name}': 'strict'})
+            self.assertIn('does not name a place', need)
+            self.assertLess(len(need), 80)
+
+    def test_bad_values(self):
+        for value in ('', 'Strict', 'strict ', 'required', '1',
+                      'x' * 100000):
+            need = self.error({f'{AT}osd': value})
+            self.assertIn('is not one of strict, prefer', need)
+            self.assertIn(f'{AT}osd=', need)
+            self.assertLess(len(need), 120)
+
+    def test_contradictions(self):
+        for one, other in itertools.product(('strict', 'prefer'), repeat=2):
+            self.assertEqual(
+                f'{AWAY}osd={other} contradicts {AT}osd={one}',
+                self.error({f'{AT}osd': one, f'{AWAY}osd': other}))
+
+    def test_all_faults_are_named(self):
+        specs = {f'{AT}osd': 'Strict', f'{AT}a.b': 'strict',
+                 f'{AT}nvme': 'strict', f'{AWAY}nvme': 'prefer'}
+        expected = [
+            f"'{AT}a.b' does not name a place",
+            f"{AT}osd='Strict' is not one of strict, prefer",
+            f'{AWAY}nvme=prefer contradicts {AT}nvme=strict']
+        self.assertEqual('; '.join(expected), self.error(specs))
+        # As those read who look at flavors.
+        self.assertEqual(
+            ['nfv:nonsense', f'{AT}a.b', f'{AT}osd', f'{AWAY}nvme'],
+            [fault.key for fault in rules.faults(
+                {**specs, 'nfv:nonsense': '1'})])
+        self.assertEqual([], rules.faults({f'{AT}osd': 'strict'}))
+
+    def test_misspelt_keys(self):
+        for key, meant in (
+                ('nfv:numa_affinity', f'{AT}PLACE'),
+                ('nfv:numa_antiaffinity.osd', f'{AWAY}PLACE')):
+            self.assertIn(f'did you mean {meant}',
+                          self.error({key: 'strict'}))
+
+    def test_many_keys(self):
+        """More than anybody needs; each of them counts."""
+        for value in ('strict', 'prefer'):
+            specs = {f'{AWAY}p{number}': value for number in range(128)}
+            self.assertEqual(128, len(self.rules(specs)))
+            host = self.host(p127=(0,), p0=(0,))
+            self.assertEqual([1], self.placed(host, self.spec(specs)))
+        full = self.host(p127=(0,), p0=(1,))
+        text = self.refusal([full], self.spec(
+            {f'{AWAY}p{number}': 'strict' for number in range(128)}))
+        self.assertLessEqual(len(text.encode()), 255)
+
+    def test_validation_and_parsing_agree(self):
+        for prefix, name, value in itertools.product(
+                (AT, AWAY),
+                ('osd', 'OSD_1-a', '-', 'x' * 64, 'x' * 65, '', 'a.b', 'a b',
+                 '\u00e9', 'osd/0', '{place}'),
+                ('strict', 'prefer', 'Strict', '', 'required')):
+            key = f'{prefix}{name}'
+            try:
+                validators.validate(key, value)
+                valid = True
+            except exception.ValidationError:
+                valid = False
+            self.assertEqual(
+                valid, self.request({key: value}).error is None,
+                (key, value))
+
+
+class TestHosts(base.PlaceTestCase):
+    """Alone, on hosts of all sizes."""
+
+    def test_affinity(self):
+        """The label of the place says it to the claim."""
+        for nodes, labels, value in itertools.product(
+                (1, 2, 4, 8), (True, False), ('strict', 'prefer')):
+            host = self.host(nodes=nodes, node_labels=labels,
+                             nvme=(nodes - 1,))
+            self.assertEqual([nodes - 1], self.placed(
+                host, self.spec({f'{AT}nvme': value})))
+            if value == 'strict':
+                self.assertEqual({'nfv_nvme'}, self.labels(host))
+
+    def test_anti_affinity(self):
+        """Only node labels say it to the claim."""
+        for nodes, labels in itertools.product((1, 2, 4, 8), (True, False)):
+            topology = {'nodes': nodes, 'node_labels': labels, 'osd': (0,)}
+            strict = self.spec({f'{AWAY}osd': 'strict'})
+            prefer = self.spec({f'{AWAY}osd': 'prefer'})
+            host = self.host(**topology)
+            there = self.placed(host, strict)
+            if nodes == 1 or not labels:
+                self.assertIsNone(there)
+                self.assertEqual(
+                    [0], self.placed(self.host(**topology), prefer))
+                continue
+            self.assertEqual({f'nfv_node{there[0]}'}, self.labels(host))
+            for nodes_of_guest in (there, self.placed(
+                    self.host(**topology), prefer)):
+                self.assertNotIn(0, nodes_of_guest)
+
+    def test_node_labels_are_missing(self):
+        self.assertIn(
+            f'{AWAY}osd=strict: labels nfv_node0, nfv_node1, ... needed',
+            self.refusal([self.host(node_labels=False, osd=(0,))],
+                         self.spec({f'{AWAY}osd': 'strict'})))
+
+    def test_a_prediction_if_the_operator_says_so(self):
+        self.flags(strict_enforcement='predicted')
+        strict = {f'{AWAY}osd': 'strict'}
+        for free, expected in (({0: 2}, [1]), ({1: 2}, None)):
+            self.assertEqual(expected, self.placed(self.host(
+                node_labels=False, osd=(0,), free=free), self.spec(strict)))
+
+    def test_several_guest_nodes(self):
+        for nodes, away in ((4, (0, 1)), (4, (1, 2)), (8, (0, 1, 2, 5))):
+            there = self.placed(
+                self.host(nodes=nodes, osd=away),
+                self.spec({f'{AWAY}osd': 'strict'}, cells=2))
+            self.assertEqual(2, len(set(there)))
+            self.assertEqual(set(), set(there) & set(away))
+            there = self.placed(
+                self.host(nodes=nodes, nvme=away[:2]),
+                self.spec({f'{AT}nvme': 'strict'}, cells=2))
+            self.assertEqual(set(away[:2]), set(there))
+
+    def test_too_few_nodes(self):
+        for key, word in ((f'{AT}osd', 'with'), (f'{AWAY}osd', 'without')):
+            self.assertIn(
+                f'{key}=strict: 2 host NUMA nodes {word} osd needed, '
+                'has 1', self.refusal([self.host(osd=(0,))], self.spec(
+                    {key: 'strict'}, cells=2)))
+
+    def test_full(self):
+        """Strict guests land nowhere else, others do."""
+        for key, full, word in (
+                (f'{AT}osd', 0, 'with'), (f'{AWAY}osd', 1, 'without')):
+            topology = {'osd': (0,), 'free': {full: 1}}
+            self.assertIn(
+                f'{key}=strict: 2 dedicated CPUs on one NUMA node {word} osd '
+                'needed, 1 free', self.refusal(
+                    [self.host(**topology)], self.spec({key: 'strict'})))
+            self.assertEqual([1 - full], self.placed(
+                self.host(**topology), self.spec({key: 'prefer'})))
+
+    def test_the_claim_is_held_to_it(self):
+        """Whatever happens between the decision and the claim."""
+        for key, labels in ((f'{AT}osd', True), (f'{AT}osd', False),
+                            (f'{AWAY}osd', True)):
+            for nodes in (2, 4, 8):
+                osd = (nodes - 1,) if key.startswith(AT) else (0,)
+                host = self.host(nodes=nodes, node_labels=labels, osd=osd)
+                spec = self.spec({key: 'strict'})
+                there, = self.placed(host, spec)
+                chosen = host.numa_topology.cells[there]
+                chosen.pinned_cpus = set(chosen.pcpuset)
+                self.assertIsNone(self.claimed(host, spec))
+
+    def test_not_declared(self):
+        for nodes, labels in itertools.product((1, 2, 4), (True, False)):
+            topology = {'nodes': nodes, 'node_labels': labels, 'nvme': (0,)}
+            self.assertIn(
+                f'{AT}osd=strict: a host that declares the place osd needed, '
+                'no label', self.refusal(
+                    [self.host(**topology)],
+                    self.spec({f'{AT}osd': 'strict'})))
+            for specs in ({f'{AT}osd': 'prefer'}, {f'{AWAY}osd': 'prefer'},
+                          {f'{AWAY}osd': 'strict'}):
+                host = self.host(**topology)
+                self.assertEqual([0], self.placed(host, self.spec(specs)))
+                self.assertEqual(set(), self.labels(host))
+
+    def test_on_all_nodes(self):
+        for nodes, labels in itertools.product((1, 2, 4), (True, False)):
+            topology = {'nodes': nodes, 'node_labels': labels,
+                        'osd': range(nodes)}
+            self.assertIn(
+                f'{AWAY}osd=strict: 1 host NUMA node without osd needed, '
+                'has 0', self.refusal(
+                    [self.host(**topology)],
+                    self.spec({f'{AWAY}osd': 'strict'})))
+            for specs in ({f'{AT}osd': 'prefer'}, {f'{AWAY}osd': 'prefer'},
+                          {f'{AT}osd': 'strict'}):
+                self.assertEqual([0], self.placed(
+                    self.host(**topology), self.spec(specs)))
+
+    def test_the_place_of_the_switch(self):
+        """It has a label of its own, which an option names."""
+        self.flags(vswitch_label='ovs')
+        for key, node in ((f'{AT}vswitch', 1), (f'{AWAY}vswitch', 0)):
+            host = clouds.host(switch=None, physnets={
+                'ovs': (1,), 'nfv_vswitch': (0,)}, free={node: 2})
+            self.assertEqual(
+                [node], self.placed(host, self.spec({key: 'strict'})))
+        self.assertIsNone(self.placed(
+            clouds.host(switch=(1,)), self.spec({f'{AT}vswitch': 'strict'})))
+
+    def test_names_are_case_sensitive(self):
+        self.assertIsNone(self.placed(
+            self.host(osd=(0,)), self.spec({f'{AT}OSD': 'strict'})))
+
+
+class TestWithoutNUMATopology(base.PlaceTestCase):
+    """Guests whose CPUs float over the whole host."""
+
+    def outcome(self, key, host):
+        self.flags(expose_reasons='summary')
+        try:
+            self.passing([host], self.spec({f'{key}osd': 'strict'},
+                                           numa=False))
+        except exception.NoValidHost as error:
+            return str(error)
+        return None
+
+    def test_strict(self):
+        declare = 'a host that declares the place osd needed'
+        topology = 'a guest NUMA topology needed, set hw:numa_nodes'
+        for nodes, osd, at, away in (
+                (1, (0,), None, '1 host NUMA node without osd needed, '
+                                'has 0'),
+                (1, None, declare, None),
+                (2, (0,), topology, topology),
+                (2, (0, 1), topology, topology),
+                (2, None, topology, None),
+                (0, None, topology, None)):
+            for key, expected in ((AT, at), (AWAY, away)):
+                host = self.host(nodes=max(nodes, 1), **(
+                    {'osd': osd} if osd else {}))
+                if not nodes:
+                    host.numa_topology = None
+                found = self.outcome(key, host)
+                if expected is None:
+                    self.assertIsNone(found)
+                else:
+                    self.assertIn(f'{key}osd=strict: {expected}', found)
+
+    def test_prefer(self):
+        weigher = place_weigher.PlaceNUMAAffinityWeigher()
+        for nodes, osd, at, away in (
+                (1, (0,), 1.0, 0.0), (1, None, 0.0, 1.0),
+                (2, (0,), 0.0, 0.0), (2, None, 0.0, 1.0)):
+            for key, expected in ((AT, at), (AWAY, away)):
+                host = self.host(nodes=nodes, **(
+                    {'osd': osd} if osd else {}))
+                spec = self.spec({f'{key}osd': 'prefer'}, numa=False)
+                self.assertEqual(['host1'], self.passing([host], spec))
+                self.assertEqual(
+                    [expected], clouds.weigh(weigher, spec, host))
+
+
+class TestTogether(base.PlaceTestCase):
+    """With other policies, in agreement and in conflict, in any order."""
+
+    def check(self, expected, specs, topology, words=(), **request):
+        """Nodes of the guest and its devices, or a refusal with words."""
+        for enabled in (self.filters, self.filters[::-1],
+                        self.filters[3:] + self.filters[:3]):
+            host = self.host(**topology)
+            devices = [clouds.pci_request()] if topology.get(
+                'devices') else []
+            spec = self.spec(specs, devices=devices, **request)
+            if expected is None:
+                text = self.refusal([host], spec, enabled)
+                for word in words:
+                    self.assertIn(word, text)
+                continue
+            self.assertEqual(
+                ['host1'], self.passing([host], spec, enabled))
+            self.assertEqual(expected, self.claimed(host, spec))
+
+    def test_switch(self):
+        strict = {f'{AWAY}osd': 'strict'}
+        self.check(([1], []), strict, {'osd': (0,), 'switch': (1,)},
+                   vswitch='strict')
+        self.check(([1], []), {f'{AT}osd': 'strict'},
+                   {'osd': (0, 1), 'switch': (1,)}, vswitch='strict')
+        self.check(None, strict, {'osd': (1,), 'switch': (1,)}, (
+            ' with the virtual switch', ' without osd', 'has none'),
+            vswitch='strict')
+        # A preference gives way.
+        self.check(([0], []), strict, {'osd': (1,), 'switch': (1,)},
+                   vswitch='prefer')
+        self.check(([1], []), {f'{AWAY}osd': 'prefer'},
+                   {'osd': (1,), 'switch': (1,)}, vswitch='strict')
+
+    def test_switch_holds_it_by_chance(self):
+        """Nodes without labels: that of the switch does as well."""
+        host = self.host(osd=(0,), switch=(1,), node_labels=False)
+        self.assertEqual([1], self.placed(
+            host, self.spec({f'{AWAY}osd': 'strict'})))
+        self.assertEqual({'nfv_vswitch'}, self.labels(host))
+
+    def test_switch_and_its_place(self):
+        self.check(None, {f'{AWAY}vswitch': 'strict'}, {'switch': (1,)},
+                   vswitch='strict')
+        self.check(([1], []), {f'{AT}vswitch': 'strict'}, {'switch': (1,)},
+                   vswitch='strict')
+
+    def test_devices(self):
+        for node in (0, 1):
+            self.check(([node], [node]), {
+                f'{AWAY}osd': 'strict', **base.PCI_STRICT},
+                {'osd': (1 - node,), 'devices': {0: 1, 1: 1}})
+            self.check(None, {f'{AWAY}osd': 'strict', **base.PCI_STRICT},
+                       {'osd': (node,), 'devices': {node: 1}}, ('strict',))
+        # It is the preference for local devices that gives way.
+        host = self.host(osd=(0,), devices={0: 1})
+        spec = self.spec(
+            {f'{AWAY}osd': 'strict', 'nfv:pci_numa_affinity': 'prefer'},
+            devices=[clouds.pci_request(policy='preferred')])
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(([1], [0]), self.claimed(host, spec))
+
+    def test_node_map(self):
+        mapped = {0: 0}
+        self.check(([0], []), {f'{AWAY}osd': 'strict'}, {'osd': (1,)},
+                   nodes=mapped)
+        self.check(([0], []), {f'{AT}osd': 'strict'}, {'osd': (0,)},
+                   nodes=mapped)
+        for key, osd, words in (
+                (f'{AWAY}osd', (0,), 'host NUMA node 0 without osd needed '
+                 '(nfv:numa_node.0=0), those are 1'),
+                (f'{AWAY}osd', (0, 1), 'host NUMA node 0 without osd needed '
+                 '(nfv:numa_node.0=0), none is'),
+                (f'{AT}osd', (1,), 'host NUMA node 0 with osd needed '
+                 '(nfv:numa_node.0=0), those are 1')):
+            self.check(None, {key: 'strict'}, {'osd': osd},
+                       (f'{key}=strict: {words}',), nodes=mapped)
+            self.check(([0], []), {key: 'prefer'}, {'osd': osd},
+                       nodes=mapped)
+
+    def test_places(self):
+        keys = {f'{AT}nvme': 'strict', f'{AWAY}osd': 'strict'}
+        self.check(([2], []), keys, {
+            'nodes': 4, 'nvme': (0, 2), 'osd': (0, 1)})
+        self.check(None, keys, {'nodes': 4, 'nvme': (0,), 'osd': (0, 1)}, (
+            'a NUMA node with nvme and without osd, has none',))
+        # Room there is, but not where both are kept.
+        self.check(None, keys, {
+            'nodes': 4, 'nvme': (0, 2), 'osd': (0, 1), 'free': {2: 1}}, (
+            'with nvme and without osd',))
+
+    def test_networks(self):
+        """What the networks need counts before any preference."""
+        for value, expected in (('strict', None), ('prefer', [0])):
+            host = clouds.host(switch=None, physnets={
+                'nfv_osd': (0,), 'physnet0': (0,)})
+            self.assertEqual(expected, self.placed(host, self.spec(
+                {f'{AWAY}osd': value}, network=clouds.network('physnet0'))))
+
+
+class TestServersOfOneRequest(base.PlaceTestCase):
+    """Those on one host share its limits."""
+
+    def place(self, host, spec, count):
+        """How many find room on the host, one after the other."""
+        host.stats = {'num_instances': 0}
+        placed = 0
+        for index in range(count):
+            if not self.passing([host], spec) if not placed else not (
+                    self.handler.get_filtered_objects(
+                        self.filters, [host], spec, index)):
+                break
+            host.consume_from_request(spec)
+            placed += 1
+        return placed
+
+    def test_affinity_fills_all_nodes_of_the_place(self):
+        for labels in (True, False):
+            host = self.host(nodes=4, node_labels=labels, nvme=(2, 3))
+            spec = self.spec({f'{AT}nvme': 'strict'})
+            self.assertEqual(4, self.place(host, spec, 8))
+            self.assertEqual([set(), set(), 4, 4], [
+                cell.pinned_cpus and len(cell.pinned_cpus)
+                for cell in host.numa_topology.cells])
+
+    def test_anti_affinity_fills_the_nodes_of_the_first(self):
+        """The claim can be told of one set of nodes only."""
+        host = self.host(nodes=4, osd=(0,))
+        spec = self.spec({f'{AWAY}osd': 'strict'})
+        self.assertEqual(2, self.place(host, spec, 8))
+        self.assertEqual(1, len(self.labels(host)))
+        # A request of its own starts afresh.
+        again = self.host(nodes=4, osd=(0,))
+        again.numa_topology = host.numa_topology
+        there = self.placed(again, self.spec({f'{AWAY}osd': 'strict'}))
+        self.assertNotIn(there[0], (0, int(
+            self.labels(host).pop().removeprefix('nfv_node'))))
+
+    def test_a_spill_costs_the_others_their_preference(self):
+        for key in (f'{AT}osd', f'{AWAY}osd'):
+            osd = (1,) if key.startswith(AT) else (0,)
+            host = self.host(osd=osd)
+            spec = self.spec({key: 'prefer'})
+            self.assertEqual(2, self.place(host, spec, 2))
+            weigher = place_weigher.PlaceNUMAAffinityWeigher()
+            self.assertEqual([-1.0], clouds.weigh(weigher, spec, host))
+
+
+class TestNarrowedPages(base.PlaceTestCase):
+    """Nova narrows a page request for the first server of several.
+
+    The claim of the next reads it as it was.
+    """
+
+    @staticmethod
+    def pages_host(name, sizes, **kwargs):
+        state = clouds.host(name, cpus=8, switch=None,
+                            physnets={'nfv_osd': (0,)}, **kwargs)
+        for cell, size in zip(state.numa_topology.cells, sizes):
+            cell.mempages = [
+                objects.NUMAPagesTopology(
+                    size_kb=4, total=8192 * 64, used=0, reserved=0),
+                objects.NUMAPagesTopology(
+                    size_kb=size, total=4 * 1048576 // size, used=0,
+                    reserved=0)]
+        return state
+
+    def test_no_claim_ends_at_the_place(self):
+        spec = clouds.spec(extra_specs={f'{AWAY}osd': 'strict'}, memory=1024)
+        spec.num_instances = 2
+        spec.numa_topology.cells[0].pagesize = -2
+        asked = spec.numa_topology.obj_clone()
+        first = self.pages_host('first', (2048, 2048))
+        self.assertEqual(['first'], self.passing([first], spec))
+        first.consume_from_request(spec)
+        self.assertEqual(2048, spec.numa_topology.cells[0].pagesize)
+        # The node with the place is the emptier one.
+        second = self.pages_host('second', (1048576, 2048), free={1: 6})
+        if self.passing([second], spec):
+            claimed = hardware.numa_fit_instance_to_host(
+                second.numa_topology, asked, provider_mapping={},
+                limits=second.limits['numa_topology'])
+            self.assertTrue(claimed is None or claimed.cells[0].id == 1)

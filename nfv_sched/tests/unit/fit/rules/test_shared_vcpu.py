@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests with one vCPU on shared CPUs."""
+
+from nova import objects
+from nova.scheduler.filters import numa_topology_filter
+
+from nfv_sched.fit.numa import rule as numa_rule
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit.rules import shared_vcpu
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.fit.numa import base as numa_base
+from nfv_sched.tests.unit.fit.rules import base as rules_base
+
+
+class TestSharedVCPU(base.SharedVCPUTestCase):
+
+    def test_placed(self):
+        host, spec = self.host(), self.spec()
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(
+            16.0, host.limits['numa_topology'].cpu_allocation_ratio)
+
+    def test_cap_is_per_core(self):
+        # Node 0 is full at 16 for each core.
+        for threads, full in ((1, 64), (2, 32), (4, 16)):
+            host = self.host((full, full - 1), threads=threads)
+            spec = self.spec()
+            self.assertEqual(['host1'], self.passing([host], spec))
+            self.assertEqual(([1], []), self.claimed(host, spec))
+            host = self.host((full, full), threads=threads)
+            self.assertIn(
+                'nfv:shared_vcpu=0: capacity for 1 on the shared CPUs of one '
+                'NUMA node needed, 0 free',
+                self.refusal([host], self.spec()))
+            self.flags(enabled_filters=[
+                'NFVTopologyFilter', 'SharedVCPUFilter'],
+                group='filter_scheduler')
+            host, spec = self.host((full, full), threads=threads), self.spec()
+            self.assertEqual(
+                ['host1'], self.passing([host], spec, self.filters[:1]))
+            self.assertIn('nfv:shared_vcpu=0: capacity', self.refusal(
+                [host], spec, self.filters))
+
+    def test_cap_by_option_and_aggregate(self):
+        self.flags(shared_vcpus_per_core=2.0)
+        self.refusal([self.host((8, 8))], self.spec())
+        host = self.host((8, 8))
+        host.aggregates = [objects.Aggregate(
+            metadata={'shared_vcpus_per_core': '3'})]
+        self.assertEqual(['host1'], self.passing([host], self.spec()))
+        host = self.host((8, 8))
+        host.aggregates = [objects.Aggregate(
+            metadata={'shared_vcpus_per_core': 'many'})]
+        self.refusal([host], self.spec())
+        self.flags(shared_vcpus_per_core=0)
+        self.assertEqual(
+            ['host1'], self.passing([self.host((300, 300))], self.spec()))
+
+    def test_cap_beside_the_filter_of_nova(self):
+        stock = numa_topology_filter.NUMATopologyFilter()
+        for enabled in ([stock, self.filters[3]], [self.filters[3], stock]):
+            host, spec = self.host((64, 63)), self.spec()
+            self.assertEqual(['host1'], self.passing([host], spec, enabled))
+            self.assertEqual(
+                16.0, host.limits['numa_topology'].cpu_allocation_ratio)
+            self.assertEqual(([1], []), self.claimed(host, spec))
+
+    def test_ratio_of_the_host_is_never_raised(self):
+        host, spec = self.host(ratio=2.0), self.spec()
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(
+            2.0, host.limits['numa_topology'].cpu_allocation_ratio)
+
+    def test_refused(self):
+        for text, spec in (
+                ('hw:cpu_policy=mixed', self.spec(
+                    {'hw:cpu_policy': 'dedicated', 'nfv:shared_vcpu': '0'})),
+                ('hw:cpu_dedicated_mask=^2', self.spec(
+                    {'nfv:shared_vcpu': '2'})),
+                ('vCPU 1 is dedicated', self.spec(
+                    {**self.KEYS, 'nfv:shared_vcpu': '1'})),
+                ('no such vCPU', self.spec(
+                    {**self.KEYS, 'nfv:shared_vcpu': '7'})),
+                ('a dedicated vCPU beside', self.spec(dedicated=())),
+                ('isolate or require', self.spec(threads='isolate')),
+                ('isolate or require', self.spec(threads='require'))):
+            self.assertIn(text, self.refusal([self.host()], spec))
+
+    def test_no_shared_cpus_on_the_node(self):
+        # Nova's search takes one guest cell for another, and would accept.
+        host = self.host()
+        for cell in host.numa_topology.cells:
+            cell.cpuset = set()
+        guest = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=index, cpuset=shared, pcpuset=dedicated, memory=512,
+                cpu_policy='mixed')
+            for index, (shared, dedicated) in enumerate((
+                (set(), {1}), ({0}, {2})))])
+        self.refusal([host], strategies.request_spec(guest, None, self.KEYS))
+
+
+class TestBeforeTheFilter(base.FilterTestCase):
+    """Refused before the filter is asked."""
+
+    def test_keys_of_later_filters(self):
+        for specs in ({'nfv:shared_vcpu': '0'},
+                      {'nfv:shared_vcpu': '0',
+                       'hw:cpu_policy': 'dedicated'}):
+            self.assertIn('hw:cpu_policy=mixed', self.refusal(
+                [clouds.host()], clouds.spec(extra_specs=specs)))
+
+
+class SharedVCPUTest(base.EnforcementTestCase):
+    """A shared vCPU in a guest of several NUMA nodes."""
+
+    def test_only_some_host_nodes_have_shared_cpus(self):
+        topology = clouds.host_topology(nodes=4, switch=None)
+        for cell in topology.cells:
+            cell.network_metadata = objects.NetworkMetadata(
+                physnets=set(), tunneled=False)
+        shared = topology.cells[2]
+        shared.cpuset, shared.pcpuset = {8, 9}, {10, 11}
+        guest = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=number, cpuset=cpuset, pcpuset=pcpuset, memory=512,
+                cpu_policy='mixed')
+            for number, (cpuset, pcpuset) in enumerate(
+                (({0}, {1, 2}), (set(), {3, 4})))])
+        host = strategies.host_state(topology, 16.0, 1.0)
+        spec = strategies.request_spec(
+            guest, None, {'nfv:shared_vcpu': '0', 'hw:cpu_policy': 'mixed'})
+        self.assertEqual(['host1'], self.passing([host], spec))
+        nodes, _devices = self.claimed(host, spec)
+        self.assertEqual(2, nodes[0])
+
+
+class TestRule(base.SharedVCPUTestCase):
+    """The rule by itself."""
+
+    def rule(self):
+        found, = rules_base.rules_of(self.spec())
+        self.assertIsInstance(found, shared_vcpu.SharedVCPURule)
+        return found
+
+    def test_of(self):
+        rule = self.rule()
+        self.assertEqual(('nfv:shared_vcpu=0', 0, 1, True), (
+            rule.text, rule.cell, rule.shared, rule.strict))
+
+    def test_ratio(self):
+        """So many vCPUs for each core, and not more than Nova allows."""
+        rule = self.rule()
+        for threads, ratio, limit, expected in (
+                (1, 16.0, 4.0, 4.0), (2, 16.0, 4.0, 2.0),
+                (1, 2.0, 4.0, 2.0), (1, 16.0, float('inf'), 16.0)):
+            view = topology.host_topology(
+                self.host(threads=threads).numa_topology)
+            asked = []
+            self.assertEqual(expected, rule.cpu_ratio(
+                view, ratio, lambda name: asked.append(name) or limit))
+            self.assertEqual(['shared_vcpus_per_core'], asked)
+
+    def test_broken(self):
+        """Whether there is room does not matter: it is there."""
+        host = self.host((99, 99)).numa_topology
+        host.cells[1].cpuset = set()
+        guest_on_host = numa_base.guest_on_host(numa_base.evaluation(
+            host, self.spec().numa_topology))
+        for cell, said in (
+                (0, None),
+                (1, 'nfv:shared_vcpu=0: 1 shared CPUs on its NUMA node '
+                    'needed, node 1 has 0')):
+            broken = self.rule().violation_reason(
+                None, guest_on_host, numa_rule.Pinning((cell,), ((),)))
+            self.assertEqual(said, broken and str(broken))
+
+    def test_left(self):
+        """Room beside the guest on the host cell that it takes."""
+        rule = self.rule()
+        found = numa_base.evaluation(
+            self.host((3, 8)).numa_topology, self.spec().numa_topology, 2.0)
+        for chosen, left in (((0,), 0.5), ((1,), 0.0), (None, 0.0)):
+            self.assertEqual(left, rule.left(found, chosen))

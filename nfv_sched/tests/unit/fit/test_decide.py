@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a host can take a guest, whoever asks."""
+
+import dataclasses
+
+from nfv_sched.base import reasons
+from nfv_sched.fit import decide
+from nfv_sched.fit.numa import decide as numa_decide
+from nfv_sched.fit.numa import rule as numa_rule
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit.rules import shared_vcpu
+from nfv_sched.fit.rules import threads
+from nfv_sched.fit.rules import vswitch
+from nfv_sched.scheduler import active_rules
+from nfv_sched.scheduler import notes
+from nfv_sched.tests import base
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.fit.numa import base as numa_base
+
+
+def reason(decision):
+    """Why a host is refused; None if it is accepted."""
+    return decision.reason and reasons.resolve(decision.reason)
+
+
+def limit(name):
+    """The limit of ``[nfv_sched]`` of that name."""
+    return {'shared_vcpus_per_core': 1.0}[name]
+
+
+class DecideTestCase(base.TestCase):
+
+    def read(self, spec):
+        """Read a request: the request, and its terms."""
+        note = notes.note_of(spec)
+        self.request = note.read(spec)
+        self.terms = active_rules.for_request(note, self.request)
+        return self.request, self.terms
+
+    def resources(self, numa_topology, devices=None, cpu_ratio=1.0,
+                  ram_ratio=1.0, **more):
+        """The resources of a host.
+
+        :param devices: free VFs of each node, by node; None for none
+        """
+        pools = None
+        if devices is not None:
+            pools = clouds.pci_stats(numa_topology, devices).pools
+        return decide.HostResources(
+            numa_topology, cpu_ratio, ram_ratio, pools, **more)
+
+    def decide(self, spec, devices=None, mapping=None, **host):
+        """Decide about a host; see ``clouds.host_topology``."""
+        request, terms = self.read(spec)
+        self.host = self.resources(clouds.host_topology(**host), devices)
+        return decide.decide(self.host, request, mapping, terms)
+
+    def assertRefused(self, filters, order, decision):
+        """Check who refuses a host, and for what."""
+        self.assertFalse(decision.accepted)
+        self.assertEqual(filters, decision.refused_by)
+        self.assertEqual(order, reason(decision).order)
+
+
+class DecideTest(DecideTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(group='filter_scheduler', enabled_filters=[
+            'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
+            'CPUThreadPolicyFilter', 'SharedVCPUFilter',
+            'PCINUMAAffinityFilter'])
+
+    def test_what_the_host_does_not_report(self):
+        for spec in clouds.spec(), clouds.spec('strict'):
+            request, terms = self.read(spec)
+            for host in (self.resources(None),
+                         self.resources(clouds.host_topology(),
+                                        cpu_ratio=None),
+                         self.resources(clouds.host_topology(),
+                                        ram_ratio=None)):
+                self.assertRefused(
+                    numa_decide.FIT, reasons.HOST,
+                    decide.decide(host, request, {}, terms))
+
+    def test_guest_without_numa_topology(self):
+        self.assertTrue(self.decide(clouds.spec(numa=False)).accepted)
+        request, terms = self.read(clouds.spec(numa=False))
+        self.assertTrue(decide.decide(
+            self.resources(None), request, {}, terms).accepted)
+
+    def test_never(self):
+        """A rule that a host never keeps counts before all else."""
+        guest = clouds.spec(extra_specs={
+            'hw:cpu_policy': 'dedicated',
+            'hw:cpu_thread_policy': 'require'}, vcpus=64)
+        self.assertRefused(
+            threads.ThreadsRule.filters, threads.ThreadsRule.order,
+            self.decide(guest))
+
+    def test_rules(self):
+        decision = self.decide(clouds.spec('strict'))
+        self.assertTrue(decision.accepted)
+        self.assertEqual({clouds.VSWITCH}, decision.labels)
+        self.assertRefused(
+            ('VSwitchNUMAAffinityFilter',), vswitch.VSwitchRule.order,
+            self.decide(clouds.spec('strict'), free={1: 1}))
+        self.assertRefused(numa_decide.FIT, reasons.CAPACITY, self.decide(
+            clouds.spec('strict'), free={0: 1, 1: 1}))
+
+    def test_candidate(self):
+        """The devices of the allocation candidate count."""
+        spec = clouds.spec('strict', devices=[clouds.pci_request(
+            policy='required')])
+        for devices, accepted in (({0: 1, 1: 1}, True), ({0: 1}, False)):
+            self.assertIs(accepted, self.decide(spec, devices).accepted)
+
+    def test_ratio_lowered_by_a_rule(self):
+        """The rule is named if Nova's ratio would do."""
+        host = clouds.host_topology()
+        for cell in host.cells:
+            cell.cpuset = {100 + cell.id}
+            cell.siblings.append(cell.cpuset)
+            cell.cpu_usage = 1
+        guest = clouds.guest()
+        guest.cells[0].cpuset = {0}
+        guest.cells[0].pcpuset = {1}
+        guest.cells[0].cpu_policy = 'mixed'
+        spec = clouds.spec(extra_specs={
+            'hw:cpu_policy': 'mixed', 'nfv:shared_vcpu': '0'})
+        spec.numa_topology = guest
+        request, terms = self.read(spec)
+        self.assertRefused(
+            shared_vcpu.SharedVCPURule.filters,
+            shared_vcpu.SharedVCPURule.order, decide.decide(
+                self.resources(host, cpu_ratio=2.0, limit=limit),
+                request, {}, terms))
+        self.assertTrue(decide.decide(
+            self.resources(host, cpu_ratio=2.0), request, {},
+            terms).accepted)
+
+    def test_the_same_host_read_before(self):
+        """The tools have the NUMA cells without Nova's object."""
+        for spec in clouds.spec(), clouds.spec('strict'):
+            for free in {}, {1: 1}, {0: 1, 1: 1}:
+                decision = self.decide(spec, free=free)
+                host = self.resources(None, topology=topology.host_topology(
+                    clouds.host_topology(free=free)))
+                other = decide.decide(host, self.request, {}, self.terms)
+                self.assertEqual(
+                    (decision.accepted, decision.labels,
+                     reason(decision)),
+                    (other.accepted, other.labels,
+                     reason(other)))
+
+
+class PlainTest(DecideTestCase):
+    """Requests for which Nova's own rules are all there is."""
+
+    def assertAlike(self, spec, devices=None, **host):
+        """Check the short ways against the long one."""
+        decision = self.decide(spec, devices, **host)
+        self.assertTrue(self.request.plain)
+        numa_topology = clouds.host_topology(**host)
+        long_way = numa_decide.decide(
+            self.evaluated(numa_topology, devices),
+            self.request, self.terms, self.resources(
+                numa_topology, devices).devices(self.request, {}))
+        by_nova = decide.decide(
+            self.resources(numa_topology, devices),
+            dataclasses.replace(self.request, plain=False, one_cell=False),
+            {}, self.terms)
+        for other in long_way, by_nova:
+            self.assertEqual(other.accepted, decision.accepted)
+            self.assertEqual(reason(other), reason(decision))
+            self.assertEqual(other.refused_by, decision.refused_by)
+            self.assertEqual(other.labels, decision.labels)
+        return decision.accepted
+
+    def evaluated(self, numa_topology, devices):
+        host = self.resources(numa_topology, devices)
+        host.read()
+        return host.evaluate(self.request, self.terms.sorting)
+
+    def test_same_as_without_a_short_way(self):
+        foo = clouds.network('foo')
+        pages = clouds.guest()
+        pages.cells[0].pagesize = 4
+        unlike = numa_base.unlike_guest(1, 3)
+        for spec, hosts in (
+                (clouds.spec(), ({}, {'free': {0: 1, 1: 1}})),
+                (clouds.spec(network=foo),
+                 ({'physnets': {'foo': (0,)}},
+                  {'physnets': {'foo': (0,)}, 'free': {0: 1}})),
+                (clouds.spec(network=clouds.network(tunneled=True)),
+                 ({'tunnel': (1,)}, {'tunnel': (1,), 'free': {1: 1}})),
+                (clouds.spec(cells=2), ({}, {'free': {0: 1}})),
+                (unlike, ({}, {'free': {0: 2, 1: 2}})),
+                (pages, ({}, {'free': {0: 1, 1: 1}}))):
+            if spec in (unlike, pages):
+                guest, spec = spec, clouds.spec()
+                spec.numa_topology = guest
+            self.assertEqual([True, False], [
+                self.assertAlike(spec, **host) for host in hosts])
+
+    def test_devices(self):
+        spec = clouds.spec(devices=[clouds.pci_request(2)])
+        self.assertEqual([True, False], [
+            self.assertAlike(spec, devices)
+            for devices in ({1: 2}, {0: 1, 1: 1})])
+
+    def test_devices_of_like_hosts(self):
+        """They are read once; the figures in a reason are each host's own."""
+        shared = {}
+        request, terms = self.read(
+            clouds.spec(devices=[clouds.pci_request(9)]))
+        texts = set()
+        for free in 1, 2:
+            host = self.resources(
+                clouds.host_topology(), {0: free}, like_devices=shared)
+            decision = decide.decide(host, request, {}, terms)
+            texts.add(reason(decision))
+        self.assertEqual(2, len(texts))
+        for _ in range(2):
+            host = self.resources(
+                clouds.host_topology(), {0: 30}, like_devices=shared)
+            self.assertTrue(
+                decide.decide(host, request, {}, terms).accepted)
+        self.assertEqual(3, len(shared))
+
+    def test_a_closer_look(self):
+        """Nova's claim would search for too long."""
+        self.flags(group='filter_scheduler',
+                   enabled_filters=['NFVTopologyFilter'])
+        numa_topology = clouds.host_topology(nodes=16)
+        for cell in numa_topology.cells[:8]:
+            cell.mempages = numa_base.pages(kb4=0)
+        request, terms = self.read(clouds.spec(cells=8, vcpus=1))
+        self.assertRefused(
+            numa_decide.FIT, reasons.ENFORCEMENT, decide.decide(
+                self.resources(numa_topology), request, {}, terms))
+
+
+class ExpectedCellsTest(DecideTestCase):
+
+    def expected(self, spec, *args, **host):
+        self.flags(group='filter_scheduler', enabled_filters=[
+            'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter'])
+        decision = self.decide(spec, *args, **host)
+        self.assertTrue(decision.accepted)
+        if self.request.guest is not None:
+            self.host.read()
+            self.host.evaluate(self.request, self.terms.sorting)
+        return decide.expected_cells(self.host, self.request, {}, decision)
+
+    def test_where_the_guest_comes_to_be(self):
+        foo = clouds.network('foo')
+        tunnel = clouds.network(tunneled=True)
+        for spec, host, cells in (
+                (clouds.spec(), {}, (0,)),
+                (clouds.spec('strict'), {}, (1,)),
+                (clouds.spec(network=foo), {'physnets': {'foo': (1,)}}, (1,)),
+                (clouds.spec(network=tunnel), {'tunnel': (1,)}, (1,)),
+                (clouds.spec(network=tunnel, move=True),
+                 {'tunnel': (0,), 'free': {0: 1}}, (1,))):
+            self.assertEqual(cells, self.expected(spec, **host))
+
+    def test_devices(self):
+        self.assertEqual((1,), self.expected(
+            clouds.spec(devices=[clouds.pci_request(1, 'required')]),
+            {1: 1}))
+
+    def test_guest_without_numa_topology(self):
+        self.assertIsNone(self.expected(clouds.spec(numa=False)))
+
+    def test_no_limits(self):
+        """The claim does not know of the networks then."""
+        spec = clouds.spec(network=clouds.network('foo'))
+        self.assertEqual((1,), self.expected(
+            spec, physnets={'foo': (1,)}))
+        self.assertEqual((0,), decide.expected_cells(
+            self.host, self.request, {}, None))
+
+
+class BrokenRulesTest(DecideTestCase):
+    """Whether servers keep their rules where they run."""
+
+    def violation_reason(self, rules, guest=None, chosen=None, **more):
+        """Orders of the rules that are not kept."""
+        pinning = None if chosen is None else numa_rule.Pinning(
+            chosen, [()] * len(chosen), frozenset())
+        return [each.order for each in decide.broken_rules(
+            rules, topology.host_topology(clouds.host_topology()),
+            numa_base.NAMES, guest and topology.guest(guest), pinning,
+            **more)]
+
+    def test_where_the_server_is(self):
+        rule = vswitch.VSwitchRule('switch', True)
+        for chosen, orders in (((1,), []), ((0,), [rule.order])):
+            self.assertEqual(orders, self.violation_reason(
+                [rule], clouds.guest(), chosen))
+
+    def test_never(self):
+        rule = threads.ThreadsRule('threads', True, siblings=True)
+        for networks_known in True, False:
+            self.assertEqual([rule.order], self.violation_reason(
+                [rule], clouds.guest(), (0,),
+                networks_known=networks_known))
+
+    def test_what_the_host_does_not_declare(self):
+        """It may be known from the networks of the server."""
+        rule = vswitch.VSwitchRule('switch', True)
+        host = topology.host_topology(clouds.host_topology(switch=None))
+        pinning = numa_rule.Pinning((0,), [()], frozenset())
+        for networks_known in True, False:
+            self.assertEqual(networks_known, bool(list(decide.broken_rules(
+                [rule], host, numa_base.NAMES,
+                topology.guest(clouds.guest()), pinning,
+                networks_known=networks_known))))
+
+    def test_guest_without_numa_topology(self):
+        rule = vswitch.VSwitchRule('switch', True)
+        self.assertEqual([rule.order], self.violation_reason([rule]))

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What guests give back, by their figures alone."""
+
+from nfv_sched.ledger import unused
+from nfv_sched.limits import names
+from nfv_sched.limits import usage
+from nfv_sched.tests import base
+
+HELD = names.Held(3, {names.PORTS: 4, names.RULES: 40})
+
+
+def guest(ports=0, rules=0):
+    """What Neutron has bound of a guest."""
+    return usage.GuestUsage(tuple(f'port{n}' for n in range(ports)), rules)
+
+
+class LookTest(base.TestCase):
+    """When a guest has been seen for long enough."""
+
+    def look(self, *sights, held=HELD):
+        """Look at a guest in one round after the other."""
+        sight = None
+        for number, seen in enumerate(sights, 1):
+            if seen is not None:
+                sight = unused.look(sight, held, seen, number)
+        return sight
+
+    def test_rounds_in_a_row(self):
+        one = guest(1, 10)
+        for count in range(1, unused.ROUNDS + 2):
+            self.assertEqual(count >= unused.ROUNDS,
+                             self.look(*[one] * count).due, count)
+
+    def test_again_in_the_same_round(self):
+        sight = self.look(guest(1), guest(1))
+        for _ in range(5):
+            sight = unused.look(sight, HELD, guest(1), 2)
+        self.assertFalse(sight.due)
+        self.assertTrue(unused.look(sight, HELD, guest(1), 3).due)
+
+    def test_never_bound(self):
+        self.assertFalse(self.look(*[guest()] * 10).due)
+
+    def test_all_gone(self):
+        self.assertTrue(self.look(guest(4), *[guest()] * 3).due)
+        self.assertFalse(self.look(guest(4), *[guest()] * 2).due)
+
+    def test_ports_change(self):
+        one, two = guest(1), guest(2)
+        self.assertFalse(self.look(one, one, two, two).due)
+        self.assertFalse(self.look(two, two, one, two, two).due)
+        # As many, but others.
+        other = usage.GuestUsage(('other',), 0)
+        self.assertFalse(self.look(one, one, other, other).due)
+        self.assertTrue(self.look(one, one, other, other, other).due)
+
+    def test_rules_change(self):
+        self.assertFalse(
+            self.look(guest(1, 5), guest(1, 5), guest(1, 6)).due)
+
+    def test_round_missed(self):
+        one = guest(1)
+        self.assertFalse(self.look(one, one, None, one, one).due)
+        self.assertTrue(self.look(one, one, None, one, one, one).due)
+
+    def test_other_allocation(self):
+        """Also one of the same size that has been made anew."""
+        for held in (HELD._replace(generation=4),
+                     HELD._replace(resources={names.PORTS: 4})):
+            sight = self.look(*[guest(1)] * 5)
+            sight = unused.look(sight, held, guest(1), 6)
+            self.assertFalse(sight.due)
+            sight = unused.look(self.look(*[guest(1)] * 5), held, guest(), 6)
+            for number in range(7, 12):
+                sight = unused.look(sight, held, guest(), number)
+            # It was here under another allocation.
+            self.assertFalse(sight.due)
+
+
+class KeptTest(base.TestCase):
+    """How much a guest keeps."""
+
+    def test_kept(self):
+        for expected, resources, seen, rules_known in (
+            ((4, 40), (4, 40), guest(4, 40), True),
+            ((4, 40), (4, 40), guest(5, 50), True),
+            ((1, 10), (4, 40), guest(1, 10), True),
+            ((1, 40), (4, 40), guest(1, 10), False),
+            ((1, 0), (4, 40), guest(1, 0), True),
+            ((0, 0), (4, 40), guest(), True),
+            ((0, 3), (0, 40), guest(2, 3), True),
+            ((2, 0), (4, 0), guest(2, 3), True),
+        ):
+            held = {name: amount for name, amount in zip(
+                (names.PORTS, names.RULES), resources) if amount}
+            kept = unused.kept(held, seen, rules_known)
+            self.assertEqual(
+                expected, (kept.get(names.PORTS, 0),
+                           kept.get(names.RULES, 0)))
+            self.assertNotIn(0, kept.values())
+
+    def test_other_classes(self):
+        self.assertEqual({'VGPU': 2}, unused.kept(
+            {'VGPU': 2, names.PORTS: 1}, guest(), True))
+
+    def test_difference(self):
+        self.assertEqual(
+            {names.PORTS: 3, 'X': 1}, unused.difference(
+                {names.PORTS: 4, names.RULES: 5, 'X': 1},
+                {names.PORTS: 1, names.RULES: 5}))

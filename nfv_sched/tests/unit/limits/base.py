@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base class of the tests that read Neutron over HTTP."""
+
+import os
+import time
+
+import fixtures
+from keystoneauth1 import loading as ks_loading
+
+from nfv_sched.ledger import neutron
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.limits import neutron_api
+
+CONF = neutron.CONF
+
+
+class NeutronTestCase(base.TestCase):
+    """A test with a Neutron of its own and a nova.conf that names it."""
+
+    def setUp(self):
+        super().setUp()
+        self.api = neutron_api.NeutronAPI()
+        self.api.start()
+        self.addCleanup(self.api.stop)
+        self.configure(auth_type='none', endpoint_override=self.api.url)
+        self.flags(neutron_request_timeout=20.0)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ledger.neutron.NeutronRefresher.FIRST_PAUSE', 0.05))
+
+    def configure(self, **options):
+        """Write and read a nova.conf.
+
+        :param options: what is in its section ``[neutron]``
+        """
+        self.nova_conf = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
+        with open(self.nova_conf, 'w') as nova_conf:
+            nova_conf.write('[neutron]\n')
+            for name, value in options.items():
+                nova_conf.write(f'{name} = {value}\n')
+            nova_conf.write('[nfv_sched]\n'
+                            'neutron_refresh_interval = 0.1\n'
+                            'neutron_first_fetch_timeout = 20\n')
+        CONF(['--config-file', self.nova_conf], project='nova')
+        if options.get('auth_type') == 'password':
+            self.addCleanup(self._forget_plugin, 'password')
+
+    def configure_keystone(self, password=neutron_api.PASSWORD, **options):
+        """Write and read a nova.conf with credentials."""
+        self.api.needs_token = True
+        self.configure(
+            auth_type='password', auth_url=f'{self.api.url}/identity/v3',
+            username='nova', password=password, project_name='service',
+            user_domain_id='default', project_domain_id='default', **options)
+
+    @staticmethod
+    def _forget_plugin(name):
+        """Unregister what loading a plugin has registered, partly required."""
+        CONF.reset()
+        for option in ks_loading.get_auth_plugin_conf_options(name):
+            CONF.unregister_opt(option, group='neutron')
+
+    def source(self):
+        """A source that ends with the test."""
+        source = neutron.SnapshotSource()
+        self.addCleanup(source.stop)
+        return source
+
+    def wait_for(self, condition, seconds=30.0):
+        """Wait until a condition holds, and fail if it never does.
+
+        :param condition: function without parameters
+        :returns: what it returned
+        """
+        deadline = time.monotonic() + seconds
+        while not (value := condition()):
+            if time.monotonic() > deadline:
+                self.fail(f'nothing happened within {seconds} s; the log:\n'
+                          f'{self.log.output}')
+            time.sleep(0.01)
+        return value

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request takes of the network of a node."""
+
+from nfv_sched.limits import demand
+from nfv_sched.limits import usage
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.limits import snapshots
+
+NIC = demand.RequestedNIC
+
+
+class DemandTest(base.TestCase):
+    """Demands of requests, with a snapshot and without."""
+
+    def of(self, *nics, snapshot=None, vfs=0, pci_nics=0, port_devices=0,
+           groups=(), project='p', instance=None, more=None):
+        interfaces = demand.Interfaces(
+            nics, groups, project, snapshot, instance)
+        interfaces.more = more or usage.Supplement()
+        return demand.of_request(interfaces, vfs, pci_nics, port_devices, 50)
+
+    def test_networks(self):
+        """Each network becomes a port with the rules of the request."""
+        snapshot = snapshots.snapshot(rules={'web': 3, 'ssh': 2, 'def': 9})
+        got = self.of(NIC('a'), NIC('b'), snapshot=snapshot,
+                      groups=('web', 'ssh'))
+        self.assertEqual(demand.NetworkDemand(
+            vswitch_ports=2, rules=10, port_rules=5), got)
+
+    def test_default_group(self):
+        """Nova leaves it to Neutron which group ``default`` is."""
+        snapshot = snapshots.snapshot(
+            rules={'d1': 4, 'd2': 7}, default_groups={'p': 'd1', 'q': 'd2'})
+        self.assertEqual(4, self.of(NIC('a'), snapshot=snapshot).rules)
+        self.assertEqual(4, self.of(
+            NIC('a'), snapshot=snapshot, groups=('default',)).rules)
+        self.assertEqual(7, self.of(
+            NIC('a'), snapshot=snapshot, groups=('default',),
+            project='q').rules)
+        self.assertEqual(50, self.of(
+            NIC('a'), snapshot=snapshot, project='r').rules)
+        self.assertEqual(5, self.of(
+            NIC('a'), snapshot=snapshot, project='r', more=usage.Supplement(
+                rules={'d3': 5}, default_groups={'r': 'd3'})).rules)
+
+    def test_no_network(self):
+        """A server without networks takes nothing."""
+        self.assertEqual(demand.NetworkDemand(), self.of(NIC('none')))
+
+    def test_ports(self):
+        """A port has its own groups, whatever the request says."""
+        snapshot = snapshots.snapshot(
+            [{'id': 'mine', 'host': '', 'groups': ['a', 'b']}],
+            rules={'a': 1, 'b': 20, 'c': 300})
+        got = self.of(NIC(port='mine'), NIC('n'), snapshot=snapshot,
+                      groups=('c',))
+        self.assertEqual((2, 321, 300), (
+            got.vswitch_ports, got.rules, got.port_rules))
+
+    def test_new_port(self):
+        """A port younger than the snapshot has groups of its own."""
+        snapshot = snapshots.snapshot(
+            rules={'d': 4, 'c': 300}, default_groups={'p': 'd'})
+        self.assertEqual(50, self.of(
+            NIC(port='new'), snapshot=snapshot, groups=('c',)).rules)
+        port = usage.NeutronPort('new', '', '', 'normal', ('d', 'e'))
+        for rules, expected in (({}, 50), ({'e': 0}, 4), ({'e': 60}, 64)):
+            self.assertEqual(expected, self.of(
+                NIC(port='new'), snapshot=snapshot, more=usage.Supplement(
+                    ports={'new': port}, rules=rules)).rules)
+        direct = usage.NeutronPort('new', '', '', 'direct', ('d',))
+        self.assertEqual(0, self.of(
+            NIC(port='new'), snapshot=snapshot, more=usage.Supplement(
+                ports={'new': direct})).vswitch_ports)
+
+    def test_new_groups(self):
+        """What nobody knows the rules of is not free."""
+        snapshot = snapshots.snapshot(rules={'web': 3})
+        for more, expected in (
+            ({}, 100), ({'new': 0}, 6), ({'new': 20}, 46), ({'new': 70}, 146),
+        ):
+            self.assertEqual(expected, self.of(
+                NIC('a'), NIC('b'), snapshot=snapshot, groups=('web', 'new'),
+                more=usage.Supplement(rules=more)).rules)
+
+    def test_groups_are_hidden(self):
+        """Limits of rules are not kept then."""
+        builder = usage.SnapshotBuilder()
+        builder.hides_groups = True
+        builder.add_rule('own')
+        self.assertEqual(1, self.of(
+            NIC('a'), NIC(port='new'), snapshot=builder.build(),
+            groups=('own', 'hidden')).rules)
+
+    def test_partly_known(self):
+        """What is known counts, however little is assumed of the rest."""
+        snapshot = snapshots.snapshot(rules={'few': 3, 'many': 5000})
+        for groups, rules in ((('few', 'young'), 50),
+                              (('many', 'young'), 5000)):
+            self.assertEqual(rules, self.of(
+                NIC('a'), snapshot=snapshot, groups=groups).rules)
+
+    def test_no_port_security(self):
+        """Ports of such networks get no groups, hence no rules."""
+        snapshot = snapshots.snapshot(
+            rules={'d': 4}, default_groups={'p': 'd'},
+            networks={'open': False, 'safe': True})
+        self.assertEqual((3, 4), self.of(
+            NIC('open'), NIC('safe'), NIC('open'), snapshot=snapshot)[::3])
+        self.assertEqual((2, 4), self.of(
+            NIC('new'), NIC('safe'), snapshot=snapshot,
+            more=usage.Supplement(networks={'new': False}))[::3])
+
+    def test_accelerators(self):
+        """They take no port of the switch, and no PCI device of Nova's."""
+        snapshot = snapshots.snapshot([
+            {'id': 'cyborg', 'vnic_type': 'accelerator-direct',
+             'instance': 'vm'}])
+        self.assertEqual(0, self.of(
+            NIC(port='young', device_profile='fpga'),
+            snapshot=snapshot).vswitch_ports)
+        # On a move it is not taken for the port that has the VF.
+        self.assertEqual(0, self.of(
+            NIC('n', 'cyborg'), NIC('n', 'vf'), snapshot=snapshot, vfs=1,
+            port_devices=1, instance='vm').vswitch_ports)
+
+    def test_lacking(self):
+        """Only what is younger than the figures is asked for."""
+        snapshot = snapshots.snapshot(
+            [{'id': 'mine', 'host': '', 'groups': ['empty']}],
+            rules={'web': 3, 'd': 4}, default_groups={'p': 'd'},
+            networks={'net': True, 'open': False})
+
+        def lacking(*nics, groups=(), project='p', **more):
+            interfaces = demand.Interfaces(nics, groups, project, snapshot)
+            interfaces.more = usage.Supplement(**more)
+            return interfaces.lacking()
+
+        for nics, kwargs in (
+            ((NIC('net'), NIC('auto'), NIC('open'), NIC(port='mine')), {}),
+            ((NIC('net'),), {'groups': ('web', 'default')}),
+            ((NIC('open'),), {'groups': ('new',)}),
+            ((NIC(port='mine'),), {'groups': ('new',)}),
+            ((NIC(port='new', pci_request='r'),), {}),
+            ((NIC('none'),), {'project': 'new'}),
+            ((NIC('new'),), {'networks': {'new': True}}),
+            ((NIC(port='new'),), {'ports': {'new': None}}),
+            ((NIC('net'),), {'groups': ('new',), 'rules': {'new': 0}}),
+        ):
+            self.assertIsNone(lacking(*nics, **kwargs), (nics, kwargs))
+        self.assertEqual(demand.Lacking(('q',), ('new',), ('p2',), ('n',)),
+                         lacking(NIC('n'), NIC(port='q'), NIC('n'),
+                                 groups=('new', 'default', 'web'),
+                                 project='p2'))
+
+    def test_beside_the_switch(self):
+        """SR-IOV ports take neither ports nor rules of the switch."""
+        snapshot = snapshots.snapshot(
+            [{'id': 'vf', 'vnic_type': 'direct', 'groups': ['a']},
+             {'id': 'cyborg', 'vnic_type': 'accelerator-direct'}],
+            rules={'a': 5})
+        got = self.of(
+            NIC(port='vf', pci_request='r'), NIC(port='cyborg'),
+            NIC(port='unknown', pci_request='s'), NIC('n'),
+            snapshot=snapshot, vfs=2, port_devices=2, groups=('a',))
+        self.assertEqual((1, 2, 5), (
+            got.vswitch_ports, got.vfs, got.rules))
+
+    def test_without_snapshot(self):
+        """Ports are known from the request alone, rules are not."""
+        got = self.of(NIC('a'), NIC(port='x'),
+                      NIC(port='y', pci_request='r'), port_devices=1)
+        self.assertEqual((2, 0), (got.vswitch_ports, got.rules))
+
+    def test_move_without_snapshot(self):
+        """A move does not say which of its ports is beside the switch."""
+        got = self.of(NIC('a', 'x'), NIC('a', 'y'), NIC('a', 'z'),
+                      port_devices=2, vfs=2)
+        self.assertEqual(1, got.vswitch_ports)
+
+    def test_move(self):
+        """What Nova's cache names counts, and what Neutron has bound."""
+        snapshot = snapshots.snapshot(
+            [{'id': 'x', 'instance': 'vm', 'groups': ['a']},
+             {'id': 'attached', 'instance': 'vm', 'groups': ['a', 'a2']},
+             {'id': 'vf', 'instance': 'vm', 'vnic_type': 'direct'},
+             {'id': 'renamed', 'instance': 'other', 'groups': ['a']},
+             {'id': 'foreign', 'instance': 'vm', 'project': 'q'},
+             {'id': 'unbound', 'instance': 'vm', 'host': ''},
+             {'id': 'no guest', 'instance': 'vm', 'owner': 'network:x'}],
+            rules={'a': 1, 'a2': 10, 'd': 100}, default_groups={'p': 'd'})
+        got = self.of(
+            NIC('n', 'x'), NIC('n', 'vf'), NIC('n', 'renamed'),
+            NIC('n', 'newest'), snapshot=snapshot, port_devices=1, vfs=1,
+            instance='vm')
+        self.assertEqual((4, 1 + 11 + 1 + 50), (
+            got.vswitch_ports, got.rules))
+
+    def test_rules_of_a_move_beside_the_switch(self):
+        """Ports that only their devices tell of take no rules either."""
+        snapshot = snapshots.snapshot(rules={'a': 10})
+        got = self.of(NIC('n'), NIC('n'), snapshot=snapshot, vfs=1,
+                      port_devices=1, groups=('a',))
+        self.assertEqual((1, 10), (got.vswitch_ports, got.rules))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import os
+
+import fixtures
+from keystoneauth1 import loading as ks_loading
+from testtools import matchers
+
+from nfv_sched.nova import database
+from nfv_sched.ops.answers.capacity import quota
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.limits import neutron_api
+from nfv_sched.tests.unit.ops.cloud import nova_api
+
+CONF = database.CONF
+
+
+class ProjectAllowanceTest(base.TestCase):
+
+    @staticmethod
+    def use(limit, used, needed):
+        return quota.ResourceLimit('cores', limit, used, needed)
+
+    def test_least(self):
+        for expected, *uses in (
+                (2, (10, 4, 3)), (0, (4, 10, 1)), (None, (None, 10, 1)),
+                (None, (4, 4, 0)), (1, (10, 4, 3), (10, 4, 4)), (None,)):
+            self.assertEqual(expected, quota.ProjectAllowance(tuple([
+                self.use(*each) for each in uses])).allows, uses)
+
+
+class KeystoneTest(base.TestCase):
+    """With the account of [placement]."""
+
+    def configure(self, **options):
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
+        with open(path, 'w') as nova_conf:
+            nova_conf.write('[placement]\n')
+            for name, value in options.items():
+                nova_conf.write(f'{name} = {value}\n')
+        CONF(['--config-file', path], project='nova')
+        self.addCleanup(self.forget)
+
+    @staticmethod
+    def forget():
+        CONF.reset()
+        for option in ks_loading.get_auth_plugin_conf_options('password'):
+            CONF.unregister_opt(option, group='placement')
+
+    def test_names(self):
+        api = nova_api.CloudAPI()
+        api.start()
+        self.addCleanup(api.stop)
+        api.projects = [{'id': 'a' * 32, 'name': 'telco'}]
+        self.configure(
+            auth_type='password', auth_url=f'{api.url}/identity/v3',
+            username='nova', password=neutron_api.PASSWORD,
+            project_name='service', user_domain_id='default',
+            project_domain_id='default')
+        # The catalog of the stand-in has public URLs only.
+        self.flags(valid_interfaces='public', group='keystone')
+        for name in ('telco', 'a' * 32):
+            with quota.keystone() as connection:
+                self.assertEqual(
+                    'a' * 32, quota.project_id(connection, name))
+        with quota.keystone() as connection:
+            api.stop()
+            exc = self.assertRaises(
+                quota.QuotaError, quota.project_id, connection, 'telco')
+        self.assertThat(str(exc), matchers.StartsWith(
+            'Keystone cannot be read: '))
+
+    def test_no_account(self):
+        self.configure()
+        with quota.keystone() as connection:
+            exc = self.assertRaises(
+                quota.QuotaError, quota.project_id, connection, 'telco')
+        self.assertThat(str(exc), matchers.StartsWith(
+            'Keystone cannot be read: '))
+        self.configure(auth_type='nonsense')
+        exc = self.assertRaises(quota.QuotaError, quota.keystone().__enter__)
+        self.assertThat(str(exc), matchers.StartsWith(
+            'no connection to Keystone: '))

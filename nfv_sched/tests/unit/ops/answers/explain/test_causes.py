@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import testtools
+
+from nfv_sched.base import device_shortage
+from nfv_sched.base import reasons
+from nfv_sched.ops.answers.explain import causes
+from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.answers.explain import rendering
+from nfv_sched.ops.answers.explain import sentences
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.model.requests import subject
+from nfv_sched.ops.simulator import record
+from nfv_sched.ops.simulator import start
+from nfv_sched.tests.unit.ops.answers.explain import test_explanation
+
+_CPUS = reasons.Amount(reasons.Resource.DEDICATED_CPUS, 8)
+_PAGES = reasons.Amount(reasons.Resource.PAGES, 4096, '1 GiB')
+_UNTRUSTED = device_shortage.DeviceShortage(
+    device_shortage.ShortageKind.NUMA, (device_shortage.DeviceNeed(
+        1, 'VF', '', 'data', True, 'required'),), 0,
+    (device_shortage.NearMiss(
+        device_shortage.MissKind.TRUSTED, 2, 'VF', 'True', ('false',)),))
+_SWITCH = 'with the virtual switch'
+_DISABLED = values.QueryLack(
+    title='no trait COMPUTE_STATUS_DISABLED', need=values.QueryNeed(
+        kind='forbidden_trait', traits=('COMPUTE_STATUS_DISABLED',)))
+
+
+def pcpus(free):
+    return values.QueryLack(title='PCPU=8', free=free, need=values.QueryNeed(
+        kind='resource', resources={'PCPU': 8}))
+
+
+def short(free, *places, amount=_CPUS, **fields):
+    return values.FilterRefusal(
+        filter=fields.pop('filter', 'AFilter'), shortage=reasons.Shortage(
+            amount, free, places, **fields))
+
+
+def host(name, *failures):
+    """A host with what it lacks of Placement and how filters refuse it."""
+    lacks = tuple(each for each in failures
+                  if isinstance(each, values.QueryLack))
+    return values.ExplainedHost(
+        name=name, lacks=lacks, misses=tuple(each.title for each in lacks),
+        found=not lacks, refusals=tuple(
+            each for each in failures
+            if isinstance(each, values.FilterRefusal)))
+
+
+class FindTest(testtools.TestCase):
+
+    def find(self, *hosts, networks=()):
+        return [(each.kind.value, each.hosts, each.nearest)
+                for each in causes.find(hosts, networks)]
+
+    def test_common_to_most(self):
+        """A smaller need that is not met either counts with the larger."""
+        found = causes.find((
+            host('a', pcpus(4), short(2)), host('b', short(2, _SWITCH)),
+            host('c', short(6, _SWITCH)),
+            host('d', short(6, _SWITCH), short(0, filter='BFilter'))), ())
+        each, = found
+        self.assertEqual(
+            (values.CauseKind.SHORTAGE, ('a', 'b', 'c', 'd'), 'c',
+             ('AFilter',)),
+            (each.kind, each.hosts, each.nearest, each.filters))
+
+    def test_least_demanding(self):
+        """Of causes of equally many hosts."""
+        self.assertEqual(
+            [('placement', ('a', 'b'), 'b')], self.find(
+                host('a', pcpus(4), short(2, _SWITCH)),
+                host('b', pcpus(5), short(3, _SWITCH))))
+        each, = causes.find((host('a', short(2, _SWITCH), short(4)),), ())
+        self.assertEqual((), each.refusal.shortage.places)
+
+    def test_each_host_once(self):
+        """The most frequent first."""
+        pages = short(1024, amount=_PAGES)
+        self.assertEqual(
+            [('disabled', ('a', 'd', 'e'), 'a'),
+             ('shortage', ('b', 'c'), 'c'),
+             ('shortage', ('f',), 'f')], self.find(
+                host('a', _DISABLED, short(0)), host('b', short(1)),
+                host('c', short(3), pages), host('d', _DISABLED),
+                host('e', values.FilterRefusal(
+                    filter='ComputeFilter',
+                    kind=values.RefusalKind.DISABLED)),
+                host('f', pages), host('passes')))
+
+    def test_kinds(self):
+        for failure, kind in (
+                (short(0, _SWITCH, reasons.Place.NETWORKS,
+                       amount=reasons.Amount(
+                           reasons.Resource.NUMA_NODES, 1)), 'deployment'),
+                (short(1, amount=reasons.Amount(
+                    reasons.Resource.NUMA_NODES, 2)), 'shortage'),
+                (values.FilterRefusal(filter='F', raised=True), 'error'),
+                (values.FilterRefusal(filter='F'), 'filter'),
+                (values.FilterRefusal(
+                    filter='F', kind=values.RefusalKind.REQUEST), 'request'),
+                (values.FilterRefusal(
+                    filter='F', kind=values.RefusalKind.DOWN), 'down'),
+                (values.FilterRefusal(
+                    filter='F', kind=values.RefusalKind.UNMAPPED),
+                 'unmapped')):
+            self.assertEqual([(kind, ('a',), 'a')],
+                             self.find(host('a', failure)))
+        self.assertEqual([('cut-off', ('a',), 'a')], self.find(
+            values.ExplainedHost(name='a', misses=('cut off',))))
+        self.assertEqual([('filter', ('a',), 'a')], self.find(
+            values.ExplainedHost(name='a', found=True, stopped='F')))
+
+
+class SentenceTest(testtools.TestCase):
+
+    def sentences(self, *hosts, networks=()):
+        return [sentences.cause(each, len(hosts))
+                for each in causes.find(hosts, networks)]
+
+    def test_shortages(self):
+        for hosts, text in (
+            ([host('a', short(2, _SWITCH, reasons.Place.NETWORKS))] * 1,
+             'The only host, a: 8 free dedicated CPUs on one NUMA node with '
+             'the virtual switch and near lan needed, it has 2.'),
+            ((host('a', short(2)), host('b', short(1))),
+             'Both hosts: 8 free dedicated CPUs on one NUMA node needed, the '
+             'nearest host, a, has 2.'),
+            ([host(name, short(
+                0, amount=reasons.Amount(reasons.Resource.PCI_DEVICES, 2,
+                                         'VF'), beside=(_CPUS, _PAGES)))
+              for name in 'abc'],
+             'All 3 hosts: 2 free VFs on one NUMA node that also has 8 free '
+             'dedicated CPUs and 4096 MiB of free memory in pages of '
+             '1 GiB needed, the nearest host, a, has none.'),
+            ((host('a', short(0, amount=reasons.Amount(
+                reasons.Resource.PCI_DEVICES, 1, 'VF'))), host('b')),
+             'a: 1 free VF needed, it has none.'),
+            ([host(name, short(0, amount=reasons.Amount(
+                reasons.Resource.PCI_DEVICES, 1, 'VF'), devices=_UNTRUSTED))
+              for name in 'ab'],
+             'Both hosts: 1 free trusted VF on physnet data on one NUMA node '
+             'needed under PCI NUMA policy required, 0 free on a; 2 free VFs '
+             'are not trusted (set trusted in [pci] device_spec of the host, '
+             'or use ports that need not be trusted).'),
+            ((host('a', short(1, amount=reasons.Amount(
+                reasons.Resource.NUMA_NODES, 2))), host('b')),
+             'a: 2 NUMA nodes needed, it has 1.'),
+            ((host('a', short(0, _SWITCH, reasons.Place.NETWORKS,
+                              amount=reasons.Amount(
+                                  reasons.Resource.NUMA_NODES, 1))),) * 1,
+             'The only host, a: no NUMA node is with the virtual switch and '
+             'near lan.')):
+            self.assertEqual([text], self.sentences(*hosts, networks=['lan']))
+
+    def test_placement(self):
+        for lack, text in (
+                (pcpus(4), '8 PCPU needed by Placement, the nearest host, a, '
+                 'has 4'),
+                (pcpus(None), '8 PCPU needed by Placement, none has any'),
+                (pcpus(8), '8 PCPU needed by Placement, which it does not '
+                 'grant at once'),
+                (_DISABLED, 'the compute service is disabled'),
+                *[(values.QueryLack(title='', need=values.QueryNeed(
+                    kind=kind, **fields)), text) for kind, fields, text in (
+                    ('trait', {'traits': ('X',)}, 'no trait X'),
+                    ('forbidden_trait', {'traits': ('X',)},
+                     'the trait X, which is forbidden'),
+                    ('aggregate', {'aggregates': ('A', 'B')},
+                     'not in aggregate A or B'),
+                    ('forbidden_aggregate', {'aggregates': ('A',)},
+                     'in aggregate A'),
+                    ('tree', {'host': 'h'}, 'not host h'))],
+                (values.QueryLack(title='VF=1, trait X', need=values.QueryNeed(
+                    kind='group', resources={'VF': 1}, traits=('X',)),
+                    text='what the host lacks'), 'what the host lacks'),
+                (values.QueryLack(title='Placement refuses'),
+                 'Placement refuses')):
+            self.assertEqual([f'Both hosts: {text}.'], self.sentences(
+                host('a', lack), host('b', lack)))
+
+    def test_filters(self):
+        def refusal(**fields):
+            return values.FilterRefusal(filter='F', **fields)
+        for fields, text in (
+                ({}, 'F refuses'),
+                ({'policy': 'p=strict', 'text': 'x needed, y'},
+                 'F refuses for p=strict, a for example: x needed, y'),
+                ({'raised': True, 'text': 'raised E: x'}, 'F raised E: x'),
+                ({'kind': values.RefusalKind.REQUEST, 'text': 'bad key'},
+                 'the request itself is wrong: bad key')):
+            self.assertEqual([f'Both hosts: {text}.'], self.sentences(
+                host('a', refusal(**fields)), host('b', refusal(**fields))))
+
+
+class DeploymentTest(test_explanation.ExplanationTestCase):
+    """The NUMA nodes near two things have none in common."""
+
+    HOSTS = """\
+hosts:
+  - name: h
+    count: 2
+    numa_nodes: 4
+    cores: 8
+    memory: 32 GiB
+    switch_nodes: [0, 1]
+    shared_cores_per_node: 0
+    physical_networks: {physnet0: [0], physnet1: [2]}
+networks:
+  lan: {physical_network: physnet0}
+  data: {physical_network: physnet1}
+flavors:
+  f:
+    vcpus: 4
+    memory: 1 GiB
+    extra_specs: {hw:cpu_policy: dedicated%s}
+steps:
+  - {boot: s, flavor: f, networks: [%s]}
+"""
+    POLICY = ', nfv:vswitch_numa_affinity: strict'
+
+    def explain_server(self, specs, networks):
+        with self.simulation(self.HOSTS % (specs, networks)) as simulation:
+            simulation.run()
+            cloud = record.cloud(simulation.state)
+        with start.started(cloud) as state:
+            asked = subject.server(cloud, state, 's')
+            return explanation.explain(state, asked.text, asked.requested)
+
+    def test_no_node_in_common(self):
+        for specs, networks, where, change in (
+                (self.POLICY, 'data', 'with the virtual switch and near '
+                 'physnet1', 'another nfv:vswitch_numa_affinity,'),
+                (self.POLICY + ', hw:numa_nodes: 2', 'data', 'with the '
+                 'virtual switch and near physnet1',
+                 'another nfv:vswitch_numa_affinity,'),
+                ('', 'lan, data', 'near physnet0 and physnet1',
+                 'more guest NUMA nodes (hw:numa_nodes),')):
+            found = self.explain_server(specs, networks)
+            cause, = found.causes
+            self.assertEqual(values.CauseKind.DEPLOYMENT, cause.kind)
+            self.assertEqual(f'Both hosts: no NUMA node is {where}.',
+                             sentences.cause(cause, 2))
+            self.assertIn(f'helps, only {change} other networks, or',
+                          sentences.deployment(cause))
+            self.assertIn(sentences.deployment(cause), rendering.text(
+                found, ['h-1', 'h-2']))
+            # What it says of changes is so.
+            self.assertFalse([each for each in found.relaxations
+                              if 'vCPU' in each.text or 'GiB' in each.text])
+            self.assertTrue(any(
+                'nfv:vswitch' in each.text or 'hw:numa_nodes' in each.text
+                for each in found.relaxations))
+
+
+class ExamplesTest(testtools.TestCase):
+    """Refused servers of the examples."""
+
+    def explain(self, example, *servers):
+        cloud = source.load(example)
+        with start.started(cloud) as state:
+            for name in servers:
+                asked = subject.server(cloud, state, name)
+                found = explanation.explain(
+                    state, asked.text, asked.requested, relax_seconds=0)
+                yield [sentences.cause(each, len(found.hosts))
+                       for each in found.causes]
+
+    def test_telco(self):
+        self.assertEqual(
+            [['All 3 hosts: 8 free dedicated CPUs on one NUMA node with the '
+              'virtual switch needed, the nearest host, compute-3, has 6.'],
+             []], list(self.explain('telco', 'fw-large', 'fw-south')))
+
+    def test_refusals(self):
+        self.assertEqual(
+            [['Both hosts: 4 free dedicated CPUs on one NUMA node with the '
+              'virtual switch needed, the nearest host, compute-2, has 2.'],
+             ['Both hosts: VSwitchPortLimitFilter refuses for vSwitch ports, '
+              'compute-2 for example: 8 needed, 7 of 12 free.'],
+             ['Both hosts: 40 PCPU needed by Placement, the nearest host, '
+              'compute-2, has 12.']],
+            list(self.explain('refusals', 'no-room', 'full-switch', 'large')))

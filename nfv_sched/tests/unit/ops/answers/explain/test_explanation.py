@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+import logging
+
+import fixtures
+from nova import exception
+from nova.scheduler import filters as nova_filters
+
+from nfv_sched.base import reasons
+from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.simulator import placement
+from nfv_sched.ops.simulator import record
+from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import start
+from nfv_sched.tests.unit.ops.simulator import base
+
+CLOUD = """\
+hosts:
+  - name: small
+    cores: 4
+    memory: 8 GiB
+    switch_nodes: [0]
+    shared_cores_per_node: 0
+    traits: [CUSTOM_FAST]
+  - name: big
+    cores: 12
+    memory: 64 GiB
+    pages: {2M: 4096}
+    switch_nodes: [1]
+    shared_cores_per_node: 0
+  - name: shut
+    cores: 12
+    memory: 64 GiB
+    switch_nodes: [0, 1]
+    shared_cores_per_node: 0
+    disabled: true
+networks:
+  tun: {tunneled: true}
+server_groups:
+  apart: {policy: anti-affinity}
+flavors:
+  pinned:
+    vcpus: 2
+    memory: 1 GiB
+    extra_specs: {hw:cpu_policy: dedicated}
+steps:
+  - {boot: first, flavor: pinned}
+"""
+
+
+class ExplanationTestCase(base.SimulatorTestCase):
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def explain(self, vcpus=2, memory=1024, text=CLOUD, state=None,
+                present=None, relax_seconds=60, hints=None, group=None,
+                count=1, zone=None, **specs):
+        """Explain a flavor; extra specs with ``__`` for a colon."""
+        asked = request.ExplainedRequest(
+            flavor=snapshot.Flavor(
+                name='f', vcpus=vcpus, memory=memory, extra_specs={
+                    name.replace('__', ':'): value
+                    for name, value in specs.items()}),
+            hints=hints or {}, group=group, count=count, zone=zone)
+        if state is not None:
+            return explanation.explain(state, 'it', asked, present=present,
+                                       relax_seconds=relax_seconds)
+        with self.simulation(text) as simulation:
+            simulation.run()
+            before = self.books(simulation)
+            found = explanation.explain(
+                simulation.state, 'it', asked, present=present,
+                relax_seconds=relax_seconds)
+            self.assertEqual(before, self.books(simulation))
+            return found
+
+    def host(self, found, name):
+        return next(host for host in found.hosts if host.name == name)
+
+    def changes(self, found):
+        return {each.text: each.hosts for each in found.relaxations}
+
+
+class ExplanationTest(ExplanationTestCase):
+
+    def test_fits(self):
+        found = self.explain(hw__cpu_policy='dedicated')
+        self.assertTrue(found.fits)
+        self.assertEqual('', found.reason)
+        self.assertEqual((3, 2), (found.placement.hosts,
+                                  found.placement.left))
+        self.assertEqual(
+            ('has trait COMPUTE_STATUS_DISABLED',),
+            self.host(found, 'shut').misses)
+        self.assertTrue(self.host(found, 'big').passed)
+        self.assertEqual(found.weighing.hosts[0], found.places[0].host)
+        self.assertEqual(2, len(found.places[0].cpus))
+        self.assertEqual((), found.relaxations)
+
+    def test_in_shadow(self):
+        """What a filter in shadow would refuse is told, and has no effect."""
+        text = CLOUD + ('options:\n  nfv_sched: '
+                        '{shadow: [VSwitchNUMAAffinityFilter]}\n')
+        keys = {'hw__cpu_policy': 'dedicated',
+                'nfv__vswitch_numa_affinity': 'strict'}
+        found = self.explain(5, text=text, **keys)
+        host = self.host(found, 'small')
+        self.assertEqual((), host.shadowed)
+        found = self.explain(4, text=text.replace(
+            'switch_nodes: [0]', 'switch_nodes: []'), **keys)
+        host = self.host(found, 'small')
+        self.assertTrue(host.passed)
+        self.assertEqual((), host.refusals)
+        refusal, = host.shadowed
+        self.assertEqual(
+            ('VSwitchNUMAAffinityFilter', 'nfv:vswitch_numa_affinity=strict'),
+            (refusal.filter, refusal.policy))
+
+    def test_search_without_end(self):
+        """Nova's own filter would try each arrangement of 16 NUMA nodes."""
+        found = self.explain(
+            72, 8192, """
+hosts: [{name: big, numa_nodes: 16, cores: 8, memory: 64 GiB}]
+flavors: {small: {vcpus: 1, memory: 1 GiB}}
+options:
+  filter_scheduler: {enabled_filters: [NUMATopologyFilter]}
+steps: [{boot: s, flavor: small}]
+""", relax_seconds=0, hw__numa_nodes='8', hw__cpu_policy='dedicated')
+        self.assertFalse(found.fits)
+        refusal, = self.host(found, 'big').refusals
+        self.assertEqual('NUMATopologyFilter', refusal.filter)
+        self.assertIn('5000000 arrangements', refusal.text)
+
+    def test_host_without_mapping(self):
+        with self.simulation(CLOUD) as simulation:
+            simulation.run()
+            cloud = record.cloud(simulation.state)
+        cloud = dataclasses.replace(cloud, hosts=tuple(
+            dataclasses.replace(host, mapped=host.name == 'shut')
+            for host in cloud.hosts))
+        with start.started(cloud) as state:
+            self.assertEqual(cloud.hosts, record.cloud(state).hosts)
+            found = self.explain(state=state, hw__cpu_policy='dedicated')
+        self.assertFalse(found.fits)
+        for name in ('small', 'big'):
+            refusal, = self.host(found, name).refusals
+            self.assertEqual(
+                ('ComputeFilter', values.RefusalKind.UNMAPPED),
+                (refusal.filter, refusal.kind))
+            self.assertIn('nova-manage cell_v2 discover_hosts', refusal.text)
+        self.assertEqual(1, self.changes(found)[
+            'big mapped (nova-manage cell_v2 discover_hosts)'])
+
+    def test_refused_by_placement(self):
+        found = self.explain(
+            vcpus=6, hw__cpu_policy='dedicated',
+            trait__CUSTOM_FAST='required')
+        self.assertFalse(found.fits)
+        self.assertEqual(0, found.placement.left)
+        without = {each.text: (each.missing, each.without)
+                   for each in found.placement.requirements}
+        # Only the big host has so many CPUs, only the small one the trait.
+        self.assertEqual((2, 1), without['trait CUSTOM_FAST'])
+        self.assertEqual((1, 1), without['PCPU=6'])
+        self.assertEqual((0, 0), without['MEMORY_MB=1024'])
+        self.assertEqual(('no trait CUSTOM_FAST',),
+                         self.host(found, 'big').misses)
+        (missed,) = self.host(found, 'small').misses
+        self.assertIn('PCPU 6 needed', missed)
+        self.assertEqual({'big', 'small'}, set(found.nearest[:2]))
+        changes = self.changes(found)
+        self.assertEqual(1, changes['without trait:CUSTOM_FAST'])
+        self.assertIn('4 vCPUs', changes)
+
+    def test_refused_by_filters(self):
+        found = self.explain(
+            vcpus=12, hw__cpu_policy='dedicated', hw__mem_page_size='2MB',
+            nfv__vswitch_numa_affinity='strict')
+        self.assertFalse(found.fits)
+        refusals = {refusal.filter: refusal.text for refusal
+                    in self.host(found, 'big').refusals}
+        self.assertIn('12 dedicated CPUs on one NUMA node',
+                      refusals['VSwitchNUMAAffinityFilter'])
+        ran = [each for each in found.filters if each.before is not None]
+        self.assertEqual(found.placement.left, ran[0].before)
+        self.assertEqual(0, ran[-1].after)
+
+    def test_prefer_and_fewer_vcpus(self):
+        """The largest number that fits, and the best change first."""
+        with self.simulation(CLOUD) as simulation:
+            simulation.run()
+            state = simulation.state
+            sizes = [vcpus for vcpus in range(1, 12) if self.explain(
+                vcpus, state=state, relax_seconds=0,
+                hw__cpu_policy='dedicated',
+                nfv__vswitch_numa_affinity='strict').fits]
+            found = self.explain(
+                max(sizes) + 1, state=state, hw__cpu_policy='dedicated',
+                nfv__vswitch_numa_affinity='strict')
+        changes = self.changes(found)
+        self.assertIn(f'{max(sizes)} vCPUs', changes)
+        self.assertNotIn(f'{max(sizes) - 1} vCPUs', changes)
+        self.assertEqual(sorted(changes.values(), reverse=True),
+                         list(changes.values()))
+
+    def test_nearest_first(self):
+        """By the part that is missing, in the reason and of the hosts."""
+        text = """
+hosts:
+  - {name: few, cores: 6, memory: 16 GiB, pages: {1G: 8},
+     shared_cores_per_node: 0}
+  - {name: pages, cores: 10, memory: 16 GiB, pages: {1G: 2},
+     shared_cores_per_node: 0}
+  - {name: more, cores: 8, memory: 16 GiB, pages: {1G: 8},
+     shared_cores_per_node: 0}
+flavors: {one: {vcpus: 1, memory: 64}}
+steps: [{boot: a, flavor: one}]
+"""
+        found = self.explain(
+            vcpus=9, text=text, memory=4096, hw__cpu_policy='dedicated',
+            hw__mem_page_size='1GB', relax_seconds=0)
+        shortages = {host.name: refusal.shortage for host in found.hosts
+                     for refusal in host.refusals}
+        self.assertEqual({
+            'few': (reasons.Resource.DEDICATED_CPUS, 9, 6),
+            'pages': (reasons.Resource.PAGES, 4096, 2048),
+            'more': (reasons.Resource.DEDICATED_CPUS, 9, 8)}, {
+                host: (*each.amount[:2], each.free)
+                for host, each in shortages.items()})
+        self.assertEqual(('more', 'few', 'pages'), found.nearest)
+        self.assertEqual('more', found.reason.partition(':')[0])
+
+    def test_host_enabled(self):
+        text = CLOUD.replace('cores: 12', 'cores: 6', 1)
+        found = self.explain(vcpus=9, text=text, hw__cpu_policy='dedicated')
+        self.assertEqual(1, self.changes(found)['shut enabled and up'])
+
+    def test_group(self):
+        text = CLOUD.replace('flavor: pinned}', 'flavor: pinned, count: 2, '
+                             'group: apart}')
+        found = self.explain(group='apart', text=text,
+                             hw__cpu_policy='dedicated')
+        self.assertFalse(found.fits)
+        self.assertEqual(
+            ['1 of the server group there'],
+            [refusal.text for refusal in self.host(found, 'big').refusals])
+        self.assertIn('outside its server group', self.changes(found))
+
+    def test_several(self):
+        """The second finds no host that the group allows."""
+        found = self.explain(group='apart', count=3,
+                             hw__cpu_policy='dedicated')
+        self.assertFalse(found.fits)
+        self.assertTrue(self.host(found, 'big').passed)
+        found = self.explain(group='apart', count=2,
+                             hw__cpu_policy='dedicated')
+        self.assertEqual({'big', 'small'},
+                         {place.host for place in found.places})
+
+    def test_api_refuses(self):
+        found = self.explain(
+            text=CLOUD.replace('per_node: 0', 'per_node: 1'),
+            hw__cpu_policy='sometimes')
+        self.assertFalse(found.fits)
+        self.assertIn('the Nova API refuses the flavor', found.reason)
+        self.assertIn('without hw:cpu_policy', self.changes(found))
+
+    def test_refused_without_a_word(self):
+        """An error may have no message."""
+        self.useFixture(fixtures.MockPatch(
+            'nfv_sched.ops.simulator.conductor.select',
+            side_effect=servers.Refused()))
+        found = self.explain(hw__cpu_policy='dedicated')
+        self.assertEqual((False, ''), (found.fits, found.reason))
+        self.assertEqual((), found.relaxations)
+
+    def test_bad_requests(self):
+        self.assertRaisesRegex(request.ExplainError, 'no server group',
+                               self.explain, group='nobody')
+
+    def test_placement_cuts(self):
+        text = CLOUD + 'options:\n  scheduler: {max_placement_results: 1}\n'
+        found = self.explain(text=text, hw__cpu_policy='dedicated')
+        self.assertEqual((1, 1), (found.placement.limit,
+                                  found.placement.cut))
+        self.assertIn('cut off', self.host(found, 'big').misses[0])
+
+    def test_no_time(self):
+        found = self.explain(vcpus=50, relax_seconds=1e-9)
+        self.assertEqual(((), 0), (found.relaxations, found.tried))
+        self.assertGreater(found.untried, 0)
+
+
+class _Picky(nova_filters.BaseHostFilter):
+    """A filter of others that fails on one host."""
+
+    def host_passes(self, host_state, spec_obj):
+        if host_state.host == 'big':
+            raise TypeError('no luck')
+        return True
+
+
+class _Final(nova_filters.BaseHostFilter):
+    """A filter of others that ends the request."""
+
+    def filter_all(self, hosts, spec_obj):
+        raise exception.NoValidHost(reason='mine')
+
+
+class OthersTest(ExplanationTestCase):
+    """Filters and records that are not as they should be."""
+
+    def test_filter_that_raises(self):
+        with self.simulation(CLOUD) as simulation:
+            state = simulation.state
+            state.manager.enabled_filters.insert(0, _Picky())
+            found = self.explain(state=state, hw__cpu_policy='dedicated',
+                                 relax_seconds=0)
+            self.assertFalse(found.fits)
+            self.assertIn('TypeError: no luck', found.reason)
+            self.assertEqual('TypeError: no luck', found.filters[0].error)
+            (refusal,) = self.host(found, 'big').refusals
+            self.assertTrue(refusal.raised)
+            self.assertEqual('raised TypeError: no luck', refusal.text)
+            self.assertEqual((), self.host(found, 'small').refusals)
+
+    def test_filter_that_ends_the_request(self):
+        with self.simulation(CLOUD) as simulation:
+            state = simulation.state
+            state.manager.enabled_filters.append(_Final())
+            found = self.explain(state=state, hw__cpu_policy='dedicated',
+                                 relax_seconds=0)
+            self.assertEqual('mine', found.reason)
+            self.assertEqual(3, found.filters[-1].alone)
+
+    def test_odd_record(self):
+        with self.simulation(CLOUD) as simulation:
+            state = simulation.state
+            host = state.hosts['big']
+            host.node.numa_topology = '{"nova_object.name": "Odd"}'
+            host.version += 1
+            found = self.explain(state=state, hw__cpu_policy='dedicated',
+                                 relax_seconds=0)
+            self.assertEqual(3, len(found.hosts))
+            self.assertTrue(all(
+                refusal.raised for refusal in self.host(
+                    found, 'big').refusals))
+            self.assertEqual((), self.host(found, 'small').refusals)
+
+
+class UnknownNameTest(ExplanationTestCase):
+    """Placement refuses a request with a name that it does not know."""
+
+    def test_unknown_names(self):
+        for key, value, kind, name in (
+                ('trait:CUSTOM_NOWHERE', 'forbidden', 'trait',
+                 'CUSTOM_NOWHERE'),
+                ('trait:CUSTOM_NOWHERE', 'required', 'trait',
+                 'CUSTOM_NOWHERE'),
+                ('resources:CUSTOM_X', '1', 'resource class', 'CUSTOM_X')):
+            found = self.explain(**{
+                'hw__cpu_policy': 'dedicated', key.replace(':', '__'): value})
+            self.assertFalse(found.fits)
+            self.assertEqual((placement.Unknown(kind, name),),
+                             found.placement.unknown)
+            self.assertIn(f'knows no {kind} {name}', found.reason)
+            self.assertEqual({(f'knows no {kind} {name}',)},
+                             {host.misses for host in found.hosts})
+            # Nothing else makes it fit, whatever it leaves.
+            self.assertEqual({f'without {key}'}, {
+                each.text for each in found.relaxations})
+
+    def test_malformed_queries(self):
+        """Placement answers them with status 400: nothing boots or counts."""
+        for specs in ({'resources1:CUSTOM_X': '1', 'resources2:CUSTOM_X': '1'},
+                      {'traits:CUSTOM_FAST': 'required'},
+                      {f'resources:{name}': '0'
+                       for name in ('VCPU', 'MEMORY_MB', 'DISK_GB')}):
+            found = self.explain(**{key.replace(':', '__'): value
+                                    for key, value in specs.items()})
+            self.assertFalse(found.fits)
+            self.assertTrue(found.placement.refused)
+            self.assertIn(found.placement.refused, found.reason)
+            self.assertEqual({(found.placement.refused,)},
+                             {host.misses for host in found.hosts})
+            with self.simulation(CLOUD) as simulation:
+                simulation.run()
+                cloud = record.cloud(simulation.state)
+            counted, = capacity.capacities(cloud, [snapshot.Flavor(
+                name='f', vcpus=1, memory=64, extra_specs=specs)])
+            self.assertEqual(0, counted.fits)
+            self.assertIn(found.placement.refused, counted.error)
+
+    def test_trait_of_a_host(self):
+        found = self.explain(hw__cpu_policy='dedicated',
+                             trait__CUSTOM_FAST='forbidden')
+        self.assertTrue(found.fits)
+        self.assertEqual(((), ()), (found.placement.unknown,
+                                    found.placement.unverified))
+
+    def test_not_read(self):
+        """Of an older snapshot, what is not certain is said."""
+        with self.simulation(CLOUD) as simulation:
+            cloud = dataclasses.replace(
+                record.cloud(simulation.state), traits=None)
+        with start.started(cloud) as state:
+            found = self.explain(
+                state=state, hw__cpu_policy='dedicated',
+                trait__CUSTOM_NOWHERE='forbidden')
+        self.assertTrue(found.fits)
+        self.assertEqual(
+            (placement.Unknown('trait', 'CUSTOM_NOWHERE'),),
+            found.placement.unverified)
+        self.assertTrue(any(
+            'CUSTOM_NOWHERE' in text for text in found.assumed))
+
+    def test_accelerators(self):
+        found = self.explain(hw__cpu_policy='dedicated',
+                             accel__device_profile='gpus')
+        self.assertTrue(any(
+            'accel:device_profile' in text for text in found.assumed))

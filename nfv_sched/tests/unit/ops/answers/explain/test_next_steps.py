@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+import subprocess
+import sys
+
+from openstackclient.compute.v2 import service
+
+from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.answers.explain import next_steps
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.model.requests import subject
+from nfv_sched.ops.simulator import start
+from nfv_sched.tests.unit.ops.answers.plans import running
+from nfv_sched.tests.unit.ops import small_clouds
+
+_Kind = values.StepKind
+
+
+class NextStepsTest(running.RunningTestCase):
+    """Only what helps; tests/equivalence carries steps out."""
+
+    def steps(self, cloud, name='pinned', seconds=0, options=(), **asked):
+        with start.started(cloud) as state:
+            asked = subject.flavor(cloud, state, name, **asked)
+            found = explanation.explain(
+                state, asked.text, asked.requested, relax_seconds=seconds)
+        return list(next_steps.find(cloud, asked, found, options))
+
+    def kinds(self, *hosts, vcpus=6, image=None, count=1, networks=(),
+              limits=None, **specs):
+        """Kinds of the steps, and hosts that new ones are like."""
+        return [(each.kind, *each.like) for each in self.steps(
+            small_clouds.cloud(
+                *hosts, flavors=(small_clouds.flavor(vcpus, **specs),),
+                **({'nfv_sched': limits} if limits else {})),
+            image=image, count=count, networks=networks)]
+
+    def host(self, name, *used):
+        """A host with two NUMA nodes of 8 CPUs, some of which are used."""
+        return small_clouds.host(name, *[
+            small_clouds.node(number, range(count))
+            for number, count in enumerate(used)])
+
+    def test_moves(self):
+        """Half of a NUMA node is free on each host."""
+        cloud = self.running(*[
+            f'{host}{number} p2 {host}' for host in ('one', 'two', 'three')
+            for number in range(3)])
+        step, servers = self.steps(cloud, 'p4', options=('--from', 'a b'))
+        self.assertEqual(
+            (_Kind.DEFRAG, 1, ('nfv-sched', 'cloud', 'defrag', '--flavor=p4',
+                               '--from', 'a b')),
+            (step.kind, step.moves, step.command))
+        self.assertEqual(_Kind.SERVERS, servers.kind)
+        # No other host helps a server that must be beside others.
+        self.assertEqual([_Kind.SERVERS], [each.kind for each in self.steps(
+            self.running('a p4 one together', 'b p4 one together'), 'p4',
+            group='together')])
+
+    def test_servers_that_stay(self):
+        """Their number shows that room is there, and it cannot be joined."""
+        cloud = self.running(*[f'{host}{number} p3 {host}'
+                               for host in ('one', 'two', 'three')
+                               for number in range(2)])
+        self.assertEqual(
+            [_Kind.ADD_HOST, _Kind.SERVERS],
+            [each.kind for each in self.steps(cloud, 'p2')])
+
+    def test_add_host(self):
+        self.assertEqual([(_Kind.ADD_HOST, 'one')],
+                         self.kinds(self.host('one', 6, 6)))
+        # One like a host that is down may do.
+        small = small_clouds.host('one', small_clouds.node(0))
+        self.assertEqual([(_Kind.ADD_HOST, 'two')], self.kinds(
+            small, dataclasses.replace(self.host('two', 0, 0), up=False),
+            vcpus=10, hw__numa_nodes='2'))
+        self.assertEqual(
+            [(_Kind.ADD_HOST, 'one', 'two')], self.kinds(
+                self.host('one', 8, 8), self.host('two', 8, 8), vcpus=8,
+                count=3))
+
+    def test_larger_host(self):
+        for vcpus, lacks in ((10, 1), (20, 2)):
+            step, = self.steps(small_clouds.cloud(
+                self.host('one', 0, 0), flavors=(small_clouds.flavor(vcpus),)))
+            self.assertEqual((_Kind.LARGER_HOST, ('one',), lacks),
+                             (step.kind, step.like, len(step.lacks)))
+        uneven = small_clouds.host('uneven', small_clouds.node(0, cpus=12),
+                                   dataclasses.replace(
+                                       small_clouds.node(1, cpus=2), siblings=(
+                                           frozenset({2, 3}),)))
+        self.assertEqual(
+            [(_Kind.LARGER_HOST, 'uneven')],
+            self.kinds(uneven, vcpus=8, hw__numa_nodes='2'))
+
+    def test_no_host_helps(self):
+        """More of it would not help, or there is none of it."""
+        for specs in ({'hw__mem_page_size': '1GB', 'memory': 2560},
+                      {'hw__mem_page_size': '16MB', 'memory': 2048},
+                      {'hw__cpu_thread_policy': 'isolate'},
+                      {'pci_passthrough__alias': 'nic:1'},
+                      {'trait__CUSTOM_A': 'required'},
+                      {'hw__numa_nodes': '3'},
+                      {'vcpus': 2, 'networks': ['lan,physnet='] * 13,
+                       'limits': {'vswitch_ports_per_node': 16}}):
+            self.assertEqual([], self.kinds(self.host('one', 0, 0), **specs),
+                             specs)
+
+    def test_fits(self):
+        self.assertEqual([], self.kinds(self.host('one', 4, 2)))
+
+    def test_not_the_flavor_of_the_cloud(self):
+        """Plans are made for flavors of the cloud."""
+        cloud = small_clouds.cloud(self.host('one', 4, 4), flavors=(
+            small_clouds.flavor(6),))
+        with start.started(cloud) as state:
+            asked = subject.flavor(cloud, state, 'pinned')
+            found = explanation.explain(
+                state, asked.text, asked.requested, relax_seconds=0)
+        for flavors in ((), (small_clouds.flavor(5),)):
+            self.assertEqual([], list(next_steps.find(
+                dataclasses.replace(cloud, flavors=flavors), asked, found)))
+        self.assertEqual([], list(next_steps.find(
+            cloud, dataclasses.replace(asked, present='one'), found)))
+
+    def test_hosts(self):
+        """Hosts that would take it: each command parses."""
+        odd = dataclasses.replace(self.host('-odd', 0, 0), enabled=False)
+        new = dataclasses.replace(self.host('new', 0, 0), mapped=False)
+        down = dataclasses.replace(self.host('down', 0, 0), enabled=False,
+                                   up=False)
+        full = dataclasses.replace(self.host('full', 6, 6), enabled=False)
+        steps = self.steps(small_clouds.cloud(
+            odd, new, down, full, flavors=(small_clouds.flavor(6),)),
+            seconds=60)
+        by_kind = {each.kind: each for each in steps}
+        self.assertEqual({_Kind.ENABLE, _Kind.MAP, _Kind.ADD_HOST},
+                         by_kind.keys())
+        words = by_kind[_Kind.ENABLE].command
+        self.assertEqual(('openstack', 'compute', 'service', 'set'), words[:4])
+        args = service.SetService(None, None).get_parser('set').parse_args(
+            words[4:])
+        self.assertEqual(('-odd', 'nova-compute', True),
+                         (args.host, args.service, args.enable))
+        words = by_kind[_Kind.MAP].command
+        self.assertEqual('nova-manage', words[0])
+        # In a process of its own: nova-manage patches the standard library.
+        done = subprocess.run(
+            [sys.executable, '-W', 'ignore', '-c',
+             'from nova.cmd import manage; manage.main()', *words[1:],
+             '--help'], stdout=subprocess.PIPE, text=True, check=True)
+        self.assertIn(f'{" ".join(words[1:])} [-h]', done.stdout)

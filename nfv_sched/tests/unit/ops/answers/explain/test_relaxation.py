@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+import itertools
+
+import fixtures
+import testtools
+
+from nfv_sched.ops.answers.explain import relaxation
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.model.requests import subject
+from nfv_sched.ops.simulator import start
+from nfv_sched.tests.unit.ops.answers.explain import test_explanation
+from nfv_sched.tests.unit.ops.simulator import base
+
+
+def asked(vcpus=8, memory=4096, **specs):
+    """A request; extra specs with ``__`` for a colon."""
+    return request.ExplainedRequest(flavor=snapshot.Flavor(
+        name='f', vcpus=vcpus, memory=memory, extra_specs={
+            name.replace('__', ':'): value
+            for name, value in specs.items()}))
+
+
+class SearchesTest(testtools.TestCase):
+
+    def texts(self, wanted):
+        return [[change.text for change in search.changes]
+                for search in relaxation.searches(wanted)]
+
+    def test_vcpus(self):
+        """Half of them at least."""
+        self.assertEqual(['2 vCPUs'], self.texts(asked(3))[0])
+        self.assertEqual([], self.texts(asked(1))[0])
+        self.assertEqual([f'{vcpus} vCPUs' for vcpus in range(4, 8)],
+                         self.texts(asked())[0])
+        self.assertEqual(['4 vCPUs', '6 vCPUs'],
+                         self.texts(asked(hw__numa_nodes='2'))[0])
+        self.assertEqual(['2 vCPUs'], self.texts(asked(
+            4, hw__cpu_thread_policy='require'))[0])
+
+    def test_devices(self):
+        """Fewer of an alias, beside those of the others."""
+        self.assertEqual(
+            [['the PCI devices nic:1', 'the PCI devices nic:2']],
+            self.texts(asked(1, 64, pci_passthrough__alias='gpu:1, nic:3'))[
+                2:])
+        search = relaxation.searches(asked(
+            pci_passthrough__alias='gpu:1,nic:2'))
+        self.assertEqual('gpu:1,nic:1', list(search)[-1].changes[
+            0].requested.flavor.extra_specs['pci_passthrough:alias'])
+
+    def test_vcpus_of_a_huge_flavor(self):
+        """Not each number, of which a file may ask for any."""
+        self.assertEqual([f'{vcpus} vCPUs' for vcpus in range(200, 400)],
+                         self.texts(asked(400))[0])
+        self.assertLess(len(self.texts(asked(65535))[0]), 512)
+
+    def test_vcpus_that_the_topology_allows(self):
+        for specs, vcpus in (
+                ({'hw__cpu_threads': '2'}, [4, 6]),
+                ({'hw__cpu_sockets': '1', 'hw__cpu_cores': '4',
+                  'hw__cpu_threads': '2'}, []),
+                ({'hw__cpu_max_sockets': '1', 'hw__cpu_max_cores': '4',
+                  'hw__cpu_max_threads': '2'}, [4, 6]),
+                ({'hw__cpu_threads': 'odd'}, [4, 5, 6, 7])):
+            self.assertEqual([f'{count} vCPUs' for count in vcpus],
+                             self.texts(asked(**specs))[0])
+        self.assertEqual(['4 vCPUs', '6 vCPUs'], self.texts(
+            dataclasses.replace(asked(), image={'hw_cpu_threads': '2'}))[0])
+
+    def test_ports(self):
+        data, mgmt = (snapshot.Network(id=name, name=name)
+                      for name in ('data', 'mgmt'))
+        wanted = dataclasses.replace(asked(), ports=(
+            (data, ()), (mgmt, ()), (data, ('web',)), (data, ())))
+        *_others, search = relaxation.searches(wanted)
+        self.assertEqual(
+            [('without the 3 ports on data', [mgmt]),
+             ('with 2 ports fewer on data', [data, mgmt]),
+             ('with 1 port fewer on data', [data, mgmt, data])],
+            [(change.text, [network for network, _groups
+                            in change.requested.ports])
+             for change in search.changes])
+
+    def test_memory(self):
+        """In whole pages on each NUMA node, and not too many steps."""
+        self.assertEqual(['2 GiB', '3 GiB'], self.texts(asked(
+            hw__mem_page_size='1GB'))[1])
+        self.assertEqual(['2 GiB'], self.texts(asked(
+            hw__mem_page_size='1GB', hw__numa_nodes='2'))[1])
+        self.assertEqual([], self.texts(asked(
+            memory=1024, hw__mem_page_size='1048576'))[1])
+        many = self.texts(asked(memory=1024 * 1024))[1]
+        self.assertEqual('512 GiB', many[0])
+        self.assertEqual(16, len(many))
+
+
+class ChangesTest(base.SimulatorTestCase):
+    """A change is all that its text says, and no more."""
+
+    def changes(self, wanted):
+        head = """\
+hosts:
+- {name: one, cores: 8, memory: 16 GiB}
+flavors:
+  f: {vcpus: 1, memory: 64}
+"""
+        with self.simulation(self.cloud('- {boot: a, flavor: f}', head)) as (
+                simulation):
+            return {change.text: change.requested for change
+                    in relaxation.changes(simulation.state, wanted)}
+
+    def test_numa_nodes(self):
+        wanted = asked(4)
+        specs = {'hw:cpu_policy': 'dedicated', 'nfv:numa_node.0': '1'}
+        changes = self.changes(wanted.with_specs(specs))
+        self.assertEqual(
+            {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '2'}, changes[
+                'hw:numa_nodes=2, without nfv:numa_node.0'
+            ].flavor.extra_specs)
+        del specs['nfv:numa_node.0']
+        self.assertIn('hw:numa_nodes=2', self.changes(
+            wanted.with_specs(specs)))
+
+    def test_ports(self):
+        data, mgmt = (snapshot.Network(id=name, name=name)
+                      for name in ('data', 'mgmt'))
+        changes = self.changes(dataclasses.replace(asked(), ports=(
+            (data, ()), (mgmt, ()), (data, ()))))
+        self.assertEqual([data, data], [network for network, _groups in (
+            changes['without a port on mgmt'].ports)])
+
+
+class FewerPortsTest(testtools.TestCase):
+
+    def test_limit(self):
+        """As few as possible are left out."""
+        cloud = source.load('refusals')
+        with start.started(cloud) as state:
+            for name, change, host in (
+                    ('full-switch', 'with 1 port fewer on lan', 'compute-2'),
+                    ('many-ports', 'with 2 ports fewer on lan', 'compute-2')):
+                wanted = subject.server(cloud, state, name).requested
+                result = relaxation.relax(
+                    state, wanted, 100, lambda done, total: None)
+                self.assertEqual([(change, 1, host)], [
+                    (each.text, each.hosts, each.host)
+                    for each in result.relaxations])
+
+
+class PairsTest(test_explanation.ExplanationTestCase):
+    """Two changes, where no single one helps."""
+
+    CLOUD = """\
+hosts:
+  - name: h
+    count: 2
+    cores: 8
+    memory: 32 GiB
+    pages: {1G: 8}
+    switch_nodes: [0]
+    shared_cores_per_node: 0
+flavors:
+  full:
+    vcpus: 4
+    memory: 1 GiB
+    extra_specs:
+      {hw:cpu_policy: dedicated, nfv:vswitch_numa_affinity: strict}
+steps:
+  - {boot: full, flavor: full, count: 2}
+"""
+    SPECS = {'hw__cpu_policy': 'dedicated', 'nfv__numa_node.0': '0',
+             'nfv__vswitch_numa_affinity': 'strict'}
+
+    def test_two_reasons_for_one_node(self):
+        found = self.explain(8, 4096, text=self.CLOUD, **self.SPECS)
+        self.assertEqual(
+            ['nfv:vswitch_numa_affinity=prefer and without nfv:numa_node.0'],
+            list(self.changes(found)))
+        change, = found.relaxations
+        self.assertEqual((2, {
+            'hw:cpu_policy': 'dedicated',
+            'nfv:vswitch_numa_affinity': 'prefer'}), (
+                change.hosts, change.requested.flavor.extra_specs))
+        # Both changes are needed.
+        for specs in ({**self.SPECS, 'nfv__vswitch_numa_affinity': 'prefer'},
+                      {name: value for name, value in self.SPECS.items()
+                       if 'node' not in name}):
+            self.assertFalse(self.explain(
+                8, 4096, text=self.CLOUD, relax_seconds=0, **specs).fits)
+
+    def test_no_pairs_if_a_change_helps(self):
+        found = self.explain(
+            8, 4096, text=self.CLOUD, hw__cpu_policy='dedicated',
+            nfv__vswitch_numa_affinity='strict')
+        self.assertIn('nfv:vswitch_numa_affinity=prefer', self.changes(found))
+        self.assertFalse([each.text for each in found.relaxations
+                          if ' and ' in each.text])
+
+    def test_a_change_and_an_amount(self):
+        found = self.explain(12, 4096, text=self.CLOUD,
+                             hw__cpu_policy='dedicated',
+                             nfv__vswitch_numa_affinity='strict')
+        self.assertEqual(2, self.changes(found)[
+            'nfv:vswitch_numa_affinity=prefer and 8 vCPUs'])
+        self.assertLessEqual(len(found.relaxations), 3)
+
+    def test_not_worth_trying(self):
+        with self.simulation(self.CLOUD) as simulation:
+            simulation.run()
+            lan, wan = (snapshot.Network(id=name, name=name)
+                        for name in ('lan', 'wan'))
+            pairs = relaxation.pairs(simulation.state, dataclasses.replace(
+                asked(hw__cpu_policy='dedicated', hw__mem_page_size='1GB',
+                      nfv__vswitch_numa_affinity='strict'),
+                ports=((lan, ()), (wan, ()))))
+        texts = [(pair.trials.changes[-1] if isinstance(
+            pair.trials, relaxation.Search) else pair.trials).text
+            for pair in pairs]
+        self.assertEqual(len(set(texts)), len(texts))
+        self.assertEqual(sorted(pair.size for pair in pairs),
+                         [pair.size for pair in pairs])
+        self.assertIn('nfv:vswitch_numa_affinity=prefer and '
+                      'hw:mem_page_size=small', texts)
+        for pair, text in zip(pairs, texts):
+            self.assertEqual(2, len(pair.subjects), text)
+            self.assertFalse('on lan' in text and 'on wan' in text, text)
+        # Not one way and then the other way round.
+        self.assertEqual(len(texts), len({
+            frozenset(text.split(' and ')) for text in texts}))
+
+    def test_hosts_that_are_down(self):
+        """What is tried on a host that is down does not stay there."""
+        with self.simulation(self.CLOUD) as simulation:
+            state = simulation.state
+            for host in state.hosts.values():
+                host.down = True
+            before = self.books(simulation)
+            result = relaxation.relax(
+                state, asked(4, hw__cpu_policy='dedicated'), 100,
+                lambda done, total: None)
+            self.assertEqual(
+                [2, 1, 1], [each.hosts for each in result.relaxations])
+            self.assertEqual({}, state.residues)
+            self.assertEqual(before, self.books(simulation))
+
+    def test_time(self):
+        """A quarter of it at most."""
+        with self.simulation(self.CLOUD) as simulation:
+            simulation.run()
+            wanted = asked(
+                hw__cpu_policy='dedicated', trait__CUSTOM_A='required',
+                trait__CUSTOM_B='required', trait__CUSTOM_C='required')
+            singles = len([*relaxation.changes(simulation.state, wanted),
+                           *relaxation.searches(wanted)])
+            self.useFixture(fixtures.MonkeyPatch(
+                'nfv_sched.ops.answers.explain.relaxation.time.monotonic',
+                itertools.count().__next__))
+            result = relaxation.relax(simulation.state, wanted, 100,
+                                      lambda done, total: None)
+        self.assertEqual((), result.relaxations)
+        self.assertGreater(result.untried, 0)
+        # A trial begins each second, those of pairs for 25 seconds.
+        self.assertLessEqual(result.tried, singles * 3 + 25)

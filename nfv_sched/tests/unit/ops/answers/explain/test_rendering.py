@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+import testtools
+
+from nfv_sched.ops.answers.explain import rendering
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.cli import tables
+
+
+def host(name, *texts, misses=(), rank=None, present=False):
+    return values.ExplainedHost(
+        name=name, misses=misses, found=not misses, present=present,
+        refusals=tuple(values.FilterRefusal(filter=f'F{number}Filter',
+                                            text=text)
+                       for number, text in enumerate(texts)),
+        passed=rank is not None, rank=rank)
+
+
+ASKED = values.PlacementStage(queries=({},))
+
+
+class TextTest(testtools.TestCase):
+
+    def text(self, found, **options):
+        return tables.render(rendering.text(
+            found, [host.name for host in found.hosts], **options), 120)
+
+    def test_refused(self):
+        found = self.text(values.Explanation(
+            subject='Server s', request='4 vCPUs', reason='no room',
+            assumed=('no networks',),
+            placement=values.PlacementStage(
+                queries=({},), hosts=3, left=2, requirements=(
+                    values.QueryRequirement(text='PCPU=4', without=3,
+                                            missing=1),
+                    values.QueryRequirement(text='trait X', without=2,
+                                            missing=0)),
+                removed={'VCPU=4': 1}, limit=2, cut=1),
+            filters=(
+                values.Filter(name='AFilter', before=2, after=2),
+                values.Filter(name='BFilter', before=2, after=0, alone=3)),
+            hosts=(host('far', 'a', 'b', misses=('PCPU 4 needed, 2 free',)),
+                   host('near', 'too [small]', 'too [small]')),
+            nearest=('near', 'far'), tried=2, relaxations=(
+                values.Relaxation(text='2 vCPUs', hosts=2, host='near'),)))
+        for line in (
+                'It does not fit: no room', 'Assumed: no networks',
+                'VCPU=4: 1 host\n', 'max_placement_results = 2 has cut off 1 ',
+                'F0, F1: too [small]', 'Nearest: near, far',
+                'Placement: PCPU 4 needed, 2 free'):
+            self.assertIn(line, found)
+        self.assertNotIn('AFilter', found)
+        self.assertLess(found.index('2 filters'),
+                        found.index('Placement + 2 filters'))
+        self.assertIn('AFilter', self.text(values.Explanation(
+            subject='s', filters=(values.Filter(name='AFilter'),),
+            placement=ASKED), all_filters=True))
+
+    def test_in_shadow(self):
+        text = self.text(values.Explanation(
+            subject='s', fits=True, placement=ASKED, hosts=(
+                values.ExplainedHost(
+                    name='a', passed=True, rank=1, shadowed=(
+                        values.FilterRefusal(filter='SomeFilter',
+                                             text='no switch'),)),)))
+        self.assertRegex(
+            text, 'a +passes, first +Some, which is in shadow: no switch')
+
+    def test_placement_alone(self):
+        """No word of filters where they are not known."""
+        unknown = {'refusals': None, 'passed': None}
+        found = values.Explanation(
+            subject='Flavor f', request='4 vCPUs', fits=None, filters=None,
+            placement=values.PlacementStage(
+                queries=({},), hosts=2, left=1, requirements=(
+                    values.QueryRequirement(text='PCPU=4', without=2,
+                                            missing=1),)),
+            hosts=(values.ExplainedHost(name='full', **unknown,
+                                        misses=('PCPU 4 needed, 2 free',)),
+                   values.ExplainedHost(name='free', found=True, **unknown)))
+        told = self.text(found)
+        for line in (
+                'Placement returns 1 host; whether filters take it is not '
+                'known by the API.',
+                'full  Placement  Placement: PCPU 4 needed, 2 free',
+                'free  found      -',
+                'Not known by the API: filters, weights, the nearest hosts'):
+            self.assertIn(line, told)
+        self.assertLess(told.index('free '), told.index('full '))
+        for text in ('Filters', 'It fits', 'It does not', 'Nearest:'):
+            self.assertNotIn(text, told)
+        self.assertEqual(rendering.PLACEMENT_COLUMNS, rendering.columns(found))
+        self.assertEqual(
+            [('free', 'f', True, '')],
+            rendering.host_rows(found, ['free'], {'free': 'f'}))
+
+    def test_fits(self):
+        found = self.text(values.Explanation(
+            subject='Server s', request='4 vCPUs', fits=True,
+            placement=ASKED,
+            places=(values.ChosenHost(host='h1', nodes=(0,),
+                                      cpus=(1, 2, 3, 7, 9, 10)),),
+            hosts=(host('h2', rank=2, present=True), host('h1', rank=1)),
+            weighing=values.Weighing(
+                hosts=('h1', 'h2'), totals=(1000.0, 1.0), equal=2, subset=3,
+                weighers=(
+                    values.Weigher(name='WWeigher', without='h2', weights=(
+                        values.Weight(raw=1, normal=1, multiplier=1000.0),
+                        values.Weight(raw=0, normal=0, multiplier=1000.0))),
+                    values.Weigher(name='Idle', weights=(
+                        values.Weight(raw=1, normal=0, multiplier=1.0),
+                        values.Weight(raw=1, normal=0, multiplier=1.0)))))))
+        for text in ('It fits.', 'NUMA node 0, CPUs 1-3,7,9-10.',
+                     'without it h2 first', 'h2 *', '2 hosts are equal',
+                     'one of the first 3'):
+            self.assertIn(text, found)
+        self.assertRegex(found, 'WWeigher +h1 +1 +1 +1000 +1000 ')
+        self.assertNotIn('Idle', found)
+
+    def test_nothing_weighed(self):
+        for hosts, expected in ((('h1',), 'Only one host'),
+                                (('h1', 'h2', 'h3'), '3 hosts pass')):
+            self.assertIn(expected, self.text(values.Explanation(
+                subject='Server s', fits=True, placement=ASKED, hosts=tuple(
+                    host(name, rank=n) for n, name in enumerate(hosts, 1)),
+                weighing=values.Weighing(
+                    hosts=hosts, totals=(0.0,) * len(hosts), weighers=(),
+                    equal=1, subset=1))))
+
+    def test_weights_are_readable(self):
+        """No powers of ten, and each host has its row, however narrow."""
+        names = [f'cmp{n}.region1.example.net' for n in (1, 2, 3)]
+        weights = [values.Weight(raw=raw, normal=1.0, multiplier=-0.5)
+                   for raw in (1024000.0, 1e15, -0.00001)]
+        parts = rendering.text(values.Explanation(
+            subject='Server s', fits=True, placement=ASKED,
+            hosts=tuple(host(name, rank=n) for n, name in enumerate(names, 1)),
+            weighing=values.Weighing(
+                hosts=tuple(names), totals=(1.0, 1.0, 1.0),
+                weighers=(values.Weigher(
+                    name='DiskWeigher', weights=tuple(weights)),))), names)
+        narrow = tables.render(parts, 80)
+        for name, weight in zip(names, ('1024000', '1000000000000000', '0')):
+            self.assertRegex(narrow, f'DiskWeigher +{name} ')
+            self.assertRegex(
+                tables.render(parts),
+                f'DiskWeigher +{name} +{weight} +1 +-0.5 +-0.5 ')
+
+    def test_one_host_for_the_first_server(self):
+        """Which says nothing about the one that does not fit."""
+        found = self.text(values.Explanation(
+            subject='Flavor f', fits=False, placement=ASKED, wanted=3,
+            places=(values.ChosenHost(host='h1'),),
+            hosts=(host('h1', rank=1),),
+            weighing=values.Weighing(hosts=('h1',), totals=(0.0,),
+                                     weighers=())))
+        self.assertIn('For the first server: Only one host passes', found)
+
+    def test_old_weights(self):
+        """How old they are, once they are old."""
+        for age, said in ((None, None), (59, None), (60, '1 minute'),
+                          (7300, '2 hours'), (259300, '3 days')):
+            found = self.text(values.Explanation(
+                subject='Server s', fits=True, placement=ASKED,
+                hosts=(host('a', rank=1), host('b', rank=2)),
+                weighing=values.Weighing(
+                    hosts=('a', 'b'), totals=(1.0, 0.0), age=age,
+                    taken='2026-01-02T03:04:05Z', weighers=(values.Weigher(
+                        name='W', weights=(values.Weight(
+                            raw=1.0, normal=1.0, multiplier=1.0),) * 2),))))
+            self.assertEqual(said is not None, 'io_workload' in found)
+            self.assertIn(f'{said} ago, at 2026-' if said else '', found)
+
+    def test_found_by_the_second_query(self):
+        """What the first finds no host for has removed none."""
+        stage = values.PlacementStage(
+            queries=({}, {}), hosts=2, left=2, fallback=True,
+            requirements=(values.QueryRequirement(
+                text='PCPU=4', without=2, missing=1),))
+        found = self.text(values.Explanation(subject='s', placement=stage))
+        self.assertNotIn('PCPU=4', found)
+        found = self.text(values.Explanation(
+            subject='s', placement=dataclasses.replace(
+                stage, left=1, removed={'no trait X': 1})))
+        self.assertIn('no trait X: 1 host\n', found)
+        self.assertNotIn('PCPU=4: 1 host', found)
+        self.assertIn('Asked of Placement first', found)
+
+    def test_long_lists(self):
+        many = values.Explanation(
+            subject='s', placement=ASKED, hosts=tuple(
+                host(f'h{number:03}', 'full ' * 60) for number in range(50)))
+        found = self.text(many)
+        self.assertIn('30 hosts more', found)
+        self.assertNotIn('h020', found)
+        self.assertIn('h049', self.text(many, everything=True))
+        self.assertTrue(all(len(line) <= 120
+                            for line in found.splitlines()))
+
+    def test_refused_by_the_api(self):
+        """No host was looked at."""
+        found = self.text(values.Explanation(
+            subject='s', reason='the Nova API refuses the flavor',
+            hosts=(host('a'),), placement=values.PlacementStage(hosts=1),
+            relaxations=(values.Relaxation(
+                text='without the PCI devices', hosts=1, host='a'),)))
+        self.assertNotIn('Placement', found)
+        self.assertNotIn('not considered', found)
+        self.assertIn('without the PCI devices', found)
+
+    def test_several_servers(self):
+        for places, text in (
+            ((), 'It does not fit: full'),
+            ((values.ChosenHost(host='a', nodes=None, cpus=()),),
+             'It does not fit (server 2 of 3): full')):
+            self.assertIn(text, self.text(values.Explanation(
+                subject='s', reason='full', wanted=3, places=places)))
+
+
+class RowsTest(testtools.TestCase):
+
+    def test_chosen_hosts(self):
+        found = values.Explanation(
+            subject='s', hosts=(host('a', 'x'), host('b')))
+        self.assertEqual([('a', 'x', True, 'F0Filter', False, '', 'F0: x')],
+                         rendering.host_rows(found, ['a'], {'a': 'x'}))

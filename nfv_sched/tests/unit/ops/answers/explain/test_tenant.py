@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import testtools
+
+from nfv_sched.ops.answers.explain import causes
+from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.answers.explain import tenant
+from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.model.requests import subject
+from nfv_sched.ops.simulator import start
+from nfv_sched.tests.unit.ops.answers.explain import test_explanation
+from nfv_sched.tests.unit.ops import small_clouds
+
+_FLAVOR = snapshot.Flavor(name='f', vcpus=4, memory=512)
+_SUBJECT = subject.ExplainSubject(
+    text='Flavor f', requested=request.ExplainedRequest(flavor=_FLAVOR))
+
+
+class TextTest(testtools.TestCase):
+
+    def needs(self, *hosts):
+        lines = tenant.text(values.Explanation(
+            subject='', causes=causes.find(hosts, ())), _SUBJECT)
+        return [line.removeprefix('- ') for line in lines
+                if line.startswith('- ')]
+
+    def host(self, name, lack=None, **refusal):
+        return values.ExplainedHost(
+            name=name, lacks=(lack,) if lack else (),
+            misses=(lack.title,) if lack else (),
+            refusals=(values.FilterRefusal(**refusal),) if refusal else ())
+
+    def test_placement(self):
+        for need, text in (
+                (values.QueryNeed(kind='resource', resources={'PCPU': 4}),
+                 '4 dedicated CPUs needed'),
+                (values.QueryNeed(kind='trait', traits=('A',)),
+                 'the trait A needed'),
+                (values.QueryNeed(kind='forbidden_trait', traits=('A',)),
+                 'not the trait A needed'),
+                (values.QueryNeed(kind='group', resources={'VF': 1},
+                                  traits=('A',), forbidden_traits=('B',)),
+                 '1 VF and the trait A and not the trait B needed'),
+                (values.QueryNeed(kind='aggregate', aggregates=('secret',)),
+                 'a host in the zone, or for the project, of the server '
+                 'needed'),
+                (values.QueryNeed(kind='tree', host='secret'),
+                 'a host in the zone, or for the project, of the server '
+                 'needed')):
+            self.assertEqual([text], self.needs(self.host(
+                'h', values.QueryLack(title='secret', need=need, free=2))))
+
+    def test_filters(self):
+        for fields, text in (
+                ({'text': 'secret'},
+                 'a host that the operator of the cloud must look at'),
+                ({'text': 'raised secret', 'raised': True},
+                 'a host that the operator of the cloud must look at'),
+                ({'text': 'service disabled: secret',
+                  'kind': values.RefusalKind.DISABLED},
+                 'hosts that would do are not in service'),
+                ({'text': 'flavor: bad key',
+                  'kind': values.RefusalKind.REQUEST}, 'flavor: bad key'),
+                ({'text': 'a needed, secret', 'need': 'a needed',
+                  'policy': 'p=strict'}, 'p=strict: a needed')):
+            self.assertEqual([text], self.needs(
+                self.host('h', filter='F', **fields)))
+
+    def test_changes(self):
+        """No amounts that are free, and no hosts."""
+        smaller = request.ExplainedRequest(flavor=snapshot.Flavor(
+            name='f', vcpus=2, memory=512))
+        self.assertEqual(
+            ['A new server of the flavor f cannot be placed now.',
+             'It could be placed with one of these changes:', '- b'],
+            tenant.text(values.Explanation(subject='', relaxations=(
+                values.Relaxation(text='2 vCPUs', hosts=1, host='h',
+                                  requested=smaller),
+                values.Relaxation(text='h enabled', hosts=1, host='h',
+                                  requested=_SUBJECT.requested,
+                                  enabled=('h',)),
+                values.Relaxation(text='b', hosts=1, host='h',
+                                  requested=_SUBJECT.requested))), _SUBJECT))
+
+    def test_not_refused(self):
+        for fits, text in ((True, 'A new server of the flavor f can be placed '
+                            'now.'), (None, 'Whether a new server of the '
+                                      'flavor f can be placed now is not '
+                                      'known.')):
+            self.assertEqual([text], tenant.text(
+                values.Explanation(subject='', fits=fits), _SUBJECT))
+
+
+class OthersTest(test_explanation.ExplanationTestCase):
+
+    def test_what_others_use(self):
+        """The text is the same whatever others have, if it does not fit."""
+        texts = set()
+        for names, used in ((('alpha', 'beta'), (3, 4, 4, 3)),
+                            (('gamma', 'delta', 'eps'), (5, 5, 6, 4, 3, 3))):
+            cloud = small_clouds.cloud(*[
+                small_clouds.host(name, *[
+                    small_clouds.node(node, range(used[2 * number + node]))
+                    for node in range(2)])
+                for number, name in enumerate(names)],
+                flavors=(small_clouds.flavor(
+                    6, nfv__vswitch_numa_affinity='strict'),))
+            with start.started(cloud) as state:
+                asked = subject.flavor(cloud, state, 'pinned')
+                found = explanation.explain(
+                    state, asked.text, asked.requested)
+            self.assertFalse(found.fits)
+            text = '\n'.join(tenant.text(found, asked))
+            for name in names:
+                self.assertNotIn(name, text)
+            texts.add(text)
+        self.assertEqual(1, len(texts))

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The map as a page and as a picture: names do no harm, all is there."""
+
+import base64
+import hashlib
+import html
+import html.parser
+import re
+import xml.etree.ElementTree as ElementTree
+
+from nfv_sched.ops.answers.hosts.map import captions
+from nfv_sched.ops.answers.hosts.map import page
+from nfv_sched.ops.answers.hosts.map import picture
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.answers.hosts.map import maps
+
+#: All elements that a page has.
+_KNOWN = set(
+    'a b bdi body defs div em g h1 h2 head html input label li main meta nav '
+    'output p path pattern rect script section small strong style svg table '
+    'tbody td text th thead title tr ul use'.split())
+_UNCLOSED = ('input', 'li', 'td', 'meta', 'path', 'rect')
+_SVG = '{http://www.w3.org/2000/svg}'
+
+
+class _Page(html.parser.HTMLParser):
+    """What a browser sees of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.attributes = set(), []
+        self.ids, self.links, self.text = [], [], []
+        self.open = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.add(tag)
+        self.attributes += attrs
+        found = dict(attrs)
+        if 'id' in found:
+            self.ids.append(found['id'])
+        if 'href' in found:
+            self.links.append(found['href'])
+        if tag not in _UNCLOSED:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in _UNCLOSED:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in _UNCLOSED:
+            assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def drawn(cloud):
+    return ''.join(page.render(cloud, maps.views(cloud)))
+
+
+def picture_of(cloud):
+    return ElementTree.fromstring(
+        ''.join(picture.render(cloud, maps.views(cloud))))
+
+
+class PageTest(base.TestCase):
+
+    def seen(self, cloud):
+        found = _Page(drawn(cloud))
+        self.assertEqual([], found.open)
+        self.assertLessEqual(found.elements, _KNOWN)
+        return found
+
+    def test_complete(self):
+        """Links lead somewhere, and a name is used once."""
+        found = self.seen(snapshots.generated(5, 2))
+        self.assertEqual(len(found.ids), len(set(found.ids)))
+        self.assertLessEqual({link[1:] for link in found.links},
+                             set(found.ids))
+        for number in range(1, 6):
+            self.assertIn(f'#host-compute-{number}', found.links)
+
+    def test_hostile_names(self):
+        """They are text wherever they stand."""
+        found = self.seen(maps.hostile())
+        self.assertFalse([name for name, _value in found.attributes
+                          if name.startswith('on') or name == 'src'])
+        self.assertTrue(all(link.startswith('#') for link in found.links))
+        self.assertEqual(len(found.ids), len(set(found.ids)))
+        text = ''.join(found.text)
+        self.assertEqual([], [
+            name for name in (
+                '<script>alert(1)</script>', '&amp;&lt;',
+                '{{ 7 * 7 }}{% raw %}', 'x' * 300, ']]><!--')
+            if name not in text])
+        self.assertEqual(set(), set('\x1b\x00\u202e') & set(text))
+
+    def test_nothing_from_elsewhere(self):
+        """The page needs no network, and asks nobody."""
+        text = drawn(snapshots.generated())
+        self.assertIsNone(
+            re.search(r'https?:|//|@import|url\((?!#)', text))
+
+    def test_same_again(self):
+        cloud = snapshots.generated(4)
+        self.assertEqual(hash(drawn(cloud)), hash(drawn(cloud)))
+
+    def test_one_order(self):
+        """The sections are in the order of the index, not of the file."""
+        cloud = snapshots.generated(20, seed=5)
+        page_seen = self.seen(cloud)
+        links = [link for link in page_seen.links
+                 if link.startswith('#host-compute')]
+        self.assertEqual(
+            [f'#host-{view.title}' for view in sorted(
+                maps.views(cloud), key=lambda view: view.order)], links[:20])
+        self.assertEqual(links[:20], links[20:])
+        self.assertEqual([link[1:] for link in links[:20]], [
+            name for name in page_seen.ids if name.startswith('host-')])
+
+    def test_order(self):
+        """The most scattered first, then the fullest, full ones last."""
+        hosts = [snapshots.host(name, [
+            snapshots.node(number, 8, 1, pinned=frozenset(range(
+                number * 8 + 1, number * 8 + 1 + count)))
+            for number, count in enumerate(counts)])
+            for name, counts in (
+                ('b-empty', (0, 0)), ('full', (7, 7)), ('less', (5, 5)),
+                ('halves', (4, 4)), ('part', (6, 3)), ('one-left', (7, 6)),
+                ('a-empty', (0, 0)))]
+        hosts.append(snapshots.host('bare', [
+            snapshots.node(0, 8, 1, shared=8)]))
+        views = sorted(maps.views(snapshots.cloud(hosts[::-1])),
+                       key=lambda view: view.order)
+        self.assertEqual(
+            ['halves', 'less', 'part', 'one-left', 'a-empty', 'b-empty',
+             'full', 'bare'],
+            [view.title for view in views])
+        self.assertEqual(
+            ['3 of 6', '2 of 4', '4 of 5', '1 of 1', '7 of 7', '7 of 7',
+             'full', ''],
+            [captions.fit(view) for view in views])
+
+    def test_full(self):
+        """A full host is called that, and nothing of it is a percentage."""
+        text = drawn(snapshots.cloud([snapshots.host(nodes=[
+            snapshots.node(0, 8, 1, 1, pinned=frozenset(range(1, 8)))])]))
+        for part in ('<td>full<', '<li>7/7 pCPUs used<li>no free pCPU<'):
+            self.assertIn(part, text)
+        self.assertNotIn('whole', re.sub('<style>.*?</style>', '', text,
+                                         flags=re.DOTALL))
+
+    def test_groups(self):
+        """Zone, aggregates and networks of a host, each with a label."""
+        cloud = maps.with_networks(snapshots.generated(3, seed=1))
+        text = drawn(cloud)
+        for part in ('availability zone: <bdi>az-2</bdi>',
+                     'aggregates: <bdi>dpdk</bdi>, <bdi>nfv</bdi>',
+                     'networks: <bdi>provider-0</bdi>, '
+                     '<bdi>provider-1 (physnet1)</bdi>',
+                     'data-near="physnet0, physnet1"'):
+            self.assertIn(part, text)
+
+    def test_policy(self):
+        """The browser runs the script of the page, and no other."""
+        for cloud in (maps.hostile(), snapshots.cloud()):
+            text = drawn(cloud)
+            (script,) = re.findall('<script>(.*?)</script>', text, re.DOTALL)
+            digest = base64.b64encode(
+                hashlib.sha256(script.encode()).digest()).decode()
+            policy = html.unescape(re.search(
+                'Content-Security-Policy" content="([^"]*)"', text)[1])
+            self.assertIn(f"script-src 'sha256-{digest}';", policy)
+            self.assertIn("default-src 'none';", policy)
+            self.assertEqual([], [
+                name for name in ('innerHTML', 'outerHTML', 'document.write',
+                                  'insertAdjacentHTML', 'eval', 'Function')
+                if name in script])
+
+    def test_filter_hidden(self):
+        """Without a script nothing is shown that needs one."""
+        self.assertIn('<div class="filter" hidden>', drawn(maps.odd()))
+
+    def test_odd(self):
+        text = drawn(maps.odd())
+        self.assertEqual([], [
+            part for part in (
+                '#bi"', '#bu"', '#bx"', 'node 0: CPU 3 taken by several',
+                'CPU 18: emulated emulator', 'CPU 17: idle',
+                'device 0000:01:00.0 is near node 1', 'class="odd">down')
+            if part not in text])
+
+    def test_facts(self):
+        """CPUs that are not Nova's are in the map, the key and the style."""
+        text = ''.join(page.render(*maps.with_facts()))
+        self.assertEqual([], [
+            part for part in (
+                'href="#bn"', 'id="bn" class="kn"', '.kn{', '--kn:',
+                '<title>CPU 4: not Nova&#39;s</title>',
+                'not Nova&#39;s: in none of its sets of CPUs')
+            if part not in text])
+        found = _Page(text)
+        self.assertEqual([], found.open)
+        self.assertLessEqual(
+            {link[1:] for link in found.links}, set(found.ids))
+
+    def test_no_facts(self):
+        text = drawn(maps.odd())
+        self.assertEqual([], [part for part in ('kn{', 'bn"', 'not Nova')
+                              if part in text])
+
+    def test_shapes(self):
+        """Each is defined once, and no other is used."""
+        for cloud in (maps.odd(), snapshots.generated(threads=4)):
+            found = self.seen(cloud)
+            shapes = {link[1:] for link in found.links
+                      if re.fullmatch(r'#[abcd].r?', link)}
+            self.assertEqual(shapes, {
+                name for name in found.ids
+                if re.fullmatch(r'[abcd].r?', name)})
+
+    def test_no_hosts(self):
+        self.seen(snapshots.cloud())
+
+    def test_size(self):
+        """At most 10 kB for a host with 2 x 28 CPUs and 10 guests."""
+        for seed in range(3):
+            plain = snapshots.generated(100, 2, 14, 2, 16, seed)
+            self.assertGreater(len(plain.servers), 9.5 * len(plain.hosts))
+            for cloud in (plain, maps.with_networks(plain, 6)):
+                size = len(drawn(cloud).encode()) / len(cloud.hosts)
+                self.assertLess(size, 10_000)
+
+    def test_size_of_larger_hosts(self):
+        """At most 2 kB for a NUMA node, and 125 bytes for a CPU."""
+        for nodes, cores, threads, guests in (
+                (2, 64, 2, 60), (4, 16, 2, 24), (8, 16, 2, 30), (8, 4, 1, 8)):
+            cloud = snapshots.generated(5, nodes, cores, threads, guests, 0)
+            self.assertLess(
+                len(drawn(cloud).encode()) / len(cloud.hosts),
+                nodes * (2000 + 125 * cores * threads))
+
+
+class PictureTest(base.TestCase):
+
+    def test_hostile_names(self):
+        """It is XML, and has but the elements that are meant."""
+        root = picture_of(maps.hostile())
+        self.assertLessEqual(
+            {element.tag.removeprefix(_SVG) for element in root.iter()},
+            _KNOWN)
+        self.assertIn('x' * 300 + ' ', ' '.join(
+            element.text or '' for element in root.iter(f'{_SVG}title')))
+
+    def test_all_hosts(self):
+        """They stand one below the other, each in its card."""
+        root = picture_of(snapshots.generated(5, 5))
+        cards = [element for element in root if element.tag == f'{_SVG}svg']
+        self.assertEqual(5, len(cards))
+        end = 0.0
+        for card in cards:
+            self.assertGreater(float(card.get('y')), end)
+            end = float(card.get('y')) + float(card.get('height'))
+            for part in card.iter(f'{_SVG}svg'):
+                if part is not card:
+                    self.assertLess(
+                        float(part.get('y')) + float(part.get('height')),
+                        float(card.get('height')))
+                    self.assertLess(
+                        float(part.get('x')) + float(part.get('width')),
+                        float(card.get('width')))
+        self.assertGreater(float(root.get('height')), end)
+
+    def test_odd(self):
+        root = picture_of(maps.odd())
+        text = ' '.join(root.itertext())
+        for part in ('plain', 'down', 'floats', 'CPU 17: idle'):
+            self.assertIn(part, text)
+
+    def test_facts(self):
+        root = ElementTree.fromstring(
+            ''.join(picture.render(*maps.with_facts())))
+        text = ' '.join(root.itertext())
+        for part in ("CPU 4: not Nova's", '.kn{',
+                     "not Nova's: in none of its sets of CPUs"):
+            self.assertIn(part, text)
+        self.assertNotIn(
+            '.kn{', ''.join(picture_of(maps.odd()).itertext()))
+
+    def test_no_hosts(self):
+        picture_of(snapshots.cloud())

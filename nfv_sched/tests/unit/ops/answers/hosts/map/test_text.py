@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The map for terminals."""
+
+import unicodedata
+
+from nfv_sched.ops.answers.hosts.map import text
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.answers.hosts.map import maps
+
+
+def drawn(cloud):
+    return ''.join(text.render(cloud, maps.views(cloud)))
+
+
+class TextTest(base.TestCase):
+
+    def test_odd(self):
+        """A letter for each thread; each state has its own."""
+        lines = drawn(maps.odd()).splitlines()
+        self.assertIn('    ss A- Be !. ?. C. .. ..', lines)
+        self.assertIn('    ss ss ss ss ss ss ss ss', lines)
+        self.assertIn('   C* far: 1 vCPU, node 0; device 0000:01:00.0 is '
+                      'near node 1', lines)
+        self.assertIn('  node 0: 7/14 pCPUs, fits 7, virtual switch', lines)
+        self.assertIn('  node 1: no pCPUs', lines)
+        self.assertIn('plain: down', lines)
+        self.assertIn('  availability zone: nova', lines)
+        self.assertIn('  ! node 0: CPU 3 taken by several servers', lines)
+        self.assertIn('      floats: 1 vCPU, floating', lines)
+
+    def test_facts(self):
+        """What is not Nova's has a letter, on hosts with facts."""
+        cloud, views = maps.with_facts()
+        lines = ''.join(text.render(cloud, views)).splitlines()
+        self.assertIn('    nn A. An .n', lines)
+        self.assertIn('    .. . .', lines)
+        self.assertIn("n  not Nova's: in none of its sets of CPUs", lines)
+        self.assertIn('4 CPUs not for servers', lines[0])
+
+    def test_no_facts(self):
+        """The key has no letter that the map does not need."""
+        self.assertNotIn("not Nova's", drawn(maps.odd()))
+
+    def test_groups(self):
+        lines = drawn(maps.with_networks(snapshots.generated(
+            2, seed=1))).splitlines()
+        self.assertIn(
+            '  availability zone: az-1; aggregate: nfv; networks: '
+            'provider-0, provider-1 (physnet1), provider-2, '
+            'provider-3 (physnet1), provider-4, provider-5 (physnet1), '
+            'provider-6, provider-7 (physnet1)', lines)
+        self.assertIn('    near: physnet physnet1; place osd', lines)
+
+    def test_small_pages(self):
+        self.assertIn('used: small pages (4K) 0/8192 MiB, 1G ',
+                      drawn(snapshots.generated(1)))
+
+    def test_full(self):
+        """It is called that; others say how much of the free CPUs fits."""
+        for pinned, expected in (
+                (range(1, 8), 'up, 7/7 pCPUs used, no free pCPU'),
+                (range(1, 7), 'up, 6/7 pCPUs used, largest fit 1 of 1 '
+                              'possible')):
+            self.assertIn(expected, drawn(snapshots.cloud([snapshots.host(
+                nodes=[snapshots.node(0, 8, 1, 1,
+                                      pinned=frozenset(pinned))])])))
+
+    def test_wide(self):
+        """No more cores stand in a line than a terminal has room for."""
+        cloud = snapshots.cloud([snapshots.host(
+            nodes=[snapshots.node(0, 128, 2, 1)])])
+        self.assertLessEqual(max(map(len, drawn(cloud).splitlines())), 80)
+
+    def test_names_on_a_terminal(self):
+        chars = set(drawn(maps.hostile())) - {'\n'}
+        self.assertEqual([], [char for char in chars if (
+            unicodedata.category(char) in ('Cc', 'Cs') or char == '\u202e')])
+
+    def test_no_hosts(self):
+        self.assertTrue(drawn(snapshots.cloud()))

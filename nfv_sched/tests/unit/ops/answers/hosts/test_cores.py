@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cores of a NUMA node: whose they are, and what fits; against Nova too."""
+
+import hypothesis
+from hypothesis import strategies as st
+from nova import objects
+from nova.virt import hardware
+
+from nfv_sched.nova import scheduler
+from nfv_sched.ops.answers.hosts import cores
+from nfv_sched.ops.answers.hosts import guests
+from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+
+State = values.CPUState
+
+
+def tenancies(*servers, node=0):
+    """Guests with a part on a node."""
+    return [(guests.guest(server, snapshots.host(), server.name, frozenset()),
+             part) for server in servers for part in server.nodes or ()
+            if part.host_node == node]
+
+
+def states(found):
+    """CPU -> its state, and labels of its owners."""
+    return {thread.cpu: (thread.state, [owner.guest.label
+                                        for owner in thread.owners])
+            for core in found for thread in core}
+
+
+class CoresTest(base.TestCase):
+
+    # CPUs 0 and 4 are shared, 1 and 5, 2 and 6, 3 and 7 are siblings.
+    NODE = dict(cores=4, threads=2, nodes=1)
+
+    def test_order(self):
+        """Cores by their first CPU, threads within them."""
+        self.assertEqual([[0, 4], [1, 5], [2, 6], [3, 7]],
+                         cores.siblings(snapshots.node(**self.NODE)))
+
+    def test_cores_of_one_thread(self):
+        self.assertEqual([[0], [1], [2]], cores.siblings(
+            snapshots.node(cores=3, threads=1)))
+
+    def test_siblings_that_are_not_for_guests(self):
+        """CPUs of neither set are not shown, and a core of them neither."""
+        node = snapshots.node(
+            shared=0, dedicated=frozenset([1, 2, 6]), cores=4, nodes=1)
+        self.assertEqual([[1], [2, 6]], cores.siblings(node))
+
+    def test_siblings_by_facts(self):
+        """CPUs of neither set stand beside their siblings, in order."""
+        node = snapshots.node(
+            shared=0, dedicated=frozenset([1, 2, 6]), cores=4, nodes=1)
+        facts = [frozenset([core, core + 4]) for core in range(4)]
+        self.assertEqual([[0, 4], [1, 5], [2, 6], [3, 7]],
+                         cores.siblings(node, facts))
+
+    def test_siblings_by_facts_alone(self):
+        """Nova says no siblings where it has one CPU of each core."""
+        node = snapshots.node(shared=0, dedicated=frozenset([1, 2]),
+                              siblings=())
+        self.assertEqual([[1, 3], [2]], cores.siblings(
+            node, [frozenset([1, 3]), frozenset([2])]))
+
+    def test_siblings_that_are_offline(self):
+        """Of a CPU that Nova has switched off only Nova knows the core."""
+        node = snapshots.node(
+            shared=0, dedicated=frozenset([1, 5, 6]), cores=4, nodes=1)
+        self.assertEqual([[1, 5], [2, 6]], cores.siblings(
+            node, [frozenset([1]), frozenset([2])]))
+
+    def test_not_of_nova(self):
+        guest = snapshots.server('a', {0: [3]})
+        node = snapshots.node(
+            dedicated=frozenset([1, 3]), pinned=frozenset([3]), **self.NODE)
+        facts = [frozenset([core, core + 4]) for core in range(4)]
+        self.assertEqual({
+            0: (State.SHARED, []), 4: (State.SHARED, []),
+            1: (State.FREE, []), 5: (State.OTHER, []),
+            2: (State.OTHER, []), 6: (State.OTHER, []),
+            3: (State.GUEST, ['a']), 7: (State.OTHER, []),
+        }, states(cores.cores(node, tenancies(guest), facts)))
+
+    def test_a_guest_where_nova_has_no_cpu(self):
+        """A guest that is there all the same is what is shown."""
+        guest = snapshots.server('a', {0: [2]})
+        node = snapshots.node(dedicated=frozenset([1]), **self.NODE)
+        self.assertEqual((State.GUEST, ['a']), states(cores.cores(
+            node, tenancies(guest), [frozenset([2, 6])]))[2])
+
+    def test_states(self):
+        guest = snapshots.server('a', {0: [1, 5]})
+        node = snapshots.node(pinned=frozenset([1, 5, 2]), **self.NODE)
+        self.assertEqual({
+            0: (State.SHARED, []), 4: (State.SHARED, []),
+            1: (State.GUEST, ['a']), 5: (State.GUEST, ['a']),
+            2: (State.UNKNOWN, []), 6: (State.FREE, []),
+            3: (State.FREE, []), 7: (State.FREE, []),
+        }, states(cores.cores(node, tenancies(guest))))
+
+    def test_vcpus(self):
+        guest = snapshots.server('a', {0: [5, 1]})
+        found = cores.cores(snapshots.node(**self.NODE), tenancies(guest))
+        self.assertEqual([1, 0], [
+            thread.owners[0].vcpu for thread in found[1]])
+
+    def test_isolated(self):
+        """The thread beside a guest that wants its cores alone is idle."""
+        guest = snapshots.server('a', {0: [1]}, fields=dict(
+            cpu_policy='dedicated', thread_policy='isolate'))
+        node = snapshots.node(pinned=frozenset([1, 5, 2]), **self.NODE)
+        found = states(cores.cores(node, tenancies(guest)))
+        self.assertEqual((State.IDLE, []), found[5])
+        self.assertEqual((State.UNKNOWN, []), found[2])
+
+    def test_isolated_emulator_threads(self):
+        """Nova records the thread beside them, too."""
+        guest = snapshots.server('a', {0: [1]}, fields=dict(
+            cpu_policy='dedicated', thread_policy='isolate',
+            reserved=frozenset([2])))
+        node = snapshots.node(pinned=frozenset([1, 5, 2, 6]), **self.NODE)
+        self.assertEqual((State.IDLE, []), states(
+            cores.cores(node, tenancies(guest)))[6])
+
+    def test_emulator_threads(self):
+        guest = snapshots.server('a', {0: [1]}, fields=dict(
+            reserved=frozenset([2])))
+        node = snapshots.node(pinned=frozenset([1, 2]), **self.NODE)
+        self.assertEqual((State.EMULATOR, ['a']), states(
+            cores.cores(node, tenancies(guest)))[2])
+
+    def test_two_guests_on_a_cpu(self):
+        pair = [snapshots.server(name, {0: [1]}) for name in 'ab']
+        node = snapshots.node(pinned=frozenset([1]), **self.NODE)
+        self.assertEqual((State.CONFLICT, ['a', 'b']), states(
+            cores.cores(node, tenancies(*pair)))[1])
+        self.assertEqual(['node 0: CPU 1 taken by several servers'],
+                         cores.problems(node, tenancies(*pair)))
+
+    def test_problems(self):
+        guest = snapshots.server('a', {0: [0, 1, 9]})
+        node = snapshots.node(pinned=frozenset([2, 3]), **self.NODE)
+        self.assertEqual([
+            'node 0: CPU 2-3 taken by a server that is not known, such as one '
+            'that is being moved',
+            'node 0: CPU 1 of a server, but free by the record of the host',
+            'node 0: CPU 0,9 of a server, but not for pinned servers here',
+        ], cores.problems(node, tenancies(guest)))
+
+    def test_no_problem(self):
+        guest = snapshots.server('a', {0: [1, 5]})
+        node = snapshots.node(pinned=frozenset([1, 5]), **self.NODE)
+        self.assertEqual([], cores.problems(node, tenancies(guest)))
+
+
+class LargestFitTest(base.TestCase):
+
+    def test_free(self):
+        node = snapshots.node(cores=4, pinned=frozenset([1]))
+        self.assertEqual(5, cores.largest_fit(node))
+
+    def test_no_memory(self):
+        for pages in ((snapshots.GIB * 1024, 4, 4, 0),
+                      (snapshots.GIB * 1024, 4, 3, 1),
+                      (4, 256, 1, 0)):  # less than 1 MiB
+            size, total, used, reserved = pages
+            self.assertEqual(0, cores.largest_fit(snapshots.node(
+                pages=[snapshot.Pages(size=size, total=total, used=used,
+                                      reserved=reserved)])), pages)
+        self.assertEqual(0, cores.largest_fit(
+            snapshots.node(pages=(), memory_used=128 * snapshots.GIB)))
+        self.assertEqual(12, cores.largest_fit(
+            snapshots.node(pages=(), memory_used=127 * snapshots.GIB)))
+
+
+@st.composite
+def nodes(draw):
+    """NUMA nodes in any state."""
+    threads = draw(st.sampled_from((1, 2, 4)))
+    found = snapshots.node(
+        cores=draw(st.integers(1, 6)), threads=threads, nodes=1,
+        shared=draw(st.integers(0, 2)))
+    pages = tuple(
+        snapshot.Pages(
+            size=size, total=total, used=draw(st.integers(0, total)),
+            reserved=draw(st.integers(0, 1)))
+        for size, total in draw(st.sampled_from((
+            (), ((4, 512),), ((4, 512), (2048, 3)),
+            ((4, 300), (1048576, 2)), ((1048576, 1),)))))
+    memory = 4096
+    return snapshots.node(
+        shared=0, dedicated=found.dedicated, siblings=found.siblings,
+        cores=0, threads=threads,
+        pinned=frozenset(draw(st.sets(st.sampled_from(
+            sorted(found.dedicated))))) if found.dedicated else frozenset(),
+        memory=memory, memory_used=draw(st.sampled_from((0, 64, memory))),
+        pages=pages)
+
+
+def nova_accepts(node, vcpus):
+    """Whether Nova's fit takes a pinned guest, whatever its memory."""
+    host = objects.NUMATopology(cells=[objects.NUMACell(
+        id=node.number, cpuset=set(node.shared), pcpuset=set(node.dedicated),
+        memory=node.memory, memory_usage=node.memory_used, cpu_usage=0,
+        pinned_cpus=set(node.pinned),
+        siblings=[set(core) for core in cores.siblings(node)],
+        mempages=[objects.NUMAPagesTopology(
+            size_kb=pages.size, total=pages.total, used=pages.used,
+            reserved=pages.reserved) for pages in node.pages],
+        socket=0, network_metadata=objects.NetworkMetadata(
+            physnets=set(), tunneled=False))])
+    limits = objects.NUMATopologyLimits(
+        cpu_allocation_ratio=1.0, ram_allocation_ratio=1.0)
+    for size in [pages.size for pages in node.pages] or [None]:
+        guest = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=0, cpuset=set(), pcpuset=set(range(vcpus)),
+                memory=max(size or 1, 1024) // 1024, pagesize=size,
+                cpu_policy='dedicated')])
+        if hardware.numa_fit_instance_to_host(host, guest, limits):
+            return True
+    return False
+
+
+class EquivalenceTest(base.TestCase):
+
+    @hypothesis.settings(max_examples=300, deadline=None)
+    @hypothesis.given(nodes())
+    def test_nova_agrees(self, node):
+        """Nova takes a guest of that size, and none of one vCPU more."""
+        fit = cores.largest_fit(node)
+        # Nova 29 also wants memory of the node, beside its pages.
+        hypothesis.assume(
+            not scheduler.pinned_guests_need_cell_memory() or
+            node.memory_used < node.memory)
+        if fit:
+            self.assertTrue(nova_accepts(node, fit))
+        self.assertFalse(nova_accepts(node, fit + 1))

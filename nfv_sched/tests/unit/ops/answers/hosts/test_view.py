@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts as they are seen: numbers of hosts that are made by hand."""
+
+import dataclasses
+import json
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.hosts import view
+from nfv_sched.ops.answers.machine import values as machine_values
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+
+
+def look(host, *servers, **fields):
+    """The view of a host."""
+    (found,) = view.views(snapshots.cloud([host], servers, **fields))
+    return found
+
+
+class HostTest(base.TestCase):
+
+    def test_numbers(self):
+        """Two nodes, a guest on one and a guest on both."""
+        host = snapshots.host(nodes=[
+            snapshots.node(0, 4, 1, pinned=frozenset([1, 2])),
+            snapshots.node(1, 4, 1, pinned=frozenset([5]))], cpu_ratio=4.0)
+        found = look(host, snapshots.server('a', {0: [1]}),
+                     snapshots.server('b', {0: [2], 1: [5]}),
+                     snapshots.server('c'))
+        self.assertEqual([1, 2], [each.largest_fit for each in found.nodes])
+        self.assertEqual([2, 1], [each.used for each in found.nodes])
+        self.assertEqual([4, 4], [each.shared_limit for each in found.nodes])
+        self.assertEqual([['a', 'b'], ['b']], [
+            [guest.label for guest in each.guests] for each in found.nodes])
+        self.assertEqual(['c'], [guest.label for guest in found.floating])
+        self.assertEqual((3, 3, 6, 2), (
+            found.free, found.used, found.dedicated, found.largest_fit))
+        self.assertEqual(2 / 3, found.wholeness)
+        self.assertEqual((), found.notes)
+
+    def test_wholeness(self):
+        """Of what the free CPUs could be for one guest on one node."""
+        for pinned, whole in (
+                (([], []), 1.0), (([1, 2], [5]), 2 / 3),
+                (([1, 2, 3], [5]), 1.0), (([1, 2, 3], [5, 6, 7]), None)):
+            host = snapshots.host(nodes=[
+                snapshots.node(number, 4, 1, pinned=frozenset(cpus))
+                for number, cpus in enumerate(pinned)])
+            self.assertEqual(whole, look(host).wholeness, pinned)
+
+    def test_networks(self):
+        """By name; one without a name by what Neutron calls it, or UUID."""
+        ports = [snapshot.Port(id=str(number), **fields) for number, fields in
+                 enumerate((
+                     dict(network='2', network_name='b'),
+                     dict(network='1', network_name='a', physnet='one'),
+                     dict(network='1', network_name='a', physnet='one'),
+                     dict(network='3'), dict(network='4'), {}))]
+        cloud = snapshots.cloud(
+            [snapshots.host()], [snapshots.server(ports=tuple(ports)),
+                                 snapshots.server('other', ports=None)],
+            networks=(snapshot.Network(id='3', name='c'),))
+        (host,) = view.views(cloud)
+        self.assertEqual(
+            [('4', None), ('a', 'one'), ('b', None), ('c', None)],
+            [(network.name, network.physnet) for network in host.networks])
+
+    def test_order(self):
+        """The most scattered first; among those, with the most to win."""
+        hosts = [snapshots.host(name, [
+            snapshots.node(number, 8, 1, pinned=frozenset(range(
+                number * 8 + 1, number * 8 + 1 + count)))
+            for number, count in enumerate(counts)])
+            for name, counts in (
+                ('whole', (0, 0)), ('full', (7, 7)), ('less', (5, 5)),
+                ('halves', (4, 4)), ('part', (6, 3)))]
+        self.assertEqual(
+            ['halves', 'less', 'part', 'whole', 'full'],
+            [found.title for found in sorted(
+                view.views(snapshots.cloud(hosts)),
+                key=lambda found: found.order)])
+
+    def test_labels(self):
+        """The switch is where the option says; networks are no labels."""
+        names = frozenset(['sw', 'nfv_node0', 'nfv_osd', 'physnet0'])
+        host = snapshots.host(nodes=[snapshots.node(physnets=names),
+                                     snapshots.node(1)])
+        found = look(host, options={'nfv_sched': {'vswitch_label': 'sw'}})
+        self.assertEqual([True, False], [each.switch for each in found.nodes])
+        self.assertEqual((('physnet0',), ('osd',)), (
+            found.nodes[0].networks, found.nodes[0].places))
+
+    def test_places_like_nodes(self):
+        names = ('nfv_node0', 'nfv_node0x', 'nfv_nodes', 'n0', 'n0x')
+        for prefix, networks, places in (
+                (None, ('n0', 'n0x'), ('node0x', 'nodes')),
+                ('n', ('n0x',), ('node0', 'node0x', 'nodes'))):
+            found = look(
+                snapshots.host(nodes=[snapshots.node(
+                    physnets=frozenset(names))]),
+                options={'nfv_sched': {'node_label_prefix': prefix}})
+            self.assertEqual((networks, places), (
+                found.nodes[0].networks, found.nodes[0].places))
+
+    def test_no_label(self):
+        """A host that does not say where the switch is."""
+        self.assertIsNone(look(snapshots.host()).nodes[0].switch)
+
+    def test_ports(self):
+        def ports(view):
+            return view.limits.ports.used, view.limits.ports.limit
+
+        network = snapshot.HostNetwork(vswitch_ports=10, routers=1)
+        host = snapshots.host(network=network)
+        found = look(host)
+        self.assertEqual((14, 254), ports(found))
+        found = look(
+            host, aggregates=[
+                snapshot.Aggregate(name='a', hosts=('compute-1',), metadata={
+                    'vswitch_ports_per_node': '40'}),
+                snapshot.Aggregate(name='b', hosts=('compute-2',), metadata={
+                    'vswitch_ports_per_node': '20'})],
+            options={'nfv_sched': {'vswitch_physical_ports': 2}})
+        self.assertEqual((12, 40), ports(found))
+        found = look(snapshots.host(), options={
+            'nfv_sched': {'vswitch_ports_per_node': 0}})
+        self.assertEqual((None, None), ports(found))
+
+    def test_state(self):
+        for enabled, up, state in (
+                (True, True, 'up'), (False, True, 'disabled'),
+                (True, False, 'down'), (False, False, 'disabled, down')):
+            self.assertEqual(state, look(snapshots.host(
+                enabled=enabled, up=up)).state)
+        unmapped = look(snapshots.host(mapped=False))
+        self.assertEqual('unmapped', unmapped.state)
+        self.assertIn('discover_hosts', ' '.join(unmapped.notes))
+
+    def test_no_nodes(self):
+        host = dataclasses.replace(snapshots.host(), nodes=None, vcpus=4)
+        found = look(host, snapshots.server())
+        self.assertEqual((0, 0, 1), (
+            found.free, found.largest_fit, len(found.floating)))
+        self.assertIsNone(found.wholeness)
+        self.assertIn('reports no NUMA nodes', found.notes[0])
+
+    def test_ratio(self):
+        """That of the host; else the options, as Nova takes them."""
+        for ratio, options, limit in (
+                (2.0, {'cpu_allocation_ratio': 8.0}, 4),
+                (None, {'cpu_allocation_ratio': 8.0,
+                        'initial_cpu_allocation_ratio': 4.0}, 16),
+                (None, {'cpu_allocation_ratio': None,
+                        'initial_cpu_allocation_ratio': 4.0}, 8),
+                (None, {}, 2)):
+            found = look(snapshots.host(cpu_ratio=ratio),
+                         options={'DEFAULT': options})
+            self.assertEqual(limit, found.nodes[0].shared_limit)
+
+    def test_hidden(self):
+        """CPUs that nova-compute does not report, if it says how many."""
+        for info, hidden in (
+                (json.dumps({'topology': {
+                    'cells': 2, 'sockets': 1, 'cores': 4, 'threads': 2}}), 2),
+                ('', None), ('[]', None), ('{"topology": {}}', None),
+                ('{"topology": {"cells": "x"}}', None),
+                ('{"topology": {"cells": 1e999}}', None),
+                ('[' * 100000, None)):
+            self.assertEqual(hidden, look(snapshots.host(
+                cpu_info=info)).hidden)
+
+    def test_facts(self):
+        """CPUs that are not Nova's are on their node, and are counted."""
+        node = snapshots.node(0, 2, 2, 1, shared=0,
+                              dedicated=frozenset([1]))
+        host = snapshots.host(nodes=[node])
+        cloud = snapshots.cloud([host, snapshots.host('b', [node])])
+        found, other = view.views(cloud, facts={
+            host.uuid: machine_values.Machine(nodes=tuple(
+                machine_values.MachineNode(number=number, cores=tuple(
+                    machine_values.Core(cpus=cpus) for cpus in cores))
+                for number, cores in enumerate((
+                    [(0, 2), (1, 3)], [(4, 5)]))))})
+        self.assertEqual([[0, 2], [1, 3]], [
+            [thread.cpu for thread in core] for core in found.nodes[0].cores])
+        self.assertEqual(
+            [values.CPUState.FREE, values.CPUState.OTHER],
+            [thread.state for thread in found.nodes[0].cores[1]])
+        self.assertEqual(5, found.hidden)
+        self.assertEqual(1, len(found.notes))
+        self.assertEqual((1, 1), (found.dedicated, found.largest_fit))
+        self.assertEqual(([[1]], None, ()), (
+            [[thread.cpu for thread in core]
+             for core in other.nodes[0].cores], other.hidden, other.notes))
+
+    def test_facts_with_shared_cpus(self):
+        """Those are Nova's, too."""
+        host = snapshots.host(nodes=[snapshots.node(
+            0, 4, 1, 1, shared=1, dedicated=frozenset([2]))])
+        found, = view.views(snapshots.cloud([host]), facts={
+            host.uuid: machine_values.Machine(
+                nodes=(machine_values.MachineNode(
+                    number=0, cores=tuple(machine_values.Core(cpus=(cpu,))
+                                          for cpu in range(4))),))})
+        self.assertEqual(2, found.hidden)
+        self.assertEqual(
+            [values.CPUState.SHARED, values.CPUState.OTHER,
+             values.CPUState.FREE,
+             values.CPUState.OTHER],
+            [thread.state for core in found.nodes[0].cores
+             for thread in core])
+
+    def test_facts_of_several_nodes(self):
+        """Each node has its own."""
+        host = snapshots.host(nodes=[snapshots.node(
+            number, 2, 1, shared=0, dedicated=frozenset([2 * number]))
+            for number in range(2)])
+        found, = view.views(snapshots.cloud([host]), facts={
+            host.uuid: machine_values.Machine(nodes=tuple(
+                machine_values.MachineNode(number=number, cores=tuple(
+                    machine_values.Core(cpus=(cpu,))
+                    for cpu in (2 * number, 2 * number + 1)))
+                for number in range(2)))})
+        self.assertEqual([[[0], [1]], [[2], [3]]], [
+            [[thread.cpu for thread in core] for core in node.cores]
+            for node in found.nodes])
+
+    def test_facts_without_nodes(self):
+        """Of a host without NUMA nodes it is not known what is Nova's."""
+        host = snapshot.Host(name='a', hypervisor='a', uuid='a', vcpus=2)
+        cloud = snapshots.cloud([host])
+        self.assertEqual(view.views(cloud), view.views(cloud, facts={
+            'a': machine_values.Machine(nodes=(machine_values.MachineNode(
+                number=0, cores=(machine_values.Core(cpus=(0, 1)),)),))}))
+
+    def test_unknown_servers(self):
+        """Of those that have devices or CPUs, nothing is known but that."""
+        host = snapshots.host(
+            nodes=[snapshots.node(pinned=frozenset([1]))],
+            devices=[snapshot.Device(
+                address='0000:01:00.1', vendor='8086', product='1',
+                kind='type-VF', node=7, status='allocated', server='gone')])
+        found = look(host)
+        self.assertEqual([
+            'node 0: CPU 1 taken by a server that is not known, such as one '
+            'that is being moved',
+            '1 devices of servers that are not known here, such as '
+            '0000:01:00.1'], list(found.notes))
+        self.assertEqual('unknown guest', found.devices[0].guests[0])
+
+    def test_node_that_is_not_there(self):
+        found = look(snapshots.host(), snapshots.server('a', {3: [1]}))
+        self.assertEqual(('a is on node 3, which the host does not report',),
+                         found.notes)
+        self.assertEqual((), found.nodes[0].guests)
+
+
+class CloudTest(base.TestCase):
+
+    def test_titles(self):
+        """Compute nodes of a name can be told apart."""
+        hosts = [snapshots.host('a', uuid='1'),
+                 snapshots.host('b', uuid='2', hypervisor='x'),
+                 snapshots.host('b', uuid='3', hypervisor='y'),
+                 snapshots.host('c', uuid='4'), snapshots.host('c', uuid='5')]
+        self.assertEqual({'1': 'a', '2': 'b (x)', '3': 'b (y)',
+                          '4': 'c (4)', '5': 'c (5)'}, view.titles(hosts))
+
+    def test_hosts_of_a_name(self):
+        """A server is on the compute node that its allocations are of."""
+        hosts = [snapshots.host(uuid=uuid, hypervisor=uuid) for uuid in 'xy']
+        found = view.views(snapshots.cloud(hosts, [
+            snapshots.server('a', allocations={'y': {'VCPU': 1}}),
+            snapshots.server('b', allocations={'x': {'VCPU': 1}}),
+            snapshots.server('c')]))
+        self.assertEqual([['b', 'c'], ['a']], [
+            [guest.label for guest in each.guests] for each in found])
+
+    def test_cells(self):
+        """Hosts of the same name in two cells."""
+        hosts = [snapshots.host(uuid=cell, cell=cell) for cell in 'xy']
+        found = view.views(snapshots.cloud(hosts, [
+            snapshots.server('a', cell='y'), snapshots.server('b', host=None),
+            snapshots.server('c', host='other', cell='x')]))
+        self.assertEqual([[], ['a']], [
+            [guest.label for guest in each.guests] for each in found])
+
+    def test_stable(self):
+        """The oldest first, whatever the order of the file."""
+        servers = [snapshots.server(name, created=created)
+                   for name, created in (('b', '2026-01-02'),
+                                         ('a', '2026-01-02'),
+                                         ('c', '2026-01-01'))]
+        for order in (servers, servers[::-1]):
+            self.assertEqual(['c', 'a', 'b'], [
+                guest.label for guest in look(
+                    snapshots.host(), *order).guests])
+
+    def test_some(self):
+        cloud = snapshots.generated(hosts=3)
+        found = view.views(cloud, cloud.hosts[1:2])
+        self.assertEqual(['compute-2'], [each.title for each in found])
+        self.assertTrue(found[0].guests)
+
+    @hypothesis.settings(max_examples=50, deadline=None)
+    @hypothesis.given(
+        st.integers(), st.integers(1, 8), st.integers(1, 12),
+        st.sampled_from((1, 2, 4)), st.integers(0, 20))
+    def test_generated(self, seed, nodes, cores, threads, guests):
+        """Every CPU is shown once, and the numbers agree with the states."""
+        cloud = snapshots.generated(2, nodes, cores, threads, guests, seed)
+        for found in view.views(cloud):
+            self.assertEqual((), found.notes)
+            for each in found.nodes:
+                states = [thread for core in each.cores for thread in core]
+                self.assertEqual(
+                    each.node.shared | each.node.dedicated,
+                    {thread.cpu for thread in states})
+                self.assertEqual(
+                    each.used, sum(bool(thread.owners) for thread in states))
+                self.assertEqual(
+                    len(each.node.free), sum(
+                        thread.state is thread.state.FREE
+                        for thread in states))

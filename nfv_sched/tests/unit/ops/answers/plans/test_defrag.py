@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves that make room for more guests of a flavor."""
+
+import dataclasses
+import uuid
+
+from nfv_sched.ops.answers.plans import defrag
+from nfv_sched.ops.answers.plans import defrag_rendering
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.simulator import servers
+from nfv_sched.tests import base
+from nfv_sched.tests import filled
+
+GROUP = 'c0000000-0000-4000-8000-000000000000'
+
+
+def running(name, host, node, cpus, **fields):
+    """A server that is pinned on a node of a host.
+
+    :param host: a host of ``filled``
+    :param cpus: host CPUs
+    """
+    return snapshot.Server(**{**dict(
+        uuid=str(uuid.uuid5(uuid.NAMESPACE_URL, name)),
+        name=name, host=host.name, cell='cell1', ports=(),
+        project='11111111111111111111111111111111',
+        flavor=filled.flavor(len(cpus)), nodes=(snapshot.GuestNode(
+            host_node=node, pins=dict(enumerate(cpus)),
+            dedicated=frozenset(range(len(cpus))),
+            memory=1024 * len(cpus), page_size=1048576,
+            cpu_policy='dedicated'),),
+        allocations={host.uuid: {'PCPU': len(cpus),
+                                 'MEMORY_MB': 1024 * len(cpus)}}), **fields})
+
+
+def occupied(host, here):
+    """A host as it is with its servers."""
+    parts = [part for server in here for part in server.nodes]
+    root, = host.providers
+    return dataclasses.replace(
+        host, stats={'num_instances': str(len(here))},
+        memory_used=sum(part.memory for part in parts),
+        nodes=tuple(_used(node, [
+            part for part in parts if part.host_node == node.number])
+            for node in host.nodes),
+        providers=(dataclasses.replace(root, inventories={
+            name: dataclasses.replace(inventory, used=sum(
+                server.allocations[host.uuid].get(name, 0)
+                for server in here))
+            for name, inventory in root.inventories.items()}),))
+
+
+def _used(node, parts):
+    memory = sum(part.memory for part in parts)
+    small, huge = node.pages
+    return dataclasses.replace(
+        node, pinned=frozenset(cpu for part in parts
+                               for cpu in part.pins.values()),
+        memory_used=memory, pages=(
+            small, dataclasses.replace(huge, used=memory // 1024)))
+
+
+def cloud(hosts, found, **fields):
+    """A cloud of empty hosts with these servers."""
+    return filled.cloud(
+        [occupied(host, [server for server in found
+                         if server.host == host.name]) for host in hosts],
+        [filled.flavor(vcpus) for vcpus in (2, 4, 6)],
+        servers=tuple(found), **fields)
+
+
+# Each host has a node with the CPUs 1 to 3 and 5 to 7 for pinned guests.
+ONE, TWO, THREE = (filled.host(name, 4, 1) for name in ('one', 'two',
+                                                        'three'))
+
+
+class DefragTest(base.TestCase):
+
+    def plan(self, found, vcpus=6, count=1, **kwargs):
+        return defrag.plan(found, filled.flavor(vcpus), count, **kwargs)
+
+    def assertMoves(self, expected, plan):
+        self.assertEqual(expected, [
+            (step.move.name, step.move.source, step.move.destination)
+            for step in plan.steps])
+
+    def test_none_needed(self):
+        plan = self.plan(cloud([ONE], []))
+        self.assertMoves([], plan)
+        self.assertEqual((1, 1, True, True),
+                         (plan.before, plan.after, plan.enough, plan.exact))
+
+    def test_one_move(self):
+        plan = self.plan(cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))]))
+        self.assertMoves([('a', 'one', 'two')], plan)
+        self.assertEqual((0, 1, True, True, None),
+                         (plan.before, plan.after, plan.enough, plan.exact,
+                          plan.freeing))
+        self.assertEqual([{'one': 1}], [step.gains for step in plan.steps])
+
+    def test_least_memory(self):
+        large = running('large', ONE, 0, (1, 5, 2, 6))
+        plan = self.plan(cloud([ONE, TWO, THREE], [
+            large, running('small', TWO, 0, (1, 5)),
+            running('other', THREE, 0, (1, 5, 2, 6))]))
+        self.assertMoves([('small', 'two', 'one')], plan)
+
+    def test_others_make_way(self):
+        """A server goes where another one has left room for it."""
+        plan = self.plan(cloud([ONE, TWO, THREE], [
+            running('a', ONE, 0, (1, 5, 2)),
+            running('b', TWO, 0, (1, 5)), running('c', TWO, 0, (2, 6)),
+            running('d', THREE, 0, (1, 5, 2, 6))]))
+        self.assertTrue(plan.enough)
+        self.assertTrue(plan.exact)
+        self.assertEqual(2, len(plan.steps))
+
+    def test_as_far_as_it_goes(self):
+        plan = self.plan(cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))]),
+            count=2)
+        self.assertEqual((1, False, False),
+                         (plan.after, plan.enough, plan.exact))
+        self.assertEqual(1, len(plan.steps))
+
+    def test_max_moves(self):
+        found = cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5)), running('b', ONE, 0, (2, 6)),
+            running('c', TWO, 0, (1, 5))])
+        self.assertMoves([('c', 'two', 'one')],
+                         self.plan(found, max_moves=1))
+
+    def test_more_moves_than_servers(self):
+        """They take neither memory nor time: no more servers can leave."""
+        found = cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))])
+        self.assertEqual(self.plan(found, count=2),
+                         self.plan(found, count=2, max_moves=10 ** 9))
+
+    def test_avoided(self):
+        found = cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))])
+        self.assertMoves([('b', 'two', 'one')],
+                         self.plan(found, avoid=['a*']))
+        self.assertEqual(
+            {movable.Obstacle(movable.ObstacleKind.AVOIDED)},
+            set(self.plan(found, avoid=['a*']).fixed.values()))
+        plan = self.plan(found, avoid=['one'])
+        self.assertMoves([], plan)
+        self.assertFalse(plan.enough)
+
+    def test_servers_that_stay(self):
+        plan = self.plan(cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5), state='stopped'),
+            running('b', TWO, 0, (1, 5), task='resize_prep')]))
+        self.assertMoves([], plan)
+        self.assertEqual(
+            {movable.Obstacle(movable.ObstacleKind.STATE, 'stopped'),
+             movable.Obstacle(movable.ObstacleKind.BUSY, 'resize_prep')},
+            set(plan.fixed.values()))
+
+    def test_no_destination(self):
+        """The servers that are in the way, and find no other host."""
+        plan = self.plan(cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5, 2, 6)),
+            running('b', TWO, 0, (1, 5, 2, 6))]))
+        self.assertMoves([], plan)
+        self.assertEqual({('a', 'one', False), ('b', 'two', False)}, {
+            dataclasses.astuple(each) for each in plan.freeing})
+        self.assertIn('one takes one more without a, but no other host takes '
+                      'a.', defrag_rendering.text(plan))
+
+    def test_nothing_gained(self):
+        """A server in the way finds a host, which then takes one less."""
+        plan = self.plan(cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5))]), count=2)
+        self.assertMoves([], plan)
+        self.assertTrue(all(each.has_destination for each in plan.freeing))
+        self.assertIn('one takes one more without a, but wherever a goes, no '
+                      'more fit in all.', defrag_rendering.text(plan))
+
+    def test_none_in_the_way(self):
+        plan = self.plan(cloud([ONE], [
+            running('a', ONE, 0, (1, 5)), running('b', ONE, 0, (2, 6))]))
+        self.assertEqual((), plan.freeing)
+        self.assertIn('No host takes one more, even without any one of the '
+                      'servers that can be moved.',
+                      defrag_rendering.text(plan))
+
+    def test_server_groups(self):
+        a, b = (running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5)))
+        for policy, moves in (
+                ('anti-affinity', 0), ('soft-anti-affinity', 0),
+                ('soft-affinity', 1)):
+            plan = self.plan(cloud([ONE, TWO], [a, b], groups=(
+                snapshot.Group(uuid=GROUP, policy=policy,
+                               members=(a.uuid, b.uuid)),)))
+            self.assertEqual(moves, len(plan.steps), policy)
+
+    def test_cells(self):
+        other = dataclasses.replace(TWO, cell='cell2')
+        plan = self.plan(cloud([ONE, other], [
+            running('a', ONE, 0, (1, 5)),
+            running('b', other, 0, (1, 5), cell='cell2')]))
+        self.assertMoves([], plan)
+        self.assertEqual((), plan.failed)
+
+    def test_policies_are_not_worsened(self):
+        """A server stays near the switch, as it prefers."""
+        near, away = (filled.host(name, 3, 2) for name in ('near', 'away'))
+        prefers = filled.flavor(
+            2, 'prefers', nfv__vswitch_numa_affinity='prefer')
+        found = [
+            running('a', near, 0, (1, 7), flavor=prefers),
+            running('b', away, 0, (1, 7)), running('c', near, 1, (4, 10)),
+            running('d', away, 1, (4, 10))]
+        plan = self.plan(cloud([near, away], found), 4)
+        self.assertTrue(plan.enough)
+        for step in plan.steps:
+            if step.move.name == 'a':
+                self.assertEqual({'near': 1}, step.gains)
+
+    def test_a_flavor_that_nova_refuses(self):
+        self.assertRaises(
+            servers.Refused, defrag.plan, cloud([ONE], []),
+            filled.flavor(2, hw__cpu_thread_policy='sometimes'), 1)
+
+    def test_no_hosts(self):
+        self.assertFalse(self.plan(cloud([], [])).enough)
+
+    def test_large_cloud(self):
+        """Where not everything is tried, pairs of servers are, too."""
+        hosts = [filled.host(f'host-{number}', 4, 1) for number in range(8)]
+        found = [running(f'{number}{half}', host, 0, cpus)
+                 for number, host in enumerate(hosts)
+                 for half, cpus in enumerate(((1, 5), (2, 6)))]
+        plan = self.plan(cloud(hosts, found), count=2)
+        self.assertTrue(plan.enough)
+        self.assertEqual(4, len(plan.steps))

@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+import fixtures
+
+from nfv_sched.nova import scheduler
+from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import trial
+from nfv_sched.tests.unit.ops.answers.plans import running
+from nfv_sched.tests.unit.ops.answers.plans import test_making_room
+
+Kind = movable.ObstacleKind
+STOPPED = movable.Obstacle(Kind.STATE, 'stopped')
+
+
+class DrainTest(running.RunningTestCase):
+
+    def plan(self, *servers, host='one', steps='', head=running.HEAD,
+             options=None, **changes):
+        """The plan as name -> (kind, destination, reason or causes).
+
+        :param head: all of the cloud but the steps
+        :param options: those of the plan
+        :param changes: name of a server -> fields that are otherwise
+        """
+        cloud = self.running(*servers, steps=steps, head=head)
+        cloud = dataclasses.replace(cloud, servers=tuple([
+            dataclasses.replace(each, **changes.get(each.name, {}))
+            for each in cloud.servers]))
+        self.found = drain.plan(cloud, host, **options or {})
+        return {each.name: (each.kind, each.destination,
+                            each.reason if each.kind and each.destination
+                            else running.causes(each))
+                for each in self.found.guests}
+
+    def shelve(self, *servers, **changes):
+        return self.plan(*servers, options={'shelve': True}, **changes)
+
+    def test_all_go(self):
+        """The fullest host with room is filled first."""
+        self.assertEqual(
+            {'a': ('live', 'two', None), 'b': ('live', 'three', None)},
+            self.plan('a p4 one', 'b p2 one', 'c p4 two'))
+
+    def test_one_place_each(self):
+        """Who has one host to go to is not in the way of another."""
+        found = self.plan('a p1 one', 'b p4 one', 'c p3 two', 'd p4 three',
+                          'e p3 three')
+        self.assertEqual(('live', 'two', None), found['b'])
+        self.assertEqual('live', found['a'][0])
+        self.assertTrue(self.found.exact)
+
+    def test_as_many_as_can_be(self):
+        """Two small ones rather than a large one."""
+        found = self.plan('a p4 one', 'b p2 one', 'c p2 one', 'd p4 two',
+                          'e p4 three', 'f p4 three')
+        self.assertEqual(
+            {'a': None, 'b': 'live', 'c': 'live'},
+            {name: kind for name, (kind, *_rest) in found.items()})
+
+    def test_cold(self):
+        found = self.plan('a p1 one', 'b vf one', 'c p1 one',
+                          a={'state': 'stopped'})
+        self.assertEqual(('cold', STOPPED), found['a'][::2])
+        self.assertEqual(
+            ('cold', movable.Obstacle(Kind.DEVICES)), found['b'][::2])
+        self.assertEqual(('live', None), found['c'][::2])
+        self.assertEqual(['cold', 'cold', 'live'], sorted(
+            move.kind for move in self.found.moves))
+
+    def test_cannot(self):
+        found = self.plan('a p1 one', 'b p1 one',
+                          a={'task': 'rebuilding'}, b={'state': 'suspended'})
+        self.assertEqual(
+            (None, None, (Kind.BUSY, 'rebuilding')),
+            found['a'])
+        self.assertEqual(
+            (None, None, (Kind.STATE, 'suspended')),
+            found['b'])
+        self.assertTrue(self.found.exact)
+
+    def test_no_room(self):
+        found = self.plan('a p4 one', 'b p3 one', 'c p4 two', 'd p2 two',
+                          'e p4 three', 'f p1 three')
+        self.assertEqual('live', found['b'][0])
+        self.assertEqual({refusals.LackKind.PLACEMENT: 2}, found['a'][2])
+        lack, = self.found.guests[-1].lacking
+        self.assertEqual(
+            (('PCPU=4',), 'PCPU 4 needed, 3 free', 'three'),
+            (lack.names, lack.text, lack.host))
+
+    def test_strict(self):
+        """CPUs are free, but not where the policy wants them."""
+        self.plan('a strict one', 'b strict two', 'c strict two',
+                  'd strict three', 'e strict three')
+        guest, = self.found.guests
+        self.assertEqual([(refusals.LackKind.FILTERS, 2)], [
+            (each.kind, each.hosts) for each in guest.lacking])
+        lack, = guest.lacking
+        self.assertIn('VSwitchNUMAAffinityFilter', lack.names)
+        self.assertIn('nfv:vswitch_numa_affinity=strict', lack.text)
+        self.assertNotIn('4', lack.text)  # those that are free elsewhere
+
+    def test_shadow(self):
+        """A policy counts where no aggregate puts its filter in shadow."""
+        servers = ('a strict one', 'b strict two', 'c strict two',
+                   'd strict three', 'e strict three')
+        head = running.in_shadow('one', 'three')
+        self.assertEqual({'a': 'three'}, {
+            name: destination for name, (_kind, destination, _reason)
+            in self.plan(*servers, head=head).items()})
+        guest, = self.plan(*servers, head=running.in_shadow('one')).values()
+        self.assertEqual({refusals.LackKind.FILTERS: 2}, guest[2])
+        # Where it is kept, the plan keeps it.
+        guest, = self.plan(*servers, head=running.in_shadow('three')).values()
+        self.assertEqual({refusals.LackKind.FILTERS: 1,
+                          refusals.LackKind.POLICIES: 1}, guest[2])
+
+    def test_policies(self):
+        """A guest that has what it prefers goes only where it is kept."""
+        found = self.plan('a prefer one', 'x strict two', 'y strict two',
+                          'z strict three')
+        kind, destination, reason = found['a']
+        self.assertEqual('three', destination)
+        if scheduler.live_migration_carries_limits():
+            self.assertEqual(('live', None), (kind, reason))
+        else:
+            # A live migration of this Nova may end on either node.
+            self.assertEqual('cold', kind)
+            self.assertIs(Kind.REFUSED_LIVE, reason.kind)
+            self.assertIn('three: nfv:vswitch_numa_affinity=prefer',
+                          reason.name)
+        self.assertEqual((), self.found.failed)
+
+    def test_refused_by_the_simulator(self):
+        """What it refuses is not tried again, and told."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            for done, move in enumerate(moves):
+                if move.destination == 'two' or move.kind == refused:
+                    return trial.Failure(done, move, 'the disk is full')
+            return real(state, known, moves, **more)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ops.model.trial.failure', failure))
+        refused = None
+        found = self.plan('a p1 one', 'b p4 three', a={'state': 'stopped'})
+        self.assertEqual(('cold', 'three', STOPPED), found['a'])
+        refused = 'live'
+        self.assertEqual(
+            ('cold', 'three'), self.plan('a p1 one', 'b p4 three')['a'][:2])
+        refused = 'cold'
+        found = self.plan('a p1 one', 'b p4 three', a={'state': 'stopped'})
+        self.assertEqual(
+            (None, None, {refusals.LackKind.SIMULATOR: 2}), found['a'])
+        self.assertEqual(['the disk is full'], [
+            each.text for each in self.found.guests[0].lacking])
+        self.assertEqual(2, len(self.found.failed))
+
+    def test_live_elsewhere(self):
+        """Rather live to another host than cold."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            for done, move in enumerate(moves):
+                if move.destination == 'three' and move.kind == 'live':
+                    return trial.Failure(
+                        done, move, 'the disk is full', degrades)
+            return real(state, known, moves, **more)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ops.model.trial.failure', failure))
+        degrades = False
+        found = self.plan('a p1 one', 'b p4 three')
+        self.assertEqual(('live', 'two', None), found['a'])
+        self.assertEqual(('a to three: the disk is full',),
+                         self.found.failed)
+        degrades = True
+        found = self.plan('a p1 one', 'b p4 three')
+        self.assertEqual(
+            ('cold', 'three', movable.Obstacle(
+                Kind.REFUSED_LIVE, 'three: the disk is full')), found['a'])
+
+    def test_where_it_was_not_tried_cold(self):
+        """That it cannot go there live is not why it stays."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            for done, move in enumerate(moves):
+                if move.name == 'a' and move.kind == 'live':
+                    return trial.Failure(done, move, 'worse', True)
+                if move.destination == 'three':
+                    return trial.Failure(done, move, 'no')
+            return real(state, known, moves, **more)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ops.model.trial.failure', failure))
+        found = self.plan('a p3 one', 'b fat3 one', 'c p4 two', 'd p4 three')
+        self.assertEqual('two', found['b'][1])
+        self.assertEqual(
+            (None,
+             {refusals.LackKind.GUESTS: 1, refusals.LackKind.SIMULATOR: 1}),
+            found['a'][::2])
+
+    def test_cold_if_live_fails_everywhere(self):
+        """No more than some hosts are tried."""
+        def failure(state, known, moves, **more):
+            return next((trial.Failure(done, move, 'no')
+                         for done, move in enumerate(moves)
+                         if move.kind == 'live'), None)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ops.model.trial.failure', failure))
+        names = [f'g{number}' for number in range(8)]
+        found = self.plan(*(f'{name} p1 one' for name in names))
+        self.assertEqual(
+            {'cold'}, {kind for kind, *_rest in found.values()})
+        self.assertEqual(8, len(self.found.moves))
+        self.assertEqual(6, len(self.found.failed))
+
+    def test_not_confirmed(self):
+        """A server elsewhere that can come back is told."""
+        self.assertEqual({}, self.plan('a p1 one', steps="""\
+            - {resize: a, flavor: p2, host: two, confirm: false}
+            """))
+        (server,) = self.found.unfinished
+        self.assertEqual(
+            ('a', 'its resize to two is not confirmed: it can come back'),
+            (server.name, server.reason))
+        self.plan('a p1 one', host='two', steps="""\
+            - {resize: a, flavor: p2, host: two, confirm: false}
+            """)
+        self.assertEqual((), self.found.unfinished)
+
+    def test_on_its_way(self):
+        cloud = self.running('a p1 one', 'b p1 one')
+        a, b = cloud.servers
+        moves = (
+            snapshot.Migration(
+                uuid='1', server=a.uuid, kind='live-migration',
+                status='running', source='one', target='two'),
+            # Nobody moves this one: a record that was left behind.
+            snapshot.Migration(
+                uuid='2', server=b.uuid, kind='live-migration',
+                status='running', source='one', target='two'))
+        cloud = dataclasses.replace(cloud, moves=moves, servers=(
+            dataclasses.replace(a, task='migrating'), b))
+        self.assertEqual(
+            [('a', 'its live migration from one is running')],
+            [(each.name, each.reason)
+             for each in drain.unfinished(cloud, 'two')])
+        self.assertEqual((), drain.unfinished(cloud, 'one'))
+        # An evacuation comes to the host, and leaves the other for good.
+        evacuated = dataclasses.replace(
+            cloud, moves=(dataclasses.replace(
+                moves[0], kind='evacuation', status='pre-migrating'),),
+            servers=(dataclasses.replace(a, task='rebuilding'), b))
+        self.assertEqual(
+            ['its evacuation from one is pre-migrating'],
+            [each.reason for each in drain.unfinished(evacuated, 'two')])
+        evacuated = dataclasses.replace(
+            evacuated, moves=(dataclasses.replace(
+                evacuated.moves[0], status='done'),),
+            servers=(dataclasses.replace(
+                a, host='two', task='rebooting'), b))
+        self.assertEqual((), drain.unfinished(evacuated, 'one'))
+        # Others are told of when they are drained.
+        self.assertEqual((), drain.unfinished(cloud, 'three'))
+        left = dataclasses.replace(
+            cloud, moves=(dataclasses.replace(
+                moves[0], kind='resize', status='finished'),))
+        self.assertEqual((), drain.unfinished(left, 'two'))
+        moved = dataclasses.replace(
+            cloud.servers[0], host='two', task='resize_reverting')
+        moves = (dataclasses.replace(
+            moves[0], kind='migration', status='reverting'),)
+        self.assertEqual(
+            ['its cold migration to two is reverting'],
+            [each.reason for each in drain.unfinished(dataclasses.replace(
+                cloud, moves=moves, servers=(moved, b)), 'one')])
+
+    def test_policies_less(self):
+        found = self.plan('a prefer one', 'w strict two', 'x strict two',
+                          'y strict three', 'z strict three')
+        self.assertEqual(
+            (None, None, {refusals.LackKind.POLICIES: 2}),
+            found['a'])
+
+    def hinted(self, *servers, hints, **kwargs):
+        """Plan with hints that name servers.
+
+        :param hints: name of a server -> hint -> names
+        :returns: the servers that move, in order, and their destinations
+        """
+        cloud = self.running(*servers, **kwargs)
+        uuids = {server.name: server.uuid for server in cloud.servers}
+        cloud = dataclasses.replace(cloud, servers=tuple([
+            dataclasses.replace(each, hints={
+                hint: tuple(map(uuids.__getitem__, names.split()))
+                for hint, names in hints.get(each.name, {}).items()})
+            for each in cloud.servers]))
+        self.found = drain.plan(cloud, 'one')
+        self.assertEqual((), self.found.failed)
+        self.assertTrue(self.found.exact)
+        return [(each.name, each.destination) for each in self.found.guests
+                if each.destination]
+
+    def test_same_host(self):
+        """A server follows one of those that it must be with."""
+        for hint in ('a', 'a c', 'c a'):
+            self.assertEqual([('a', 'two'), ('b', 'two')], self.hinted(
+                'c p4 one', 'a p1 one', 'b p1 one', 'd p4 two', 'e p4 three',
+                'f p4 three', hints={'b': {'same_host': hint}}))
+            of_a, of_b = self.found.moves
+            self.assertEqual((), of_a.related)
+            self.assertIn(of_a.uuid, of_b.related)
+        # Both go where there is room for both.
+        self.assertEqual([('a', 'three'), ('b', 'three')], self.hinted(
+            'a p2 one', 'b p2 one', 'c p4 two', 'd p2 two', 'e p4 three',
+            hints={'b': {'same_host': 'a'}}))
+        # One after the other.
+        self.assertEqual(
+            [('c', 'two'), ('b', 'two'), ('a', 'two')], self.hinted(
+                'a p1 one', 'b p1 one', 'c p1 one', 'd p4 two',
+                'e p4 three', 'f p2 three', hints={
+                    'a': {'same_host': 'b'}, 'b': {'same_host': 'c'}}))
+
+    def test_same_host_as_one_that_stays(self):
+        self.assertEqual([('a', 'two')], self.hinted(
+            'a p1 one', 'b p1 two', hints={'a': {'same_host': 'b'}}))
+        self.assertEqual([], self.hinted(
+            'a p4 one', 'b p1 one', 'c p4 two', 'd p1 two', 'e p4 three',
+            'f p1 three', hints={'b': {'same_host': 'a'}}))
+        self.assertEqual({refusals.LackKind.HINT: 2}, running.causes(
+            next(each for each in self.found.guests if each.name == 'b')))
+        # Neither can be the first.
+        self.assertEqual([], self.hinted('a p1 one', 'b p1 one', hints={
+            'a': {'same_host': 'b'}, 'b': {'same_host': 'a'}}))
+
+    def test_different_host(self):
+        self.assertEqual([('a', 'three'), ('b', 'two')], sorted(self.hinted(
+            'a p1 one', 'b p1 one', 'c p4 two', 'd p4 three',
+            hints={'a': {'different_host': 'b c'}})))
+
+    def test_hints_without_filter(self):
+        self.assertEqual(['a', 'b'], sorted(dict(self.hinted(
+            'a p1 one', 'b p1 one', hints={
+                'a': {'same_host': 'b'}, 'b': {'same_host': 'a'}},
+            head=running.HEAD.replace('SameHostFilter,', '')))))
+
+    def test_anti_affinity(self):
+        found = self.plan('a p1 one apart', 'b p1 two apart')
+        self.assertEqual('three', found['a'][1])
+        found = self.plan('a p1 one apart', 'b p1 two apart',
+                          'c p1 three apart')
+        self.assertEqual(
+            {refusals.LackKind.GROUP: 2},
+            found['a'][2])
+
+    def test_related(self):
+        """Nova compares with the hosts of an anti-affinity group only."""
+        for group, count in (('apart', 1), ('soft', 0)):
+            self.hinted(f'a p1 one {group}', f'b p1 two {group}', hints={})
+            of_a, = self.found.moves
+            self.assertEqual(count, len(of_a.related))
+            self.assertNotIn(of_a.uuid, of_a.related)
+
+    def test_affinity(self):
+        """Nova lets no member leave, wherever the others would go."""
+        found = self.plan('a p1 one together', 'b p1 one together')
+        self.assertEqual({None}, {kind for kind, *_rest in found.values()})
+
+    def test_soft_policy(self):
+        """It is kept if there is a host for that, and in no one's way."""
+        found = self.plan('a p1 one soft', 'b p1 two soft', 'c p4 two')
+        self.assertEqual('three', found['a'][1])
+        found = self.plan('a p1 one soft', 'b p1 two soft',
+                          'c p1 three soft')
+        self.assertEqual('live', found['a'][0])
+
+    def test_failed(self):
+        """A move that has just failed is not planned again."""
+        uuid, = [each.uuid for each in self.running('a p1 one').servers]
+        for name, other in (('two', 'three'), ('three', 'two')):
+            found = self.plan('a p1 one', options={
+                'failed': {(uuid, name): 'no route'}})
+            self.assertEqual(('live', other, None), found['a'])
+        failed = {(uuid, name): 'no route' for name in ('two', 'three')}
+        for make_room in (False, True):
+            found = self.plan('a p1 one', options={
+                'failed': failed, 'make_room': make_room})
+            self.assertEqual(
+                (None, None, {refusals.LackKind.FAILED: 2}), found['a'])
+        lack, = self.found.guests[0].lacking
+        self.assertEqual('no route', lack.text)
+        found = self.plan('a p1 one', options={
+            'failed': failed, 'shelve': True})
+        self.assertEqual('shelve', found['a'][0])
+        found = self.plan('a p1 one', options={
+            'failed': {**failed, (uuid, ''): 'no'}, 'shelve': True})
+        self.assertIsNone(found['a'][0])
+
+    def test_shelved(self):
+        """Only what finds no host, after all moves."""
+        servers = ('a p4 one', 'b p3 one', 'c p4 two', 'd p2 two',
+                   'e p4 three', 'f p1 three')
+        found = self.shelve(*servers)
+        self.assertEqual('live', found['b'][0])
+        self.assertEqual(
+            ('shelve', None, {refusals.LackKind.PLACEMENT: 2}), found['a'])
+        self.assertEqual([('b', 'live', 'three'), ('a', 'shelve', '')], [
+            (move.name, move.kind, move.destination)
+            for move in self.found.moves])
+        self.assertEqual((), self.found.staying)
+        self.assertIsNone(self.plan(*servers)['a'][0])
+
+    def test_shelved_by_state(self):
+        """Those that Nova does not move, whatever hosts there are."""
+        servers = 'a p1 one', 'b p1 one', 'c p1 one'
+        found = self.shelve(*servers, a={'state': 'suspended'},
+                            b={'state': 'shelved'})
+        self.assertEqual(
+            ('shelve', None, (Kind.STATE, 'suspended')), found['a'])
+        self.assertEqual(('shelve', None, (Kind.STATE, 'shelved')), found['b'])
+        self.assertEqual('live', found['c'][0])
+        self.assertEqual((), self.found.failed)
+
+    def test_not_shelved(self):
+        """A locked server is not, nor one that Nova does not shelve."""
+        tpm = {'image': {'hw_tpm_version': '2.0'}, 'state': 'suspended'}
+        for change, reason, obstacle in (
+                ({'locked': True}, Kind.LOCKED, Kind.LOCKED),
+                ({'locked': True, 'state': 'suspended'}, Kind.STATE,
+                 Kind.LOCKED),
+                ({'task': 'rebooting'}, Kind.BUSY, Kind.BUSY),
+                (tpm, Kind.STATE, Kind.TPM_SHELVED)):
+            self.shelve('a p1 one', 'b p1 one', a=change)
+            self.assertEqual(['b'], [move.name for move in self.found.moves])
+            guest, = self.found.staying
+            self.assertEqual((reason, obstacle), (
+                guest.reason.kind, guest.not_shelved.kind))
+
+    def test_shelved_last(self):
+        """Neither if others make room, nor if a policy could be relaxed."""
+        servers = ('a prefer one', 'w strict two', 'x strict two',
+                   'y strict three', 'z strict three')
+        options = {'shelve': True}
+        self.assertEqual('shelve', self.plan(*servers, options=options)[
+            'a'][0])
+        self.plan(*servers, options={'relax': True, **options})
+        guest, = self.found.guests
+        self.assertIsNone(guest.kind)
+        self.assertTrue(guest.relaxed)
+        self.plan(*test_making_room.TIGHT, options={
+            'make_room': True, **options})
+        self.assertEqual((), self.found.shelved)
+        self.plan(*test_making_room.TIGHT, options=options)
+        self.assertEqual(['a'], [each.name for each in self.found.shelved])
+
+    def test_shelving_refused(self):
+        """By the simulator; the others are shelved."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            if moves and moves[0].name == 'a':
+                return trial.Failure(0, moves[0], 'no')
+            return real(state, known, moves, **more)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ops.model.trial.failure', failure))
+        found = self.shelve(
+            'a p1 one', 'b p1 one', **dict.fromkeys(
+                'ab', {'state': 'suspended'}))
+        self.assertEqual(
+            {'a': None, 'b': 'shelve'},
+            {name: kind for name, (kind, *_rest) in found.items()})
+        self.assertEqual(('to shelve a: no',), self.found.failed)
+
+    def test_nothing_to_do(self):
+        self.assertEqual({}, self.plan('a p1 two'))
+        self.assertEqual((), self.found.moves)
+
+    def test_host_is_down(self):
+        found = self.plan('a p1 one', steps='- {host_down: one}')
+        self.assertEqual((Kind.SERVICE_DOWN, 'one'), found['a'][2])

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+from unittest import mock
+
+from nfv_sched.ops.answers.plans import failover
+from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.simulator import servers
+from nfv_sched.tests.unit.ops.answers.plans import running
+
+_SERVER = snapshot.Server(
+    uuid='', name='', host='one',
+    flavor=snapshot.Flavor(name='f', vcpus=1, memory=1))
+
+
+class FailoverTest(running.RunningTestCase):
+
+    def check(self, *servers, hosts=('one',), together=False, steps='',
+              head=running.HEAD, options=None, **changes):
+        """Reasons of those that are stranded, by name.
+
+        :param changes: name of a server -> fields that are otherwise
+        """
+        cloud = self.running(*servers, steps=steps, head=head)
+        cloud = dataclasses.replace(
+            cloud, options={**cloud.options, **(options or {})},
+            servers=tuple([
+                dataclasses.replace(each, **changes.get(each.name, {}))
+                for each in cloud.servers]))
+        tried = failover.FailoverAnalysis.tried
+        with mock.patch.object(failover.FailoverAnalysis, 'tried',
+                               autospec=True,
+                               side_effect=tried) as tried:
+            self.losses = failover.check(cloud, hosts, together=together)
+        self.simulated = [
+            len(call.args[1]) for call in tried.call_args_list]
+        return {each.name: running.causes(each) for loss in self.losses
+                for each in loss.stranded}
+
+    def test_all_find_a_place(self):
+        self.assertEqual({}, self.check('a p4 one', 'b p2 one', 'c p4 two'))
+        loss, = self.losses
+        self.assertEqual((2, 2), (loss.guests, loss.evacuable))
+
+    def test_no_host_takes_it(self):
+        """It is in nobody's way then."""
+        self.assertEqual(
+            ['a'], list(self.check('a p4 one', 'b p2 one', 'c p3 two',
+                                   'd p2 two', 'e p3 three', 'f p3 three')))
+        self.assertEqual([0], self.simulated)
+
+    def test_shadow(self):
+        """A policy counts where no aggregate puts its filter in shadow."""
+        servers = ('a strict one', 'b strict two', 'c strict two',
+                   'd strict three', 'e strict three')
+        for hosts, stranded in ((('one',), ['a']), (('three',), [])):
+            self.assertEqual(stranded, list(self.check(
+                *servers, head=running.in_shadow(*hosts))))
+
+    def test_last_place(self):
+        """Of two for one place the one that comes first has it."""
+        found = self.check('a p4 one', 'b p4 one', 'c p4 two', 'd p4 two',
+                           'e p4 three', a={'created': '2026-01-01'},
+                           b={'created': '2026-02-01'})
+        self.assertEqual(['a'], list(found))
+        self.assertEqual(1, found['a'][refusals.LackKind.GUESTS])
+        self.assertEqual([2], self.simulated)
+
+    def test_same_age(self):
+        """Of simulated ones, which have no times, the last is first."""
+        self.assertEqual(['a'], list(self.check(
+            'a p4 one', 'b p4 one', 'c p4 two', 'd p4 two', 'e p4 three')))
+
+    def test_order_of_the_api(self):
+        """The latest first; those of one time by UUID."""
+        servers = [
+            dataclasses.replace(_SERVER, uuid=uuid, created=created)
+            for uuid, created in (
+                ('5', '2026-01-01T00:00:01Z'), ('3', '2026-01-01T00:00:01Z'),
+                ('1', '2026-01-01T00:00:00Z'), ('4', '2026-01-02T00:00:00Z'),
+                ('2', '2026-01-01T00:00:01.000007Z'), ('6', ''), ('0', ''))]
+        self.assertEqual('4235106', ''.join(
+            server.uuid for server in failover.listed(servers)))
+
+    def test_same_age_on_several_hosts(self):
+        """The last of all is first, whichever host is named first."""
+        for hosts in (('one', 'two'), ('two', 'one')):
+            self.assertEqual(['a'], list(self.check(
+                'a p4 one', 'b p4 two', 'c p4 three', hosts=hosts,
+                together=True)))
+
+    def test_room_for_several(self):
+        """A host with room for all of them needs no simulator."""
+        self.assertEqual({}, self.check(
+            'a p1 one', 'b p1 one', 'c p1 one', 'd p4 two', 'e p4 two'))
+        self.assertEqual([0], self.simulated)
+
+    def test_each_and_together(self):
+        servers = ('a p4 one', 'b p4 two', 'c p4 three', 'd p4 three')
+        self.assertEqual({}, self.check(*servers, hosts=('one', 'two')))
+        found = self.check(*servers, hosts=('one', 'two', 'three'),
+                           together=True)
+        self.assertEqual({'a', 'b', 'c', 'd'}, set(found))
+        self.assertEqual([{}] * 4, list(found.values()))
+        self.assertEqual(['one', 'two', 'three'],
+                         [loss.host for loss in self.losses])
+
+    def test_one_after_the_other(self):
+        """Hosts that were lost before are there again."""
+        servers = [f'{name}{number} p4 {name}' for name in ('one', 'two')
+                   for number in range(2)] + ['three p4 three']
+        self.assertEqual(2, len(self.check(*servers, hosts=('one', 'two'))))
+        self.assertEqual([1, 1], [
+            len(loss.stranded) for loss in self.losses])
+        self.assertEqual(2, len(self.simulated))
+
+    def test_not_evacuated(self):
+        found = self.check(
+            'a p1 one', 'b p1 one', 'c p1 one', a={'state': 'paused'},
+            b={'task': 'image_uploading'},
+            c={'image': {'hw_tpm_version': '2.0'}})
+        self.assertEqual({
+            'a': (movable.ObstacleKind.STATE, 'paused'),
+            'c': (movable.ObstacleKind.TPM, '')}, found)
+
+    def test_refused(self):
+        """Those that ask for the same are tried once."""
+        with mock.patch('nfv_sched.ops.simulator.request.of_move',
+                        side_effect=servers.Refused('no')) as of_move:
+            found = self.check('a p1 one', 'b p1 one', 'c p2 one')
+        self.assertEqual(
+            dict.fromkeys('abc', (movable.ObstacleKind.REFUSED, 'no')), found)
+        self.assertEqual(2, of_move.call_count)
+
+    def test_shelved(self):
+        self.assertEqual({}, self.check(
+            'a p1 one', 'b p1 one', a={'state': 'shelved'},
+            steps='- {shelve: b}'))
+        self.assertEqual(0, self.losses[0].guests)
+
+    def test_down_already(self):
+        """Its guests count, and nobody goes there."""
+        servers = ('a p4 one', 'b p4 two', 'c p4 two')
+        self.assertEqual({}, self.check(*servers, steps='- {host_down: one}'))
+        self.assertEqual(1, self.losses[0].evacuable)
+        self.assertEqual(
+            {}, self.check(*servers, hosts=('two',),
+                           steps='- {host_down: one}'))
+        self.assertEqual(1, len(self.check(
+            *servers, 'd p2 three', hosts=('two',),
+            steps='- {host_down: one}')))
+
+    def test_groups(self):
+        self.assertEqual({}, self.check('a p1 one apart', 'b p1 two apart'))
+        self.assertEqual(
+            {'a': {refusals.LackKind.GROUP: 2}},
+            self.check('a p1 one apart', 'b p1 two apart',
+                       'c p1 three apart'))
+        self.assertEqual({'a', 'b'}, set(self.check(
+            'a p1 one together', 'b p1 one together')))
+
+    def test_groups_without_filter(self):
+        """Nobody asks whether their policies are kept."""
+        self.assertEqual({}, self.check(
+            'a p1 one together', 'b p1 two apart', 'c p1 three apart',
+            'd p1 one apart', options={'filter_scheduler': {
+                'enabled_filters': ['ComputeFilter', 'NUMATopologyFilter',
+                                    'PciPassthroughFilter']}}))
+
+    def test_claims_may_fail(self):
+        """Without a filter of NUMA nodes the simulator is asked."""
+        servers = ('a p2 one', 'b p3 two', 'c p3 two', 'd fat3 three',
+                   'e p1 three')
+        # The host with more memory, two, has no two free CPUs on one node.
+        for multiplier, obstacles in (
+                (-100.0, {}), (100.0, {'a': movable.ObstacleKind.REFUSED})):
+            found = self.check(*servers, options={'filter_scheduler': {
+                'ram_weight_multiplier': multiplier, 'enabled_filters': [
+                    'ComputeFilter', 'PciPassthroughFilter']}})
+            self.assertEqual([1], self.simulated)
+            self.assertEqual(obstacles, {
+                name: obstacle.kind for name, obstacle in found.items()})
+
+    def test_devices(self):
+        """The simulator is as before, also after devices were given."""
+        self.check('a vf one', 'c p4 one', 'b p3 one', 'd vf two',
+                   'f p4 two', 'e p3 two', hosts=('one', 'one', 'two'),
+                   a={'created': '2026-03-01'}, b={'created': '2026-02-01'})
+        self.assertTrue(self.simulated[0])
+        self.assertEqual(self.losses[0], self.losses[1])

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import fixtures
+
+from nfv_sched.nova import scheduler
+from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.answers.plans import rolling
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import trial
+from nfv_sched.tests.unit.ops.answers.plans import running
+from nfv_sched.tests.unit.ops.answers.plans import test_rolling
+
+#: No host takes "a", unless "u" leaves host three for host two.
+TIGHT = ('a p4 one', 'x fat3 two', 'y fat3 two', 'z p4 three', 'u p1 three')
+
+
+class MakingRoomTest(running.RunningTestCase):
+
+    def plan(self, *servers, **kwargs):
+        """Empty host one; returns (name, source, destination) of each move."""
+        self.cloud_found = self.running(*servers)
+        self.found = drain.plan(
+            self.cloud_found, 'one', make_room=True, **kwargs)
+        self.assertEqual(
+            [(move.uuid, move.kind, move.source, move.destination)
+             for move in self.found.moves],
+            [(guest.uuid, guest.kind, guest.source, guest.destination)
+             for guest in self.found.guests if guest.kind])
+        self.assertEqual([], list(test_rolling.problems(
+            self.cloud_found, rolling.RollingPlan(
+                at_once=1, rounds=() if self.found.staying else (
+                    (self.found,),),
+                not_emptied=(self.found,) if self.found.staying else ()),
+            ['one'])))
+        return [(move.name, move.source, move.destination)
+                for move in self.found.moves]
+
+    def test_one_move(self):
+        self.assertEqual(
+            [('u', 'three', 'two'), ('a', 'one', 'three')], self.plan(*TIGHT))
+        room, guest = self.found.guests
+        self.assertEqual((guest.uuid, None), (room.room_for, guest.room_for))
+        self.assertEqual((room,), self.found.making_room)
+        self.assertTrue(self.found.exact)
+        self.assertEqual(((), None), (guest.lacking, guest.reason))
+
+    def test_not_asked_for(self):
+        found = drain.plan(self.running(*TIGHT), 'one')
+        self.assertEqual(((), 1), (found.moves, len(found.staying)))
+
+    def test_several_moves(self):
+        moves = self.plan(*TIGHT, 'v p1 three')
+        self.assertEqual(['u', 'v'], sorted(name for name, *_rest
+                                            in moves[:2]))
+        self.assertEqual([('a', 'one', 'three')], moves[2:])
+
+    def test_after_others(self):
+        """First the guests that find a host as it is."""
+        moves = self.plan(*TIGHT, 'b p1 one')
+        self.assertEqual(['b', 'u', 'a'], [name for name, *_rest in moves])
+
+    def test_needless(self):
+        """Nothing else moves if each guest finds a host."""
+        self.assertEqual(1, len(self.plan('a p4 one', 'u p1 three')))
+
+    def test_no_room(self):
+        self.assertEqual([], self.plan(
+            'a p4 one', 'x p4 two', 'y p4 two', 'z p4 three', 'u p1 three'))
+        guest, = self.found.staying
+        self.assertEqual({refusals.LackKind.PLACEMENT: 2},
+                         running.causes(guest))
+        self.assertFalse(self.found.exact)
+
+    def test_server_group(self):
+        """Only the host without another member is of use."""
+        moves = self.plan('a p1 one apart', 'b p1 two apart', 'z p4 three',
+                          'u p4 three')
+        (_name, *places), last = moves
+        self.assertEqual(['three', 'two'], places)
+        self.assertEqual(('a', 'one', 'three'), last)
+
+    def test_strict(self):
+        """Where the policy wants it."""
+        # Only on host two there are free CPUs, far from the switch.
+        moves = self.plan('a strict one', 'x strict two', 'y strict two',
+                          'z strict three', 's p4 three', 'u p2 three')
+        (_name, *places), last = moves
+        self.assertEqual(['three', 'two'], places)
+        self.assertEqual(('a', 'one', 'three'), last)
+        # Its limits would be lost if it were moved live by Nova 33.
+        carried = scheduler.live_migration_carries_limits()
+        self.assertEqual(
+            (movable.LIVE, None) if carried else
+            (movable.COLD, movable.Obstacle(movable.ObstacleKind.LIMITS)),
+            (self.found.guests[1].kind, self.found.guests[1].reason))
+
+    def test_lost_limits(self):
+        """A strict server is migrated cold where a live one loses limits."""
+        with fixtures.MonkeyPatch(
+                'nfv_sched.nova.scheduler.live_migration_carries_limits',
+                lambda: False):
+            self.test_strict()
+
+    def test_refused_by_the_simulator(self):
+        """Other moves are tried then."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            for done, move in enumerate(moves):
+                if move.name == 'u':
+                    return trial.Failure(done, move, 'the disk is full')
+            return real(state, known, moves, **more)
+
+        with fixtures.MonkeyPatch(
+                'nfv_sched.ops.model.trial.failure', failure):
+            found = drain.plan(self.running(*TIGHT), 'one', make_room=True)
+        self.assertEqual(['a'], [move.name for move in found.moves[1:]])
+        self.assertEqual(('u to two: the disk is full',), found.failed)
+
+    def test_rounds(self):
+        cloud = self.running(*TIGHT)
+        self.assertEqual(1, len(rolling.plan(cloud, ['one']).not_emptied))
+        found = rolling.plan(cloud, ['one'], make_room=True)
+        self.assertEqual(['u', 'a'], [move.name for move in found.moves])
+        # Neither loses nor gets servers while it is to be empty.
+        found = rolling.plan(cloud, test_rolling.HOSTS, at_once=2,
+                             make_room=True)
+        self.assertEqual([], list(test_rolling.problems(
+            cloud, found, test_rolling.HOSTS)))
+        self.assertEqual((), found.not_emptied)

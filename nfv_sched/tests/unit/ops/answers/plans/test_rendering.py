@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import argparse
+from collections.abc import Iterable
+import shlex
+from unittest import mock
+
+from cliff import commandmanager
+from openstackclient import shell
+
+from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.answers.plans import rendering
+from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import trial
+from nfv_sched.tests import base
+
+LIVE = trial.ServerMove(
+    uuid='11111111-1111-1111-1111-111111111111', name='fw 1', flavor='fw.8',
+    memory=8192, source='one', destination='two')
+
+
+def parsed(lines: Iterable[str]) -> list[tuple[str, argparse.Namespace]]:
+    """What python-openstackclient understands of lines.
+
+    :returns: of each line without comment, the version of the compute API,
+        and the arguments of the command
+    """
+    manager = commandmanager.CommandManager('openstack.cli')
+    for group in ('compute', 'network'):
+        manager.add_command_group(f'openstack.{group}.v2')
+    found = []
+    for line in lines:
+        if not line.startswith('openstack '):
+            continue
+        words = shlex.split(line)[1:]
+        options, words = shell.OpenStackShell().parser.parse_known_args(words)
+        factory, name, rest = manager.find_command(words)
+        parser = factory(mock.Mock(), None).get_parser(name)
+        with mock.patch.object(parser, 'error', side_effect=AssertionError):
+            arguments = parser.parse_args(rest)
+        arguments.command = name
+        found.append((options.os_compute_api_version, arguments))
+    return found
+
+
+class CommandsTest(base.TestCase):
+
+    def test_live(self):
+        (version, args), = parsed(rendering.commands([LIVE]))
+        self.assertEqual(
+            ('2.30', 'server migrate', True, 'two', LIVE.uuid),
+            (version, args.command, args.live_migration, args.host,
+             args.server))
+
+    def test_cold(self):
+        move = trial.move_of(mock.Mock(
+            uuid='u', flavor=mock.Mock(memory=1)), 'one', 'two',
+            movable.COLD)
+        (version, args), = parsed(rendering.commands([move]))
+        self.assertEqual(
+            ('2.56', 'server migrate', False, 'two'),
+            (version, args.command, args.live_migration, args.host))
+
+    def test_disable(self):
+        (_version, args), = parsed([rendering.disable('one', "it's broken")])
+        self.assertEqual(
+            ('compute service set', 'one', 'nova-compute', True,
+             "it's broken"),
+            (args.command, args.host, args.service, args.disable,
+             args.disable_reason))
+
+    def test_odd_names(self):
+        """Names end no word."""
+        odd = 'a b; rm -rf $(x) `y`'
+        lines = list(rendering.commands([trial.ServerMove(
+            uuid='u', name=f'{odd}\nc', flavor='f', memory=1, source=odd,
+            destination=odd)]))
+        self.assertFalse([line for line in lines if '\n' in line])
+        (_version, args), = parsed(lines)
+        self.assertEqual(odd, args.host)
+        lines = list(rendering.commands([trial.ServerMove(
+            uuid='u', name=f'{odd}\nc', flavor='f', memory=1, source=odd,
+            destination='', kind=movable.SHELVE)]))
+        self.assertFalse([line for line in lines if '\n' in line])
+        (_version, args), = parsed(lines)
+        self.assertEqual((['u'], True), (args.servers, args.offload))
+
+
+class LackingTest(base.TestCase):
+
+    def test_text(self):
+        """Figures of several hosts are those of one that is named."""
+        policy = 'nfv:vswitch_numa_affinity=strict'
+        filters = refusals.Lack(
+            kind=refusals.LackKind.FILTERS, host='two', hosts=2,
+            names=('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter'),
+            text=f'{policy}: 8 needed, 2 free')
+        placement = refusals.Lack(kind=refusals.LackKind.PLACEMENT,
+                                  names=('PCPU=8',),
+                                  text='PCPU 8 needed, 6 free', host='one')
+        group = refusals.Lack(kind=refusals.LackKind.GROUP, host='four',
+                              hosts=3,
+                              names=('anti-affinity',))
+        hint = refusals.Lack(kind=refusals.LackKind.HINT, host='five',
+                             names=('same_host',))
+        self.assertEqual(
+            'no host takes it: the server group (anti-affinity) on 3 hosts; '
+            'NFVTopology and VSwitchNUMAAffinity on two, the nearest of 2 '
+            f'hosts ({policy}: 8 needed, 2 free); Placement on one (PCPU 8 '
+            'needed, 6 free); other causes on 1 host',
+            rendering.lacking_text((group, filters, placement, hint)))
+        self.assertEqual('there is no other host', rendering.lacking_text(()))
+
+    def test_servers_that_are_placed_first(self):
+        for hosts, text in ((1, 'two would'), (3, 'two and 2 other hosts '
+                                                  'would')):
+            self.assertEqual(
+                f'no host takes it: {text}, but other servers that have to '
+                'move are placed there first', rendering.lacking_text([
+                    refusals.Lack(kind=refusals.LackKind.GUESTS, host='two',
+                                  hosts=hosts)]))
+
+    def test_all_kinds(self):
+        for kind in refusals.LackKind:
+            self.assertNotEqual('', rendering.lacking_text(
+                [refusals.Lack(kind=kind, host='one')]))

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formulae and worked examples of the guides, to the last digit."""
+
+from nfv_sched.base import cpu_spec
+from nfv_sched.ops.answers.profile import ceph
+from nfv_sched.ops.answers.profile import choices
+from nfv_sched.ops.answers.profile import configuration
+from nfv_sched.ops.answers.profile import cpus
+from nfv_sched.ops.answers.profile import memory
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.answers.profile import machines
+
+GIB = machines.GIB
+_1G = 1048576
+
+
+def lists(profile):
+    """Node -> function -> CPUs, of functions that there are."""
+    return [{function: cpu_spec.to_text(numbers)
+             for function, numbers in node.cpus.items() if numbers}
+            for node in profile.nodes]
+
+
+class HCGTest(base.TestCase):
+    """Two sockets of 14 cores with threads, 128 GiB each."""
+
+    def test_worked_example(self):
+        found = machines.derive(
+            shared=True, switch_nics=(choices.SwitchNIC(name='ens1f0'),))
+        self.assertEqual([
+            {'platform': '0,28', 'switch': '1-2,29-30', 'shared': '3,31',
+             'guests': '4-13,32-41'},
+            {'shared': '14,42', 'guests': '15-27,43-55'}], lists(found))
+        self.assertEqual([8 * GIB, 2 * GIB],
+                         [node.memory.kept for node in found.nodes])
+        self.assertEqual([{_1G: 120}, {_1G: 126}],
+                         [node.memory.pages for node in found.nodes])
+        self.assertEqual([119, 125], [node.memory.guest_pages(_1G)
+                                      for node in found.nodes])
+        settings = found.settings
+        self.assertEqual('3,14,31,42', cpu_spec.to_text(settings.shared))
+        self.assertEqual('4-13,15-27,32-41,43-55',
+                         cpu_spec.to_text(settings.dedicated))
+        self.assertEqual(12288, settings.reserved_memory)
+        self.assertEqual({(0, _1G): 1, (1, _1G): 1}, settings.reserved_pages)
+        self.assertEqual({'nfv_vswitch': {0}, 'nfv_node0': {0},
+                          'nfv_node1': {1}}, settings.physnets)
+        self.assertIsNone(settings.cpu_ratio)
+        options = configuration.ovs_options(found)
+        self.assertEqual('0x60000006', options['pmd-cpu-mask'])
+        self.assertEqual('1024,1024', options['dpdk-socket-mem'])
+
+    def test_network_node(self):
+        found = machines.derive(shared=True, network_node=True)
+        self.assertEqual(12288 + 4000, found.settings.reserved_memory)
+        # 4000 MiB are not whole pages.
+        self.assertEqual([120 - 4, 126],
+                         [node.memory.pages[_1G] for node in found.nodes])
+
+    def test_part_of_the_memory(self):
+        found = machines.derive(pages=((_1G, 0.8),))
+        self.assertEqual([int(119 * 0.8) + 1, int(125 * 0.8) + 1],
+                         [node.memory.pages[_1G] for node in found.nodes])
+
+    def test_small_huge_pages(self):
+        """The page of 1 GiB of the switch is fixed."""
+        found = machines.derive(pages=((2048, 1.0),))
+        self.assertEqual({_1G: 1, 2048: 119 * 512},
+                         found.nodes[0].memory.pages)
+        self.assertEqual({_1G: 1}, found.nodes[0].memory.reserved)
+
+    def test_no_pages_of_1g(self):
+        found = machines.derive(machines.machine(
+            page_sizes=frozenset((2048,))))
+        self.assertEqual({2048: 120 * 512}, found.nodes[0].memory.pages)
+        self.assertEqual({(0, 2048): 512, (1, 2048): 512},
+                         found.settings.reserved_pages)
+
+    def test_switch_by_node(self):
+        found = machines.derive(switch_cores={0: 2, 1: 1})
+        self.assertEqual(['1-2,29-30', '14,42'],
+                         [node[cpus.SWITCH] for node in lists(found)])
+        self.assertEqual({0, 1}, found.settings.physnets['nfv_vswitch'])
+
+    def test_switch_where_its_nic_is(self):
+        found = machines.derive(switch_nics=(
+            choices.SwitchNIC(name='0000:af:00.0', physnet='physnet1'),))
+        self.assertEqual([None, '14-15,42-43'],
+                         [node.get(cpus.SWITCH) for node in lists(found)])
+        self.assertEqual({'physnet1': {1}, 'nfv_vswitch': {1},
+                          'nfv_node0': {0}, 'nfv_node1': {1}},
+                         found.settings.physnets)
+
+    def test_no_switch(self):
+        found = machines.derive(switch_cores=0)
+        self.assertEqual(10 * GIB, found.settings.reserved_memory)
+        self.assertEqual({}, found.settings.reserved_pages)
+        self.assertNotIn('nfv_vswitch', found.settings.physnets)
+        self.assertEqual({}, configuration.ovs_options(found))
+
+    def test_other_labels(self):
+        found = machines.derive(vswitch_label='sw', node_label_prefix='n')
+        self.assertEqual({'sw': {0}, 'n0': {0}, 'n1': {1}},
+                         found.settings.physnets)
+
+
+class TripleOTest(base.TestCase):
+    """What TripleO derived."""
+
+    def test_socket_memory(self):
+        for mtus, size in (((), 1024), ((1500,), 2048), ((9000,), 3072),
+                           ((1500, 9000), 4096)):
+            self.assertEqual(size, memory.socket_memory(frozenset(mtus)))
+
+    def test_sets(self):
+        found = machines.derive(
+            layout=choices.EVERY_NODE, switch_cores=2,
+            switch_nics=(choices.SwitchNIC(name='ens1f0'),),
+            mtus=frozenset((9000,)))
+        self.assertEqual([
+            {'platform': '0,28', 'switch': '1-2,29-30',
+             'guests': '3-13,31-41'},
+            {'platform': '14,42', 'switch': '15,43',
+             'guests': '16-27,44-55'}], lists(found))
+        self.assertEqual('0,14,28,42', cpu_spec.to_text(found.settings.shared))
+        self.assertEqual('3-13,16-27,31-41,44-55',
+                         cpu_spec.to_text(found.settings.dedicated))
+        self.assertEqual('1-13,15-27,29-41,43-55',
+                         cpu_spec.to_text(found.isolated))
+        self.assertEqual('3072,1024',
+                         configuration.ovs_options(found)['dpdk-socket-mem'])
+        self.assertEqual(4096, found.platform_memory)
+        # Placement subtracts no huge pages by itself.
+        self.assertEqual(4096 + 3072 + 1024, found.settings.reserved_memory)
+        self.assertEqual({(0, _1G): 3, (1, _1G): 1},
+                         found.settings.reserved_pages)
+        self.assertEqual(
+            'default_hugepagesz=1GB hugepagesz=1G hugepages=252 '
+            'intel_iommu=on iommu=pt isolcpus=1-13,15-27,29-41,43-55',
+            ' '.join(configuration.kernel_arguments(found)[:6]))
+
+    def test_switch_without_nics(self):
+        """The cores of other nodes are spare ones."""
+        found = machines.derive(layout=choices.EVERY_NODE, switch_cores=1,
+                                mtus=frozenset((1500,)))
+        self.assertEqual('2048,1024',
+                         configuration.ovs_options(found)['dpdk-socket-mem'])
+
+    def test_pages(self):
+        for size, part, pages in ((256, 0.5, 126), (256, 0.8, 201),
+                                  (255.9, 1.0, 251), (4, 1.0, 0)):
+            self.assertEqual(pages, memory.tripleo_pages(
+                int(size * GIB), part))
+        found = machines.derive(layout=choices.EVERY_NODE,
+                                pages=((_1G, 0.8),))
+        self.assertEqual([100, 101],
+                         sorted(node.memory.pages[_1G]
+                                for node in found.nodes))
+
+    def test_own_shared_cores(self):
+        found = machines.derive(layout=choices.EVERY_NODE, shared=True)
+        self.assertEqual('3,16,31,44', cpu_spec.to_text(found.settings.shared))
+
+
+class HyperConvergedTest(base.TestCase):
+    """Red Hat's guide, and what TripleO made of it."""
+
+    # GB, CPUs, OSDs, GB of a guest, utilisation: guests, vCPUs, MB, ratio
+    GUIDE = (
+        (256, 56, 10, 2, 1.0, 90, 46, 75000, 0.821429),
+        (256, 56, 10, 2, 0.1, 90, 460, 75000, 8.214286),
+        (256, 56, 36, 1, 0.05, 98, 400, 157000, 7.142857))
+
+    def test_guide(self):
+        for gb, count, osds, guest, part, *expected in self.GUIDE:
+            found = ceph.plan(
+                choices.Ceph(osds={'hdd': osds}, gb_per_osd=3,
+                             mb_per_gb=1000), gb * GIB, count, guest, part)
+            self.assertEqual(expected, [
+                found.guests, found.vcpus, found.reserved,
+                round(found.ratio, 6)])
+
+    def test_guide_as_a_profile(self):
+        for _gb, _cpus, osds, guest, part, *expected in self.GUIDE:
+            found = machines.derive(
+                layout=choices.FLOATING, guest_gb=guest, utilisation=part,
+                ceph=choices.Ceph(osds={'hdd': osds}, gb_per_osd=3,
+                                  mb_per_gb=1000))
+            self.assertEqual(expected, [
+                found.ceph.guests, found.ceph.vcpus,
+                found.settings.reserved_memory, found.settings.cpu_ratio])
+            self.assertEqual('0-55', cpu_spec.to_text(found.settings.shared))
+            self.assertEqual(frozenset(), found.settings.dedicated)
+
+    def test_measured(self):
+        """5 GB for an OSD, which is the default."""
+        found = ceph.plan(choices.Ceph(osds={'hdd': 10}), 256 * GIB, 56,
+                          2, 1.0)
+        self.assertEqual((82, 93184, 0.821429), (
+            found.guests, found.reserved, round(found.ratio, 6)))
+        error = self.assertRaises(
+            choices.ProfileError, ceph.plan, choices.Ceph(osds={'hdd': 36}),
+            256 * GIB, 56, 1, 0.05)
+        self.assertIn('209920 MB would be kept from servers, more than 80 %',
+                      str(error))
+
+    def test_small_host(self):
+        """As TripleO's own test had it."""
+        found = ceph.plan(choices.Ceph(osds={'hdd': 1}), 256 * GIB, 4, 2, 0.2)
+        self.assertEqual((56320, 3.75), (found.reserved, found.ratio))
+
+    def test_without_workload(self):
+        found = machines.derive(layout=choices.FLOATING,
+                                ceph=choices.Ceph(osds={'hdd': 10}))
+        self.assertEqual(51200, found.settings.reserved_memory)
+        self.assertIsNone(found.settings.cpu_ratio)
+
+    def test_too_little(self):
+        for osds, guest, part, told in (
+            (60, None, 1.0, '60 OSDs need 300 GB of memory, but 256'),
+            (30, 8, 1.0, 'the CPU allocation ratio would be 0.46, less'),
+        ):
+            self.assertIn(told, str(self.assertRaises(
+                choices.ProfileError, ceph.plan,
+                choices.Ceph(osds={'hdd': osds}),
+                256 * GIB, 56, guest, part)))
+
+    def test_vcpus(self):
+        for osds, per_device, count in (
+            ({'hdd': 3}, 1, 1), ({'ssd': 3}, 1, 4), ({'nvme': 4}, 4, 3),
+            ({'nvme': 4}, 1, 4), ({'nvme': 4, 'hdd': 2}, 4, 1),
+            ({'ssd': 2, 'hdd': 0}, 4, 4), ({}, 1, 1),
+        ):
+            self.assertEqual(count, ceph.vcpus_per_osd(choices.Ceph(
+                osds=osds, per_device=per_device)))
+
+    def test_workloads(self):
+        self.assertEqual({
+            'default': (2048, 50), 'many_small_vms': (1024, 20),
+            'few_large_vms': (4096, 80), 'nfv_default': (8192, 90)}, {
+            name: (gb * 1024, round(part * 100))
+            for name, (gb, part) in choices.WORKLOADS.items()})
+
+    def test_cores_of_their_own(self):
+        """Where guests are pinned, the OSDs are away from them."""
+        found = machines.derive(
+            shared=True, guest_gb=8, utilisation=0.9,
+            ceph=choices.Ceph(osds={'nvme': 4}, per_device=4, node=1))
+        self.assertEqual([
+            {'platform': '0,28', 'switch': '1-2,29-30', 'shared': '3,31',
+             'guests': '4-13,32-41'},
+            {'ceph': '14-19,42-47', 'shared': '20,48',
+             'guests': '21-27,49-55'}], lists(found))
+        self.assertEqual({1}, found.settings.physnets['nfv_osd'])
+        # 256 GB - 12 for platform and switch - 20 for OSDs: 26 guests.
+        self.assertEqual(26, found.ceph.guests)
+        self.assertEqual((12 + 20 + 13) * GIB,
+                         found.settings.reserved_memory)
+        self.assertEqual(round(1 / 0.9, 6), found.settings.cpu_ratio)
+        self.assertEqual([8 * GIB + 6656, 2 * GIB + 20 * GIB + 6656],
+                         [node.memory.kept for node in found.nodes])
+
+    def test_on_all_nodes(self):
+        found = machines.derive(ceph=choices.Ceph(osds={'hdd': 10}))
+        self.assertEqual([6, 6], [
+            len(found.nodes[node].cpus[cpus.CEPH]) for node in (0, 1)])
+        self.assertEqual({0, 1}, found.settings.physnets['nfv_osd'])

@@ -1,0 +1,497 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans for DHCP servers and routers keep what they promise.
+
+Over generated agents: a plan is replayed here with nothing but sets, and on
+small clouds it is compared with all ways to put the services on agents.
+"""
+
+import collections
+import dataclasses
+import itertools
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nfv_sched.ops.answers.rebalance import levelling
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+
+PHYSNETS = ('red', 'blue')
+
+
+def agent(name, *serves, kind='router', physnets=PHYSNETS, **fields):
+    """An agent on a host of its name."""
+    return snapshot.NetworkAgent(
+        id=snapshots.id_of(f'id-{name}'), kind=kind, host=name, serves=serves,
+        physnets=frozenset(physnets), **fields)
+
+
+def service(name, ports=1, kind='router', **fields):
+    """A router, with its name."""
+    return snapshot.NetworkService(
+        id=name, name=name, kind=kind, ports=ports, **fields)
+
+
+def cloud(agents, services):
+    return snapshot.Cloud(
+        taken='2026-11-22T10:00:00Z', network_agents=tuple(agents),
+        network_services=tuple(services))
+
+
+def routers(letter, count, **fields):
+    """Routers of one kind."""
+    return [service(f'{letter}{number}', **fields) for number in range(count)]
+
+
+def names(services):
+    return [each.id for each in services]
+
+
+def planned(agents, services, **options):
+    """The only plan for a cloud."""
+    plan, = levelling.plans(cloud(agents, services), **options)
+    return plan
+
+
+def steps(plan):
+    return [(move.service.id, move.source.host, move.target.host)
+            for move in plan.moves]
+
+
+def numbers(loads):
+    return {load.agent.host: load.number for load in loads}
+
+
+class PlanTest(base.TestCase):
+
+    def test_even(self):
+        """Within the threshold nothing is moved."""
+        made = routers('r', 6)
+        found = planned([agent('a', *names(made[:4])),
+                         agent('b', *names(made[4:5])),
+                         agent('c', *names(made[5:]))], made)
+        self.assertEqual(((), (), 3), (
+            found.moves, found.stays, found.imbalance))
+
+    def test_until_the_threshold(self):
+        made = routers('r', 12)
+        agents = [agent('a', *names(made)), agent('b'), agent('c')]
+        for threshold, moves, after in (
+                (3, 6, {'a': 6, 'b': 3, 'c': 3}),
+                (1, 8, {'a': 4, 'b': 4, 'c': 4}), (12, 0, {
+                    'a': 12, 'b': 0, 'c': 0})):
+            found = planned(agents, made, threshold=threshold)
+            self.assertEqual(12, found.imbalance)
+            self.assertEqual((moves, after), (
+                len(found.moves), numbers(found.after)))
+        # A host that joins gets some.
+        self.assertEqual(
+            ['b', 'c'], sorted({target for _name, _source, target in steps(
+                planned(agents, made))}))
+
+    def test_ports_tell_equals_apart(self):
+        """By number; of the routers, what levels ports best."""
+        made = routers('s', 5, ports=1) + [service('big', 8)]
+        found = planned([agent('a', *names(made)), agent('b', 'x', 'y')],
+                        [*made, service('x', 2), service('y', 2)])
+        self.assertEqual([('big', 'a', 'b')], steps(found))
+        self.assertEqual([5, 12], [load.ports for load in found.after])
+        # Of two that carry equally few, the one with fewer ports gets it.
+        found = planned([agent('a', *names(made)), agent('b', 'x'),
+                         agent('c', 'y')],
+                        [*made, service('x', 9), service('y', 2)])
+        self.assertEqual('c', steps(found)[0][2])
+
+    def test_by_ports(self):
+        made = [service('ten', 10), service('four', 4), service('one', 1)]
+        agents = [agent('a', *names(made)), agent('b')]
+        self.assertEqual([], steps(planned(agents, made)))
+        found = planned(agents, made, by_ports=True)
+        self.assertEqual([('ten', 'a', 'b')], steps(found))
+        self.assertEqual((10, 5), found.spread(found.after))
+        self.assertEqual(15, found.imbalance)
+
+    def test_nothing_helps(self):
+        """One router with all the ports."""
+        found = planned([agent('a', 'big'), agent('b')],
+                        [service('big', 9)], by_ports=True)
+        self.assertEqual((), found.moves)
+        stay, = found.stays
+        self.assertEqual(('b: would be no more even', ['big']),
+                         (stay.reason, names(stay.services)))
+
+    def test_physical_networks(self):
+        made = routers('r', 8, physnets=frozenset({'blue'}))
+        found = planned([
+            agent('a', *names(made)), agent('b', physnets=('red',)),
+            agent('c', physnets=())], made)
+        self.assertEqual((), found.moves)
+        stay, = found.stays
+        self.assertEqual(('b, c: no blue', 8),
+                         (stay.reason, len(stay.services)))
+        found = planned([
+            agent('a', *names(made)), agent('b', physnets=('red',)),
+            agent('c')], made)
+        self.assertEqual({'a': 5, 'b': 0, 'c': 3}, numbers(found.after))
+
+    def test_reasons(self):
+        for needs, has, reason in (
+                ({}, {'physnets': None},
+                 'no agent says what the switch reaches'),
+                ({'physnets': frozenset({'red', 'x'}),
+                  'tunnels': frozenset({'gre'})},
+                 {'tunnels': frozenset({'vxlan'})}, 'no x, gre tunnels'),
+                ({'tunnels': frozenset({'gre'})}, {}, None),
+                ({'zones': ('west',)}, {'zone': 'east'},
+                 'in another availability zone'),
+                ({'zones': ('west',)}, {'zone': 'west'}, None),
+                ({}, {'external_only': True},
+                 'takes only routers with a gateway'),
+                ({'external': True}, {'external_only': True}, None)):
+            made = routers('r', 5, **needs)
+            source = agent('a', *names(made))
+            target = dataclasses.replace(agent('b'), **has)
+            self.assertEqual(reason, levelling.obstacle(made[0], target))
+            found = planned([source, target], made)
+            self.assertEqual([f'b: {reason}'] if reason else [],
+                             [stay.reason for stay in found.stays])
+            self.assertEqual(0 if reason else 1, len(found.moves))
+
+    def test_down_first(self):
+        """All of an agent that is down or disabled goes."""
+        made, more = routers('r', 6), routers('s', 2)
+        for fields in ({'alive': False}, {'enabled': False}):
+            found = planned([
+                agent('a', *names(made)), agent('b'),
+                agent('c', *names(more), **fields)], made + more)
+            self.assertEqual(['c', 'c', 'a'],
+                             [source for _name, source, _to in steps(found)])
+            self.assertEqual({'a': 5, 'b': 3, 'c': 0}, numbers(found.after))
+            self.assertEqual((5, 3), found.spread(found.after))
+
+    def test_what_fits_least_goes_first(self):
+        """So that it finds room where room is limited."""
+        tight = service('t', 1, physnets=frozenset({'blue'}))
+        loose = [service('l1', 2), service('l2', 2)]
+        services = [tight, *loose]
+        found, = levelling.plans(cloud([
+            agent('a', *names(services), alive=False),
+            agent('b'), agent('c', physnets=('red',))], services),
+            room={'b': 1, 'c': 9})
+        self.assertEqual({'t': 'b', 'l1': 'c', 'l2': 'c'},
+                         {name: to for name, _from, to in steps(found)})
+
+    def test_nowhere_to_go(self):
+        found = planned([agent('a', 'r0', 'r1', alive=False)],
+                        routers('r', 2))
+        stay, = found.stays
+        self.assertEqual(('no other agent is in use', 2),
+                         (stay.reason, len(stay.services)))
+        self.assertEqual((0, 0), found.spread(found.after))
+
+    def test_networks_with_several_agents(self):
+        """None gets a network that it has, or had."""
+        made = [service(f'n{number}', kind='dhcp') for number in range(6)]
+        found = planned([
+            agent('a', *names(made), kind='dhcp'),
+            agent('b', *names(made), kind='dhcp'),
+            agent('c', kind='dhcp', alive=False),
+            agent('d', kind='dhcp')], made, threshold=1)
+        self.assertEqual({'a': 4, 'b': 4, 'c': 0, 'd': 4},
+                         numbers(found.after))
+        self.assertEqual(4, len({name for name, _from, _to in steps(found)}))
+        found = planned([
+            agent('a', *names(made), kind='dhcp', enabled=False),
+            agent('b', *names(made), kind='dhcp')], made)
+        self.assertEqual(['b: has it already'],
+                         [stay.reason for stay in found.stays])
+
+    def test_left_out(self):
+        made = (routers('h', 6, ha=True) + routers('d', 3, distributed=True)
+                + routers('r', 1))
+        found = planned([agent('a', *names(made)), agent('b')], made)
+        self.assertEqual([('r0', 'a', 'b')], steps(found))
+        self.assertEqual(
+            names(routers('d', 3) + routers('h', 6)), names(found.left_out))
+        self.assertEqual((9, 1), found.spread(found.after))
+
+    def test_agents_of_distributed_routers(self):
+        """They take no others, and do not count."""
+        made = routers('r', 8)
+        found = planned([agent('a', *names(made), mode='dvr_snat'),
+                         agent('b', mode='dvr'),
+                         agent('c', mode='dvr_no_external'),
+                         agent('d', mode='legacy')], made)
+        self.assertEqual({'a', 'd'}, {
+            host for _name, *hosts in steps(found) for host in hosts})
+
+    def test_room_on_the_switch(self):
+        made = routers('r', 8, ports=3)
+        agents = [agent('a', *names(made)), agent('b')]
+        found, = levelling.plans(cloud(agents, made), room={'b': 5, 'a': -9})
+        self.assertEqual(1, len(found.moves))
+        self.assertEqual(['b: no ports left on the virtual switch'],
+                         [stay.reason for stay in found.stays])
+
+    def test_room_is_shared(self):
+        """A host may have agents of both kinds."""
+        made = routers('r', 8)
+        networks = [service(f'n{number}', kind='dhcp') for number in range(8)]
+        found = levelling.plans(cloud([
+            agent('a', *names(made)), agent('b'),
+            agent('c', *names(networks), kind='dhcp'),
+            dataclasses.replace(agent('b', kind='dhcp'), id='x')],
+            made + networks), room={'b': 4})
+        self.assertEqual([3, 1], [len(plan.moves) for plan in found])
+
+    def test_kinds(self):
+        agents = [agent('a', 'r0', kind='ovn'), agent('b', kind='ovn'),
+                  agent('c', kind='dhcp')]
+        found = levelling.plans(cloud(agents, ()))
+        self.assertEqual(['dhcp', 'ovn'], [plan.kind for plan in found])
+        for kind, expected in (('dhcp', ['dhcp']), ('router', ['ovn'])):
+            self.assertEqual(expected, [plan.kind for plan in levelling.plans(
+                cloud(agents, ()), [kind])])
+        self.assertEqual([], levelling.plans(cloud((), ())))
+
+    def test_ovn(self):
+        """OVN itself places them: that is told, and nothing is moved."""
+        found = planned([agent('a', *'123456789', kind='ovn'),
+                         agent('b', kind='ovn')], ())
+        self.assertEqual((9, (), ()), (
+            found.imbalance, found.moves, found.stays))
+
+    def test_unknown_services(self):
+        """What was not read counts, and stays."""
+        found = planned([agent('a', *'123456789'), agent('b')], ())
+        self.assertEqual((9, ()), (found.imbalance, found.moves))
+
+
+class CheckTest(base.TestCase):
+    """A plan that does not work is seen."""
+
+    def setUp(self):
+        super().setUp()
+        self.made = routers('r', 8)
+        self.plan = planned([
+            agent('a', *names(self.made)), agent('b'),
+            agent('c', alive=False)], self.made)
+
+    def refused(self, said, **fields):
+        error = self.assertRaises(
+            levelling.PlanError, levelling.check,
+            dataclasses.replace(self.plan, **fields))
+        self.assertIn(said, str(error))
+
+    def with_move(self, number, **fields):
+        moves = list(self.plan.moves)
+        moves[number] = dataclasses.replace(moves[number], **fields)
+        return tuple(moves)
+
+    def test_check(self):
+        levelling.check(self.plan)
+        a, b, c = (load.agent for load in self.plan.before)
+        first = self.plan.moves[0]
+        self.refused('move 1 of router: not on the source',
+                     moves=self.with_move(0, source=b, target=a))
+        self.refused('move 2 of router: not on the source',
+                     moves=(first, first))
+        self.refused('just moved there', moves=(
+            first, dataclasses.replace(first, source=b, target=a)))
+        self.refused('neither is to be touched',
+                     moves=self.with_move(0, target=c))
+        self.refused('neither is to be touched', moves=self.with_move(
+            0, service=dataclasses.replace(first.service, ha=True)))
+        self.refused('the target cannot take it', moves=self.with_move(
+            0, service=dataclasses.replace(
+                first.service, physnets=frozenset({'x'}))))
+        self.refused('on the target already',
+                     moves=self.with_move(0, target=a))
+        self.refused('it does not help', threshold=8)
+        self.refused('miscounted', moves=self.with_move(1, most=99))
+        self.refused('the agents end in another way',
+                     moves=self.plan.moves[:-1])
+
+
+@st.composite
+def drawn(draw, most=12, agents=5, alike=False):
+    """Agents and what they serve.
+
+    :param most: services
+    :param agents: at most
+    :param alike: whether each agent can take everything
+    """
+    kind = draw(st.sampled_from(('dhcp', 'router')))
+    some = st.sets(st.sampled_from(PHYSNETS))
+    physnets = st.just(set(PHYSNETS)) if alike else st.none() | some
+    services = [service(
+        f's{number}', draw(st.integers(0, 5)), kind,
+        physnets=frozenset(draw(some)),
+        ha=not alike and kind == 'router' and draw(st.integers(0, 5)) == 0)
+        for number in range(draw(st.integers(0, most)))]
+    count = draw(st.integers(1, agents))
+    serves = collections.defaultdict(list)
+    for each in services:
+        hosts = st.sets(st.integers(0, count - 1), min_size=1, max_size=2) if (
+            kind == 'dhcp' and not alike) else st.sets(
+                st.integers(0, count - 1), min_size=1, max_size=1)
+        for host in draw(hosts):
+            serves[host].append(each.id)
+    made = []
+    for number in range(count):
+        reached = draw(physnets)
+        made.append(snapshot.NetworkAgent(
+            id=f'a{number}', kind=kind, host=f'h{number}',
+            alive=draw(st.integers(0, 4)) > 0,
+            enabled=draw(st.integers(0, 7)) > 0,
+            physnets=None if reached is None else frozenset(reached),
+            serves=tuple(serves[number])))
+    return made, services
+
+
+class PropertiesTest(base.TestCase):
+
+    def replayed(self, plan, agents):
+        """What each agent has in the end, move by move."""
+        has = {each.id: set(each.serves) for each in agents}
+        gone = set()
+        for move in plan.moves:
+            name, source, target = (
+                move.service.id, move.source, move.target)
+            self.assertIn(name, has[source.id])
+            self.assertNotIn(name, has[target.id])
+            self.assertTrue(target.alive and target.enabled)
+            self.assertFalse(move.service.ha)
+            self.assertLessEqual(move.service.physnets, target.physnets)
+            # Neither passed on nor given back.
+            self.assertNotIn((name, source.id), gone)
+            self.assertNotIn((name, target.id), gone)
+            gone |= {(name, source.id), (name, target.id)}
+            has[source.id].remove(name)
+            has[target.id].add(name)
+        return has
+
+    @hypothesis.settings(max_examples=200, deadline=None)
+    @hypothesis.given(drawn(), st.integers(1, 4), st.booleans())
+    def test_any(self, found, threshold, by_ports):
+        agents, services = found
+        known = {each.id: each for each in services}
+        plan = planned(agents, services, threshold=threshold,
+                       by_ports=by_ports)
+        has = self.replayed(plan, agents)
+        # Nothing is lost, nothing is new.
+        self.assertEqual(
+            collections.Counter(
+                name for each in agents for name in each.serves),
+            collections.Counter(name for mine in has.values()
+                                for name in mine))
+        self.assertEqual(
+            {name: (len(mine), sum(known[each].ports for each in mine))
+             for name, mine in has.items()},
+            {load.agent.id: (load.number, load.ports)
+             for load in plan.after})
+        used = [each for each in agents if each.alive and each.enabled]
+        self.assertDone(plan, agents, used, has, known)
+        if len(used) == len(agents):
+            # Never worse, by what is levelled.
+            most, fewest = plan.spread(plan.after)
+            self.assertLessEqual(most, plan.spread(plan.before)[0])
+            self.assertGreaterEqual(fewest, plan.spread(plan.before)[1])
+        # The same again.
+        self.assertEqual(plan, planned(
+            agents, reversed(services), threshold=threshold,
+            by_ports=by_ports))
+
+    def assertDone(self, plan, agents, used, has, known):
+        """Assert that no further move is due, or that it is told why."""
+        moved = {(move.service.id, each.id) for move in plan.moves
+                 for each in (move.source, move.target)}
+        told = {(stay.agent.id, each.id) for stay in plan.stays
+                for each in stay.services}
+
+        def weight(name):
+            return known[name].ports if plan.by_ports else 1
+
+        def measure(each):
+            return sum(map(weight, has[each.id]))
+
+        for source in agents:
+            for name in has[source.id]:
+                if known[name].ha or (name, source.id) in moved:
+                    continue
+                due = [target for target in used if target != source and (
+                    source not in used or measure(source) - measure(target)
+                    > plan.threshold)]
+                for target in due:
+                    self.assertFalse(
+                        target.physnets is not None
+                        and known[name].physnets <= target.physnets
+                        and name not in has[target.id]
+                        and (name, target.id) not in moved
+                        and (source not in used or 0 < weight(name) < (
+                            measure(source) - measure(target))),
+                        f'{name} could go from {source} to {target}')
+                if due or source not in used:
+                    self.assertIn((source.id, name), told)
+
+    @hypothesis.settings(max_examples=150, deadline=None)
+    @hypothesis.given(drawn(6, 4, alike=True), st.integers(1, 3))
+    def test_fewest_moves(self, found, threshold):
+        """Where each agent can take everything."""
+        agents, services = found
+        used = {number for number, each in enumerate(agents)
+                if each.alive and each.enabled}
+        home = [next(number for number, each in enumerate(agents)
+                     if one.id in each.serves) for one in services]
+        plan = planned(agents, services, threshold=threshold)
+        if not used:
+            self.assertEqual((), plan.moves)
+            return
+        fewest = min(
+            sum(one != other for one, other in zip(places, home))
+            for places in itertools.product(used, repeat=len(services))
+            if self.spread(places, used) <= threshold)
+        self.assertEqual(fewest, len(plan.moves))
+
+    def spread(self, places, used):
+        count = collections.Counter(places)
+        return (max(count[each] for each in used)
+                - min(count[each] for each in used))
+
+    @hypothesis.settings(max_examples=150, deadline=None)
+    @hypothesis.given(drawn(6, 4), st.integers(1, 3))
+    def test_as_even_takes_as_many_moves(self, found, threshold):
+        """Where some can take only some: no fewer moves are as even."""
+        agents, services = found
+        services = [each for each in services if not each.ha and sum(
+            each.id in one.serves for one in agents) == 1]
+        kept = set(names(services))
+        agents = [dataclasses.replace(each, serves=tuple(
+            name for name in each.serves if name in kept))
+            for each in agents]
+        used = {number for number, each in enumerate(agents)
+                if each.alive and each.enabled}
+        home = [next(number for number, each in enumerate(agents)
+                     if one.id in each.serves) for one in services]
+        able = [[number for number, each in enumerate(agents)
+                 if number == home[index] or number in used
+                 and each.physnets is not None
+                 and one.physnets <= each.physnets]
+                for index, one in enumerate(services)]
+        plan = planned(agents, services, threshold=threshold)
+        even = sum(load.number ** 2 for load in plan.after
+                   if levelling.in_use(load.agent))
+        left = sum(load.number for load in plan.after
+                   if not levelling.in_use(load.agent))
+        for places in itertools.product(*able):
+            moves = sum(one != other for one, other in zip(places, home))
+            if moves >= len(plan.moves):
+                continue
+            count = collections.Counter(places)
+            self.assertFalse(
+                sum(number for each, number in count.items()
+                    if each not in used) <= left
+                and sum(number ** 2 for each, number in count.items()
+                        if each in used) <= even,
+                f'{places} with {moves} moves')

@@ -1,0 +1,1109 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Equality with Nova is in the equivalence tests; here is what is told."""
+
+import dataclasses
+
+import fixtures
+from oslo_utils import fixture as utils_fixture
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nfv_sched.limits import names
+from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.counting import binding as bindings
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import assumed_ports
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops import small_clouds
+
+Kind = bindings.BindingKind
+ON_ONE_NODE = Kind.CPUS_ON_NODES
+PCPU = (Kind.RESOURCE_CLASS, 'PCPU')
+PAGES = (Kind.PAGES, '1 GiB')
+STRICT = (Kind.POLICY, 'nfv:vswitch_numa_affinity=strict')
+COUNTING = (Kind.FILTER, 'NumInstancesFilter')
+
+
+class CapacityTestCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger('nova'))
+
+    def count(self, cloud, flavor=None, **kwargs):
+        found, = capacity.capacities(
+            cloud, [flavor or small_clouds.flavor()], **kwargs)
+        return found
+
+    def assertBinds(self, kinds, found, name='one', alone=True, at=0):
+        """Assert what binds on a host.
+
+        :param at: of which of them the text is returned
+        """
+        binding = found.hosts[name].binding
+        self.assertEqual(kinds, small_clouds.kinds_of(binding))
+        self.assertEqual({alone}, {each.alone for each in binding})
+        return binding[at].text
+
+
+class TestCounts(CapacityTestCase):
+
+    def test_node_fragmentation(self):
+        """Six CPUs are free, but no four on a node."""
+        found = self.count(small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0, range(5)),
+            small_clouds.node(1, range(5)))))
+        self.assertEqual((0, 1), (found.fits, found.placement))
+        self.assertEqual({ON_ONE_NODE: 1}, small_clouds.losses_of(found))
+        self.assertEqual('4 pCPUs on one NUMA node needed, 3 + 3 free',
+                         self.assertBinds([ON_ONE_NODE], found))
+
+    def test_more_than_placement_knows(self):
+        """Guests that are granted VCPU, as too much PCPU is allocated."""
+        host = small_clouds.host('one')
+        root = host.providers[0]
+        host = dataclasses.replace(host, providers=(dataclasses.replace(
+            root, inventories={
+                **root.inventories,
+                'PCPU': dataclasses.replace(root.inventories['PCPU'],
+                                            used=12),
+                'VCPU': snapshot.Inventory(total=16, max_unit=16)}),))
+        found = self.count(small_clouds.cloud(host))
+        self.assertEqual((4, 4), (found.fits, found.placement))
+
+    def test_hosts_add_up(self):
+        found = self.count(small_clouds.cloud(
+            small_clouds.host('one'),
+            small_clouds.host('two', small_clouds.node(0)),
+            small_clouds.host('six', small_clouds.node(0, range(5)))))
+        self.assertEqual((6, 2), (found.fits, found.with_room))
+        self.assertEqual({'one': 4, 'two': 2, 'six': 0}, {
+            name: host.fits for name, host in found.hosts.items()})
+        self.assertEqual(2, found.within(['two', 'six']).fits)
+
+    def test_chosen_hosts(self):
+        found = self.count(small_clouds.cloud(
+            small_clouds.host('one'), small_clouds.host('two')), hosts={'two'})
+        self.assertEqual((4, ['two']), (found.fits, list(found.hosts)))
+
+    def test_request_filters_of_nova(self):
+        """They ask for the image, which a flavor alone has not."""
+        cloud = small_clouds.cloud(small_clouds.host(), scheduler={
+            'query_placement_for_image_type_support': True,
+            'query_placement_for_routed_network_aggregates': True,
+            'image_metadata_prefilter': True})
+        self.assertEqual(4, self.count(cloud).fits)
+
+    def test_a_flavor_that_the_api_refuses(self):
+        found = self.count(small_clouds.cloud(small_clouds.host()),
+                           small_clouds.flavor(
+            hw__cpu_thread_policy='sometimes'))
+        self.assertEqual(0, found.fits)
+        self.assertIn('sometimes', found.error)
+        self.assertBinds([Kind.FLAVOR], found)
+
+    def test_progress(self):
+        seen = []
+        capacity.capacities(
+            small_clouds.cloud(small_clouds.host()),
+            [small_clouds.flavor()] * 2,
+            update=lambda done, total: seen.append((done, total)))
+        self.assertEqual([(0, 2), (1, 2), (2, 2)], seen)
+
+    def test_long_work(self):
+        """Services have not gone silent since their hosts were read."""
+        time = self.useFixture(utils_fixture.TimeFixture())
+        found = capacity.capacities(
+            small_clouds.cloud(small_clouds.host(), filters=['ComputeFilter']),
+            [small_clouds.flavor()] * 2,
+            update=lambda done, total: time.advance_time_seconds(3600))
+        self.assertEqual([4, 4], [each.fits for each in found])
+
+    def test_nothing_is_changed(self):
+        cloud = small_clouds.cloud(small_clouds.host())
+        one, other = capacity.capacities(cloud, [small_clouds.flavor()] * 2)
+        self.assertEqual(one, other)
+        self.assertEqual(cloud, small_clouds.cloud(small_clouds.host()))
+
+    def test_shared_vcpus_per_core(self):
+        """A limit of 0 is none, so CPUs for pinned guests end the count."""
+        node = dataclasses.replace(
+            small_clouds.node(0), shared=frozenset((0, 1)),
+            dedicated=frozenset(range(2, 8)))
+        host = small_clouds.host('one', node)
+        host = dataclasses.replace(host, providers=(dataclasses.replace(
+            host.providers[0], inventories={
+                **host.providers[0].inventories,
+                'VCPU': snapshot.Inventory(
+                    total=2, ratio=4.0, max_unit=2)}),))
+        flavor = small_clouds.flavor(
+            2, hw__cpu_policy='mixed', hw__cpu_dedicated_mask='^0',
+            nfv__shared_vcpu='0')
+        for most, fits in ((2.0, 2), (3.5, 3), (0.0, 6)):
+            found = self.count(small_clouds.cloud(host, nfv_sched={
+                'shared_vcpus_per_core': most}), flavor)
+            self.assertEqual(fits, found.fits, most)
+
+    def test_devices_in_placement(self):
+        """Whatever was counted before, they come in the same order.
+
+        With no filter that knows NUMA nodes the claim fails if Placement
+        offers first a device that is near none of the free CPUs.
+        """
+        cloud = small_clouds.cloud(
+            dataclasses.replace(small_clouds.host(
+                'one', small_clouds.node(0, range(8)), small_clouds.node(1),
+                devices=tuple([
+                    small_clouds.device(number, 2 - number,
+                                        parent=f'0000:{number:02x}:00.0')
+                    for number in (1, 2)])), providers=()),
+            filter_scheduler={'enabled_filters': ['PciPassthroughFilter'],
+                              'pci_in_placement': True})
+        cloud.options['pci']['report_in_placement'] = True
+        flavor = small_clouds.flavor(pci_passthrough__alias='nic:1')
+        found = capacity.capacities(cloud, [flavor] * 8)
+        self.assertEqual([1] * 8, [each.fits for each in found])
+
+    def test_nova_drops_candidates(self):
+        """Its own filter of NUMA nodes does, whichever Placement offers."""
+        flavor = small_clouds.flavor(pci_passthrough__alias='nic:1')
+        for near in (0, 1):
+            host = dataclasses.replace(small_clouds.host(
+                'one', small_clouds.node(0, range(8)), small_clouds.node(1),
+                devices=tuple([
+                    small_clouds.device(number, node,
+                                        parent=f'0000:{number:02x}:00.0')
+                    for number, node in ((1, near), (2, 1 - near))])),
+                providers=())
+            cloud = small_clouds.cloud(host, filter_scheduler={
+                'enabled_filters': [
+                    'PciPassthroughFilter', 'NUMATopologyFilter'],
+                'pci_in_placement': True})
+            cloud.options['pci']['report_in_placement'] = True
+            self.assertEqual(1, self.count(cloud, flavor).fits, near)
+
+
+class TestBinding(CapacityTestCase):
+
+    def test_pages(self):
+        found = self.count(small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0, huge=15),
+            small_clouds.node(1, huge=16))),
+            small_clouds.flavor(hw__mem_page_size='1GB'))
+        self.assertEqual({PAGES: 4}, small_clouds.losses_of(found))
+        self.assertEqual('2048 MiB of pages of 1 GiB on one NUMA node needed, '
+                         '1024 + 0 free',
+                         self.assertBinds([(Kind.PAGES, '1 GiB')], found))
+
+    def test_threads(self):
+        """One CPU of each core is free."""
+        found = self.count(
+            small_clouds.cloud(small_clouds.host(
+                'one', small_clouds.node(0, (0, 2, 4, 6)),
+                traits=['HW_CPU_HYPERTHREADING'])),
+            small_clouds.flavor(hw__cpu_thread_policy='require'))
+        self.assertBinds([Kind.THREADS, ON_ONE_NODE], found)
+
+    def test_strict_policy(self):
+        found = self.count(small_clouds.cloud(small_clouds.host()),
+                           small_clouds.flavor(
+            nfv__vswitch_numa_affinity='strict'))
+        self.assertEqual((2, 4), (found.fits, found.placement))
+        self.assertBinds([(Kind.POLICY, 'nfv:vswitch_numa_affinity=strict'),
+                          ON_ONE_NODE], found)
+
+    def test_devices(self):
+        cloud = small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0), small_clouds.node(1, range(6)),
+            devices=(small_clouds.device(1, 1), small_clouds.device(2, 1))))
+        found = self.count(cloud, small_clouds.flavor(
+            pci_passthrough__alias='nic:1',
+            hw__pci_numa_affinity_policy='required'))
+        self.assertBinds([ON_ONE_NODE, (Kind.DEVICES_NEAR, 'VF')], found)
+        # They are where no CPUs are free.
+        self.assertIn('1 free VF (nic) under PCI NUMA policy required and 4 ',
+                      found.hosts['one'].binding[1].text)
+        found = self.count(cloud, small_clouds.flavor(
+            2, pci_passthrough__alias='nic:3'))
+        self.assertBinds([(Kind.DEVICES, 'VF')], found)
+
+    def test_pf_and_vfs_of_one_card(self):
+        """No claim would get them, though each is free."""
+        vf = small_clouds.device(1, 1)
+        pf = dataclasses.replace(
+            vf, kind='type-PF', address='0000:01:00.0',
+            tags={'address': '0000:01:00.0'})
+        vf = dataclasses.replace(vf, parent=pf.address, tags=pf.tags)
+        cloud = small_clouds.cloud(
+            small_clouds.host('one', small_clouds.node(0),
+                              small_clouds.node(1), devices=(pf, vf)),
+            pci={'alias': [
+                f'{{"name": "{name}", "device_type": "type-{kind}", '
+                '"vendor_id": "8086", "product_id": "154d"}'
+                for name, kind in (('pf', 'PF'), ('vf', 'VF'))]})
+        found = self.count(cloud, small_clouds.flavor(
+            pci_passthrough__alias='pf:1,vf:1'))
+        self.assertIn('the same card', self.assertBinds(
+            [(Kind.DEVICES, 'PCI device')], found))
+
+    def test_placement(self):
+        """A trait, and memory that is reserved."""
+        flavor = small_clouds.flavor(trait__CUSTOM_FAST='required')
+        found = self.count(small_clouds.cloud(
+            small_clouds.host(),
+            small_clouds.host('two', traits=['CUSTOM_FAST'])),
+            flavor)
+        self.assertEqual((4, 4), (found.fits, found.placement))
+        self.assertBinds([(Kind.TRAIT, 'CUSTOM_FAST')], found)
+        host = small_clouds.host()
+        provider = host.providers[0]
+        memory = dataclasses.replace(
+            provider.inventories['MEMORY_MB'], reserved=61440)
+        found = self.count(small_clouds.cloud(dataclasses.replace(
+            host, providers=(dataclasses.replace(provider, inventories={
+                **provider.inventories, 'MEMORY_MB': memory}),))))
+        self.assertEqual((2, 2), (found.fits, found.placement))
+        self.assertEqual('2048 MEMORY_MB needed, 0 free',
+                         self.assertBinds(
+                             [(Kind.RESOURCE_CLASS, 'MEMORY_MB')], found))
+
+    def test_nested_class(self):
+        """vGPUs are on providers nested in the host."""
+        host = small_clouds.host()
+        gpus = [snapshot.Provider(
+            uuid=uuid, name=uuid, parent=host.providers[0].uuid, inventories={
+                'VGPU': snapshot.Inventory(total=2, used=used)},
+            traits=frozenset({'CUSTOM_GPU'}))
+            for uuid, used in ((uuids.gpu1, 0), (uuids.gpu2, 1))]
+        cloud = small_clouds.cloud(dataclasses.replace(
+            host, providers=(*host.providers, *gpus)))
+        found = self.count(cloud, small_clouds.flavor(
+            2, resources__VGPU='1', trait__CUSTOM_GPU='required'))
+        self.assertEqual((3, 3), (found.fits, found.placement))
+        self.assertEqual('1 VGPU needed, 0 free',
+                         self.assertBinds(
+                             [(Kind.RESOURCE_CLASS, 'VGPU')], found))
+
+    def test_filters(self):
+        found = self.count(small_clouds.cloud(
+            small_clouds.host(enabled=False),
+            small_clouds.host('two', up=False),
+            small_clouds.host('six')))
+        self.assertEqual(4, found.fits)
+        self.assertBinds([Kind.SERVICE], found)
+        self.assertBinds([Kind.SERVICE], found, 'two')
+
+    def test_host_without_mapping(self):
+        """Empty or not, it takes nobody."""
+        cloud = small_clouds.cloud(small_clouds.host(mapped=False),
+                                   small_clouds.host('six'))
+        found = self.count(cloud)
+        self.assertEqual(4, found.fits)
+        self.assertBinds([Kind.UNMAPPED], found)
+
+    def test_filters_that_count_guests(self):
+        found = self.count(small_clouds.cloud(
+            small_clouds.host(),
+            filters=(*small_clouds.FILTERS, 'NumInstancesFilter'),
+            filter_scheduler={
+                'enabled_filters': [*small_clouds.FILTERS,
+                                    'NumInstancesFilter'],
+                'max_instances_per_host': 3}))
+        self.assertEqual((3, 4), (found.fits, found.placement))
+        self.assertEqual('NumInstancesFilter refuses the host with 3 more',
+                         self.assertBinds([COUNTING], found))
+
+    def test_ports(self):
+        cloud = small_clouds.cloud(
+            small_clouds.host(network=snapshot.HostNetwork(
+                vswitch_ports=5, security_rules=0)),
+            nfv_sched={'vswitch_ports_per_node': 8,
+                       'vswitch_physical_ports': 1})
+        found = self.count(cloud)
+        self.assertEqual((2, 4), (found.fits, found.placement))
+        self.assertEqual('1 vSwitch ports needed, 0 of 8 left',
+                         self.assertBinds([Kind.PORTS], found))
+        self.assertEqual(1, self.count(cloud, ports=2).fits)
+        self.assertEqual(4, self.count(cloud, ports=0).fits)
+
+    def test_ports_in_ledger(self):
+        """Allocated ports count once, and the servers are not looked at."""
+        host = small_clouds.host(network=snapshot.HostNetwork(
+            vswitch_ports=4, security_rules=0))
+        ledger = snapshot.Provider(
+            uuid=names.provider_uuid(host.uuid), name='ledger',
+            parent=host.uuid, traits=frozenset((names.TRAIT,)), inventories={
+                names.PORTS: snapshot.Inventory(
+                    total=8, reserved=2, used=3, max_unit=8),
+                names.RULES: snapshot.Inventory(total=names.UNLIMITED)})
+        options = {'nfv_sched': {
+            'ledger': 'placement', 'vswitch_ports_per_node': 8,
+            'vswitch_physical_ports': 1}}
+        server = snapshot.Server(
+            uuid='x', name='x', host='one', flavor=small_clouds.flavor(),
+            ports=(snapshot.Port(id='p'),) * 3)
+        cloud = small_clouds.cloud(dataclasses.replace(
+            host, providers=(*host.providers, ledger)), servers=(server,),
+            **options)
+        self.assertEqual(3, self.count(cloud, ports=1).fits)
+        with self.subTest('one port is not of the server, one physical'):
+            found = self.count(cloud, empty=True, ports=2)
+            self.assertEqual(3, found.fits)
+        with self.subTest('no ledger yet'):
+            self.assertEqual(3, self.count(small_clouds.cloud(
+                host, servers=(server,), **options), ports=1).fits)
+
+    def test_labels(self):
+        """What tables call each kind."""
+        names = {Kind.POLICY: 'nfv:shared_vcpu=0', Kind.FILTER: 'AFilter',
+                 Kind.PAGES: '2 MiB',
+                 Kind.DEVICES: 'VF', Kind.DEVICES_NEAR: 'PCI device',
+                 Kind.RESOURCE_CLASS: 'PCPU', Kind.TRAIT: 'CUSTOM_{}',
+                 Kind.UNKNOWN_NAME: 'resource class',
+                 Kind.UNSURE: 'Placement'}
+        self.assertEqual(
+            ['flavor', 'nfv:shared_vcpu=0', 'NUMA topology', 'NUMA nodes',
+             'host too small', 'several', 'pCPUs', 'pCPUs on 2 NUMA nodes',
+             'threads', 'memory', 'pages of 2 MiB', 'page size',
+             'shared vCPUs', 'VFs',
+             'PCI devices nearby', 'networks nearby', 'ports', 'rules',
+             'AFilter', 'host disabled or down', 'no host mapping',
+             'reserved by Blazar',
+             'Placement', 'Placement', 'Placement PCPU', 'trait CUSTOM_{}',
+             'aggregate', 'isolated aggregate', 'unknown resource class'],
+            [bindings.Binding(
+                kind, '', names.get(kind, ''),
+                nodes=2 if kind is Kind.CPUS_ON_NODES else None).label
+             for kind in Kind])
+
+    def test_free_where_a_policy_forbids(self):
+        """The free CPUs of the other NUMA node are told apart."""
+        found = self.count(
+            small_clouds.cloud(small_clouds.host(
+                'one', small_clouds.node(0, range(6)),
+                small_clouds.node(1, range(2)))),
+            small_clouds.flavor(nfv__vswitch_numa_affinity='strict'))
+        self.assertEqual(
+            'nfv:vswitch_numa_affinity=strict leaves NUMA node 0',
+            self.assertBinds([STRICT, ON_ONE_NODE], found))
+        self.assertEqual(
+            '4 pCPUs on one NUMA node with the virtual switch needed, 2 free '
+            'on NUMA node 0 (6 on NUMA node 1)',
+            self.assertBinds([STRICT, ON_ONE_NODE], found, at=1))
+        self.assertEqual([(0,), (0,)], [
+            each.allowed_nodes for each in found.hosts['one'].binding])
+
+    def test_policy_that_refuses_any_host(self):
+        """The reason is that of the policy, as in explanations."""
+        found = self.count(
+            small_clouds.cloud(small_clouds.host()),
+            small_clouds.flavor(hw__cpu_policy='shared',
+                                nfv__vswitch_numa_affinity='strict'))
+        self.assertEqual(
+            'nfv:vswitch_numa_affinity=strict: a guest NUMA topology needed, '
+            'set hw:numa_nodes', found.hosts['one'].binding[-1].text)
+
+    def test_several(self):
+        found = self.count(small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0, range(8)),
+            small_clouds.node(1, huge=16))),
+            small_clouds.flavor(hw__mem_page_size='1GB',
+                                nfv__vswitch_numa_affinity='strict'))
+        self.assertBinds([ON_ONE_NODE], found)
+        found = self.count(small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0, range(8), huge=16))),
+            small_clouds.flavor(hw__mem_page_size='1GB'))
+        self.assertBinds(
+            [PCPU, Kind.SEVERAL], found, alone=False)
+
+    def test_too_small(self):
+        found = self.count(small_clouds.cloud(small_clouds.host()),
+                           small_clouds.flavor(9))
+        self.assertEqual((0, 1), (found.fits, found.placement))
+        self.assertBinds([Kind.TOO_SMALL], found, alone=False)
+
+    def test_several_that_lack(self):
+        """Of what there is enough of, nothing is said."""
+        found = self.count(
+            small_clouds.cloud(small_clouds.host(
+                'one', small_clouds.node(0, range(8)),
+                small_clouds.node(1, range(5), huge=16),
+                devices=(small_clouds.device(1, 0),))),
+            small_clouds.flavor(hw__mem_page_size='1GB',
+                                pci_passthrough__alias='nic:2'))
+        self.assertEqual(
+            '4 pCPUs on one NUMA node needed, 0 + 3 free; 2 VFs (nic) needed, '
+            '1 free', self.assertBinds(
+                [PCPU, Kind.SEVERAL], found, alone=False, at=1))
+        found = self.count(
+            small_clouds.cloud(small_clouds.host(
+                'one', small_clouds.node(0, range(4)),
+                small_clouds.node(1, range(5)),
+                devices=(small_clouds.device(1, 0),))),
+            small_clouds.flavor(hw__mem_page_size='1GB',
+                                nfv__vswitch_numa_affinity='strict',
+                                pci_passthrough__alias='nic:2'))
+        self.assertBinds([(Kind.DEVICES, 'VF')], found)
+
+    def test_several_of_which_some_would_do(self):
+        """As many are named as suffice."""
+        found = self.count(
+            small_clouds.cloud(small_clouds.host(
+                'one', small_clouds.node(0, range(8)), small_clouds.node(1))),
+            small_clouds.flavor(nfv__vswitch_numa_affinity='strict',
+                                pci_passthrough__alias='nic:1'))
+        self.assertEqual(
+            'nfv:vswitch_numa_affinity=strict leaves NUMA node 0; 1 VF (nic) '
+            'needed, 0 free',
+            self.assertBinds([Kind.SEVERAL], found, alone=False))
+        # One CPU of each core is free.
+        found = self.count(
+            small_clouds.cloud(small_clouds.host(
+                'one', small_clouds.node(0, (0, 2, 4, 6)),
+                traits=['HW_CPU_HYPERTHREADING'])),
+            small_clouds.flavor(hw__cpu_thread_policy='require',
+                                pci_passthrough__alias='nic:1'))
+        self.assertEqual(
+            '4 pCPUs with thread policy require on one NUMA node needed, 4 '
+            'free; 1 VF (nic) needed, 0 free',
+            self.assertBinds([Kind.SEVERAL], found, alone=False))
+
+    def test_too_small_without_others(self):
+        """The figures are those of the host without other guests."""
+        cloud = small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0, range(3), huge=5),
+            small_clouds.node(1, range(2), huge=16)))
+        begin = 'too small even without other servers: '
+        for flavor, text in (
+                (small_clouds.flavor(9),
+                 '9 pCPUs on one NUMA node needed, 8 + 8 free'),
+                (small_clouds.flavor(4, memory=17408, hw__mem_page_size='1GB'),
+                 '17408 MiB of pages of 1 GiB on one NUMA node needed, '
+                 '16384 + 16384 free'),
+                (small_clouds.flavor(9, memory=17408, hw__mem_page_size='1GB'),
+                 '9 pCPUs on one NUMA node needed, 8 + 8 free; 17408 MiB of '
+                 'pages of 1 GiB on one NUMA node needed, 16384 + 16384 free'),
+                (small_clouds.flavor(4, memory=17408, hw__mem_page_size='1GB',
+                                     nfv__vswitch_numa_affinity='strict'),
+                 '17408 MiB of pages of 1 GiB on one NUMA node with the '
+                 'virtual switch needed, 16384 free on NUMA node 0 (16384 on '
+                 'NUMA node 1)'),
+                (small_clouds.flavor(4, hw__numa_nodes='4'),
+                 '4 NUMA nodes needed, has 2')):
+            with self.subTest(text):
+                found = self.count(cloud, flavor)
+                self.assertEqual(begin + text, self.assertBinds(
+                    [Kind.TOO_SMALL], found, alone=False))
+
+    def test_page_sizes_that_no_host_has(self):
+        """Nor memory that is no multiple of one that hosts have."""
+        cloud = small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0, huge=16), small_clouds.node(1)))
+        for memory, size, text in (
+                (17408, '2MB', 'pages of 2 MiB needed, there are 4 KiB, '
+                 '1 GiB'),
+                (2560, '1GB', '2560 MiB is not a multiple of 1 GiB: no host '
+                 'takes it'),
+                (2560, 'large', '2560 MiB in pages of a large size needed, '
+                 'there are 4 KiB, 1 GiB')):
+            self.assertEqual(text, self.assertBinds(
+                [Kind.PAGE_SIZE], self.count(cloud, small_clouds.flavor(
+                    2, memory=memory, hw__mem_page_size=size)), alone=False))
+
+    def test_too_small_for_threads(self):
+        found = self.count(
+            small_clouds.cloud(small_clouds.host(
+                'one', small_clouds.node(0, range(3), threads=1),
+                traits=['HW_CPU_HYPERTHREADING'])),
+            small_clouds.flavor(memory=17408, hw__mem_page_size='1GB',
+                                hw__cpu_thread_policy='require'))
+        self.assertEqual(
+            'too small even without other servers: 4 pCPUs with thread policy '
+            'require on one NUMA node needed, 8 free; 17408 MiB of pages of 1 '
+            'GiB on one NUMA node needed, 16384 free', self.assertBinds(
+                [Kind.TOO_SMALL], found, alone=False))
+        found = self.count(
+            small_clouds.cloud(
+                small_clouds.host('one', small_clouds.node(0, threads=1))),
+            small_clouds.flavor(memory=17408, hw__mem_page_size='1GB',
+                                hw__cpu_thread_policy='isolate'))
+        self.assertEqual(
+            'too small even without other servers: 17408 MiB of pages of 1 '
+            'GiB on one NUMA node needed, 16384 free', self.assertBinds(
+                [Kind.TOO_SMALL], found, alone=False))
+
+    def test_too_small_for_shared_vcpus(self):
+        node = dataclasses.replace(
+            small_clouds.node(0), shared=frozenset((0, 1)),
+            dedicated=frozenset(range(2, 8)), shared_used=1)
+        host = small_clouds.host('one', node)
+        host = dataclasses.replace(host, providers=(dataclasses.replace(
+            host.providers[0], inventories={
+                **host.providers[0].inventories,
+                'VCPU': snapshot.Inventory(
+                    total=2, ratio=4.0, max_unit=8)}),))
+        found = self.count(small_clouds.cloud(host), small_clouds.flavor(
+            8, memory=17408, hw__cpu_policy='mixed', hw__mem_page_size='1GB',
+            hw__cpu_dedicated_mask='^0-2'))
+        self.assertEqual(
+            'too small even without other servers: 17408 MiB of pages of 1 '
+            'GiB on one NUMA node needed, 16384 free; 3 shared vCPUs on one '
+            'NUMA node needed, 8 free', self.assertBinds(
+                [Kind.TOO_SMALL], found, alone=False))
+
+
+class TestLostServers(CapacityTestCase):
+    """What lifting a limit alone gives back is lost to this limit."""
+
+    def lost(self, cloud, flavor=None, wan=False, **kwargs):
+        if wan:
+            kwargs['ports'] = assumed_ports.of_networks(
+                cloud, ['x,physnet=wan'])
+        found = self.count(cloud, flavor, **kwargs)
+        self.assertEqual(found.placement - found.fits,
+                         sum(found.lost.values()))
+        return small_clouds.losses_of(found)
+
+    def nodes(self, pinned=((), ()), wan=0):
+        """Two NUMA nodes, one of them near the network wan.
+
+        :param pinned: CPUs that guests have on each
+        """
+        return [small_clouds.near(
+            small_clouds.node(number, each), *['wan'] * (number == wan))
+            for number, each in enumerate(pinned)]
+
+    def strict(self, **specs):
+        return small_clouds.flavor(
+            nfv__vswitch_numa_affinity='strict', **specs)
+
+    def test_network_on_one_node(self):
+        """Eight free CPUs on one node are of no use, and six on neither."""
+        cloud = small_clouds.cloud(
+            small_clouds.host('one', *self.nodes()),
+            small_clouds.host('two', *self.nodes((range(5), range(5)))),
+            small_clouds.host('six', *self.nodes((range(8), ()))))
+        self.assertEqual({(Kind.NETWORKS_NEAR): 4, ON_ONE_NODE: 1},
+                         self.lost(cloud, wan=True))
+        self.assertEqual({ON_ONE_NODE: 1}, self.lost(cloud))
+
+    def test_network_and_fragments_on_one_host(self):
+        """Of two that Placement has capacity for, the far node takes one."""
+        self.assertEqual(
+            {Kind.NETWORKS_NEAR: 1, ON_ONE_NODE: 1},
+            self.lost(small_clouds.cloud(small_clouds.host(
+                'one', *self.nodes((range(7), range(1))))), wan=True))
+
+    def test_policy_and_network_need_the_same_node(self):
+        cloud = small_clouds.cloud(small_clouds.host('one', *self.nodes()))
+        self.assertEqual({('and', STRICT, Kind.NETWORKS_NEAR): 2},
+                         self.lost(cloud, self.strict(), wan=True))
+
+    def test_policy_and_network_need_different_nodes(self):
+        """Each of them gives back what fits on the node of the other."""
+        host = small_clouds.host('one', *self.nodes(wan=1))
+        self.assertEqual(
+            {STRICT: 2, Kind.NETWORKS_NEAR: 2},
+            self.lost(small_clouds.cloud(host), self.strict(), wan=True))
+        provider = host.providers[0]
+        host = dataclasses.replace(host, providers=(dataclasses.replace(
+            provider, inventories={
+                **provider.inventories, 'PCPU': dataclasses.replace(
+                    provider.inventories['PCPU'], reserved=8)}),))
+        with self.subTest('Placement has capacity for two only'):
+            self.assertEqual(
+                {('or', STRICT, Kind.NETWORKS_NEAR): 2},
+                self.lost(small_clouds.cloud(host), self.strict(), wan=True))
+
+    def test_pages_and_fragments(self):
+        """Of three, one lacks pages, and two a node with enough CPUs."""
+        cloud = small_clouds.cloud(
+            small_clouds.host('one', small_clouds.node(0, range(4), huge=16),
+                              small_clouds.node(1, range(4))),
+            *(small_clouds.host(name, small_clouds.node(0, range(5)),
+                                small_clouds.node(1, range(5)))
+              for name in ('two', 'six')))
+        self.assertEqual({PAGES: 1, ON_ONE_NODE: 2}, self.lost(
+            cloud, small_clouds.flavor(hw__mem_page_size='1GB')))
+
+    def test_threads(self):
+        """One CPU of each core is free on a node."""
+        cloud = small_clouds.cloud(small_clouds.host(
+            'one', small_clouds.node(0, (0, 2, 4, 6)), small_clouds.node(1),
+            traits=['HW_CPU_HYPERTHREADING']))
+        self.assertEqual({Kind.THREADS: 1}, self.lost(
+            cloud, small_clouds.flavor(hw__cpu_thread_policy='require')))
+
+    def test_devices(self):
+        """Node 0 takes two and has a VF for one; node 1 has none for two."""
+        cloud = small_clouds.cloud(small_clouds.host('one', devices=(
+            small_clouds.device(1, 0),)))
+        self.assertEqual({(Kind.DEVICES, 'VF'): 3}, self.lost(
+            cloud, small_clouds.flavor(pci_passthrough__alias='nic:1')))
+        cloud = small_clouds.cloud(small_clouds.host('one', devices=tuple([
+            small_clouds.device(number, 0) for number in range(1, 5)])))
+        self.assertEqual({(Kind.DEVICES_NEAR, 'VF'): 2}, self.lost(
+            cloud, small_clouds.flavor(
+                pci_passthrough__alias='nic:1',
+                hw__pci_numa_affinity_policy='required')))
+
+    def test_host_down(self):
+        """If it were up, one would fit; of the other, the CPUs are apart."""
+        cloud = small_clouds.cloud(small_clouds.host(
+            'one', *self.nodes((range(2), range(6))), up=False))
+        self.assertEqual({Kind.SERVICE: 1, ON_ONE_NODE: 1}, self.lost(cloud))
+
+    def test_ports(self):
+        """The policy takes two of four, the limit one of these."""
+        cloud = small_clouds.cloud(
+            small_clouds.host(network=snapshot.HostNetwork(
+                vswitch_ports=6, security_rules=0)),
+            nfv_sched={'vswitch_ports_per_node': 8,
+                       'vswitch_physical_ports': 1})
+        self.assertEqual(
+            {Kind.PORTS: 1, ('and', Kind.PORTS, STRICT): 2},
+            self.lost(cloud, self.strict()))
+
+    def test_filter_that_counts_guests(self):
+        """It takes three, which are more than the policy leaves."""
+        filters = [*small_clouds.FILTERS, 'NumInstancesFilter']
+        for most, lost in (
+                (3, {STRICT: 1, ('and', COUNTING, STRICT): 1}),
+                (2, {('and', COUNTING, STRICT): 2}),
+                (1, {COUNTING: 1, ('and', COUNTING, STRICT): 2}),
+                (4, {STRICT: 2})):
+            with self.subTest(most):
+                cloud = small_clouds.cloud(
+                    small_clouds.host(), filter_scheduler={
+                        'enabled_filters': filters,
+                        'max_instances_per_host': most})
+                self.assertEqual(lost, self.lost(cloud, self.strict()))
+
+    def test_host_too_small(self):
+        cloud = small_clouds.cloud(small_clouds.host())
+        self.assertEqual({Kind.TOO_SMALL: 1},
+                         self.lost(cloud, small_clouds.flavor(9)))
+
+
+class TestOddRecords(CapacityTestCase):
+    """What cannot be read ends the count there, not of others."""
+
+    def counts(self, *hosts):
+        """Number of guests on each host."""
+        found = self.count(small_clouds.cloud(*hosts))
+        return {name: host.fits for name, host in found.hosts.items()}
+
+    def test_flavors_that_nova_refuses(self):
+        """Also those that only its scheduler looks at."""
+        refused = [
+            small_clouds.flavor(**specs) for specs in (
+                {'hw__numa_nodes': 'zero'},
+                {'hw__cpu_policy': 'shared',
+                 'hw__cpu_thread_policy': 'require'},
+                {'hw__cpu_policy': 'mixed'},
+                {'pci_passthrough__alias': 'nothing:1'},
+                {'hw__tpm_version': '9'}, {'os__secure_boot': 'maybe'},
+                {'hw__maxphysaddr_mode': 'x'})]
+        found = capacity.capacities(
+            small_clouds.cloud(small_clouds.host()),
+            [*refused, small_clouds.flavor()])
+        self.assertEqual([0] * len(refused) + [4],
+                         [each.fits for each in found])
+        self.assertEqual([True] * len(refused) + [False],
+                         [bool(each.error) for each in found])
+
+    def test_flavors_that_contradict_themselves(self):
+        found = self.count(small_clouds.cloud(small_clouds.host()),
+                           small_clouds.flavor(
+            nfv__shared_vcpu='77', hw__cpu_policy='mixed',
+            hw__cpu_dedicated_mask='^0'))
+        self.assertEqual(0, found.fits)
+        self.assertEqual(Kind.FLAVOR, found.hosts['one'].binding[-1].kind)
+
+    def test_no_flavors(self):
+        self.assertEqual([], capacity.capacities(
+            small_clouds.cloud(small_clouds.host()), []))
+
+    def test_no_hosts(self):
+        self.assertEqual({}, self.counts())
+
+    def test_no_ratios(self):
+        """Those of the configuration, as Nova has it."""
+        host = dataclasses.replace(
+            small_clouds.host(), cpu_ratio=None, memory_ratio=None,
+            disk_ratio=None)
+        self.assertEqual({'one': 4}, self.counts(host))
+
+    def test_no_numa_nodes(self):
+        for nodes in (None, ()):
+            found = self.count(small_clouds.cloud(dataclasses.replace(
+                small_clouds.host(), nodes=nodes), small_clouds.host('two')))
+            self.assertEqual((4, ['two']), (found.fits, [
+                name for name, host in found.hosts.items() if host.fits]))
+            self.assertBinds([Kind.TOPOLOGY], found)
+
+    def test_numa_nodes_that_cannot_be_read(self):
+        odd = dataclasses.replace(small_clouds.host(), nodes=(
+            dataclasses.replace(small_clouds.node(0), pages=(
+                snapshot.Pages(size=0, total=5),)),))
+        found = self.count(small_clouds.cloud(odd, small_clouds.host('two')))
+        self.assertEqual(4, found.fits)
+        self.assertIn('none that can be read',
+                      self.assertBinds([Kind.TOPOLOGY], found))
+
+    def test_placement_unread(self):
+        """What it has is worked out; else an unknown host gets nothing."""
+        host = dataclasses.replace(small_clouds.host(), providers=())
+        self.assertEqual({'one': 4}, self.counts(host))
+        self.assertEqual({'one': 0, 'two': 4},
+                         self.counts(host, small_clouds.host('two')))
+
+    def test_servers_where_placement_was_not_read(self):
+        """They have allocated what their flavors say."""
+        host = dataclasses.replace(small_clouds.host(), providers=())
+        flavor = small_clouds.flavor(memory=60000)
+        server = snapshot.Server(
+            uuid=uuids.server, name='x', host='one', flavor=flavor)
+        cloud = small_clouds.cloud(host, servers=(server,), flavors=(flavor,))
+        found = self.count(cloud)
+        self.assertEqual((2, 2), (found.fits, found.placement))
+        self.assertEqual(4, self.count(cloud, empty=True).fits)
+
+    def test_a_vf_without_parent(self):
+        """Nova cannot put it into Placement."""
+        host = dataclasses.replace(small_clouds.host(
+            'one', devices=(small_clouds.device(1, 1),)), providers=())
+        cloud = small_clouds.cloud(host, filter_scheduler={
+            'enabled_filters': list(small_clouds.FILTERS),
+            'pci_in_placement': True})
+        cloud.options['pci']['report_in_placement'] = True
+        self.assertEqual(4, self.count(cloud).fits)
+        self.assertEqual(0, self.count(cloud, small_clouds.flavor(
+            pci_passthrough__alias='nic:1')).fits)
+
+    def test_records_that_nova_cannot_have(self):
+        """They are named."""
+        device = dataclasses.replace(small_clouds.device(1, 1), kind='what')
+        provider = small_clouds.host().providers[0]
+        provider = dataclasses.replace(provider, inventories={
+            'PCPU': snapshot.Inventory(total=16, step_size=0)})
+        for fields, text in (
+                ({'stats': {'num_instances': 'x'}},
+                 "num_instances of its stats is not a number: 'x'"),
+                ({'supported': (('x86_64', 'kvm'),)},
+                 'supported_instances: not architecture, hypervisor type and '
+                 'VM mode: x86_64, kvm'),
+                ({'devices': (device,)},
+                 "PCI device 0000:01:02.0: 'what' is not known"),
+                ({'devices': (small_clouds.device(1, 1, status='lent'),)},
+                 "PCI device 0000:01:02.0: 'lent' is not known"),
+                ({'providers': (provider,)}, 'PCPU in steps of 0')):
+            error = self.assertRaises(
+                problems.InputError, self.count, small_clouds.cloud(
+                    dataclasses.replace(small_clouds.host(), **fields)))
+            self.assertEqual(f'host one: {text}', str(error))
+
+
+class TestUnknownNames(CapacityTestCase):
+    """Placement refuses a request with a name that it does not know."""
+
+    def cloud(self, **names):
+        return dataclasses.replace(small_clouds.cloud(small_clouds.host(
+            'one', traits=('CUSTOM_SLOW',))), **names)
+
+    def test_trait(self):
+        known = self.cloud(traits=frozenset({'CUSTOM_SLOW', 'CUSTOM_NONE'}))
+        for name, value, fits, unknown in (
+                ('CUSTOM_NOWHERE', 'forbidden', 0, True),
+                ('CUSTOM_NOWHERE', 'required', 0, True),
+                ('HW_CPU_X86_AVX512FF', 'forbidden', 0, True),
+                ('CUSTOM_NONE', 'forbidden', 4, False),
+                ('CUSTOM_NONE', 'required', 0, False),
+                ('CUSTOM_SLOW', 'required', 4, False)):
+            found = self.count(known, small_clouds.flavor(
+                **{f'trait__{name}': value}))
+            self.assertEqual(
+                (fits, ((('trait', name),) if unknown else ()), ()),
+                (found.fits, found.unknown, found.unverified), (name, value))
+            if unknown:
+                self.assertBinds([(Kind.UNKNOWN_NAME, 'trait')], found)
+
+    def test_group(self):
+        found = self.count(
+            self.cloud(traits=frozenset()),
+            small_clouds.flavor(resources1__VGPU='1',
+                                trait1__CUSTOM_X='forbidden'))
+        self.assertEqual((('trait', 'CUSTOM_X'),), found.unknown)
+
+    def test_resource_class(self):
+        cloud = self.cloud(resource_classes=frozenset({'CUSTOM_THERE'}))
+        for name, unknown in (('CUSTOM_X', True), ('CUSTOM_THERE', False)):
+            found = self.count(
+                cloud, small_clouds.flavor(**{f'resources__{name}': '1'}))
+            self.assertEqual(
+                (0, (('resource class', name),) if unknown else ()),
+                (found.fits, found.unknown))
+
+    def test_names_were_not_read(self):
+        """As in an older snapshot: that is not certain."""
+        for name, unverified in (('CUSTOM_NOWHERE', True),
+                                 ('HW_CPU_X86_AVX2', False)):
+            found = self.count(self.cloud(), small_clouds.flavor(
+                **{f'trait__{name}': 'forbidden'}))
+            self.assertEqual(
+                (4, (), (('trait', name),) if unverified else ()),
+                (found.fits, found.unknown, found.unverified))
+
+
+class TestLimitingFilter(CapacityTestCase):
+
+    def test_filter_and_resource_end_together(self):
+        """One more guest fits without neither of them."""
+        for most, kinds, alone in (
+                (4, [COUNTING, Kind.CPUS], False),
+                (3, [COUNTING], True),
+                (5, [Kind.CPUS], True)):
+            cloud = small_clouds.cloud(
+                small_clouds.host('one'), filters=(
+                    *small_clouds.FILTERS, 'NumInstancesFilter'),
+                filter_scheduler={'max_instances_per_host': most})
+            cloud = dataclasses.replace(cloud, options={
+                **cloud.options, 'filter_scheduler': {
+                    'enabled_filters': [
+                        *small_clouds.FILTERS, 'NumInstancesFilter'],
+                    'max_instances_per_host': most}})
+            host = self.count(cloud).hosts['one']
+            self.assertEqual(min(most, 4), host.fits)
+            found = [each for each in host.binding
+                     if each.kind is not Kind.RESOURCE_CLASS]
+            self.assertEqual((kinds, {alone}), (
+                small_clouds.kinds_of(found),
+                {each.alone for each in host.binding} if most != 5
+                else {alone}))
+
+    def test_thread_policy_alone(self):
+        """Placement is asked for a trait only because of the policy."""
+        trait = 'HW_CPU_HYPERTHREADING'
+        plain = small_clouds.host('one', small_clouds.node(0, threads=1),
+                                  small_clouds.node(1, threads=1))
+        full = small_clouds.host('one', *(
+            small_clouds.node(number, range(8), threads=1)
+            for number in (0, 1)))
+        for host, specs, kinds, alone in (
+                (plain, {'hw__cpu_thread_policy': 'require'},
+                 [Kind.THREADS], True),
+                # It has threads, and Placement does not know.
+                (small_clouds.host('one'),
+                 {'hw__cpu_thread_policy': 'require'},
+                 [Kind.THREADS], True),
+                (full, {'hw__cpu_thread_policy': 'require'},
+                 [PCPU, Kind.THREADS, Kind.TOO_SMALL],
+                 False),
+                # Nova takes it for the policy.
+                (plain, {f'trait__{trait}': 'required'},
+                 [Kind.THREADS], True)):
+            binding = self.count(small_clouds.cloud(host, workarounds={
+                'disable_fallback_pcpu_query': True}),
+                small_clouds.flavor(**specs)).hosts['one'].binding
+            self.assertEqual((kinds, {alone}), (
+                small_clouds.kinds_of(binding),
+                {each.alone for each in binding}))
+
+
+class TestEmpty(CapacityTestCase):
+
+    def test_as_if_no_server_were_there(self):
+        host = small_clouds.host(
+            'one', small_clouds.node(0, range(8), huge=16),
+            small_clouds.node(1, (0,)),
+            devices=(small_clouds.device(1, 1, status='allocated', server='x'),
+                     small_clouds.device(2, 1, status='removed')),
+            network=snapshot.HostNetwork(vswitch_ports=9, security_rules=9))
+        server = snapshot.Server(
+            uuid='x', name='x', host='one', flavor=small_clouds.flavor(),
+            ports=(snapshot.Port(id='p', rules=3),
+                   snapshot.Port(id='q', vnic_type='direct', rules=3)))
+        cloud = small_clouds.cloud(host, servers=(server,))
+        flavor = small_clouds.flavor(hw__mem_page_size='1GB',
+                                     pci_passthrough__alias='nic:1')
+        self.assertEqual(0, self.count(cloud, flavor, ports=1).fits)
+        self.assertEqual(
+            1, self.count(cloud, flavor, empty=True, ports=1).fits)
+        with self.subTest('a VF of the port beside that of the alias'):
+            self.assertEqual(0, self.count(cloud, flavor, empty=True).fits)
+        empty = occupied.without_servers(cloud)
+        self.assertEqual((8, 6), (empty.hosts[0].network.vswitch_ports,
+                                  empty.hosts[0].network.security_rules))
+        self.assertEqual(['available', 'removed'], [
+            device.status for device in empty.hosts[0].devices])
+
+    def test_devices_of_a_server_that_is_being_built(self):
+        """Its VF is claimed, and the PF cannot be claimed meanwhile."""
+        states = ('claimed', 'unclaimable', 'allocated', 'unavailable',
+                  'deleted')
+        cloud = small_clouds.cloud(small_clouds.host('one', devices=tuple(
+            small_clouds.device(number, 1, status=status)
+            for number, status in enumerate(states))))
+        self.assertEqual(
+            [*['available'] * 4, 'deleted'],
+            [device.status for device
+             in occupied.without_servers(cloud).hosts[0].devices])
+
+
+class TestShadow(CapacityTestCase):
+    """Filters in shadow do not count, on the hosts where they are."""
+
+    VSWITCH = 'VSwitchNUMAAffinityFilter'
+    PORTS = 'VSwitchPortLimitFilter'
+
+    def cloud(self, shadow, text, **options):
+        """Hosts one and two; two is in an aggregate with its own list."""
+        network = snapshot.HostNetwork(vswitch_ports=7, security_rules=0)
+        return small_clouds.cloud(
+            small_clouds.host('one', network=network),
+            small_clouds.host('two', network=network),
+            aggregates=(snapshot.Aggregate(
+                name='pilot', uuid=uuids.pilot, hosts=('two',),
+                metadata={'shadow': text}),),
+            nfv_sched={'shadow': shadow, **options})
+
+    def fits(self, cloud, **kwargs):
+        found = self.count(cloud, small_clouds.flavor(
+            nfv__vswitch_numa_affinity='strict'), **kwargs)
+        self.assertEqual(found.fits, sum(
+            host.fits for host in found.hosts.values()))
+        return found, {name: host.fits for name, host in found.hosts.items()}
+
+    def test_enforced_in_an_aggregate(self):
+        found, fits = self.fits(self.cloud([self.VSWITCH], ''))
+        self.assertEqual({'one': 4, 'two': 2}, fits)
+        self.assertEqual({STRICT: 2}, small_clouds.losses_of(found))
+
+    def test_in_shadow_in_an_aggregate(self):
+        found, fits = self.fits(self.cloud([], self.VSWITCH))
+        self.assertEqual({'one': 2, 'two': 4}, fits)
+        self.assertEqual({STRICT: 2}, small_clouds.losses_of(found))
+
+    def test_all_filters_of_numa_nodes(self):
+        """What the claim refuses ends the count there."""
+        names = [name for name in small_clouds.FILTERS if 'NUMA' in name
+                 or name in ('NFVTopologyFilter', 'SharedVCPUFilter',
+                             'CPUThreadPolicyFilter')]
+        for shadow, text, fits in ((names, '', {'one': 4, 'two': 2}),
+                                   ([], ','.join(names),
+                                    {'one': 2, 'two': 4})):
+            self.assertEqual(fits, self.fits(self.cloud(shadow, text))[1])
+
+    def test_limits(self):
+        limit = {'vswitch_ports_per_node': 8, 'vswitch_physical_ports': 0}
+        for shadow, text, fits in (
+                ([], 'PlaceNUMAAffinityFilter', {'one': 1, 'two': 1}),
+                ([self.PORTS], self.PORTS, {'one': 2, 'two': 2}),
+                ([self.PORTS], '', {'one': 2, 'two': 1}),
+                ([], self.PORTS, {'one': 1, 'two': 2})):
+            self.assertEqual(fits, self.fits(
+                self.cloud(shadow, text, **limit), ports=1)[1])
+
+
+class TestProject(CapacityTestCase):
+    """Only hosts that the cloud leaves to a project count for it."""
+
+    ISOLATION = 'AggregateMultiTenancyIsolation'
+    AGGREGATES = (
+        snapshot.Aggregate(name='a', uuid=uuids.a, hosts=('one',), metadata={
+            'filter_tenant_id': 'alpha'}),
+        snapshot.Aggregate(name='b', uuid=uuids.b, hosts=('two',), metadata={
+            'filter_tenant_id_1': 'beta', 'filter_tenant_id_2': 'alpha'}))
+
+    def cloud(self, filters=small_clouds.FILTERS, **options):
+        """Host one is for alpha, two for alpha and beta, six for anybody."""
+        return small_clouds.cloud(
+            self.host('one', uuids.a), self.host('two', uuids.b),
+            small_clouds.host('six'), filters=filters,
+            aggregates=self.AGGREGATES,
+            scheduler=options)
+
+    def host(self, name, aggregate):
+        """A host that Placement, too, knows to be in an aggregate."""
+        host = small_clouds.host(name)
+        return dataclasses.replace(host, providers=(dataclasses.replace(
+            host.providers[0], aggregates=frozenset({aggregate})),))
+
+    def assertTakes(self, names, cloud, project):
+        found = self.count(cloud, project=project)
+        self.assertEqual(names, {name for name, host in found.hosts.items()
+                                 if host.fits == 4})
+        self.assertEqual(4 * len(names), found.fits)
+        return found
+
+    def test_no_filter_of_projects(self):
+        for project in (None, 'alpha', 'beta', 'gamma'):
+            self.assertTakes({'one', 'two', 'six'}, self.cloud(), project)
+
+    def test_isolation(self):
+        # Nova 29 has no keys with a suffix here.
+        both = dataclasses.replace(self.AGGREGATES[1], metadata={
+            'filter_tenant_id': 'beta,alpha'})
+        cloud = dataclasses.replace(
+            self.cloud((*small_clouds.FILTERS, self.ISOLATION)),
+            aggregates=(self.AGGREGATES[0], both))
+        self.assertTakes({'one', 'two', 'six'}, cloud, 'alpha')
+        found = self.assertTakes({'two', 'six'}, cloud, 'beta')
+        self.assertEqual('AggregateMultiTenancyIsolation refuses the host',
+                         self.assertBinds(
+                             [(Kind.FILTER, self.ISOLATION)], found))
+        self.assertEqual({(Kind.FILTER, self.ISOLATION): 4},
+                         small_clouds.losses_of(found))
+        for project in (None, 'gamma'):
+            self.assertTakes({'six'}, cloud, project)
+
+    def test_isolation_by_a_list(self):
+        """Nova's filter splits values at commas."""
+        cloud = dataclasses.replace(
+            self.cloud((*small_clouds.FILTERS, self.ISOLATION)),
+            aggregates=(dataclasses.replace(self.AGGREGATES[0], metadata={
+                'filter_tenant_id': 'beta,gamma'}),))
+        self.assertTakes({'one', 'two', 'six'}, cloud, 'gamma')
+        self.assertTakes({'two', 'six'}, cloud, 'alpha')
+
+    def test_aggregates_in_placement(self):
+        """Unlike the filter: a project with aggregates gets only these."""
+        cloud = self.cloud(limit_tenants_to_placement_aggregate=True)
+        self.assertTakes({'one', 'two'}, cloud, 'alpha')
+        found = self.assertTakes({'two'}, cloud, 'beta')
+        self.assertEqual(4, found.placement)
+        self.assertEqual('not in the aggregates asked for',
+                         self.assertBinds([Kind.AGGREGATE], found))
+        for project in (None, 'gamma'):
+            self.assertTakes({'one', 'two', 'six'}, cloud, project)
+
+    def test_aggregates_in_placement_are_not_lists(self):
+        """Nova's request filter does not split values, nor looks elsewhere."""
+        cloud = self.cloud(limit_tenants_to_placement_aggregate=True)
+        for metadata in ({'filter_tenant_id': 'beta,gamma'},
+                         {'owner': 'gamma'}):
+            self.assertTakes({'one', 'two', 'six'}, dataclasses.replace(
+                cloud, aggregates=(dataclasses.replace(
+                    self.AGGREGATES[0], metadata=metadata),)), 'gamma')
+
+    def test_aggregates_that_a_project_must_have(self):
+        cloud = self.cloud(limit_tenants_to_placement_aggregate=True,
+                           placement_aggregate_required_for_tenants=True)
+        self.assertTakes({'two'}, cloud, 'beta')
+        found = self.assertTakes(set(), cloud, 'gamma')
+        self.assertIn('placement_aggregate_required_for_tenants', found.error)
+        self.assertBinds([Kind.AGGREGATE], found)
+        # Of nobody in particular is asked what the hosts have room for.
+        self.assertTakes({'one', 'two', 'six'}, cloud, None)
+
+    def test_both(self):
+        self.assertTakes({'two'}, self.cloud(
+            (*small_clouds.FILTERS, self.ISOLATION),
+            limit_tenants_to_placement_aggregate=True), 'beta')
+
+    def test_empty(self):
+        found = self.count(self.cloud((*small_clouds.FILTERS, self.ISOLATION)),
+                           project='beta', empty=True)
+        self.assertEqual(8, found.fits)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import types
+
+import testtools
+
+from nfv_sched.ops.model.verdicts import placement
+from nfv_sched.ops.simulator import placement as simulated
+from nfv_sched.ops.simulator.placement import requirements
+from nfv_sched.ops.simulator.placement import sentences
+
+PCI = 'CUSTOM_PCI_8086_1515'
+
+
+class _Cloud:
+    """Hosts in Placement only."""
+
+    def __init__(self):
+        self.placement = simulated.Placement()
+        self.hosts = {}
+        self.manager = types.SimpleNamespace(aggs_by_id={
+            1: types.SimpleNamespace(uuid='agg-a', name='racks')})
+
+    def add(self, name, devices=0, traits=(), **amounts):
+        self.hosts[name] = types.SimpleNamespace(uuid=name)
+        self.placement.add(simulated.Provider(
+            name, name, {resource: simulated.Inventory(amount)
+                         for resource, amount in amounts.items()},
+            set(traits), {'agg-a'} if 'A' in traits else set()))
+        for number in range(devices):
+            self.placement.add(simulated.Provider(
+                f'{name}-{number}', f'{name}-{number}',
+                {PCI: simulated.Inventory(1)}, set(), parent=name))
+
+
+class PlacementTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = _Cloud()
+
+    def explain(self, *queries):
+        return placement.explain(
+            self.cloud, [simulated.Query.parse(query) for query in queries])
+
+    def without(self, answer):
+        return {each.text: (each.missing, each.without)
+                for each in answer.stage.requirements}
+
+    def test_forbidden_aggregates(self):
+        self.cloud.add('in', VCPU=2, traits='A')
+        self.cloud.add('out', VCPU=2)
+        answer = self.explain(
+            'resources=VCPU:1&member_of=!in:agg-a,agg-gone')
+        self.assertEqual({'out'}, answer.found)
+        self.assertEqual({'in': ('in aggregate racks',)}, answer.misses)
+        self.assertEqual((1, 2), self.without(answer)[
+            'not in aggregate agg-gone or racks'])
+
+    def test_one_requirement_dropped(self):
+        self.cloud.add('few', VCPU=2, MEMORY_MB=100, traits='A')
+        self.cloud.add('low', VCPU=8, MEMORY_MB=10, traits='A')
+        self.cloud.add('bare', VCPU=8, MEMORY_MB=100)
+        self.cloud.add('bad', VCPU=1, MEMORY_MB=1, traits='F')
+        answer = self.explain(
+            'resources=VCPU:4,MEMORY_MB:50&required=A,!F&member_of=in:agg-a')
+        self.assertEqual({
+            'VCPU=4': (2, 1), 'MEMORY_MB=50': (2, 1), 'trait A': (2, 0),
+            'no trait F': (1, 0), 'aggregate racks': (2, 0)},
+            self.without(answer))
+        self.assertEqual(frozenset(), answer.found)
+        self.assertEqual({
+            'few': ('VCPU 4 needed, 2 free',),
+            'low': ('MEMORY_MB 50 needed, 10 free',),
+            'bare': ('no trait A', 'not in aggregate racks'),
+            'bad': ('VCPU 4 needed, 1 free', 'MEMORY_MB 50 needed, 1 free',
+                    'no trait A', 'has trait F', 'not in aggregate racks')},
+            dict(answer.misses))
+        self.assertEqual({
+            'VCPU=4': 2, 'MEMORY_MB=50': 2, 'trait A': 2, 'no trait F': 1,
+            'aggregate racks': 2}, answer.stage.removed)
+
+    def test_removed_by_both_queries(self):
+        """What the second query does not ask for removes no host."""
+        self.cloud.add('old', VCPU=4, traits='T')
+        self.cloud.add('new', PCPU=4, VCPU=0, traits='T')
+        self.cloud.add('off', PCPU=4, VCPU=4, traits='F')
+        answer = self.explain('resources=PCPU:4&required=!T,!F',
+                              'resources=VCPU:4&required=!F')
+        self.assertEqual({'old'}, answer.found)
+        self.assertEqual({'no trait T': 1, 'no trait F': 1},
+                         answer.stage.removed)
+        self.assertEqual((2, 2), self.without(answer)['no trait T'])
+
+    def test_no_such_class(self):
+        self.cloud.add('a', VCPU=2)
+        self.assertEqual(
+            ('PCPU 1 needed, has none',),
+            self.explain('resources=PCPU:1').misses['a'])
+
+    def test_nested_class(self):
+        """What a nested provider has, the host is not said to miss."""
+        for name, amount, trait in (
+                ('a', 4, 'SEV'), ('b', 1, 'SEV'), ('c', 4, 'X')):
+            self.cloud.add(name, VCPU=2)
+            self.cloud.placement.add(simulated.Provider(
+                f'{name}-gpu', f'{name}-gpu',
+                {'VGPU': simulated.Inventory(amount)}, {trait}, parent=name))
+        answer = self.explain('resources=VCPU:1,VGPU:2&required=SEV,!X')
+        self.assertEqual({'a'}, answer.found)
+        self.assertEqual({'b': ('VGPU 2 needed, 1 free',),
+                          'c': ('no trait SEV', 'has trait X')},
+                         dict(answer.misses))
+
+    def test_units(self):
+        """Enough is free, but not for one server."""
+        self.cloud.add('a', VCPU=2)
+        self.cloud.placement.set_inventories(
+            'a', {'VCPU': simulated.Inventory(2, ratio=4.0)})
+        answer = self.explain('resources=VCPU:3')
+        self.assertEqual({'VCPU=3': (1, 1)}, self.without(answer))
+        self.assertEqual((sentences.lack(requirements.UnmetRequirement(
+            requirements.RequirementKind.RESOURCE, ('VCPU',), (('VCPU', 3),),
+            providers=1, free=8, at_once=False), {}),), answer.misses['a'])
+
+    def test_nested_class_of_providers_that_are_allowed(self):
+        """What others have does not count."""
+        self.cloud.add('a', VCPU=2)
+        for number, trait in enumerate('XY'):
+            self.cloud.placement.add(simulated.Provider(
+                f'gpu{number}', '', {'VGPU': simulated.Inventory(4 - number)},
+                {trait}, parent='a'))
+        answer = self.explain('resources=VCPU:1,VGPU:4&required=!X')
+        self.assertEqual({'VCPU=1': (0, 0), 'VGPU=4': (1, 1),
+                          'no trait X': (0, 1)}, self.without(answer))
+
+    def test_groups_with_other_forbidden_traits(self):
+        """They are not alike."""
+        self.cloud.add('a', 2, VCPU=1)
+        answer = self.explain(
+            f'resources=VCPU:1&resources_a={PCI}:1&resources_b={PCI}:1&'
+            f'required_b=!T&resources_c={PCI}:1&required_c=T&'
+            'group_policy=none')
+        self.assertEqual([(0, 0), (0, 0), (0, 0), (1, 1)], list(
+            self.without(answer).values()))
+
+    def test_fallback(self):
+        """A host that has VCPU only is found by the second query."""
+        self.cloud.add('old', VCPU=4)
+        self.cloud.add('new', PCPU=2, VCPU=2)
+        self.cloud.add('mixed', PCPU=2, VCPU=3)
+        answer = self.explain('resources=PCPU:2,VCPU:2', 'resources=VCPU:4')
+        self.assertEqual({'old', 'new', 'mixed'}, set(answer.found))
+        self.assertEqual({}, answer.stage.removed)
+        answer = self.explain('resources=PCPU:3,VCPU:2', 'resources=VCPU:5')
+        self.assertEqual(frozenset(), answer.found)
+        # As VCPU, both requirements are one amount: 5.
+        self.assertEqual({'PCPU=3': (3, 3), 'VCPU=2': (0, 2)},
+                         self.without(answer))
+        self.assertEqual(('VCPU 5 needed, 4 free',), answer.misses['old'])
+        self.assertEqual({'PCPU=3': 2, 'VCPU=5': 1}, answer.stage.removed)
+
+    def test_devices(self):
+        self.cloud.add('none', VCPU=1)
+        self.cloud.add('one', 1, VCPU=1)
+        self.cloud.add('two', 2, VCPU=1)
+        answer = self.explain(
+            f'resources=VCPU:1&resources_a={PCI}:1&resources_b={PCI}:1&'
+            'group_policy=none')
+        self.assertEqual({'two'}, set(answer.found))
+        self.assertEqual((1, 3), self.without(answer)[f'2 times {PCI}=1'])
+        self.assertEqual((f'{PCI}=1 on one provider needed, none has it',),
+                         answer.misses['none'])
+        self.assertEqual((f'2 times {PCI}=1 needed, not all of it at once',),
+                         answer.misses['one'])
+
+    def test_limit(self):
+        for name in 'abc':
+            self.cloud.add(name, VCPU=1)
+        answer = self.explain('resources=VCPU:1&limit=2')
+        self.assertEqual({'a', 'b'}, set(answer.found))
+        self.assertEqual((2, 1), (answer.stage.limit, answer.stage.cut))
+        self.assertEqual(['c'], list(answer.misses))
+
+    def test_tree(self):
+        for name in 'ab':
+            self.cloud.add(name, VCPU=1)
+        answer = self.explain('resources=VCPU:1&in_tree=b')
+        self.assertEqual((1, 2), self.without(answer)['host b'])
+        self.assertEqual(('not host b',), answer.misses['a'])
+
+    def test_nothing_asked(self):
+        """The API refused the request."""
+        self.cloud.add('a', VCPU=1)
+        answer = self.explain()
+        self.assertEqual((1, 0), (answer.stage.hosts, answer.stage.left))

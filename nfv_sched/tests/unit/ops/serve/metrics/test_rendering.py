@@ -1,0 +1,501 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud as metrics, and what dashboards and alarms make of them."""
+
+import dataclasses
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+
+import prometheus_client
+from prometheus_client import parser
+import promql_parser
+import testtools
+import yaml
+
+from nfv_sched.ops.answers.audit import values
+from nfv_sched.ops.answers.hosts import view
+from nfv_sched.ops.answers.plans import failover
+from nfv_sched.ops.answers.rebalance import levelling
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.counting import binding
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import losses
+from nfv_sched.ops.serve.metrics import rendering
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.answers.rebalance import test_levelling
+
+ETC = pathlib.Path(base.__file__).parents[2] / 'etc' / 'nfv_sched'
+ALARMS = ETC / 'prometheus' / 'nfv-sched-alerts.yaml'
+ALARMS_TEST = pathlib.Path(__file__).with_name('alerts_test.yaml')
+HOSTILE = 'a"b\\c\nd{}'
+
+
+def exposed(cloud, capacities=(), now=1300.0, **more):
+    """What Prometheus reads: name, labels -> figure."""
+    collector = rendering.Collector(lambda: now)
+    collector.set(
+        rendering.families(cloud, view.views(cloud), capacities, **more),
+        1000.0, 2.5, 1)
+    collector.set_refusals({'nfv:a': 3}, 900.5)
+    collector.set_shadow({'refused': 2}, {('Some', 'refused'): 2}, 901.5)
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(collector)
+    text = prometheus_client.generate_latest(registry).decode()
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in parser.text_string_to_metric_families(text)
+        for sample in family.samples}
+
+
+def named(found, name, **labels):
+    """Figures of a metric with such labels."""
+    return {key[1:]: value for key, value in found.items()
+            if key[0] == name and labels.items() <= dict(key[1:]).items()}
+
+
+NODES = binding.Binding(binding.BindingKind.CPUS_ON_NODES, '', 'one NUMA node')
+NEAR = binding.Binding(binding.BindingKind.NETWORKS_NEAR, '')
+STRICT = binding.Binding(binding.BindingKind.POLICY, '', 'nfv:x=strict')
+
+
+def counted(name='fw', fits=1, placement=4, lost=(), **hosts):
+    """What a cloud takes of a flavor.
+
+    :param lost: cause -> number, on each host
+    """
+    return capacity.FlavorCapacity(
+        snapshots.flavor(name=name), fits, placement,
+        {host: capacity.HostCapacity(number, number, lost=dict(lost))
+         for host, number in hosts.items()})
+
+
+class FamiliesTest(base.TestCase):
+
+    def test_stranded_guests(self):
+        """Those of each host that was checked, none included."""
+        guest = failover.Stranded(uuid='u', name='n', flavor='f', reason=None)
+        self.assertEqual(
+            {(('host', 'one'),): 2, (('host', 'two'),): 0},
+            named(exposed(snapshots.cloud([]), losses=[
+                failover.Loss(host='one', guests=3, stranded=(guest, guest)),
+                failover.Loss(host='two', guests=1)]),
+                'nfv_sched_failover_stranded_guests'))
+
+    def test_host(self):
+        host = snapshots.host(
+            zone='east', enabled=False, providers=(snapshot.Provider(
+                uuid='1', name='compute-1', inventories={
+                    'PCPU': snapshot.Inventory(total=26, used=20),
+                    'MEMORY_MB': snapshot.Inventory(
+                        total=1000, reserved=100, ratio=1.5, used=5),
+                    'CUSTOM_X': snapshot.Inventory(total=1)}),),
+            network=snapshot.HostNetwork(
+                vswitch_ports=250, security_rules=17000, dhcp_servers=3))
+        found = exposed(snapshots.cloud([host]))
+        self.assertEqual(
+            {(('host', 'compute-1'), ('state', 'disabled'),
+              ('zone', 'east')): 1},
+            named(found, 'nfv_sched_host_info'))
+        self.assertEqual(
+            {('PCPU', 'used'): 20, ('PCPU', 'free'): 6,
+             ('MEMORY_MB', 'used'): 5, ('MEMORY_MB', 'free'): 1345},
+            {(dict(key)['resource'], dict(key)['state']): value for key, value
+             in named(found, 'nfv_sched_host_resources').items()})
+        # 254 and 16384 are the limits; four ports are physical ones.
+        for name, used, free in (('nfv_sched_vswitch_ports', 254, 0),
+                                 ('nfv_sched_security_rules', 17000, 0)):
+            self.assertEqual(
+                [used, free],
+                [*named(found, name, state='used').values(),
+                 *named(found, name, state='free').values()])
+        self.assertEqual(
+            {(('host', 'compute-1'), ('kind', 'dhcp')): 3},
+            named(found, 'nfv_sched_network_services'))
+
+    def test_nodes(self):
+        cpus = frozenset(range(4))
+        host = snapshots.host(nodes=(snapshot.Node(
+            number=3, dedicated=cpus, pinned=frozenset({1}), memory=4096,
+            pages=(snapshot.Pages(size=4, total=0),
+                   snapshot.Pages(size=2048, total=100, used=30, reserved=5))),
+        ), devices=tuple(snapshot.Device(
+            address=f'0000:00:00.{n}', vendor='8086', product='1515',
+            kind='type-VF', node=node, status=status)
+            for n, (node, status) in enumerate((
+                (3, 'available'), (3, 'allocated'), (3, 'available'),
+                (None, 'available'), (3, 'removed')))))
+        found = exposed(snapshots.cloud([host]))
+        labels = {'host': 'compute-1', 'node': '3'}
+        for name, more, figure in (
+                ('nfv_sched_node_pcpus', {'state': 'used'}, 1),
+                ('nfv_sched_node_pcpus', {'state': 'free'}, 3),
+                ('nfv_sched_node_largest_fit_pcpus', {}, 3),
+                ('nfv_sched_node_pages', {'size': '2048', 'state': 'used'},
+                 30),
+                ('nfv_sched_node_pages', {'size': '2048', 'state': 'free'},
+                 65),
+                ('nfv_sched_node_pci_devices',
+                 {'type': 'VF', 'state': 'free'}, 2),
+                ('nfv_sched_node_pci_devices',
+                 {'type': 'VF', 'state': 'used'}, 1)):
+            self.assertEqual(
+                [figure], list(named(found, name, **labels, **more).values()))
+        self.assertEqual({}, named(found, 'nfv_sched_node_pages', size='4'))
+        self.assertEqual([1], list(named(
+            found, 'nfv_sched_node_pci_devices', node='unknown',
+            state='free').values()))
+
+    def test_not_too_many(self):
+        """However many NUMA nodes a host has; sums stay right."""
+        for count in (1, 2, 4, 8, 16, 32):
+            host = snapshots.host(nodes=tuple(
+                snapshot.Node(
+                    number=n, dedicated=frozenset({4 * n, 4 * n + 1}),
+                    memory=4096, pages=tuple(
+                        snapshot.Pages(size=size, total=10)
+                        for size in (4, 2048, 1048576)))
+                for n in range(count)), network=snapshot.HostNetwork(
+                    vswitch_ports=1, security_rules=1, dhcp_servers=1,
+                    routers=1), devices=tuple(
+                        snapshot.Device(
+                            address=f'{n}.{kind}', vendor='1', product='2',
+                            kind=kind, node=n)
+                        for n in range(count)
+                        for kind in ('type-PF', 'type-PCI')))
+            found = exposed(snapshots.cloud([host]))
+            of_host = {key: value for key, value in found.items()
+                       if ('host', 'compute-1') in key}
+            self.assertLessEqual(len(of_host), rendering.HOST_SERIES)
+            for name, total in (('pcpus', 2), ('pages', 30),
+                                ('pci_devices', 2)):
+                self.assertEqual(total * count, sum(named(
+                    found, f'nfv_sched_node_{name}', state='free').values()))
+            self.assertEqual({2.0}, set(named(
+                found, 'nfv_sched_node_largest_fit_pcpus').values()))
+            if count <= 4:
+                self.assertEqual({str(n) for n in range(count)}, {
+                    dict(key)['node'] for key in named(
+                        found, 'nfv_sched_node_pcpus')})
+
+    def test_flavors(self):
+        cloud = snapshots.cloud(
+            [snapshots.host('a'), snapshots.host('b')], aggregates=(
+                snapshot.Aggregate(name='nfv', hosts=('a',)),))
+        found = exposed(cloud, [
+            counted('fw', 1, 4, a=0, b=1, lost={
+                losses.Cause((NODES,)): 1}), counted('none', 0, 0)])
+        self.assertEqual(
+            {'': 1, 'nfv': 0},
+            {dict(key).get('aggregate', ''): value for key, value in
+             named(found, 'nfv_sched_flavor_fits', flavor='fw').items()})
+        self.assertEqual(
+            {(('flavor', 'fw'),): 0.5},
+            named(found, 'nfv_sched_fragmentation_ratio'))
+        self.assertEqual(
+            {(('flavor_name', 'fw'), ('public', 'True')): 1,
+             (('flavor_name', 'none'), ('public', 'True')): 0},
+            named(found, 'openstack_free_capacity_by_flavor_total'))
+
+    def test_lost(self):
+        """Only what is lost to the CPUs of NUMA nodes is fragmentation."""
+        found = exposed(snapshots.cloud(), [counted('fw', 0, 16, a=0, lost={
+            losses.Cause((NODES,)): 4, losses.Cause((NEAR,)): 5,
+            losses.Cause((STRICT, NEAR), False): 7})])
+        self.assertEqual(
+            {'pCPUs on one NUMA node': 4, 'networks nearby': 5,
+             'nfv:x=strict and networks nearby': 7},
+            {dict(key)['limits']: value for key, value in named(
+                found, 'nfv_sched_flavor_lost', flavor='fw').items()})
+        self.assertEqual([0.25], list(named(
+            found, 'nfv_sched_fragmentation_ratio').values()))
+
+    def test_audit(self):
+        """A figure for each kind, 0 where nothing is found."""
+        found = exposed(snapshots.cloud(), findings=[
+            values.finding(values.PINNED_TWICE, 'a', 'b'),
+            values.finding(values.PINNED_TWICE, 'c', 'd')])
+        self.assertEqual(
+            {(('kind', kind),): 2 if kind == values.PINNED_TWICE else 0
+             for kind in values.KINDS},
+            named(found, 'nfv_sched_audit_findings'))
+
+    def test_imbalance(self):
+        """Of each kind of agent; without any, none is told."""
+        cloud = snapshots.cloud(network_agents=tuple(
+            test_levelling.agent(name, *serves, kind=kind)
+            for kind, name, serves in (
+                ('router', 'a', 'rstuv'), ('router', 'b', 'w'),
+                ('ovn', 'a', 'xyz'), ('ovn', 'b', ''))),
+            network_services=tuple(map(test_levelling.service, 'rstuvw')))
+        found = exposed(cloud, plans=levelling.plans(cloud))
+        for name, counts in (('nfv_sched_imbalance', (4, 3)),
+                             ('nfv_sched_rebalance_moves', (1, 0)),
+                             ('nfv_sched_rebalance_stuck', (0, 0))):
+            self.assertEqual(
+                dict(zip(('router', 'ovn'), counts)),
+                {dict(key)['kind']: value
+                 for key, value in named(found, name).items()})
+        self.assertEqual({}, named(exposed(snapshots.cloud()),
+                                   'nfv_sched_imbalance'))
+
+    def test_stuck(self):
+        """The agent is down, and there is no other."""
+        cloud = snapshots.cloud(
+            network_agents=(
+                test_levelling.agent('a', *'rst', alive=False),),
+            network_services=tuple(map(test_levelling.service, 'rst')))
+        found = exposed(cloud, plans=levelling.plans(cloud))
+        self.assertEqual({(('kind', 'router'),): 3},
+                         named(found, 'nfv_sched_rebalance_stuck'))
+
+    def test_cloud(self):
+        found = exposed(snapshots.cloud())
+        for name, figure in (
+                ('nfv_sched_snapshot_age_seconds', 300),
+                ('nfv_sched_snapshot_timestamp_seconds', 1000),
+                ('nfv_sched_snapshot_missing', 1),
+                ('nfv_sched_collection_seconds', 2.5),
+                ('nfv_sched_collection_errors_total', 0),
+                ('nfv_sched_latest_refusal_timestamp_seconds', 900.5)):
+            self.assertEqual(figure, found[name,])
+        self.assertEqual(
+            3, found['nfv_sched_refusals_total', ('policy', 'nfv:a')])
+
+    def test_hostile_names(self):
+        found = exposed(
+            snapshots.cloud([snapshots.host(HOSTILE, zone=HOSTILE)],
+                            aggregates=(snapshot.Aggregate(name=HOSTILE),)),
+            [counted(HOSTILE)])
+        self.assertEqual(1, len(named(
+            found, 'nfv_sched_host_info', zone=HOSTILE)))
+        self.assertEqual(1, len(named(
+            found, 'nfv_sched_flavor_fits', flavor=HOSTILE,
+            aggregate=HOSTILE)))
+
+    def test_no_uuids(self):
+        cloud = snapshots.generated()
+        uuids = {host.uuid for host in cloud.hosts} | {
+            server.uuid for server in cloud.servers}
+        self.assertTrue(uuids)
+        text = repr(exposed(cloud))
+        self.assertEqual([], [uuid for uuid in uuids if uuid in text])
+
+
+#: All that is exported: name -> labels.
+EXPORTED = {
+    metric.name: set(metric.labels) for metric in (
+        *rendering.GAUGES, rendering.SNAPSHOT_TIME, rendering.AGE,
+        rendering.MISSING,
+        rendering.LATEST_REFUSAL, rendering.LATEST_SHADOW, rendering.SECONDS)
+} | {f'{metric.name}_total': set(metric.labels)
+     for metric in (rendering.REFUSALS, rendering.SHADOW,
+                    rendering.DECISIONS, rendering.ERRORS)}
+
+#: What Prometheus adds.
+TARGET = {'instance', 'job'}
+
+
+def parts(expression):
+    """A parsed PromQL expression and all that it is made of."""
+    yield expression
+    for name in ('expr', 'lhs', 'rhs', 'vector_selector', 'param'):
+        part = getattr(expression, name, None)
+        if part is not None and not isinstance(part, (str, float)):
+            yield from parts(part)
+    for part in getattr(expression, 'args', None) or ():
+        yield from parts(part)
+
+
+def unknown(text):
+    """Metrics and labels of an expression that are not exported."""
+    found, selected, known = [], set(), False
+    nodes = list(parts(promql_parser.parse(text)))
+    for node in nodes:
+        if isinstance(node, promql_parser.VectorSelector):
+            labels = EXPORTED.get(node.name)
+            if labels is None:
+                found.append(node.name)
+                continue
+            selected, known = selected | labels, True
+            found += [f'{node.name}: {matcher.name}'
+                      for matcher in node.matchers.matchers
+                      if matcher.name not in labels]
+    for names in re.findall(
+            r'\b(?:by|without|on|ignoring|group_left|group_right)\s*'
+            r'\(([^)]*)\)', text):
+        found += [name for name in re.split(r'[\s,]+', names)
+                  if name and name not in selected | TARGET]
+    if not known:
+        found.append(f'no metric in {text}')
+    return found
+
+
+class UnknownTest(base.TestCase):
+    """The check of expressions itself."""
+
+    def test_unknown(self):
+        for text, wrong in (
+                ('nfv_sched_flavor_fits{aggregate=""} < 2', []),
+                ('nfv_sched_flavor_fit < 2', ['nfv_sched_flavor_fit',
+                                              'no metric in ']),
+                ('rate(nfv_sched_refusals[5m])', ['nfv_sched_refusals',
+                                                  'no metric in ']),
+                ('nfv_sched_flavor_fits{host="x"}',
+                 ['nfv_sched_flavor_fits: host']),
+                ('sum by (host) (nfv_sched_flavor_fits)', ['host']),
+                ('1', ['no metric in ']),
+                ('sum(-(nfv_sched_refusals_total + on (policy) foo))',
+                 ['foo'])):
+            found = unknown(text)
+            self.assertEqual(len(wrong), len(found), found)
+            for expected, got in zip(wrong, found):
+                self.assertTrue(got.startswith(expected), got)
+        self.assertRaises(ValueError, unknown, 'sum(')
+
+
+class DashboardTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        path, = (ETC / 'grafana').glob('*.json')
+        self.dashboard = json.loads(path.read_text())
+        self.panels = self.dashboard['panels']
+
+    def test_expressions(self):
+        count = 0
+        for panel in self.panels:
+            for target in panel.get('targets', ()):
+                count += 1
+                text = target['expr']
+                # Grafana puts in what was chosen.
+                for name in ('flavor', 'host'):
+                    text = text.replace(f'${name}', '.*')
+                self.assertNotIn('$', text)
+                self.assertEqual([], unknown(text), panel['title'])
+                labels = set().union(*(
+                    EXPORTED[node.name]
+                    for node in parts(promql_parser.parse(text))
+                    if isinstance(node, promql_parser.VectorSelector)))
+                for label in re.findall(r'{{(\w+)}}', target['legendFormat']):
+                    self.assertIn(label, labels)
+        self.assertGreater(count, 20)
+
+    def test_several_exporters(self):
+        """Hosts of two may have one name, and a file may be old."""
+        joins = 0
+        for panel in self.panels:
+            for target in panel.get('targets', ()):
+                self.assertNotIn('nfv_sched_snapshot_age_seconds',
+                                 target['expr'])
+                for labels in re.findall(r'\bon ?\((.*?)\)', target['expr']):
+                    joins += 1
+                    self.assertIn('instance', labels)
+        self.assertGreater(joins, 0)
+
+    def test_variables(self):
+        names = []
+        for variable in self.dashboard['templating']['list']:
+            names.append(variable['name'])
+            if variable['type'] == 'query':
+                metric, label = re.fullmatch(
+                    r'label_values\((\w+), (\w+)\)',
+                    variable['query']['query']).groups()
+                self.assertIn(label, EXPORTED[metric])
+        self.assertEqual(['datasource', 'flavor', 'host'], names)
+
+    def test_rows(self):
+        self.assertEqual(
+            ['Memory', 'CPU', 'Free by flavor', 'By availability zone',
+             'By host', 'True against Placement', 'NUMA nodes', 'Network',
+             'Refusals', 'Audit', 'Failover'],
+            [panel['title'] for panel in self.panels
+             if panel['type'] == 'row'])
+        ids = [panel['id'] for panel in self.panels]
+        self.assertEqual(len(ids), len(set(ids)))
+
+    def test_nothing_overlaps(self):
+        taken = set()
+        for panel in self.panels:
+            place = panel['gridPos']
+            cells = {(x, y) for x in range(place['x'], place['x'] + place['w'])
+                     for y in range(place['y'], place['y'] + place['h'])}
+            self.assertLessEqual(place['x'] + place['w'], 24)
+            self.assertFalse(cells & taken, panel['title'])
+            taken |= cells
+
+    def test_forecast(self):
+        """The panel shows what the alarm is about."""
+        alarm, = [rule['expr'] for rule in
+                  yaml.safe_load(ALARMS.read_text())['groups'][0]['rules']
+                  if rule['alert'] == 'NfvSchedFlavorFullSoon']
+        panel, = [panel['targets'][0]['expr'] for panel in self.panels
+                  if panel['title'] == 'Full in N weeks']
+        weeks = panel.replace('flavor=~"$flavor",', '').removeprefix('sort(')
+        self.assertTrue(alarm.startswith(weeks.partition(' and ')[0] + ' < 4'))
+        self.assertTrue(alarm.endswith(
+            ' and ' + weeks.partition(' and ')[2].removesuffix(')')))
+        # This is what promtool evaluates.
+        test, = yaml.safe_load(ALARMS_TEST.read_text())['tests']
+        self.assertEqual(
+            {f'round({panel}, 0.1)'.replace('$flavor', '.*')},
+            {each['expr'] for each in test['promql_expr_test']})
+
+
+class AlarmsTest(base.TestCase):
+
+    def test_expressions(self):
+        group, = yaml.safe_load(ALARMS.read_text())['groups']
+        names = [rule['alert'] for rule in group['rules']]
+        self.assertEqual(len(set(names)), len(names))
+        self.assertGreaterEqual(len(names), 6)
+        for rule in group['rules']:
+            self.assertEqual([], unknown(rule['expr']), rule['alert'])
+            labels = TARGET | set().union(*(
+                EXPORTED[node.name]
+                for node in parts(promql_parser.parse(rule['expr']))
+                if isinstance(node, promql_parser.VectorSelector)))
+            text = ' '.join(rule['annotations'].values())
+            for label in re.findall(r'\$labels\.(\w+)', text):
+                self.assertIn(label, labels)
+
+    @testtools.skipUnless(shutil.which('promtool'),
+                          'promtool is not installed')
+    def test_evaluated(self):
+        """Prometheus computes the forecast of alarm and panel."""
+        process = subprocess.run(
+            ['promtool', 'test', 'rules', ALARMS_TEST],
+            capture_output=True, text=True)
+        self.assertEqual(0, process.returncode,
+                         process.stdout + process.stderr)
+
+
+class MetricsTest(base.TestCase):
+
+    def test_servers_of_flavors(self):
+        """Those on hosts, of the flavors that are counted."""
+        flavor = snapshots.flavor(name='fw')
+        cloud = dataclasses.replace(snapshots.generated(hosts=1), servers=(
+            snapshots.server('a', flavor=flavor),
+            snapshots.server('b', flavor=flavor),
+            snapshots.server('c', host=None, flavor=flavor),
+            snapshots.server('d', flavor=snapshots.flavor(name='old'))))
+        self.assertEqual(
+            {(('flavor', 'fw'),): 2.0, (('flavor', 'other'),): 0.0},
+            named(exposed(cloud, [counted(), counted('other')]),
+                  'nfv_sched_flavor_servers'))
+
+    def test_nothing_else_is_exported(self):
+        """Of metrics and labels, so that the checks above mean something."""
+        cloud = dataclasses.replace(snapshots.generated(hosts=1), aggregates=(
+            snapshot.Aggregate(name='a'),))
+        cloud = dataclasses.replace(cloud, network_agents=(
+            test_levelling.agent('a'),))
+        found = exposed(cloud, [counted(placement=2)],
+                        plans=levelling.plans(cloud))
+        self.assertGreater(len(found), 30)
+        for name, *labels in found:
+            self.assertLessEqual(
+                {key for key, _value in labels}, EXPORTED[name], name)

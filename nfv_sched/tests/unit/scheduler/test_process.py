@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a process keeps beyond its requests."""
+
+from concurrent import futures
+import multiprocessing
+import threading
+
+from nfv_sched.limits import sources
+from nfv_sched.scheduler import process
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.limits import snapshots
+
+FORK = multiprocessing.get_context('fork')
+
+
+class Figures(snapshots.Figures):
+    """Figures with a thread that can be ended."""
+
+    stopped = False
+
+    def stop(self):
+        self.stopped = True
+
+
+class ProcessTest(base.TestCase):
+
+    def fill(self):
+        """Use all that a process has."""
+        state = process.STATE
+        state.times.add('AFilter', 1, 0.1)
+        state.refusals.append(process.LoggedRefusal(0, None, 'AFilter', ''))
+        state.ledger.answered_at = 1.0
+        return state.network_sources(lambda: sources.Sources(Figures()))
+
+    def contents(self):
+        state = process.STATE
+        return (dict(state.times.all()), list(state.refusals),
+                state.ledger.answered_at, state.network)
+
+    def test_reset(self):
+        """One call forgets everything, and ends what was started."""
+        state, network = process.STATE, self.fill()
+        self.assertNotIn(None, self.contents())
+        state.reset()
+        self.assertIs(state, process.STATE)
+        self.assertEqual(({}, [], None, None), self.contents())
+        self.assertTrue(network.figures.stopped)
+
+    def test_sources_are_made_once(self):
+        count = 8
+        gate, calls = threading.Barrier(count), []
+
+        def make():
+            calls.append(sources.Sources(Figures()))
+            return calls[-1]
+
+        def use(_number):
+            gate.wait()
+            return process.STATE.network_sources(make)
+
+        with futures.ThreadPoolExecutor(count) as pool:
+            self.assertEqual(1, len(set(pool.map(use, range(count)))))
+        self.assertEqual(1, len(calls))
+
+    def test_fork(self):
+        """A worker has what its parent had, and does not share it."""
+        self.fill()
+        before = self.contents()
+        queue = FORK.SimpleQueue()
+
+        def work():
+            queue.put(len(process.STATE.refusals))
+            process.STATE.reset()
+
+        worker = FORK.Process(target=work)
+        worker.start()
+        worker.join()
+        self.assertEqual(1, queue.get())
+        self.assertEqual(before, self.contents())

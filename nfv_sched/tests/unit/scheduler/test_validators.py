@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The extra specs as the Nova API validates them."""
+
+from nova.api.validation.extra_specs import validators
+from nova import exception
+
+from nfv_sched.base import extra_specs
+from nfv_sched.scheduler import validators as nfv_validators
+from nfv_sched.tests import base
+
+
+class TestValidators(base.TestCase):
+    """Through Nova's own registry, which loads the installed entry point."""
+
+    def test_good_values(self):
+        for name, value in (
+                ('nfv:vswitch_numa_affinity', 'strict'),
+                ('nfv:vswitch_numa_affinity', 'prefer'),
+                ('hw:wrs:vswitch_numa_affinity', 'strict'),
+                ('nfv:pci_numa_affinity', 'prefer'),
+                ('hw:wrs:pci_numa_affinity', 'strict'),
+                ('nfv:shared_vcpu', '0'),
+                ('hw:wrs:shared_vcpu', '12'),
+                ('nfv:numa_node.0', '1'),
+                ('hw:numa_node.1', '0'),
+                ('nfv:numa_affinity.nvme', 'strict'),
+                ('nfv:numa_anti_affinity.OSD_1-a', 'prefer')):
+            validators.validate(name, value)
+
+    def test_bad_values(self):
+        for name, value in (
+                ('nfv:vswitch_numa_affinity', 'required'),
+                ('nfv:vswitch_numa_affinity', ''),
+                ('hw:wrs:vswitch_numa_affinity', 'Strict'),
+                ('nfv:shared_vcpu', '-1'),
+                ('nfv:shared_vcpu', 'x'),
+                ('nfv:numa_node.0', 'one'),
+                ('nfv:numa_node.x', '1'),
+                ('nfv:numa_affinity.nvme', 'required'),
+                ('nfv:numa_affinity', 'strict'),
+                ('nfv:numa_anti_affinity.', 'strict'),
+                ('nfv:numa_anti_affinity.a.b', 'strict'),
+                ('nfv:numa_anti_affinity.' + 'x' * 65, 'strict'),
+                ('nfv:nonsense', '1'),
+                ('hw:wrs:nonsense', '1')):
+            self.assertRaises(exception.ValidationError,
+                              validators.validate, name, value)
+
+    def test_native_keys_are_untouched(self):
+        validators.validate('hw:numa_nodes', '2')
+        validators.validate('hw:numa_cpus.0', '0-1')
+        self.assertRaises(exception.ValidationError,
+                          validators.validate, 'hw:numa_nodes', 'x')
+
+    def test_every_key_and_synonym(self):
+        names = {v.name for v in nfv_validators.register()}
+        for key, synonym in extra_specs.SYNONYMS.items():
+            suffix = '{id}' if key.endswith('.') else ''
+            self.assertIn(key + suffix, names)
+            self.assertIn(synonym + suffix, names)
+
+    def test_keys_are_those_of_the_scheduler(self):
+        """What the API takes the scheduler knows, and no more."""
+        names = {v.name.partition('{')[0]
+                 for v in nfv_validators.register()}
+        known = {key[:key.find('.') + 1] or key for key in extra_specs.keys()}
+        self.assertEqual(known, {
+            name for name in names if name.startswith(extra_specs.NAMESPACE)})
+        for key in ('nfv:vswitch_affinity', 'nfv:numa_node', 'nfv:nonsense'):
+            self.assertRaises(exception.ValidationError,
+                              validators.validate, key, '0')
+            self.assertNotEqual((), extra_specs.parse({key: '0'}).errors)
+
+    def test_parameters(self):
+        """What follows the point of a key is described."""
+        for validator in nfv_validators.register():
+            names = [parameter['name'] for parameter in validator.parameters]
+            if validator.name.startswith(
+                    ('nfv:numa_affinity', 'nfv:numa_anti_affinity')):
+                self.assertEqual(['place'], names)
+            elif '{' in validator.name:
+                self.assertEqual(['id'], names)
+            else:
+                self.assertEqual([], names)
+            for name in names:
+                self.assertIn('{%s}' % name, validator.name)
+            for parameter in validator.parameters:
+                for example in parameter['examples']:
+                    self.assertRegex(
+                        example, f'^({parameter["pattern"]})$')
+
+    def test_validation_and_parsing_agree(self):
+        for value in ('strict', 'prefer', 'x', '', '0', '1', '12345', ' 1'):
+            for key in ('nfv:vswitch_numa_affinity', 'nfv:shared_vcpu',
+                        'nfv:numa_node.0'):
+                try:
+                    validators.validate(key, value)
+                    valid = True
+                except exception.ValidationError:
+                    valid = False
+                self.assertEqual(
+                    valid, not extra_specs.parse({key: value}).errors,
+                    (key, value))
