@@ -24,10 +24,7 @@ def classes(group: str) -> list[type]:
 
 
 def names(group: str) -> set[str]:
-    """Return the names of an entry-point group, and of their modules.
-
-    Nothing is imported.
-    """
+    """Return the names in an entry-point group, and those of modules."""
     return {name for entry_point in metadata.entry_points(group=group)
             for name in (entry_point.name,
                          entry_point.module.rpartition('.')[2])}

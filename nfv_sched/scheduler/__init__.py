@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the filters and weighers of one nova-scheduler share."""
+"""Data that the filters and weighers of one nova-scheduler share."""

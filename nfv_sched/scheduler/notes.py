@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of a request while it is scheduled.
+"""Notes on a request, kept while it is scheduled.
 
 The filters and weighers of one request share what was read of it and other
 data, as a note in an attribute of the RequestSpec.  A RequestSpec is used by

@@ -142,10 +142,7 @@ def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
 
 
 def commands(plan: drain.DrainPlan) -> Iterator[str]:
-    """Yield the commands that move servers.
-
-    The first disables the host, unless only some of its servers are to move.
-    """
+    """Yield the commands that move servers, and disable the host before."""
     if plan.others is None:
         yield rendering.disable(plan.host, values.REASON)
     yield from rendering.commands(plan.moves)

@@ -44,11 +44,7 @@ def name_of(service: snapshot.NetworkService) -> str:
 
 
 def commands(plans: Iterable[levelling.RebalancePlan]) -> Iterator[str]:
-    """Yield the commands that make the moves, in order, two for each.
-
-    A DHCP server keeps its address: Neutron keeps its port for the next agent
-    that is given the network.
-    """
+    """Yield the commands that make the moves, in order, two for each."""
     for plan in plans:
         for move in plan.moves:
             yield from _of_move(move)
