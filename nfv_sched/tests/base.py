@@ -8,6 +8,7 @@ import hypothesis
 import nova.conf
 from nova import objects
 from oslo_config import fixture as config_fixture
+from oslotest import timeout
 import testtools
 
 from nfv_sched.base import conf
@@ -34,7 +35,15 @@ def cloud_file(text):
         r',\s*live_migratable: true', '', text)
 
 
-class TestCase(testtools.TestCase):
+class TimedTestCase(testtools.TestCase):
+    """A test that ends after ``OS_TEST_TIMEOUT`` seconds."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(timeout.Timeout())
+
+
+class TestCase(TimedTestCase):
     """A test with its own configuration and log."""
 
     def setUp(self):

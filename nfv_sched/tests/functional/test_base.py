@@ -4,6 +4,7 @@
 
 import testtools
 
+from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.functional import base
 
 
@@ -21,7 +22,7 @@ class Rows(base.CloudTestCase):
             pass
 
 
-class RowsTest(testtools.TestCase):
+class RowsTest(tests_base.TimedTestCase):
 
     def run_rows(self, method):
         result = testtools.TestResult()

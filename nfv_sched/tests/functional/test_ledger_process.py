@@ -20,9 +20,9 @@ from nova.db.main import models as main_models
 from oslo_utils.fixture import uuidsentinel as uuids
 from placement.tests.functional.fixtures import placement as placement_fixtures
 import sqlalchemy as sa
-import testtools
 
 from nfv_sched.limits import names
+from nfv_sched.tests import base
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.limits import neutron_api
 
@@ -79,7 +79,7 @@ def without_progress(text):
                    if not line.endswith(' done\n'))
 
 
-class ProcessTestCase(testtools.TestCase):
+class ProcessTestCase(base.TimedTestCase):
     """One compute node, with three ports of DHCP servers."""
 
     def setUp(self):

@@ -21,7 +21,6 @@ import uuid
 import fixtures
 from nova import objects
 from placement.tests.functional.fixtures import placement as placement_fixtures
-import testtools
 
 from nfv_sched.nova import flavors
 from nfv_sched.ops.answers.flavors.lint import all_rules
@@ -29,6 +28,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import placement as simulated
 from nfv_sched.ops.simulator.placement import malformed
 from nfv_sched.ops.simulator.placement import requirements
+from nfv_sched.tests import base
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.limits import placement_model
 
@@ -39,7 +39,7 @@ CASES = int(os.environ.get('NFV_SCHED_PLACEMENT_CASES', '40'))
 QUERIES = int(os.environ.get('NFV_SCHED_PLACEMENT_QUERIES', '120'))
 
 
-class PlacementTestCase(testtools.TestCase):
+class PlacementTestCase(base.TimedTestCase):
     """Has a Placement service."""
 
     def setUp(self):

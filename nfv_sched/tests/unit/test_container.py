@@ -18,6 +18,7 @@ import fixtures
 import testtools
 
 import nfv_sched
+from nfv_sched.tests import base
 from nfv_sched.tests.unit import test_packaging
 from nfv_sched.tests.unit import test_releases
 
@@ -37,7 +38,7 @@ def copied():
             if words[0] == 'COPY' and not words[1].startswith('--')]
 
 
-class ContainerTest(testtools.TestCase):
+class ContainerTest(base.TimedTestCase):
 
     def words(self, name):
         return [words[1:] for words in instructions() if words[0] == name]

@@ -92,7 +92,7 @@ class FilterListsTest(base.TestCase):
         self.assertEqual(configuration.our_filters(), option.default)
 
 
-class FlavorCommandsTest(testtools.TestCase):
+class FlavorCommandsTest(base.TimedTestCase):
 
     def test_every_command_is_checked(self):
         found = 0
@@ -568,7 +568,7 @@ class ConfigurationTest(base.TestCase):
 SOURCES = pathlib.Path(__file__).with_name('deployment_sources.yaml')
 
 
-class DeploymentNamesTest(testtools.TestCase):
+class DeploymentNamesTest(base.TimedTestCase):
     """Paths, keys and names are those in the sources of the projects."""
 
     #: Folder with clones of the repositories, such as openstack/kolla in it.
@@ -690,7 +690,7 @@ class DeploymentNamesTest(testtools.TestCase):
         self.assertEqual([], errors)
 
 
-class BlocksTest(testtools.TestCase):
+class BlocksTest(base.TimedTestCase):
     """Literal blocks of pages."""
 
     # Those of reStructuredText without a directive; in Markdown what is
@@ -739,7 +739,7 @@ class BlocksTest(testtools.TestCase):
             self.assertEqual([], self.wide(path), page)
 
 
-class WordsTest(testtools.TestCase):
+class WordsTest(base.TimedTestCase):
     """Users read "server", and "guest" only of what is inside one."""
 
     # Not names, such as vnics_per_guest, --guest-gb and unknown-guest, nor
@@ -788,7 +788,7 @@ class WordsTest(testtools.TestCase):
                 self._GUEST.search, self.messages(f'x = {source}'))), source)
 
 
-class TaskPagesTest(testtools.TestCase):
+class TaskPagesTest(base.TimedTestCase):
     """Pages about tasks explain their output, and say what comes next."""
 
     _TITLE = re.compile(r'^(\S.*)\n(?:-{4,}|~{4,})$', re.MULTILINE)
@@ -807,7 +807,7 @@ class TaskPagesTest(testtools.TestCase):
                     'How to read it', self._TITLE.search(after)[1], path)
 
 
-class ArchitectureTest(testtools.TestCase):
+class ArchitectureTest(base.TimedTestCase):
     """What the contributor guide names is there."""
 
     GUIDE = _ROOT / 'doc' / 'source' / 'contributor'

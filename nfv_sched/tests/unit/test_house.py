@@ -84,6 +84,11 @@ CLOUD_FILE_USES = {
 #: Parts of texts and names that are the package's own.
 CLOUD_FILE_WORDS = re.compile(r'HostGroup|\brules\)')
 
+#: Classes of tests that run as long as they like.
+UNTIMED = ('testtools.TestCase', 'unittest.TestCase', 'TestCase')
+#: Tests that are not bound by them, or whose services are.
+OWN_BOUNDS = ('tests/base.py', 'tests/live/', 'tests/watcher/')
+
 #: Requirements that no module of the product imports: pbr makes the version.
 UNIMPORTED = {'pbr'}
 
@@ -216,6 +221,15 @@ def cell_changes(root: pathlib.Path) -> list[str]:
                 and node.func.attr == 'changed'
                 and any(each.arg == 'memory_usage' for each in node.keywords)
                 for node in ast.walk(source))]
+
+
+def untimed(root: pathlib.Path) -> list[str]:
+    """Test classes that no ``OS_TEST_TIMEOUT`` bounds."""
+    return [f'{path}: {node.name}'
+            for path, source in modules(root, 'tests')
+            if not path.startswith(OWN_BOUNDS)
+            for node in ast.walk(source) if isinstance(node, ast.ClassDef)
+            and any(ast.unparse(each) in UNTIMED for each in node.bases)]
 
 
 def usage_changes(root: pathlib.Path) -> list[str]:
@@ -502,6 +516,9 @@ class HouseTest(base.TestCase):
     def test_only_the_model_of_placement_changes_it(self):
         """Others have ``take`` and ``give``."""
         self.assertEqual([], model_changes(ROOT))
+
+    def test_no_test_runs_for_ever(self):
+        self.assertEqual([], untimed(ROOT))
 
     def test_one_place_decides(self):
         self.assertEqual(set(DECIDING), deciding(ROOT))

@@ -16,6 +16,8 @@ import testtools
 
 import nfv_sched
 
+from nfv_sched.tests import base
+
 _ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 
 #: Of the release that is being developed.
@@ -37,7 +39,7 @@ CAN_BUILD = (
 _GENERATED = shutil.ignore_patterns('__pycache__', '*.sample', '*.swp')
 
 
-class PackagingTest(testtools.TestCase):
+class PackagingTest(base.TimedTestCase):
 
     def setUp(self):
         super().setUp()

@@ -8,7 +8,6 @@ import re
 
 import fixtures
 import nova
-import testtools
 
 import nfv_sched
 from nfv_sched.base import conf
@@ -20,6 +19,7 @@ from nfv_sched.ops.serve import command as serve_command
 from nfv_sched.ops.serve.metrics import command
 from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve import publication
+from nfv_sched.tests import base
 
 _PACKAGE = pathlib.Path(nfv_sched.__file__).parent
 _ROOT = _PACKAGE.parent
@@ -61,7 +61,7 @@ def called(tree):
                 yield node.func.id, node
 
 
-class SecurityTest(testtools.TestCase):
+class SecurityTest(base.TimedTestCase):
 
     #: What is said of the actions of servers that plans ask for.
     SERVER_ACTIONS = {

@@ -10,6 +10,8 @@ import fixtures
 from oslo_config import cfg
 import testtools
 
+from nfv_sched.tests import base
+
 HAVE_TEMPEST = util.find_spec('tempest') is not None
 
 
@@ -21,7 +23,7 @@ def _tests(suite):
             yield item
 
 
-class TempestTestCase(testtools.TestCase):
+class TempestTestCase(base.TimedTestCase):
 
     def setUp(self):
         super().setUp()

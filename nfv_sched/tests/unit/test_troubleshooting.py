@@ -11,12 +11,12 @@ import itertools
 import os
 import re
 
-import testtools
 
 import nfv_sched
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.fit.numa import shortage
+from nfv_sched.tests import base
 
 _PACKAGE = os.path.dirname(nfv_sched.__file__)
 _PAGE = os.path.join(os.path.dirname(_PACKAGE), 'doc', 'source', 'reference',
@@ -104,7 +104,7 @@ def _about(entry, parts):
     return True
 
 
-class TroubleshootingTest(testtools.TestCase):
+class TroubleshootingTest(base.TimedTestCase):
 
     def setUp(self):
         super().setUp()

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The texts of device shortages; elsewhere kinds and numbers are compared."""
 
-import testtools
 
 from nfv_sched.base import device_shortage
 from nfv_sched.base.device_shortage import DeviceNeed
 from nfv_sched.base.device_shortage import MissKind
 from nfv_sched.base.device_shortage import NearMiss
 from nfv_sched.base.device_shortage import ShortageKind
+from nfv_sched.tests import base
 
 _GPUS = (DeviceNeed(1, 'PCI device', 'gpu-a'),
          DeviceNeed(1, 'PCI device', 'gpu-b'))
 
 
-class TextTest(testtools.TestCase):
+class TextTest(base.TimedTestCase):
 
     def test_needs(self):
         for needs, text in (

@@ -3,12 +3,12 @@
 
 import json
 
-import testtools
 
 from nfv_sched.base import files
+from nfv_sched.tests import base
 
 
-class JSONTest(testtools.TestCase):
+class JSONTest(base.TimedTestCase):
 
     def test_parsed(self):
         for content in (b'["\xc3\xa9"]', b'\xef\xbb\xbf["\xc3\xa9"]',

@@ -4,9 +4,9 @@
 import dataclasses
 import json
 
-import testtools
 
 from nfv_sched.journal import entry
+from nfv_sched.tests import base
 
 FLAVOR = entry.RefusedFlavor(
     name='fw', id='7', vcpus=4, memory=4096,
@@ -64,7 +64,7 @@ def placed(number, hosts=2, **more):
         'reasons': refusal(hosts).reasons[:1], **more})
 
 
-class LineTest(testtools.TestCase):
+class LineTest(base.TimedTestCase):
 
     def test_there_and_back(self):
         for value in (refusal(), refusal(move=True, flavor=None),
@@ -113,7 +113,7 @@ class LineTest(testtools.TestCase):
             entry.line(value))
 
 
-class JoinTest(testtools.TestCase):
+class JoinTest(base.TimedTestCase):
 
     def test_there_and_back(self):
         values = [numbered(number) for number in range(3)]
@@ -151,7 +151,7 @@ class JoinTest(testtools.TestCase):
                          entry.parse(entry.copy(entry.line(value))))
 
 
-class ShortLineTest(testtools.TestCase):
+class ShortLineTest(base.TimedTestCase):
 
     def test_short_enough(self):
         value = refusal(hosts=100)
@@ -186,7 +186,7 @@ class ShortLineTest(testtools.TestCase):
             entry.LineError, entry.short_line, refusal(), 100)
 
 
-class PlacedServerTest(testtools.TestCase):
+class PlacedServerTest(base.TimedTestCase):
 
     def test_joined(self):
         """As refusals are, if all else is equal."""

@@ -5,9 +5,9 @@ import dataclasses
 import operator
 import time
 
-import testtools
 
 from nfv_sched.limits import usage
+from nfv_sched.tests import base
 
 
 def build(*ports, rules=(), agent_types=(), dhcp=(), l3=(), previous=None):
@@ -27,7 +27,7 @@ def build(*ports, rules=(), agent_types=(), dhcp=(), l3=(), previous=None):
     return builder.build()
 
 
-class CountTest(testtools.TestCase):
+class CountTest(base.TimedTestCase):
     """Each kind of port goes where the limits expect it."""
 
     def test_guests(self):
@@ -220,7 +220,7 @@ class CountTest(testtools.TestCase):
                 for name, host in snapshot.hosts.items()}, agents)
 
 
-class DoubtsTest(testtools.TestCase):
+class DoubtsTest(base.TimedTestCase):
     """What is too little to be true."""
 
     @staticmethod
@@ -258,7 +258,7 @@ class DoubtsTest(testtools.TestCase):
                              found.servers)
 
 
-class ImmutableTest(testtools.TestCase):
+class ImmutableTest(base.TimedTestCase):
     """A snapshot is shared by threads and never changes."""
 
     def test_nothing_can_be_set(self):

@@ -3,10 +3,10 @@
 import dataclasses
 
 from nova import objects
-import testtools
 
 from nfv_sched.ops.cloud import blazar
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import blazar_clouds
 from nfv_sched.tests.unit.ops import small_clouds
 
@@ -14,7 +14,7 @@ WHOLE = blazar.Reservation(blazar_clouds.WHOLE, 'alpha', True)
 SLOTS = blazar.Reservation(blazar_clouds.SLOTS, 'beta', False)
 
 
-class HostsTest(testtools.TestCase):
+class HostsTest(base.TimedTestCase):
 
     def test_hosts(self):
         self.assertEqual(
@@ -52,7 +52,7 @@ class HostsTest(testtools.TestCase):
                         uuid='1' * 32, name=name, parent=parent))))))
 
 
-class RefusalTest(testtools.TestCase):
+class RefusalTest(base.TimedTestCase):
 
     def refusal(self, *aggregates, flavor=None, **hints):
         return blazar.refusal(

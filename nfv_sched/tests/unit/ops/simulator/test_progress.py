@@ -5,12 +5,12 @@ import contextlib
 import io
 
 import fixtures
-import testtools
 
 from nfv_sched.ops.simulator import progress
+from nfv_sched.tests import base
 
 
-class LinesTest(testtools.TestCase):
+class LinesTest(base.TimedTestCase):
 
     def setUp(self):
         super().setUp()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import testtools
 
 from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
@@ -13,6 +12,7 @@ from nfv_sched.ops.commands import source
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
+from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
 
 _CPUS = reasons.Amount(reasons.Resource.DEDICATED_CPUS, 8)
@@ -50,7 +50,7 @@ def host(name, *failures):
             if isinstance(each, values.FilterRefusal)))
 
 
-class FindTest(testtools.TestCase):
+class FindTest(base.TimedTestCase):
 
     def find(self, *hosts, networks=()):
         return [(each.kind.value, each.hosts, each.nearest)
@@ -115,7 +115,7 @@ class FindTest(testtools.TestCase):
             values.ExplainedHost(name='a', found=True, stopped='F')))
 
 
-class SentenceTest(testtools.TestCase):
+class SentenceTest(base.TimedTestCase):
 
     def sentences(self, *hosts, networks=()):
         return [sentences.cause(each, len(hosts))
@@ -256,7 +256,7 @@ steps:
                 for each in found.relaxations))
 
 
-class ExamplesTest(testtools.TestCase):
+class ExamplesTest(base.TimedTestCase):
     """Refused servers of the examples."""
 
     def explain(self, example, *servers):

@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 
 import fixtures
-import testtools
 
 from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.cloud import snapshot
@@ -12,6 +11,7 @@ from nfv_sched.ops.commands import source
 from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import start
+from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
 from nfv_sched.tests.unit.ops.simulator import base
 
@@ -24,7 +24,7 @@ def asked(vcpus=8, memory=4096, **specs):
             for name, value in specs.items()}))
 
 
-class SearchesTest(testtools.TestCase):
+class SearchesTest(tests_base.TimedTestCase):
 
     def texts(self, wanted):
         return [[change.text for change in search.changes]
@@ -134,7 +134,7 @@ flavors:
             changes['without a port on mgmt'].ports)])
 
 
-class FewerPortsTest(testtools.TestCase):
+class FewerPortsTest(tests_base.TimedTestCase):
 
     def test_limit(self):
         """As few as possible are left out."""

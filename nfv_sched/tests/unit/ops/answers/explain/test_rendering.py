@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
-import testtools
 
 from nfv_sched.ops.answers.explain import rendering
 from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cli import tables
+from nfv_sched.tests import base
 
 
 def host(name, *texts, misses=(), rank=None, present=False):
@@ -20,7 +20,7 @@ def host(name, *texts, misses=(), rank=None, present=False):
 ASKED = values.PlacementStage(queries=({},))
 
 
-class TextTest(testtools.TestCase):
+class TextTest(base.TimedTestCase):
 
     def text(self, found, **options):
         return tables.render(rendering.text(
@@ -218,7 +218,7 @@ class TextTest(testtools.TestCase):
                 subject='s', reason='full', wanted=3, places=places)))
 
 
-class RowsTest(testtools.TestCase):
+class RowsTest(base.TimedTestCase):
 
     def test_chosen_hosts(self):
         found = values.Explanation(

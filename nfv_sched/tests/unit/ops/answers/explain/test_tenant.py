@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import testtools
 
 from nfv_sched.ops.answers.explain import causes
 from nfv_sched.ops.answers.explain import explanation
@@ -10,6 +9,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import start
+from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
 from nfv_sched.tests.unit.ops import small_clouds
 
@@ -18,7 +18,7 @@ _SUBJECT = subject.ExplainSubject(
     text='Flavor f', requested=request.ExplainedRequest(flavor=_FLAVOR))
 
 
-class TextTest(testtools.TestCase):
+class TextTest(base.TimedTestCase):
 
     def needs(self, *hosts):
         lines = tenant.text(values.Explanation(

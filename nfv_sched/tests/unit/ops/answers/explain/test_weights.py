@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import testtools
 
 from nfv_sched.ops.answers.explain import scheduling
 from nfv_sched.ops.answers.explain import weights
+from nfv_sched.tests import base
 
 
 class _Weigher:
@@ -18,7 +18,7 @@ class _Prefer(_Weigher):
     minval, maxval = 0, 1
 
 
-class WeightsTest(testtools.TestCase):
+class WeightsTest(base.TimedTestCase):
 
     def explain(self, *weighers):
         hosts = ('a', 'b', 'c')

@@ -3,11 +3,11 @@
 
 import textwrap
 
-import testtools
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.answers.journal import rendering
 from nfv_sched.ops.cli import tables
+from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry
 
 FLAVOR = entry.RefusedFlavor(
@@ -15,7 +15,7 @@ FLAVOR = entry.RefusedFlavor(
     extra_specs={'nfv:b': '1', 'hw:cpu_policy': 'mixed'})
 
 
-class TextTest(testtools.TestCase):
+class TextTest(base.TimedTestCase):
 
     def text(self, **fields):
         return tables.render(

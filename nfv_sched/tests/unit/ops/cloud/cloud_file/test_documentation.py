@@ -3,12 +3,12 @@
 
 import os
 
-import testtools
 
 import nfv_sched
 from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import schema
+from nfv_sched.tests import base
 
 _PAGE = os.path.join(
     os.path.dirname(os.path.dirname(nfv_sched.__file__)), 'doc', 'source',
@@ -24,7 +24,7 @@ def _keys(value):
             yield from _keys(item)
 
 
-class DocumentationTest(testtools.TestCase):
+class DocumentationTest(base.TimedTestCase):
 
     def test_fields(self):
         with open(_PAGE) as page:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
-import testtools
 
 from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import problems
 from nfv_sched.ops.cloud.cloud_file import schema
 from nfv_sched.ops.cloud.cloud_file import values
+from nfv_sched.tests import base
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class _Box:
     size: int = schema.worked_out(0)
 
 
-class SchemaTestCase(testtools.TestCase):
+class SchemaTestCase(base.TimedTestCase):
 
     GOOD = {'owner': 'me', 'node': None}
 

@@ -2,12 +2,12 @@
 
 import types
 
-import testtools
 
 from nfv_sched.ops.model.verdicts import placement
 from nfv_sched.ops.simulator import placement as simulated
 from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import sentences
+from nfv_sched.tests import base
 
 PCI = 'CUSTOM_PCI_8086_1515'
 
@@ -33,7 +33,7 @@ class _Cloud:
                 {PCI: simulated.Inventory(1)}, set(), parent=name))
 
 
-class PlacementTest(testtools.TestCase):
+class PlacementTest(base.TimedTestCase):
 
     def setUp(self):
         super().setUp()

@@ -4,11 +4,11 @@
 
 import operator
 
-import testtools
 
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import sentences
+from nfv_sched.tests import base
 
 Kind = requirements.RequirementKind
 _ANY = 'group_policy=none'
@@ -22,7 +22,7 @@ class _Resources:
         return self.text
 
 
-class PlacementTestCase(testtools.TestCase):
+class PlacementTestCase(base.TimedTestCase):
 
     def setUp(self):
         super().setUp()
@@ -192,7 +192,7 @@ class PlacementTestCase(testtools.TestCase):
                 placement.Query.parse(query)))
 
 
-class NestedTestCase(testtools.TestCase):
+class NestedTestCase(base.TimedTestCase):
     """Suffixed groups take providers nested in a compute node."""
 
     def setUp(self):
@@ -296,7 +296,7 @@ class NestedTestCase(testtools.TestCase):
             self.assertEqual({}, provider.used)
 
 
-class NestedClassTestCase(testtools.TestCase):
+class NestedClassTestCase(base.TimedTestCase):
     """A class that only nested providers have is taken from one of them."""
 
     def setUp(self):

@@ -7,11 +7,11 @@ service.
 
 import dataclasses
 
-import testtools
 
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import sentences
+from nfv_sched.tests import base
 
 Kind = requirements.RequirementKind
 Missing = requirements.UnmetRequirement
@@ -36,7 +36,7 @@ def missing_of(query, tree=TREE):
             if (each := requirement.missing(tree))]
 
 
-class RequirementsTest(testtools.TestCase):
+class RequirementsTest(base.TimedTestCase):
 
     def check(self, query, *missing):
         self.assertEqual(list(missing), missing_of(query), query)

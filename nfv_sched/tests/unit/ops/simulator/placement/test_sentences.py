@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wording of requirements, and of what is missing; asserted here only."""
 
-import testtools
 
 from nfv_sched.base import device_shortage
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import sentences
+from nfv_sched.tests import base
 
 Kind = requirements.RequirementKind
 NAMES = {'agg-1': 'racks', 'uuid-1': 'host1'}
@@ -20,7 +20,7 @@ def resource(**figures):
     return missing(Kind.RESOURCE, 'VGPU', needed=(('VGPU', 3),), **figures)
 
 
-class SentencesTest(testtools.TestCase):
+class SentencesTest(base.TimedTestCase):
 
     def test_titles(self):
         query = placement.Query.parse(
