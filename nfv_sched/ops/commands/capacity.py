@@ -572,8 +572,12 @@ class ShowCapacity(_Capacity):
         flavor_capacity, = self._count(parsed_args, cloud, [flavor], hosts)
         of_name = {host.name: host for host in cloud.hosts}
         columns = [*rendering.HOST_COLUMNS]
-        rows = [rendering.host_row(of_name[name], each)
+        self._shared = rendering.shared_limits(
+            flavor_capacity.hosts.values()) if _is_text(parsed_args) else ()
+        rows = [rendering.host_row(of_name[name], each, self._shared)
                 for name, each in flavor_capacity.hosts.items()]
+        if self._shared and not any(row[-1] for row in rows):
+            columns, rows = columns[:-2], [row[:-2] for row in rows]
         leaving: Mapping[str, snapshot.Server] = {}
         if parsed_args.next:
             columns.append('Next')
@@ -587,7 +591,7 @@ class ShowCapacity(_Capacity):
         self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
         self._tell_not_known(parsed_args, [flavor_capacity])
         self._tell_reserved(parsed_args, cloud, hosts)
-        self._ports = flavor_capacity.ports
+        self._capacity = flavor_capacity
         return self.with_details(
             parsed_args, (columns, rows), rendering.host_records(
                 [of_name[name] for name in flavor_capacity.hosts],
@@ -599,12 +603,14 @@ class ShowCapacity(_Capacity):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable[Sequence[ty.Any]]) -> int:
-        """Print the ports assumed before a table; called by cliff."""
-        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
+        """Print what all rows have before a table; called by cliff."""
+        if _is_text(parsed_args):
             self.check_columns(parsed_args, column_names)
+            ports, hosts = self._capacity.ports, self._capacity.hosts.values()
             self.print_text(parsed_args, [
-                f'Assumed ports: {self._ports.description} '
-                f'({self._ports.reason}).', ''])
+                f'Assumed ports: {ports.description} ({ports.reason}).',
+                *([rendering.shared_sentence(hosts, self._shared)]
+                  if self._shared else []), ''])
         return super().produce_output(parsed_args, column_names, data)
 
     def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
@@ -619,6 +625,10 @@ class ShowCapacity(_Capacity):
                 cloud, flavor, flavor_capacity.hosts,
                 **self._assumed(parsed_args, cloud),
                 update=lambda done, total: update(done, total, 'hosts')))
+
+
+def _is_text(parsed_args: argparse.Namespace) -> bool:
+    return parsed_args.formatter == base.TABLE and not parsed_args.columns
 
 
 def _some(names: Sequence[str]) -> str:

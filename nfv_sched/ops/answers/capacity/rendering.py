@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Render capacities as rows of tables."""
 
+from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
@@ -10,6 +12,7 @@ from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import snapshot
 
 if ty.TYPE_CHECKING:
+    from nfv_sched.ops.model.counting import binding
     from nfv_sched.ops.model.counting import capacity
     from nfv_sched.ops.model.counting import losses
 
@@ -42,15 +45,39 @@ def flavor_row(flavor_capacity: 'capacity.FlavorCapacity',
             flavor_capacity.error or _lost(flavor_capacity.lost)]
 
 
-def host_row(host: snapshot.Host,
-             host_capacity: 'capacity.HostCapacity') -> list:
-    """Return the row of a host in the capacity for one flavor."""
-    why = '; '.join(binding.text for binding in host_capacity.binding)
-    if why and host_capacity.fits:
-        # The columns before it are of the host as it is.
-        why = f'after {host_capacity.fits} more: {why}'
+def host_row(host: snapshot.Host, host_capacity: 'capacity.HostCapacity',
+             shared: 'Collection[binding.Binding]' = ()) -> list:
+    """Return the row of a host in the capacity for one flavor.
+
+    :param shared: limits to leave out
+    """
+    bindings = [each for each in host_capacity.binding if each not in shared]
     return [host.name, host_capacity.fits, host_capacity.placement,
-            _used(host), _bound(host_capacity), why]
+            _used(host), _bound(bindings), _why(host_capacity.fits, bindings)]
+
+
+def shared_limits(
+    hosts: 'Collection[capacity.HostCapacity]',
+) -> 'tuple[binding.Binding, ...]':
+    """Return the limits that all of several hosts have, at one moment."""
+    first, *others = hosts or (None,)
+    if not others or len({each.fits for each in hosts}) > 1:
+        return ()
+    return tuple([each for each in first.binding
+                  if all(each in other.binding for other in others)])
+
+
+def shared_sentence(hosts: 'Collection[capacity.HostCapacity]',
+                    shared: 'Collection[binding.Binding]') -> str:
+    """Return what stands once above a table instead of in all its rows."""
+    return (f'On all {len(hosts)} hosts: '
+            f'{_why(next(iter(hosts)).fits, shared)}.')
+
+
+def _why(fits: int, bindings: 'Iterable[binding.Binding]') -> str:
+    why = '; '.join(each.text for each in bindings)
+    # The columns before it are of the host as it is.
+    return f'after {fits} more: {why}' if why and fits else why
 
 
 def fit_records(
@@ -173,11 +200,10 @@ def _lost(servers: 'Mapping[losses.Cause, int]') -> tables.Lines | str:
             servers) else ''
 
 
-def _bound(host_capacity: 'capacity.HostCapacity') -> str:
+def _bound(bindings: 'Sequence[binding.Binding]') -> str:
     """Return the limits of a host, without the figures."""
-    binding = host_capacity.binding
-    labels = list(dict.fromkeys(each.label for each in binding))
-    if binding and not binding[0].alone and len(labels) > 1:
+    labels = list(dict.fromkeys(each.label for each in bindings))
+    if len(labels) > 1 and not bindings[0].alone:
         return ' and '.join(labels)
     return ', '.join(labels)
 

@@ -323,6 +323,21 @@ class CapacityTest(base.CommandTestCase):
             'Assumed ports: 1 direct port on physical network data (as the '
             'existing server of the flavor has).\n', out)
 
+    def test_what_all_rows_share(self):
+        """It stands once above the table, unless rows are of two moments."""
+        alike = dataclasses.replace(CLOUD, hosts=CLOUD.hosts[1:])
+        for cloud, sentences in ((alike, 1), (CLOUD, 0)):
+            file.save(cloud, self.file)
+            code, out, _err = self.run_command('show', 'vrouter.4')
+            head, _blank, table = out.partition('\n\n')
+            self.assertEqual(sentences, head.count('On all 2 hosts: after 4 '
+                                                   'more: '))
+            self.assertEqual(not sentences, 'Why' in table, out)
+            # Those who choose columns, and programs, have them all.
+            for args in (('-c', 'Why'), ('-f', 'csv')):
+                self.assertIn('after 4 more: ', self.run_command(
+                    'show', 'vrouter.4', *args)[1])
+
     def test_networks_that_are_not_there(self):
         self.with_ports()
         for args, word in ((('--network', 'fsat'), 'did you mean fast?'),
