@@ -24,7 +24,8 @@ FORMAT = 'nfv-sched snapshot'
 VERSIONS = (1, snapshot.VERSION)
 
 #: The message for a file of another kind.
-NEITHER = 'neither a snapshot nor a cloud file'
+NEITHER = ('neither a snapshot, which "nfv-sched snapshot save" writes, nor a '
+           'cloud file')
 
 _GZIP = b'\x1f\x8b'
 # Most messages to keep from a file: masking secrets in them takes time.

@@ -40,6 +40,22 @@ _NAMES = {
 # are not there were left out.
 _WITHOUT_PROPERTIES = frozenset(('RAM', 'OS-FLV-EXT-DATA:ephemeral',
                                  'OS-FLV-DISABLED:disabled'))
+#: Fields by which an image is told from a list of properties.
+_IMAGE_FIELDS = frozenset((
+    'checksum', 'container_format', 'created_at', 'disk_format', 'min_disk',
+    'min_ram', 'os_hash_algo', 'os_hidden', 'protected', 'schema', 'size',
+    'status', 'tags', 'updated_at', 'virtual_size', 'visibility'))
+#: Other fields of an image that are no properties.
+_IMAGE_TEXTS = frozenset((
+    'direct_url', 'file', 'hash_algo', 'hash_value', 'id', 'is_hidden',
+    'is_protected', 'location', 'locations', 'name', 'os_hash_value', 'owner',
+    'owner_id', 'properties', 'self', 'store', 'stores', 'url'))
+_LIST_FLAVORS = ('"openstack flavor list --long -f json" prints those of a '
+                 'cloud')
+_PLAIN_KEY = re.compile(r'[\w.-]{1,60}')
+_SHOW_IMAGE = '"openstack image show IMAGE -f json" prints it'
+#: How deep flavors are looked for in a file of another tool.
+_DEPTH = 6
 _MOST = 1 << 31
 #: A property as the client prints it; no quote in a value is escaped.
 _PROPERTY = re.compile(
@@ -86,20 +102,49 @@ def image(path: str) -> Image:
     :raises nfv_sched.ops.commands.source.CloudUnreadError: if it cannot be
         read, or has no valid image
     """
-    data = _read_content(path)
+    data = _only_image(_read_content(path), path)
     where = f'{path}: properties'
-    if not isinstance(data, Mapping) or not isinstance(
-            data.get('properties'), (Mapping, str)):
+    if not isinstance(data, Mapping) or not (
+            _IMAGE_FIELDS & data.keys() or isinstance(
+                data.get('properties'), (Mapping, str))):
         return Image(properties=_texts(data, where, lenient=True))
     memory, disk, size = (
         0 if data.get(key) in (None, '') else
         _number(data[key], path, key, 0, most)
         for key, most in (('min_ram', _MOST), ('min_disk', _MOST),
                           ('size', _MOST * units.Gi)))
+    # Glance has properties beside the other fields, the client below a key,
+    # the SDK both.
+    beside = {key: value for key, value in data.items()
+              if key not in _IMAGE_FIELDS and key not in _IMAGE_TEXTS}
+    below = data.get('properties') or {}
     return Image(
         _image_id(data.get('id'), path),
-        _texts(data['properties'], where, lenient=True),
+        {**_texts(beside, where, lenient=True),
+         **_texts(below, where, lenient=True)},
         memory, max(disk, -(-size // units.Gi)))
+
+
+def _only_image(data: ty.Any, path: str) -> ty.Any:
+    """Return the image in an answer of Glance or of the client.
+
+    :raises nfv_sched.ops.commands.source.CloudUnreadError: if there are
+        several, or it has no properties as in a list
+    """
+    if isinstance(data, Mapping) and isinstance(data.get('images'), list):
+        data = data['images']
+    elif isinstance(data, Mapping) and isinstance(data.get('image'), Mapping):
+        data = data['image']
+    if isinstance(data, list):
+        if len(data) != 1:
+            raise source.CloudUnreadError(
+                f'{path}: {len(data)} images, not one; {_SHOW_IMAGE}')
+        data, = data
+    if isinstance(data, Mapping) and {'ID', 'Name'} <= data.keys() and (
+            'Properties' not in data):
+        raise source.CloudUnreadError(
+            f'{path}: no properties in the file; {_SHOW_IMAGE}')
+    return data
 
 
 def _image_id(value: ty.Any, path: str) -> str:
@@ -150,19 +195,52 @@ def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
             data = [data]
         else:
             for name, each in data.items():
-                if not isinstance(each, Mapping):
-                    raise source.CloudUnreadError(
-                        f'{path}: {name!r} is not a flavor: an object with '
-                        'vcpus, ram and properties is needed')
+                _check_flavor(each, data, path, repr(name))
                 yield repr(name), str(name), each
             return
     if not isinstance(data, list):
-        raise source.CloudUnreadError(f'{path}: no flavors in it')
+        raise source.CloudUnreadError(
+            f'{path}: no flavors in it; {_LIST_FLAVORS}')
     for number, each in enumerate(data):
-        if not isinstance(each, Mapping):
-            raise source.CloudUnreadError(
-                f'{path}: [{number}] is not a flavor')
+        _check_flavor(each, data, path, f'[{number}]')
         yield f'[{number}]', None, each
+
+
+def _check_flavor(value: ty.Any, data: ty.Any, path: str, where: str) -> None:
+    """Check that a value may be a flavor, and say where others are.
+
+    :param data: what it is in, such as a template of Heat
+    """
+    if isinstance(value, Mapping) and any(
+            name in value for name in _NAMES['vcpus']):
+        return
+    place = next(_places(data), '')
+    if place:
+        raise source.CloudUnreadError(
+            f'{path}: a file of another tool; flavors are in {place}: write '
+            'them alone into a file, as a list or below their names; or '
+            f'{_LIST_FLAVORS}')
+    raise source.CloudUnreadError(
+        f'{path}: {where} is not a flavor: an object with vcpus, ram and '
+        f'properties is needed; {_LIST_FLAVORS}')
+
+
+def _places(data: ty.Any, where: str = '', depth: int = 0) -> Iterator[str]:
+    """Yield where flavors are below what flavors would be in."""
+    if depth > _DEPTH or not isinstance(data, (Mapping, list)):
+        return
+    if isinstance(data, Mapping) and any(
+            name in data for name in _NAMES['vcpus']):
+        if depth > 1:
+            yield where
+        return
+    pairs = data.items() if isinstance(data, Mapping) else enumerate(data)
+    for key, each in pairs:
+        step = f'[{key}]' if isinstance(data, list) else (
+            str(key) if _PLAIN_KEY.fullmatch(str(key))
+            else extra_specs.shown(key, 40))
+        dot = '.' * bool(where and isinstance(data, Mapping))
+        yield from _places(each, f'{where}{dot}{step}', depth + 1)
 
 
 def _flavor(data: Mapping[str, ty.Any], name: str | None,

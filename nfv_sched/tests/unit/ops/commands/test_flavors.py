@@ -133,7 +133,18 @@ class FlavorFileTest(tests_base.TestCase):
             ('[1]', '[0] is not a flavor'), ('{"f": 1}', 'is not a flavor'),
             ('[' * 100000, 'nested too deeply'),
             ('[{"vcpus": 1, "ram": 1}]', 'no name'),
-            ('f: {ram: 1}', 'vcpus must be a number from 1'),
+            ('f: {ram: 1}', "'f' is not a flavor"),
+            ('f: {vcpus: 1, ram: 1}\ng: {ram: 1}', "'g' is not a flavor"),
+            # As Heat, Terraform and Ansible have them.
+            ('version: x\nresources: {f: {properties: {ram: 1, vcpus: 1}}}',
+             'flavors are in resources.f.properties: '),
+            ('{"resource": {"flavor_v2": {"f": {"vcpus": "4"}}}}',
+             'flavors are in resource.flavor_v2.f: '),
+            ('- name: x\n  os.flavor: {vcpus: 1, ram: 1}',
+             'flavors are in [0].os.flavor: '),
+            ('my_flavors: [{name: f, vcpus: 1, ram: 1}]',
+             'flavors are in my_flavors[0]: '),
+            ('{"a": {"b c": {"vcpus": 1}}}', "flavors are in a.'b c': "),
             ('f: {vcpus: 1}', 'ram must be a number from 1'),
             ('f: {vcpus: 0, ram: 1}', 'vcpus'),
             ('f: {vcpus: true, ram: 1}', 'vcpus'),
@@ -165,13 +176,22 @@ class FlavorFileTest(tests_base.TestCase):
             ({'hw_cpu_policy': 'dedicated', 'min': 1}, ''),
             ({'id': 'a' * 32, 'name': 'cirros', 'properties': {
                 'hw_cpu_policy': 'dedicated', 'min': 1, 'stores': []}},
+             'a' * 32),
+            # An answer of Glance, and what the SDK makes of one.
+            ({'id': 'a' * 32, 'name': 'x', 'status': 'active', 'tags': [],
+              'hw_cpu_policy': 'dedicated', 'min': '1', 'owner': 'b' * 32,
+              'os_hidden': False}, 'a' * 32),
+            ({'images': [{'id': 'a' * 32, 'disk_format': 'raw', 'min': '1',
+                          'properties': {'hw_cpu_policy': 'dedicated'}}]},
              'a' * 32)):
             self.assertEqual(
                 (image_id, {'hw_cpu_policy': 'dedicated', 'min': '1'}, 0, 0),
                 flavors_file.image(self.files.write(content)))
         for content in ('x', '[]', '', {'properties': {}, 'min_ram': -1},
                         {'properties': {}, 'id': '--os-auth-url=x'},
-                        {'properties': {}, 'size': 'x'}):
+                        {'properties': {}, 'size': 'x'},
+                        {'images': [{'id': 'a' * 32}, {'id': 'b' * 32}]},
+                        [{'ID': 'a' * 32, 'Name': 'x', 'Status': 'active'}]):
             self.assertRaises(source.CloudUnreadError, flavors_file.image,
                               self.files.write(content))
 
