@@ -11,6 +11,7 @@ from nfv_sched.ops.answers.audit import all_checks
 from nfv_sched.ops.answers.audit import hosts as audit_hosts
 from nfv_sched.ops.answers.audit import repairs
 from nfv_sched.ops.answers.audit import values
+from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
@@ -118,6 +119,11 @@ steps:
                 dataclasses.replace(broken, hosts=tuple(
                     dataclasses.replace(host, memory_ratio=1.5)
                     for host in broken.hosts))), name)
+
+    def test_ratio_is_said(self):
+        self.assertEqual(['96 (1.5 x 64)', '10 (1.05 x 10)', '64'], [
+            memory.limit_text(amount, ratio)
+            for amount, ratio in ((64, 1.5), (10, 1.05), (64, 1.0))])
 
     def test_each_kind_has_a_fault(self):
         self.assertEqual(

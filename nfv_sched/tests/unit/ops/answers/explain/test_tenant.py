@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
 
 from nfv_sched.ops.answers.explain import causes
 from nfv_sched.ops.answers.explain import explanation
@@ -83,6 +84,20 @@ class TextTest(base.TimedTestCase):
                                   enabled=('h',)),
                 values.Relaxation(text='b', hosts=1, host='h',
                                   requested=_SUBJECT.requested))), _SUBJECT))
+
+    def test_fewer_devices(self):
+        """Their number would tell how many are free on a host."""
+        def asked(alias):
+            return request.ExplainedRequest(flavor=dataclasses.replace(
+                _FLAVOR, extra_specs={'pci_passthrough:alias': alias}))
+        lines = tenant.text(
+            values.Explanation(subject='', relaxations=[
+                values.Relaxation(text=alias, hosts=1, host='h',
+                                  requested=asked(alias))
+                for alias in ('nic:1', 'gpu:1,nic:1', 'gpu:1,nic:3')]),
+            subject.ExplainSubject(text='', requested=asked('gpu:1,nic:3')))
+        self.assertEqual(['- gpu:1,nic:3'],
+                         [line for line in lines if line.startswith('- ')])
 
     def test_not_refused(self):
         for fits, text in ((True, 'A new server of the flavor f can be placed '
