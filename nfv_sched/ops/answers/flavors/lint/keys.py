@@ -18,6 +18,10 @@ DISTANCE = 2
 _COST = {'w': 1, 's': 1, 'a': 1, 'd': 1}
 # A key shorter than this is similar to too many others.
 _SHORT = 6
+#: Keys that Ironic reads, whatever the API checks.
+_CAPABILITIES = 'capabilities:'
+_IRONIC = ('if its servers are bare metal, keep it, as Ironic reads it, and '
+           'change the flavor with microversion 2.85 at most; else {}')
 _OURS = ('nfv:', 'hw:wrs:')
 # The name of a group of the request, at the end of a prefix.
 _GROUP = re.compile(r'([0-9]+|_[A-Za-z0-9_-]*)?$')
@@ -78,6 +82,8 @@ def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             do = _TRANSLATE
         elif near is not None:
             do = f'set {near} instead, if you meant that'
+        elif key.startswith(_CAPABILITIES):
+            do = _IRONIC.format(do)
         elif key.startswith(_OURS):
             do = f'{do}; the keys are in the documentation of nfv-sched'
         yield values.LintFinding(

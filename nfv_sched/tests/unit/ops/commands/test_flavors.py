@@ -214,6 +214,20 @@ class LintTest(base.CommandTestCase):
         self.file = os.path.join(self.files.folder, 'cloud')
         file.save(CLOUD, self.file)
 
+    def test_keys_of_bare_metal(self):
+        """Ironic boots nodes as these say, whatever the API checks."""
+        path = self.files.write({'bm': {
+            'vcpus': 1, 'ram': 1, 'properties': {
+                'resources:CUSTOM_BAREMETAL': '1',
+                'capabilities:boot_mode': 'uefi',
+                'capabilites:cpu_info:model': 'x'}}})
+        _code, out, _err = self.run_command(
+            'flavor', 'lint', '--file', path, '-f', 'json')
+        advice = {each['key']: each['do']
+                  for each in json.loads(out)['findings']}
+        self.assertIn('Ironic', advice['capabilities:boot_mode'])
+        self.assertNotIn('Ironic', advice['capabilites:cpu_info:model'])
+
     def lint(self, *args, code=0):
         found, out, err = self.run_command(
             'flavor', 'lint', *args, '--from', self.file)
