@@ -183,8 +183,9 @@ class LintFlavor(planning.Report):
             text=lint_rendering.text(results, len(chosen)),
             columns=lint_rendering.COLUMNS,
             rows=lint_rendering.rows(results),
-            document=documents.Document(
-                document.linted(results, chosen), ('findings',)))
+            document=documents.Document(document.FlavorLint(
+                flavors_checked=len(chosen), findings=tuple(results)),
+                ('findings',)))
 
 
 class TranslateFlavor(planning.PlanCommand):
@@ -221,15 +222,14 @@ class TranslateFlavor(planning.PlanCommand):
         if image.properties:
             all_translated.append(translate.image(image.id, image.properties))
         self.has_findings = any(each.errors or any(
-            line.lost for line in each.lines) for each in all_translated)
+            line.lost for line in each.keys) for each in all_translated)
         return planning.Output(
             text=translate_rendering.text(
                 all_translated, are_new=parsed_args.file is not None),
             columns=translate_rendering.COLUMNS,
             rows=translate_rendering.rows(all_translated),
-            document=documents.Document(
-                document.translated(all_translated, chosen),
-                ('translations',)),
+            document=documents.Document(document.Translations(
+                translations=tuple(all_translated)), ('translations',)),
             commands=list(translate_rendering.commands(
                 all_translated, None if parsed_args.file is None else {
                     each.name: each for each in chosen})))

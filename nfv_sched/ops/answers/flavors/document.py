@@ -1,20 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the documents of ``flavor lint`` and ``flavor translate``."""
 
-from collections.abc import Iterable
 from collections.abc import Mapping
-from collections.abc import Sequence
 import dataclasses
 import typing as ty
-
-from nfv_sched.ops.cloud import snapshot
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.answers.flavors.lint import all_rules
-    from nfv_sched.ops.answers.flavors import translate
-
-#: In place of a key: see ``lint.values.WHOLE`` and ``translate.NO_KEY``.
-_NO_KEY = '-'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +98,11 @@ class FlavorTranslation:
     unset: tuple[str, ...]
     errors: tuple[TranslationError, ...]
 
+    @property
+    def name(self) -> str:
+        """Name of the flavor, or ID of the image."""
+        return self.image_id or '' if self.flavor is None else self.flavor
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Translations:
@@ -118,47 +112,3 @@ class Translations:
     """
 
     translations: tuple[FlavorTranslation, ...]
-
-
-def linted(results: 'Iterable[all_rules.LintResult]',
-           flavors: Sequence[snapshot.Flavor]) -> FlavorLint:
-    """Return the document of findings.
-
-    :param flavors: all flavors that were checked
-    """
-    ids = _ids(flavors)
-    return FlavorLint(
-        flavors_checked=len(flavors), findings=tuple([FlavorFinding(
-            flavor=each.flavor, flavor_id=ids[each.flavor],
-            severity=ty.cast(ty.Any, each.severity), rule=each.rule,
-            key=_key(each.key), finding=each.finding, do=each.do)
-            for each in results]))
-
-
-def translated(all_translated: 'Iterable[translate.Translated]',
-               flavors: Sequence[snapshot.Flavor]) -> Translations:
-    """Return the document of translations.
-
-    :param flavors: the flavors as they are
-    """
-    ids = _ids(flavors)
-    return Translations(translations=tuple([FlavorTranslation(
-        flavor=each.name if each.where == 'flavor' else None,
-        flavor_id=ids.get(each.name) if each.where == 'flavor' else None,
-        image_id=None if each.where == 'flavor' else each.name,
-        keys=tuple([KeyTranslation(
-            key=_key(line.key), value=line.value, becomes=line.becomes,
-            kind=line.kind, do=line.do or None, lost=line.lost)
-            for line in each.lines]),
-        extra_specs=each.extra_specs, set=each.set, unset=each.unset,
-        errors=tuple([TranslationError(key=_key(key), finding=text)
-                      for key, text in each.errors]))
-        for each in all_translated]))
-
-
-def _ids(flavors: Iterable[snapshot.Flavor]) -> dict[str, str | None]:
-    return {each.name: each.id or None for each in flavors}
-
-
-def _key(key: str) -> str | None:
-    return None if key == _NO_KEY else key

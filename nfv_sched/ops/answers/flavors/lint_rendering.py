@@ -4,14 +4,14 @@
 from collections.abc import Sequence
 import typing as ty
 
-from nfv_sched.ops.answers.flavors.lint import all_rules
+from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.answers.flavors.lint import values
 from nfv_sched.ops.cli import tables
 
 COLUMNS = ('Flavor', 'Severity', 'Key', 'Finding', 'Do')
 
 
-def text(results: Sequence[all_rules.LintResult],
+def text(results: Sequence[document.FlavorFinding],
          flavors: int) -> list[tables.Part]:
     """Return a summary, and a table of findings.
 
@@ -26,8 +26,7 @@ def text(results: Sequence[all_rules.LintResult],
                     if results else [])]
 
 
-def rows(results: Sequence[all_rules.LintResult]) -> list[Sequence[ty.Any]]:
+def rows(results: Sequence[document.FlavorFinding]) -> list[Sequence[ty.Any]]:
     """Return a row for each finding."""
-    return [(each.flavor, each.severity,
-             '' if each.key == values.WHOLE else each.key, each.finding,
-             each.do) for each in results]
+    return [(each.flavor, each.severity, each.key or '', each.finding, each.do)
+            for each in results]

@@ -5,17 +5,18 @@ The table of keys is in :mod:`nfv_sched.ops.answers.flavors.translations`.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
+import typing as ty
 
 from nfv_sched.base import extra_specs as nfv_extra_specs
 from nfv_sched.nova import flavors
+from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.answers.flavors.lint import all_rules
 from nfv_sched.ops.answers.flavors.lint import values
 from nfv_sched.ops.answers.flavors import translations
 from nfv_sched.ops.cloud import snapshot
 
-#: In place of a key: a default of the old platform, not a key.
-NO_KEY = '-'
 #: Message for a value equal to the default.
 HARMLESS = 'nothing is lost'
 #: Kind of a key that is not in the table, and that Nova refuses.
@@ -26,79 +27,46 @@ _NODES = ('hw:numa_nodes', 'hw:mem_page_size', 'hw:pmem')
 _PINNED = ('dedicated', 'mixed')
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class TranslatedKey:
-    """The translation of one key with its value.
-
-    :ivar key: the key; :data:`NO_KEY` for a former default
-    :ivar becomes: keys and values that replace it; empty for none
-    :ivar kind: one of the kinds in ``translations``, or :data:`UNKNOWN`
-    :ivar do: what else to do, or what is lost
-    :ivar lost: True if something is left to do by hand, or is lost
-    """
-
-    key: str
-    value: str
-    becomes: Mapping[str, str]
-    kind: str
-    do: str = ''
-    lost: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Translated:
-    """The translation of a flavor or image.
-
-    :ivar name: name of the flavor or image
-    :ivar where: ``translations.FLAVOR`` or ``IMAGE``
-    :ivar lines: the translation of each key
-    :ivar extra_specs: all keys and values after the translation
-    :ivar set: keys to set, new or with another value
-    :ivar unset: keys to remove
-    :ivar errors: mistakes in the translated flavor: key, text
-    """
-
-    name: str
-    where: str
-    lines: tuple[TranslatedKey, ...]
-    extra_specs: Mapping[str, str]
-    set: Mapping[str, str]
-    unset: tuple[str, ...]
-    errors: tuple[tuple[str, str], ...] = ()
-
-
-def flavor(flavor: snapshot.Flavor) -> Translated:
+def flavor(flavor: snapshot.Flavor) -> document.FlavorTranslation:
     """Translate a flavor."""
     if len(flavor.extra_specs) > nfv_extra_specs.MOST_SPECS:
-        return dataclasses.replace(
-            _make_translated(flavor.name, translations.FLAVOR, [],
-                             flavor.extra_specs, flavor.extra_specs),
-            errors=_errors(flavor))
+        return _of_flavor(flavor, [], flavor.extra_specs, _errors(flavor))
     lines = [_line(translations.FLAVOR, key, value, flavor.extra_specs)
              for key, value in flavor.extra_specs.items()]
     extra_specs = _merge_lines(lines)
     if _needs_node(extra_specs):
-        line = TranslatedKey(
-            key=NO_KEY, value='', becomes={'hw:numa_nodes': '1'},
+        line = document.KeyTranslation(
+            key=None, value='', becomes={'hw:numa_nodes': '1'},
             kind=translations.COMBINATION,
-            do='a server had one NUMA node by default; policies need one')
+            do='a server had one NUMA node by default; policies need one',
+            lost=False)
         lines.append(line)
         extra_specs = _merge_lines(lines)
     errors = _errors(dataclasses.replace(flavor, extra_specs=extra_specs))
     if not errors:
         lines = [_told_what_floats(line, flavor, extra_specs)
                  for line in lines]
-    return dataclasses.replace(
-        _make_translated(flavor.name, translations.FLAVOR, lines, extra_specs,
-                         flavor.extra_specs), errors=errors)
+    return _of_flavor(flavor, lines, extra_specs, errors)
 
 
-def _errors(flavor: snapshot.Flavor) -> tuple[tuple[str, str], ...]:
-    return tuple([(each.key, each.finding) for each in all_rules.lint([flavor])
+def _of_flavor(
+    flavor: snapshot.Flavor, lines: Sequence[document.KeyTranslation],
+    after: Mapping[str, str], errors: tuple[document.TranslationError, ...],
+) -> document.FlavorTranslation:
+    return document.FlavorTranslation(
+        flavor=flavor.name, flavor_id=flavor.id or None, image_id=None,
+        keys=tuple(lines), errors=errors,
+        **_changes(after, flavor.extra_specs))
+
+
+def _errors(flavor: snapshot.Flavor) -> tuple[document.TranslationError, ...]:
+    return tuple([document.TranslationError(key=each.key, finding=each.finding)
+                  for each in all_rules.lint([flavor])
                   if each.severity == values.ERROR])
 
 
-def image(name: str, properties: Mapping[str, str]) -> Translated:
+def image(name: str, properties: Mapping[str, str],
+          ) -> document.FlavorTranslation:
     """Translate the properties of an image.
 
     Properties that are not in the table stay.
@@ -108,12 +76,14 @@ def image(name: str, properties: Mapping[str, str]) -> Translated:
              if translations.find(translations.IMAGE, key) is not None]
     unchanged = {key: value for key, value in properties.items()
                  if translations.find(translations.IMAGE, key) is None}
-    return _make_translated(name, translations.IMAGE, lines,
-                            {**unchanged, **_merge_lines(lines)}, properties)
+    return document.FlavorTranslation(
+        flavor=None, flavor_id=None, image_id=name, keys=tuple(lines),
+        errors=(),
+        **_changes({**unchanged, **_merge_lines(lines)}, properties))
 
 
 def _line(where: str, key: str, value: str,
-          specs: Mapping[str, str]) -> TranslatedKey:
+          specs: Mapping[str, str]) -> document.KeyTranslation:
     translation = translations.find(where, key)
     # A pattern of the table can match more keys than Nova knows.
     # Nova refuses no key of a namespace that it does not know.
@@ -125,25 +95,27 @@ def _line(where: str, key: str, value: str,
             is_known or translation.kind != translations.SAME):
         replacement = translations.becomes(translation, key, value, specs)
         if translation.is_harmless(value):
-            return TranslatedKey(key=key, value=value, kind=translation.kind,
-                                 becomes=replacement, do=HARMLESS)
+            return document.KeyTranslation(
+                key=key, value=value, kind=translation.kind,
+                becomes=replacement, do=HARMLESS, lost=False)
         other = _contradicted_key(key, replacement, specs)
         if other is not None:
-            return TranslatedKey(
+            return document.KeyTranslation(
                 key=key, value=value, kind=translation.kind, becomes={},
                 lost=True,
                 do=f'{other}={specs[other]} contradicts it, and stays: '
                    'correct it if this is what was meant')
-        return TranslatedKey(
+        return document.KeyTranslation(
             key=key, value=value, becomes=replacement,
             kind=_kind(translation, key, value, replacement),
-            do=translations.advice(translation, value, specs),
+            do=translations.advice(translation, value, specs) or None,
             lost=translation.kind in translations.LOST or not replacement)
     if is_known:
         # "flavor lint" reports wrong values.
-        return TranslatedKey(key=key, value=value, becomes={key: value},
-                             kind=translations.SAME)
-    return TranslatedKey(
+        return document.KeyTranslation(
+            key=key, value=value, becomes={key: value},
+            kind=translations.SAME, do=None, lost=False)
+    return document.KeyTranslation(
         key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
         do='nothing reads it; correct it if it is misspelt'
         if key.startswith(translations.WRS) else
@@ -179,8 +151,8 @@ def _contradicted_key(key: str, replacement: Mapping[str, str],
     return None
 
 
-def _told_what_floats(line: TranslatedKey, flavor: snapshot.Flavor,
-                      after: Mapping[str, str]) -> TranslatedKey:
+def _told_what_floats(line: document.KeyTranslation, flavor: snapshot.Flavor,
+                      after: Mapping[str, str]) -> document.KeyTranslation:
     """Mark a line as lost if more vCPUs than the shared one would float.
 
     :param flavor: the flavor before the translation
@@ -208,7 +180,7 @@ def _is_known(key: str) -> bool:
     return any(spec.is_of(key) for spec in flavors.specs())
 
 
-def _merge_lines(lines: list[TranslatedKey]) -> dict[str, str]:
+def _merge_lines(lines: list[document.KeyTranslation]) -> dict[str, str]:
     """Return all keys and values; those of combinations take precedence."""
     merged: dict[str, str] = {}
     for line in sorted(lines, key=lambda line: line.kind ==
@@ -225,11 +197,10 @@ def _needs_node(specs: Mapping[str, str]) -> bool:
         specs.get('hw:cpu_policy') in _PINNED)
 
 
-def _make_translated(name: str, where: str, lines: list[TranslatedKey],
-                     after: Mapping[str, str],
-                     before: Mapping[str, str]) -> Translated:
-    return Translated(
-        name=name, where=where, lines=tuple(lines), extra_specs=after,
-        set={key: value for key, value in after.items()
-             if before.get(key) != value},
-        unset=tuple([key for key in before if key not in after]))
+def _changes(after: Mapping[str, str],
+             before: Mapping[str, str]) -> dict[str, ty.Any]:
+    """Return fields of a translation: all keys, those to set and to unset."""
+    return {'extra_specs': after,
+            'set': {key: value for key, value in after.items()
+                    if before.get(key) != value},
+            'unset': tuple([key for key in before if key not in after])}

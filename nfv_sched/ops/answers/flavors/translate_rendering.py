@@ -9,6 +9,7 @@ import shlex
 import typing as ty
 
 from nfv_sched.base import strings
+from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.answers.flavors import translate
 from nfv_sched.ops.answers.flavors import translations
 from nfv_sched.ops.answers.plans import rendering
@@ -25,7 +26,8 @@ _ERROR = 'error'
 
 
 def text(
-    all_translated: Sequence[translate.Translated], are_new: bool = False,
+    all_translated: Sequence[document.FlavorTranslation],
+    are_new: bool = False,
 ) -> list[tables.Part]:
     """Return a table for each flavor.
 
@@ -33,50 +35,52 @@ def text(
     """
     parts: list[tables.Part] = []
     for each in all_translated:
-        lost = sum(line.lost for line in each.lines)
-        head = f'{each.where.capitalize()} {each.name}: ' + _counts(
-            each, are_new and each.where == translations.FLAVOR)
+        lost = sum(line.lost for line in each.keys)
+        head = f'{_where(each).capitalize()} {each.name}: ' + _counts(
+            each, are_new and each.flavor is not None)
         if lost:
             head += f'; {tables.count(lost, "key")} not fully translated'
         if each.errors:
             head += f'; {tables.count(len(each.errors), "error")} afterwards'
         parts += ([''] if parts else []) + [f'{head}.']
-        if each.lines:
+        if each.keys:
             parts += ['', tables.Table(
                 COLUMNS[1:], [row[1:] for row in rows([each])])]
     return parts
 
 
-def _counts(translated: translate.Translated, is_new: bool) -> str:
+def _counts(translated: document.FlavorTranslation, is_new: bool) -> str:
     """Count the keys in the table, and what the commands do."""
     if is_new and not translated.extra_specs and not translated.unset:
         return 'no keys'
     if not (is_new or translated.set or translated.unset):
         return 'nothing to change'
     # All are set if the commands create the flavor: none is there to remove.
-    keys = sum(line.key != translate.NO_KEY for line in translated.lines)
+    keys = sum(line.key is not None for line in translated.keys)
     changes = f'{len(translated.extra_specs)} to set' if is_new else (
         f'{len(translated.set)} to set, {len(translated.unset)} to remove')
     return f'{tables.count(keys, "key")}; {changes}'
 
 
 def rows(
-    all_translated: Sequence[translate.Translated],
+    all_translated: Sequence[document.FlavorTranslation],
 ) -> list[Sequence[ty.Any]]:
     """Return a row for each key."""
     return [row for each in all_translated for row in (
-        *((each.name, _key(line.key), line.value, _pairs(line.becomes),
-           line.kind, line.do) for line in each.lines),
-        *((each.name, _key(key), each.extra_specs.get(key, ''), '', _ERROR,
-           text) for key, text in each.errors))]
+        *((each.name, line.key or '', line.value, _pairs(line.becomes),
+           line.kind, line.do or '') for line in each.keys),
+        *((each.name, error.key or '',
+           each.extra_specs.get(error.key or '', ''), '', _ERROR,
+           error.finding) for error in each.errors))]
 
 
-def _key(key: str) -> str:
-    return '' if key == translate.NO_KEY else key
+def _where(translated: document.FlavorTranslation) -> str:
+    return (translations.IMAGE if translated.flavor is None
+            else translations.FLAVOR)
 
 
 def commands(
-    all_translated: Sequence[translate.Translated],
+    all_translated: Sequence[document.FlavorTranslation],
     new: Mapping[str, snapshot.Flavor] | None = None,
 ) -> Iterator[str]:
     """Yield shell lines that change or create flavors and images.
@@ -93,13 +97,13 @@ def commands(
     yield from lines
 
 
-def _commands(all_translated: Sequence[translate.Translated],
+def _commands(all_translated: Sequence[document.FlavorTranslation],
               new: Mapping[str, snapshot.Flavor] | None) -> Iterator[str]:
     for each in all_translated:
-        yield rendering.comment(f'{each.where} {each.name}')
-        for line in each.lines:
+        yield rendering.comment(f'{_where(each)} {each.name}')
+        for line in each.keys:
             yield from _remarks(line)
-        if each.where == translations.IMAGE:
+        if each.flavor is None:
             yield from _comment_unsafe(_image(each))
             continue
         flavor = None if new is None else new[each.name]
@@ -109,8 +113,9 @@ def _commands(all_translated: Sequence[translate.Translated],
         if not each.errors:
             yield from _comment_unsafe(steps)
             continue
-        for key, text in each.errors:
-            yield rendering.comment(f'{_ERROR} afterwards: {key}: {text}')
+        for error in each.errors:
+            yield rendering.comment(
+                f'{_ERROR} afterwards: {error.key or "-"}: {error.finding}')
         yield rendering.comment(
             'the commands are commented out: no host takes this flavor, or '
             'the API refuses it')
@@ -130,10 +135,10 @@ def _comment_unsafe(steps: Iterable[str]) -> Iterator[str]:
         yield rendering.comment(strings.line(line))
 
 
-def _remarks(line: translate.TranslatedKey) -> Iterator[str]:
+def _remarks(line: document.KeyTranslation) -> Iterator[str]:
     """Yield comments: what to do by hand for a key, or that it is dropped."""
-    if line.key == translate.NO_KEY:
-        yield rendering.comment(line.do)
+    if line.key is None:
+        yield rendering.comment(line.do or '')
         return
     text = f'{line.key}={line.value}: {line.kind}'
     if not line.becomes:
@@ -157,7 +162,7 @@ def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
             'disabled in the file; the API cannot create it so')
 
 
-def _create(translated: translate.Translated,
+def _create(translated: document.FlavorTranslation,
             flavor: snapshot.Flavor) -> Iterator[str]:
     """Yield the commands that create a flavor unless it exists.
 
@@ -183,7 +188,7 @@ def _create(translated: translate.Translated,
             *_name_args(translated)))
 
 
-def _flavor(translated: translate.Translated) -> Iterator[str]:
+def _flavor(translated: document.FlavorTranslation) -> Iterator[str]:
     """Yield the commands that change a flavor of the cloud.
 
     New keys come first, so that no policy is missing at any time.
@@ -196,7 +201,7 @@ def _flavor(translated: translate.Translated) -> Iterator[str]:
                           *_name_args(translated)))
 
 
-def _image(translated: translate.Translated) -> Iterator[str]:
+def _image(translated: document.FlavorTranslation) -> Iterator[str]:
     if translated.set:
         yield shlex.join(('openstack', 'image', 'set',
                           *_properties(translated.set),
@@ -206,7 +211,7 @@ def _image(translated: translate.Translated) -> Iterator[str]:
                           *_keys(translated.unset), *_name_args(translated)))
 
 
-def _name_args(translated: translate.Translated) -> tuple[str, str]:
+def _name_args(translated: document.FlavorTranslation) -> tuple[str, str]:
     """Return the name after ``--``: it could look like an option."""
     return '--', translated.name
 

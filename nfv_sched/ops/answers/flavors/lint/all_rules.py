@@ -26,6 +26,7 @@ from nfv_sched.fit.numa import topology
 from nfv_sched.fit import rules as nfv_rules
 from nfv_sched.nova import flavors
 from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.answers.flavors.lint import flavor as lint_flavor
 from nfv_sched.ops.answers.flavors.lint import hosts
 from nfv_sched.ops.answers.flavors.lint import images
@@ -100,29 +101,9 @@ _IMAGES = ({'hw_firmware_type': 'uefi'},
 _NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class LintResult:
-    """A finding of a rule about a flavor.
-
-    :ivar flavor: name of the flavor
-    :ivar rule: name of the rule
-    :ivar severity: one of ``values.SEVERITIES``
-    :ivar key: the extra spec or image property, or another subject
-    :ivar finding: description of the problem
-    :ivar do: instructions for the operator
-    """
-
-    flavor: str
-    rule: str
-    severity: str
-    key: str
-    finding: str
-    do: str
-
-
-def findings(subject: values.LintSubject) -> list[LintResult]:
+def findings(subject: values.LintSubject) -> list[document.FlavorFinding]:
     """Return the findings of all rules about a flavor, errors first."""
-    results: list[LintResult] = []
+    results: list[document.FlavorFinding] = []
     for rule in RULES:
         errors = {each.key for each in results
                   if each.severity == values.ERROR}
@@ -133,13 +114,16 @@ def findings(subject: values.LintSubject) -> list[LintResult]:
                 results):
             break
         for each in dict.fromkeys(rule.find(subject)):
-            key = strings.short(each.key, _LONGEST_KEY)
+            key = None if each.key == values.WHOLE else strings.short(
+                each.key, _LONGEST_KEY)
             if rule.name in _ONCE_PER_KEY and key in errors:
                 continue
-            results.append(LintResult(
-                flavor=subject.flavor.name, rule=rule.name,
-                severity=each.severity, key=key,
-                finding=strings.short(each.text), do=strings.short(each.do)))
+            results.append(document.FlavorFinding(
+                flavor=subject.flavor.name,
+                flavor_id=subject.flavor.id or None, rule=rule.name,
+                severity=ty.cast(ty.Any, each.severity),
+                key=key, finding=strings.short(each.text),
+                do=strings.short(each.do)))
     return sorted(results, key=lambda each: values.SEVERITIES.index(
         each.severity))
 
@@ -151,7 +135,7 @@ def lint(
     cloud: snapshot.Cloud | None = None, on_hosts: bool = False,
     used: bool = False,
     update: Callable[[int, int], None] = lambda done, total: None,
-) -> list[LintResult]:
+) -> list[document.FlavorFinding]:
     """Return the findings of all rules about some flavors.
 
     :param image: properties of the image that servers are booted with

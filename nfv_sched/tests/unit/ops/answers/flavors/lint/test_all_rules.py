@@ -498,7 +498,7 @@ class RulesTest(base.TestCase):
                 self.assertEqual(
                     [severity], list({each.severity for each in found}),
                     what)
-                self.assertIn(key, found[0].key, what)
+                self.assertIn(key, found[0].key or '-', what)
                 for each in found:
                     self.assertTrue(each.finding and each.do, what)
 
