@@ -41,20 +41,15 @@ in placement.conf, and restart it:
 allocation_conflict_retry_count = 1"""
 
 
-def add_options(parser: argparse.ArgumentParser,
-                capacity: str = '--capacity') -> None:
-    """Add the options of a probe.
-
-    :param capacity: name of the option for the number of claims that can be
-        granted; its value is ``capacity``, whatever the name
-    """
-    for name, dest, default, what in (
-        (capacity, 'capacity', 7, 'how many claims there is capacity for'),
-        ('--claims', 'claims', 12, 'how many claims come at once'),
-        ('--bursts', 'bursts', 3, 'how many times'),
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a probe."""
+    for name, default, what in (
+        ('--capacity', 7, 'how many claims there is capacity for'),
+        ('--claims', 12, 'how many claims come at once'),
+        ('--bursts', 3, 'how many times'),
     ):
         parser.add_argument(
-            name, dest=dest, type=_positive_number, default=default,
+            name, type=_positive_number, default=default,
             metavar='NUMBER', help=f'{what} (default: {default})')
 
 

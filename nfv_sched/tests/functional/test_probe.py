@@ -24,7 +24,6 @@ from nfv_sched.cmd import status
 from nfv_sched.ledger import probe
 from nfv_sched.limits import names
 from nfv_sched.nova import database
-from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.tests import base
 from nfv_sched.tests import placement_api
 
@@ -87,24 +86,6 @@ class ProbeTest(base.TestCase):
             code = run(args)
         self.assertNotIn('Traceback', err.getvalue())
         return code, out.getvalue(), err.getvalue()
-
-    def old_probe(self, *args):
-        """Run the command by its old name: exit code, output, errors."""
-        # It would set up logging for the whole process.
-        self.useFixture(fixtures.MockPatchObject(
-            cli_base.NFVSched, 'configure_logging'))
-        return self.output(cli_base.main, [
-            'ledger', 'probe', '--config-file', self.conf, *args])
-
-    def test_old_name(self):
-        code, out, err = self.old_probe('--room', '2', '--claims', '3')
-        self.assertEqual(0, code)
-        self.assertIn('use "nfv-sched-status ledger probe"\n', err)
-        self.assertEqual(
-            3, out.count('3 claims at once, capacity for 2: 2 gran'))
-        self.assert_nothing_left()
-        self.assertEqual((out, code), self.probe(
-            '--capacity', '2', '--claims', '3')[1::-1])
 
     def assert_nothing_left(self):
         self.api.before = lambda method, path: None

@@ -47,10 +47,7 @@ def flavor_row(flavor_capacity: 'capacity.FlavorCapacity',
 
 def host_row(host: snapshot.Host, host_capacity: 'capacity.HostCapacity',
              shared: 'Collection[binding.Binding]' = ()) -> list:
-    """Return the row of a host in the capacity for one flavor.
-
-    :param shared: limits to leave out
-    """
+    """Return the row of a host, without the limits that all share."""
     bindings = [each for each in host_capacity.binding if each not in shared]
     return [host.name, host_capacity.fits, host_capacity.placement,
             _used(host), _bound(bindings), _why(host_capacity.fits, bindings)]
@@ -60,11 +57,10 @@ def shared_limits(
     hosts: 'Collection[capacity.HostCapacity]',
 ) -> 'tuple[binding.Binding, ...]':
     """Return the limits that all of several hosts have, at one moment."""
-    first, *others = hosts or (None,)
-    if not others or len({each.fits for each in hosts}) > 1:
+    if len(hosts) < 2 or len({each.fits for each in hosts}) > 1:
         return ()
-    return tuple([each for each in first.binding
-                  if all(each in other.binding for other in others)])
+    return tuple([each for each in next(iter(hosts)).binding
+                  if all(each in host.binding for host in hosts)])
 
 
 def shared_sentence(hosts: 'Collection[capacity.HostCapacity]',
