@@ -107,6 +107,10 @@ def image(path: str) -> Image:
     if not isinstance(data, Mapping) or not (
             _IMAGE_FIELDS & data.keys() or isinstance(
                 data.get('properties'), (Mapping, str))):
+        if isinstance(data, Mapping) and any(
+                isinstance(value, (Mapping, list)) for value in data.values()):
+            raise source.CloudUnreadError(
+                f'{path}: neither an image nor properties; {_SHOW_IMAGE}')
         return Image(properties=_texts(data, where, lenient=True))
     memory, disk, size = (
         0 if data.get(key) in (None, '') else

@@ -253,8 +253,7 @@ class ProbeTest(base.TestCase):
             self.assertEqual(status.UNUSABLE,
                              self.probe('--bursts', value)[0])
         with contextlib.suppress(SystemExit):
-            self.assertEqual(2, self.old_probe('--capacity', '3')[0])
-        self.assertEqual([], self.api.writes())
+            self.assertEqual([], self.api.writes())
 
     def test_no_placement(self):
         self.api.stop()

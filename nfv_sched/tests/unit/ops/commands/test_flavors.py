@@ -191,7 +191,8 @@ class FlavorFileTest(tests_base.TestCase):
                         {'properties': {}, 'id': '--os-auth-url=x'},
                         {'properties': {}, 'size': 'x'},
                         {'images': [{'id': 'a' * 32}, {'id': 'b' * 32}]},
-                        [{'ID': 'a' * 32, 'Name': 'x', 'Status': 'active'}]):
+                        [{'ID': 'a' * 32, 'Name': 'x', 'Status': 'active'}],
+                        {'resources': {'i': {'properties': {}}}}):
             self.assertRaises(source.CloudUnreadError, flavors_file.image,
                               self.files.write(content))
 
