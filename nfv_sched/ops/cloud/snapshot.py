@@ -319,6 +319,13 @@ class GuestNode:
     reserved: frozenset[int] = frozenset()
 
 
+#: Neutron's vNIC types; Nova has no list of all of them.
+VNICType = ty.Literal[
+    'normal', 'direct', 'direct-physical', 'macvtap', 'vdpa',
+    'virtio-forwarder', 'smart-nic', 'baremetal', 'remote-managed',
+    'accelerator-direct', 'accelerator-direct-physical']
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
     """A port of a server.

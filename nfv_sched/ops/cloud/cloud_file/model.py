@@ -275,7 +275,7 @@ class NetworkEntry:
     name: str = schema.own_name()
     physical_network: values.Name | None = None
     tunneled: bool | None = None
-    vnic_type: values.VNICType = 'normal'
+    vnic_type: snapshot.VNICType = 'normal'
     numa_policy: values.NUMAPolicy | None = None
     trusted: bool | None = None
 

@@ -151,8 +151,6 @@ Text = ty.Annotated[Scalar, schema.Convert(parse_text)]
 PCIId = ty.Annotated[str, schema.rule(pattern='^[0-9a-fA-F]{4}$')]
 PCIKind = ty.Literal['VF', 'PF', 'vdpa', 'standard']
 #: Those of Nova, but for bare metal, and for accelerators of Cyborg.
-VNICType = ty.Literal['normal', 'direct', 'direct-physical', 'macvtap', 'vdpa',
-                      'virtio-forwarder', 'remote-managed']
 NUMAPolicy = ty.Literal['required', 'socket', 'preferred', 'legacy']
 Locality = ty.Literal['local', 'partial', 'remote']
 DeviceNode = ty.Annotated[str, schema.Convert(parse_device_node)]

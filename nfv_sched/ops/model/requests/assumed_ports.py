@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import enum
+import typing as ty
 
 from nfv_sched.base import extra_specs
 from nfv_sched.base import strings
@@ -27,11 +28,8 @@ _VNIC_TYPE = 'vnic-type'
 _TRUSTED = 'trusted'
 #: Kind of device -> vNIC type of the ports that want it.
 _VNIC_TYPES_OF = {'type-PF': 'direct-physical', 'vdpa': 'vdpa'}
-#: Neutron's vNIC types; Nova has no list of all of them.
-VNIC_TYPES = (
-    _NORMAL, 'direct', 'direct-physical', 'macvtap', 'vdpa',
-    'virtio-forwarder', 'smart-nic', 'baremetal', 'remote-managed',
-    'accelerator-direct', 'accelerator-direct-physical')
+#: Neutron's vNIC types.
+VNIC_TYPES: tuple[str, ...] = ty.get_args(snapshot.VNICType)
 #: Nova's vm_states of servers that may not have got their ports.
 _UNBUILT = ('error', 'building')
 

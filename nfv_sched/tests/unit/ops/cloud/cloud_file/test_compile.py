@@ -9,6 +9,7 @@ from nfv_sched.ops.cloud.cloud_file import scenario
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
@@ -85,6 +86,13 @@ class CompileTest(base.SimulatorTestCase):
                           *scenario.DRIVER_TRAITS}, root.traits)
         self.assertEqual({self.cloud.aggregates[0].uuid}, root.aggregates)
         self.assertIn('COMPUTE_STATUS_DISABLED', disabled.traits)
+
+    def test_vnic_types(self):
+        """A cloud file has all that a port of a snapshot may have."""
+        for kind in assumed_ports.VNIC_TYPES:
+            found = loader.loads(CLOUD.replace(
+                'vnic_type: direct', f'vnic_type: {kind}'), 'cloud.yaml')
+            self.assertEqual(kind, found.networks['vf'].vnic_type)
 
     def test_names_for_steps(self):
         found = self.scenario
