@@ -3,7 +3,8 @@
 
 Nova logs what Placement was asked and how many hosts each filter left, and
 keeps neither.  So three methods of it are wrapped, and the filters as they are
-seen for the first time.  The wrappers change no result and no exception.
+seen for the first time.  The wrappers change no result, and of exceptions only
+the reason in ``NoValidHost``.
 """
 
 from collections.abc import Callable
@@ -94,8 +95,9 @@ class FollowedRequest:
 
 
 def watch(is_wanted: Callable[[], bool],
-          refused: Callable[[FollowedRequest, str], None]) -> None:
-    """Register a function to be called for requests that find no host.
+          refused: Callable[[FollowedRequest, str], None],
+          untold: Callable[[ty.Any], str]) -> None:
+    """Register functions to be called for requests that find no host.
 
     Call this when a filter is made: nova-scheduler has its manager then, and
     takes no requests yet.  In other processes, and if it is called again,
@@ -105,13 +107,15 @@ def watch(is_wanted: Callable[[], bool],
         the request is not followed
     :param refused: called with the request and the reason in
         Nova's ``NoValidHost``, which may be empty
+    :param untold: called with the RequestSpec when Nova has undone its claims;
+        returns the reason that replaces Nova's, or an empty text
     """
     manager = sys.modules.get('nova.scheduler.manager')
     # In the module of the manager, which is where Nova looks them up.
     for owner, name, wrapper in (
             (getattr(manager, 'SchedulerManager', None),
              'select_destinations',
-             functools.partial(_request, is_wanted, refused)),
+             functools.partial(_request, is_wanted, refused, untold)),
             (getattr(getattr(manager, 'host_manager', None),
                      'HostManager', None), 'get_filtered_hosts', _hosts),
             (getattr(getattr(manager, 'report', None),
@@ -140,10 +144,15 @@ def _followed_request() -> FollowedRequest | None:
 
 def _request(is_wanted: Callable[[], bool],
              refused: Callable[[FollowedRequest, str], None],
+             untold: Callable[[ty.Any], str],
              method: Callable, *args, **kwargs):
     """Call ``SchedulerManager.select_destinations``, and follow it."""
     if not _is_wanted(is_wanted):
-        return method(*args, **kwargs)
+        try:
+            return method(*args, **kwargs)
+        except Exception as exc:
+            _tell(untold, kwargs.get('spec_obj'), exc)
+            raise
     # RPC passes all by name.
     followed = FollowedRequest(
         kwargs.get('spec_obj'), kwargs.get('instance_uuids'))
@@ -165,9 +174,25 @@ def _request(is_wanted: Callable[[], bool],
                     getattr(error, 'kwargs', {}).get('reason') or ''))
             except Exception:
                 LOG.exception('Why there is no valid host cannot be noted')
+        _tell(untold, followed.spec_obj, exc)
         raise
     finally:
         _THREAD.followed = before
+
+
+def _tell(untold: Callable[[ty.Any], str], spec_obj, exc: Exception) -> None:
+    """Put our reason into the ``NoValidHost`` that the client is to get."""
+    # oslo.messaging sends what ``ExpectedException.exc_info`` has.
+    kind, error, traceback = getattr(exc, 'exc_info', (None, None, None))
+    if spec_obj is None or not isinstance(error, exception.NoValidHost):
+        return
+    try:
+        reason = untold(spec_obj)
+        if reason:
+            exc.exc_info = (
+                kind, exception.NoValidHost(reason=reason), traceback)
+    except Exception:
+        LOG.exception('Why there is no valid host cannot be told')
 
 
 def _is_wanted(is_wanted: Callable[[], bool]) -> bool:

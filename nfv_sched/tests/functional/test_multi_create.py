@@ -43,7 +43,7 @@ class MultiCreate:
             self.assertEqual(5, len(servers))
             self.assertEqual({'host1': {}, 'host2': {}}, self.usages())
             for server in servers:
-                self.assertRefused(server)
+                self.assertRefused(server, 'virtual switch')
             # The cloud is as free as before.
             self.assertEqual({('host1', 1): 2, ('host2', 1): 2},
                              self.where(self.boot_many(self.strict, 4)))

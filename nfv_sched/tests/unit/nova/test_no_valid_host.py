@@ -54,9 +54,13 @@ class FollowTest(base.TestCase):
             self.useFixture(fixtures.MockPatchObject(owner, name, method))
         for _ in range(2):
             no_valid_host.watch(
-                lambda: self.wanted, lambda *args: self.refused(*args))
+                lambda: self.wanted, lambda *args: self.refused(*args),
+                lambda spec_obj: self.untold(spec_obj))
         self.answer = [{}], {}, '1.36'
         self.hosts = [types.SimpleNamespace(host=name) for name in 'abc']
+
+    def untold(self, spec_obj):
+        return ''
 
     def refused(self, followed, message):
         self.refusals.append((followed, message))
@@ -108,6 +112,23 @@ class FollowTest(base.TestCase):
         # They are wrapped once.
         self.refusals.clear()
         self.assertEqual(2, len(self.schedule().runs))
+
+    def read_by_client(self):
+        error = self.assertRaises(
+            dispatcher.ExpectedException,
+            manager.SchedulerManager.select_destinations,
+            None, None, spec_obj=self.spec)
+        return error.exc_info[1].kwargs['reason']
+
+    def test_reason_for_the_client(self):
+        for self.wanted in True, False:
+            self.untold = lambda spec_obj: ''
+            self.assertEqual('none', self.read_by_client())
+            self.untold = lambda spec_obj: 'ours'
+            self.assertEqual('ours', self.read_by_client())
+            self.untold = lambda spec_obj: 1 / 0
+            self.assertEqual('none', self.read_by_client())
+        self.assertIn('cannot be told', self.log.output)
 
     def test_filters_with_a_host(self):
         self.filters.pop()
@@ -187,7 +208,7 @@ class FollowTest(base.TestCase):
             manager, 'SchedulerManager', None))
         self.useFixture(fixtures.MockPatchObject(
             manager, 'host_manager', None))
-        no_valid_host.watch(bool, self.refused)
+        no_valid_host.watch(bool, self.refused, self.untold)
 
 
 class Odd:

@@ -59,8 +59,10 @@ class TestTell(base.TestCase):
 
     def test_later_servers(self):
         """Raising would leave what is claimed for the earlier ones."""
-        for index in (1, None):
-            self.assertIsNone(self.told('hosts', index))
+        for index, expose, kept in ((1, 'policy', True), (1, 'none', False),
+                                    (None, 'policy', False)):
+            self.assertIsNone(self.told(expose, index))
+            self.assertEqual(kept, bool(self.note.untold))
 
     def test_log(self):
         """All is in there, whatever tenants may read."""
