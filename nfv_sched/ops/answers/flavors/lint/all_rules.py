@@ -77,6 +77,7 @@ RULES = (
     values.LintRule('image-differs', images.differ),
     values.LintRule('straddles', hosts.straddles),
     values.LintRule('in-use', lint_flavor.used),
+    values.LintRule('only-vfs', lint_flavor.only_vfs),
     values.LintRule('packs-badly', hosts.packs),
 )
 

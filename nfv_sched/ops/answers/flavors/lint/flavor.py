@@ -13,6 +13,7 @@ from nfv_sched.fit.numa import topology
 from nfv_sched.ops.answers.flavors.lint import keys
 from nfv_sched.ops.answers.flavors.lint import values
 from nfv_sched.ops.answers.flavors import translations
+from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator.placement import malformed
 
 # KiB. What a flavor asks for with 4KB; PAGES_SMALL is for the word "small".
@@ -362,6 +363,20 @@ def used(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             f', booted when it was different: {len(other)}' if other
             else ''), 'resize these servers to another flavor; a change of '
         'this one reaches new servers only')
+
+
+def only_vfs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+    """Find servers without a port that a live migration leaves alone."""
+    cut_off = [server for server in subject.servers or ()
+               if server.ports and
+               movable.vfs_detached(server) == len(server.ports)]
+    if cut_off:
+        yield values.LintFinding(
+            values.WARNING, values.WHOLE,
+            f'{strings.count(len(cut_off), "server")} with VFs only: a live '
+            'migration detaches them, and attaches others on the destination',
+            'add a port on the virtual switch, which the guest bonds with a '
+            'VF, or move them cold: --cold-for-vfs')
 
 
 def devices(subject: values.LintSubject) -> int:

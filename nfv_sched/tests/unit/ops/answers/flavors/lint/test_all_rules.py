@@ -90,6 +90,7 @@ class Case:
     image: dict = dataclasses.field(default_factory=dict)
     cloud: snapshot.Cloud | None = None
     servers: bool = False
+    ports: tuple[str, ...] | None = None
     needs: values.Needs = values.Needs()
     disk: int = 0
 
@@ -104,6 +105,9 @@ class Case:
         if self.servers:
             cloud = dataclasses.replace(CLOUD, servers=(snapshot.Server(
                 uuid='u', name='vm', host='one',
+                ports=None if self.ports is None else tuple([
+                    snapshot.Port(id=str(number), vnic_type=vnic_type)
+                    for number, vnic_type in enumerate(self.ports)]),
                 flavor=dataclasses.replace(self.flavor, extra_specs={})),))
         return all_rules.lint([self.flavor], image=self.image, cloud=cloud,
                               needs=self.needs, used=self.servers,
@@ -452,6 +456,11 @@ CASES = {
         fine(PINNED, vcpus=9, cloud=CLOUD)),
     'in-use': (
         broken(W, '-', PINNED, servers=True), fine(PINNED)),
+    'only-vfs': (
+        broken(W, '-', PINNED, servers=True, ports=('direct', 'vdpa')),
+        fine(PINNED, servers=True, ports=('direct', 'normal')),
+        fine(PINNED, servers=True, ports=('macvtap',)),
+        fine(PINNED, servers=True, ports=()), fine(PINNED, servers=True)),
     'packs-badly': (
         broken(N, 'vCPUs', PINNED, vcpus=5, cloud=CLOUD),
         broken(N, 'vCPUs', {**PINNED, 'hw:numa_nodes': '2'}, vcpus=12,
