@@ -123,14 +123,13 @@ def _failures(host: values.ExplainedHost) -> Iterator[_Failure]:
     """Yield what a host fails, Placement first."""
     for lack in host.lacks:
         need = lack.need
-        if need is not None and need.kind == 'forbidden_trait' and (
-                need.traits == (_DISABLED,)):
+        if need.kind == 'forbidden_trait' and need.traits == (_DISABLED,):
             yield _Failure(_Kind.DISABLED, _Kind.DISABLED, lack=lack)
             continue
-        needed = sum(need.resources.values()) if need is not None else 0
+        needed = sum(need.resources.values())
         missing = 1.0 if lack.free is None or not needed else (
             max(needed - lack.free, 0) / needed)
-        yield _Failure(_Kind.PLACEMENT, (_Kind.PLACEMENT, lack.title), missing,
+        yield _Failure(_Kind.PLACEMENT, (_Kind.PLACEMENT, need.text), missing,
                        lack)
     if host.misses and not host.lacks:
         yield _Failure(_Kind.CUT, _Kind.CUT)

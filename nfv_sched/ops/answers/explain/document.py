@@ -9,10 +9,10 @@ import typing as ty
 from nfv_sched.base import device_shortage
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.explain import sentences
+from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers import requests as request_document
 
 if ty.TYPE_CHECKING:
-    from nfv_sched.ops.answers.explain import values
     from nfv_sched.ops.model.requests import request
     from nfv_sched.ops.model.requests import subject as subjects
 
@@ -69,68 +69,13 @@ class RequestedServers:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementNeed:
-    """A requirement of a query to Placement.
-
-    :ivar text: the requirement, for people
-    :ivar kind: "resource" is an amount of a resource class, "group" amounts
-        and traits of one provider, "tree" one host, "choice" providers for
-        all groups at once, "unknown" what Placement refuses
-    :ivar resources: amount of each resource class
-    :ivar traits: required traits, or the forbidden one of "forbidden_trait"
-    :ivar forbidden_traits: forbidden traits of a group
-    :ivar aggregates: names of aggregates, of which the host must be in one,
-        or for "forbidden_aggregate" in none
-    :ivar host: name of the only host; null otherwise
-    :ivar count: how many times it is asked for
-    """
-
-    text: str
-    kind: ty.Literal[
-        'tree', 'trait', 'forbidden_trait', 'aggregate',
-        'forbidden_aggregate', 'resource', 'group', 'choice', 'unknown']
-    resources: Mapping[str, int]
-    traits: tuple[str, ...]
-    forbidden_traits: tuple[str, ...]
-    aggregates: tuple[str, ...]
-    host: str | None
-    count: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementQuery:
     """A query to Placement.
 
     :ivar needs: its requirements: a host must meet all of them
     """
 
-    needs: tuple[PlacementNeed, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class StageRequirement:
-    """A requirement of the first query, with its effect.
-
-    :ivar need: the requirement
-    :ivar hosts_missing_it: number of hosts that do not meet it
-    :ivar hosts_without_it: number of hosts found if only it is dropped
-    """
-
-    need: PlacementNeed
-    hosts_missing_it: int
-    hosts_without_it: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class StageRemoval:
-    """Hosts that no query finds.
-
-    :ivar need: the requirement that they do not meet
-    :ivar hosts: number of hosts
-    """
-
-    need: PlacementNeed
-    hosts: int
+    needs: tuple[values.PlacementNeed, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +101,8 @@ class PlacementAnswer:
     queries: tuple[PlacementQuery, ...]
     hosts: int
     hosts_left: int
-    requirements: tuple[StageRequirement, ...]
-    removed: tuple[StageRemoval, ...]
+    requirements: tuple[values.StageRequirement, ...]
+    removed: tuple[values.StageRemoval, ...]
     asks_again: bool
     max_placement_results: int | None
     hosts_cut_off: int
@@ -198,7 +143,7 @@ class PlacementLack:
     """
 
     text: str
-    need: PlacementNeed | None
+    need: values.PlacementNeed | None
     free: int | None
     reserved: int
 
@@ -379,7 +324,7 @@ class RefusalCause:
     nearest_host: str
     nearest_host_id: str
     filters: tuple[str, ...]
-    need: PlacementNeed | None
+    need: values.PlacementNeed | None
     free: int | None
     refusal: HostRefusal | None
     places: tuple[str, ...]
@@ -578,7 +523,7 @@ class Explained:
 
 
 def explained(
-    explanation: 'values.Explanation', subject: 'subjects.ExplainSubject',
+    explanation: values.Explanation, subject: 'subjects.ExplainSubject',
     names: Collection[str], host_ids: Mapping[str, str],
 ) -> Explained:
     """Return the document of an explanation.
@@ -651,19 +596,12 @@ def _cut_properties(properties: Mapping[str, str]) -> dict[str, str]:
             for key, value in properties.items()}
 
 
-def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
+def _placement(stage: values.PlacementStage) -> PlacementAnswer:
     return PlacementAnswer(
-        queries=tuple([PlacementQuery(needs=tuple([
-            _requirement(text, need) for text, need in query.items()]))
-            for query in stage.queries]),
+        queries=tuple([PlacementQuery(needs=needs)
+                       for needs in stage.queries]),
         hosts=stage.hosts, hosts_left=stage.left,
-        requirements=tuple([StageRequirement(
-            need=_requirement(each.text, each.need),
-            hosts_missing_it=each.missing,
-            hosts_without_it=each.without) for each in stage.requirements]),
-        removed=tuple([StageRemoval(
-            need=_requirement(text, stage.needs.get(text)), hosts=hosts)
-            for text, hosts in stage.removed.items()]),
+        requirements=stage.requirements, removed=stage.removed,
         asks_again=stage.fallback, max_placement_results=stage.limit,
         hosts_cut_off=stage.cut, unsupported=stage.unsupported,
         refused=stage.refused or None,
@@ -671,25 +609,13 @@ def _placement(stage: 'values.PlacementStage') -> PlacementAnswer:
         unverified=request_document.queried_names(stage.unverified))
 
 
-def _requirement(text: str, need: 'values.QueryNeed | None') -> PlacementNeed:
-    """Return a requirement; None is one of an unknown name."""
-    if need is None:
-        return PlacementNeed(
-            text=text, kind='unknown', resources={}, traits=(),
-            forbidden_traits=(), aggregates=(), host=None, count=1)
-    return PlacementNeed(
-        text=text, kind=ty.cast(ty.Any, need.kind), resources=need.resources,
-        traits=need.traits, forbidden_traits=need.forbidden_traits,
-        aggregates=need.aggregates, host=need.host, count=need.count)
-
-
-def _host(host: 'values.ExplainedHost',
+def _host(host: values.ExplainedHost,
           host_ids: Mapping[str, str]) -> HostVerdict:
     return HostVerdict(
         host=host.name, host_id=host_ids[host.name], runs_there=host.present,
         placement_finds=host.found, placement_lacks=tuple([PlacementLack(
             text=text,
-            need=None if lack is None else _requirement(lack.title, lack.need),
+            need=None if lack is None else lack.need,
             free=None if lack is None else lack.free,
             reserved=sum(miss.count for miss in lack.misses) if lack else 0)
             for text, lack in zip(
@@ -700,7 +626,7 @@ def _host(host: 'values.ExplainedHost',
         passes=host.passed, removed_by=host.stopped, rank=host.rank)
 
 
-def _refusal(refusal: 'values.FilterRefusal') -> HostRefusal:
+def _refusal(refusal: values.FilterRefusal) -> HostRefusal:
     policy, equals, value = refusal.policy.partition('=')
     shortage = refusal.shortage
     return HostRefusal(
@@ -727,7 +653,7 @@ def _devices(shortage: device_shortage.DeviceShortage) -> MissingDevices:
             do=device_shortage.remedy(miss)) for miss in shortage.misses]))
 
 
-def _cause(cause: 'values.CommonCause', hosts: int,
+def _cause(cause: values.CommonCause, hosts: int,
            host_ids: Mapping[str, str]) -> RefusalCause:
     lack, refusal = cause.lack, cause.refusal
     shortage = None if refusal is None else refusal.shortage
@@ -736,14 +662,14 @@ def _cause(cause: 'values.CommonCause', hosts: int,
         kind=ty.cast(ty.Any, cause.kind.value), hosts=len(cause.hosts),
         nearest_host=cause.nearest, nearest_host_id=host_ids[cause.nearest],
         filters=cause.filters,
-        need=None if lack is None else _requirement(lack.title, lack.need),
+        need=None if lack is None else lack.need,
         free=None if lack is None else lack.free,
         refusal=None if refusal is None else _refusal(refusal),
         places=() if shortage is None else tuple(map(str, shortage.places)),
         physical_networks=cause.networks)
 
 
-def _host_order(weighing: 'values.Weighing | None') -> HostOrder | None:
+def _host_order(weighing: values.Weighing | None) -> HostOrder | None:
     if weighing is None:
         return None
     return HostOrder(

@@ -113,8 +113,8 @@ def _place(place: values.ChosenHost) -> str:
 def _stages(explanation: values.Explanation) -> list[tables.Part]:
     stage = explanation.placement
     rows = [('Placement', stage.hosts, stage.left, '; '.join(
-        f'{text}: {_of_hosts(hosts)}'
-        for text, hosts in stage.removed.items()))]
+        f'{each.need.text}: {_of_hosts(each.hosts)}'
+        for each in stage.removed))]
     ran = [each for each in explanation.filters or ()
            if each.before is not None]
     if ran:
@@ -146,7 +146,7 @@ def _requirements(stage: values.PlacementStage) -> list[tables.Part]:
         ('Asked of Placement first' if stage.fallback
          else 'Asked of Placement', 'Hosts that miss it',
          'Hosts left if it is dropped'),
-        [(each.text, each.missing, each.without)
+        [(each.need.text, each.hosts_missing_it, each.hosts_without_it)
          for each in stage.requirements])]
 
 

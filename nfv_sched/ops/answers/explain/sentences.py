@@ -141,8 +141,8 @@ def _placement(each: values.CommonCause) -> str:
     lack = each.lack
     assert lack is not None
     need = lack.need
-    if need is None:
-        return lack.title
+    if need.kind == 'unknown':
+        return need.text
     if need.kind == 'resource':
         (name, amount), = need.resources.items()
         text = f'{amount} {name} needed by Placement'
@@ -163,7 +163,7 @@ def _placement(each: values.CommonCause) -> str:
             return f'in aggregate {" or ".join(need.aggregates)}'
         case 'tree':
             return f'not host {need.host}'
-    return lack.text or lack.title
+    return lack.text or need.text
 
 
 def _filter(each: values.CommonCause) -> str:

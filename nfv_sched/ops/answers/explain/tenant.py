@@ -59,13 +59,13 @@ def _needed_texts(explanation: values.Explanation) -> Iterator[str]:
         elif refusal is not None and refusal.need and not refusal.raised:
             yield (f'{refusal.policy}: {refusal.need}' if refusal.policy
                    else refusal.need)
-        elif lack is not None and lack.need is not None:
+        elif lack is not None and lack.need.kind != 'unknown':
             yield _of_placement(lack.need)
         else:
             yield _OTHER
 
 
-def _of_placement(need: values.QueryNeed) -> str:
+def _of_placement(need: values.PlacementNeed) -> str:
     """Return a requirement of Placement; aggregates are the operator's."""
     words = [f'{amount} {_NOUNS.get(name, name)}'
              for name, amount in need.resources.items()]

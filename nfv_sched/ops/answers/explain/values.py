@@ -10,9 +10,11 @@ from nfv_sched.ops.model.verdicts import values as verdict_values
 
 RefusalKind = verdict_values.RefusalKind
 FilterRefusal = verdict_values.FilterRefusal
-QueryNeed = verdict_values.QueryNeed
+PlacementNeed = verdict_values.PlacementNeed
+placement_need = verdict_values.placement_need
 QueryLack = verdict_values.QueryLack
-QueryRequirement = verdict_values.QueryRequirement
+StageRequirement = verdict_values.StageRequirement
+StageRemoval = verdict_values.StageRemoval
 PlacementStage = verdict_values.PlacementStage
 
 

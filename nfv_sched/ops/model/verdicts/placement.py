@@ -74,9 +74,12 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
     if refused:
         # Placement refuses the whole query: nothing else matters.
         title = placement.refusal(refused)
-        lacks = dict.fromkeys(unmet, (values.QueryLack(title=title),))
+        lacks = dict.fromkeys(unmet, (values.QueryLack(
+            need=values.placement_need(title, 'unknown')),))
         texts = dict.fromkeys(unmet, {title: refused})
         unmet = dict.fromkeys(unmet, ())
+    needs = {each.need.text: each.need for of_host in lacks.values()
+             for each in of_host}
     misses = {name: tuple(of_host.values()) for name, of_host in texts.items()}
     # Placement answers with [scheduler] max_placement_results candidates at
     # most.
@@ -84,19 +87,18 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
     misses.update(dict.fromkeys(cut, (_CUT,)))
     return PlacementResult(
         values.PlacementStage(
-            queries=tuple([{
-                sentences.title(requirement, names):
-                _need_of(requirement, names)
-                for requirement in query.single_requirements}
+            queries=tuple([tuple({
+                need.text: need for requirement in query.single_requirements
+                for need in [_need_of(requirement, names)]}.values())
                 for query in queries]),
             hosts=len(roots), left=len(answers),
             requirements=tuple(_requirements_to_drop(
                 model, queries, roots, names)),
-            removed=dict(collections.Counter(
-                title for of_host in texts.values()
-                for title in of_host).most_common()),
-            needs={each.title: each.need for of_host in lacks.values()
-                   for each in of_host if each.need is not None},
+            removed=tuple([
+                values.StageRemoval(need=needs[title], hosts=hosts)
+                for title, hosts in collections.Counter(
+                    title for of_host in texts.values()
+                    for title in of_host).most_common()]),
             fallback=len(queries) > 1,
             limit=queries[0].limit if queries else None, cut=len(cut),
             unsupported=tuple(dict.fromkeys(
@@ -113,48 +115,49 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
 def _lacks(unmet: _Unmet,
            names: Mapping[str, str]) -> tuple[values.QueryLack, ...]:
     """Return what a host lacks; of requirements with one title, the last."""
-    return tuple({title: values.QueryLack(
-        title=title, need=_need_of(requirement, names),
-        free=missing.free if missing.providers else None,
+    return tuple({need.text: values.QueryLack(
+        need=need, free=missing.free if missing.providers else None,
         text=sentences.lack(missing, names), misses=missing.misses)
         for requirement, missing in unmet
-        for title in [sentences.title(requirement, names)]}.values())
+        for need in [_need_of(requirement, names)]}.values())
 
 
 def _need_of(requirement: requirements.Requirement,
-             names: Mapping[str, str]) -> values.QueryNeed:
+             names: Mapping[str, str]) -> values.PlacementNeed:
     """Return a requirement as a plain value.
 
     :param names: names of aggregates and hosts by UUID
     """
+    text = sentences.title(requirement, names)
     kind = requirement.kind.name.lower()
     match requirement:
         case requirements.TreeRequirement():
-            return values.QueryNeed(
-                kind=kind, host=names.get(requirement.uuid, requirement.uuid))
+            return values.placement_need(
+                text, kind, host=names.get(requirement.uuid, requirement.uuid))
         case (requirements.TraitRequirement()
               | requirements.ForbiddenTraitRequirement()):
-            return values.QueryNeed(kind=kind, traits=(requirement.trait,))
+            return values.placement_need(
+                text, kind, traits=(requirement.trait,))
         case (requirements.AggregateRequirement()
               | requirements.ForbiddenAggregateRequirement()):
-            return values.QueryNeed(kind=kind, aggregates=tuple(sorted(
+            return values.placement_need(text, kind, aggregates=tuple(sorted(
                 names.get(uuid, uuid) for uuid in requirement.aggregates)))
         case requirements.ResourceRequirement():
-            return values.QueryNeed(kind=kind, resources={
+            return values.placement_need(text, kind, resources={
                 requirement.resource_class: requirement.amount})
         case requirements.GroupRequirement():
-            return values.QueryNeed(
-                kind=kind, resources=dict(requirement.amounts),
+            return values.placement_need(
+                text, kind, resources=dict(requirement.amounts),
                 traits=tuple(sorted(requirement.traits)),
                 forbidden_traits=tuple(sorted(requirement.forbidden)),
                 count=len(requirement.suffixes))
-    return values.QueryNeed(kind=kind)
+    return values.placement_need(text, kind)
 
 
 def _requirements_to_drop(
     model: placement.Placement, queries: Sequence[Query],
     roots: Iterable[str], names: Mapping[str, str],
-) -> Iterator[values.QueryRequirement]:
+) -> Iterator[values.StageRequirement]:
     """Yield each requirement of the first query, with counts of hosts.
 
     :param roots: UUIDs of the compute nodes
@@ -162,13 +165,14 @@ def _requirements_to_drop(
     for requirement in queries[0].single_requirements if queries else ():
         relaxed = [query.without(requirement, number > 0)
                    for number, query in enumerate(queries)]
-        yield values.QueryRequirement(
-            text=sentences.title(requirement, names),
+        yield values.StageRequirement(
             need=_need_of(requirement, names),
-            without=sum(any(model.finds(root, query) for query in relaxed)
-                        for root in roots),
-            missing=sum(requirement.missing(model.tree(root)) is not None
-                        for root in roots))
+            hosts_missing_it=sum(
+                requirement.missing(model.tree(root)) is not None
+                for root in roots),
+            hosts_without_it=sum(
+                any(model.finds(root, query) for query in relaxed)
+                for root in roots))
 
 
 def _nearest_unmet(

@@ -61,74 +61,98 @@ class FilterRefusal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class QueryNeed:
+class PlacementNeed:
     """A requirement of a query to Placement.
 
-    :ivar kind: name of a ``requirements.RequirementKind``, in lower case
-    :ivar resources: resource class -> amount
-    :ivar traits: the traits, also of a forbidden trait
+    :ivar text: the requirement, for people
+    :ivar kind: "resource" is an amount of a resource class, "group" amounts
+        and traits of one provider, "tree" one host, "choice" providers for
+        all groups at once, "unknown" what Placement refuses
+    :ivar resources: amount of each resource class
+    :ivar traits: required traits, or the forbidden one of "forbidden_trait"
     :ivar forbidden_traits: forbidden traits of a group
-    :ivar aggregates: names of aggregates
-    :ivar host: name of the only host; None if it is not about one
-    :ivar count: number of equal groups
+    :ivar aggregates: names of aggregates, of which the host must be in one,
+        or for "forbidden_aggregate" in none
+    :ivar host: name of the only host; null otherwise
+    :ivar count: how many times it is asked for
     """
 
-    kind: str
-    resources: ty.Mapping[str, int] = dataclasses.field(default_factory=dict)
-    traits: tuple[str, ...] = ()
-    forbidden_traits: tuple[str, ...] = ()
-    aggregates: tuple[str, ...] = ()
-    host: str | None = None
-    count: int = 1
+    text: str
+    kind: ty.Literal[
+        'tree', 'trait', 'forbidden_trait', 'aggregate',
+        'forbidden_aggregate', 'resource', 'group', 'choice', 'unknown']
+    resources: ty.Mapping[str, int]
+    traits: tuple[str, ...]
+    forbidden_traits: tuple[str, ...]
+    aggregates: tuple[str, ...]
+    host: str | None
+    count: int
+
+
+def placement_need(
+    text: str, kind: str, *, resources: ty.Mapping[str, int] | None = None,
+    traits: tuple[str, ...] = (), forbidden_traits: tuple[str, ...] = (),
+    aggregates: tuple[str, ...] = (), host: str | None = None, count: int = 1,
+) -> PlacementNeed:
+    """Return a requirement of which most kinds have few fields."""
+    return PlacementNeed(
+        text=text, kind=ty.cast(ty.Any, kind), resources=resources or {},
+        traits=traits, forbidden_traits=forbidden_traits,
+        aggregates=aggregates, host=host, count=count)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class QueryLack:
     """A requirement of a query that a host does not meet.
 
-    :ivar title: the requirement, for people
-    :ivar need: None if Placement does not know a name in the query
     :ivar free: largest free amount of one provider; None if it is about no
         resource class, or no provider has that
     :ivar text: what the host lacks, for people
     :ivar misses: reserved amounts of nested providers
     """
 
-    title: str
-    need: QueryNeed | None = None
+    need: PlacementNeed
     free: int | None = None
     text: str = ''
     misses: tuple[device_shortage.NearMiss, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class QueryRequirement:
-    """One requirement of the first query to Placement.
+class StageRequirement:
+    """A requirement of the first query, with its effect.
 
-    :ivar text: the requirement, for people
-    :ivar without: number of hosts found if only this requirement is dropped
-    :ivar missing: number of hosts that do not meet it, even if the fallback
-        query finds them
     :ivar need: the requirement
+    :ivar hosts_missing_it: number of hosts that do not meet it
+    :ivar hosts_without_it: number of hosts found if only it is dropped
     """
 
-    text: str
-    without: int
-    missing: int
-    need: QueryNeed | None = None
+    need: PlacementNeed
+    hosts_missing_it: int
+    hosts_without_it: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StageRemoval:
+    """Hosts that no query finds.
+
+    :ivar need: the requirement that they do not meet
+    :ivar hosts: number of hosts
+    """
+
+    need: PlacementNeed
+    hosts: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementStage:
     """The stage in which Nova asks Placement.
 
-    :ivar queries: the requirements of each query: as text -> as a value
+    :ivar queries: the requirements of each query
     :ivar hosts: number of known hosts
     :ivar left: number of hosts in the answers
     :ivar requirements: requirements of the first query
-    :ivar removed: requirement -> number of hosts that no query finds and that
-        do not meet it, each counted for the query that it is nearest to
-    :ivar needs: requirement of ``removed`` -> the same as a value
+    :ivar removed: hosts that no query finds, each counted for the query that
+        it is nearest to
     :ivar fallback: whether Nova asks again for VCPU in place of PCPU
     :ivar limit: ``[scheduler] max_placement_results``
     :ivar cut: number of hosts that this limit has cut off
@@ -141,13 +165,11 @@ class PlacementStage:
         traits were not read
     """
 
-    queries: tuple[ty.Mapping[str, QueryNeed], ...] = ()
+    queries: tuple[tuple[PlacementNeed, ...], ...] = ()
     hosts: int = 0
     left: int = 0
-    requirements: tuple[QueryRequirement, ...] = ()
-    removed: ty.Mapping[str, int] = dataclasses.field(default_factory=dict)
-    needs: ty.Mapping[str, QueryNeed] = dataclasses.field(
-        default_factory=dict)
+    requirements: tuple[StageRequirement, ...] = ()
+    removed: tuple[StageRemoval, ...] = ()
     fallback: bool = False
     limit: int | None = None
     cut: int = 0

@@ -23,14 +23,14 @@ _UNTRUSTED = device_shortage.DeviceShortage(
     (device_shortage.NearMiss(
         device_shortage.MissKind.TRUSTED, 2, 'VF', 'True', ('false',)),))
 _SWITCH = 'with the virtual switch'
-_DISABLED = values.QueryLack(
-    title='no trait COMPUTE_STATUS_DISABLED', need=values.QueryNeed(
-        kind='forbidden_trait', traits=('COMPUTE_STATUS_DISABLED',)))
+_DISABLED = values.QueryLack(need=values.placement_need(
+    'no trait COMPUTE_STATUS_DISABLED', 'forbidden_trait',
+    traits=('COMPUTE_STATUS_DISABLED',)))
 
 
 def pcpus(free):
-    return values.QueryLack(title='PCPU=8', free=free, need=values.QueryNeed(
-        kind='resource', resources={'PCPU': 8}))
+    return values.QueryLack(free=free, need=values.placement_need(
+        'PCPU=8', 'resource', resources={'PCPU': 8}))
 
 
 def short(free, *places, amount=_CPUS, **fields):
@@ -44,7 +44,7 @@ def host(name, *failures):
     lacks = tuple(each for each in failures
                   if isinstance(each, values.QueryLack))
     return values.ExplainedHost(
-        name=name, lacks=lacks, misses=tuple(each.title for each in lacks),
+        name=name, lacks=lacks, misses=tuple(each.need.text for each in lacks),
         found=not lacks, refusals=tuple(
             each for each in failures
             if isinstance(each, values.FilterRefusal)))
@@ -164,8 +164,8 @@ class SentenceTest(base.TimedTestCase):
                 (pcpus(8), '8 PCPU needed by Placement, which it does not '
                  'grant at once'),
                 (_DISABLED, 'the compute service is disabled'),
-                *[(values.QueryLack(title='', need=values.QueryNeed(
-                    kind=kind, **fields)), text) for kind, fields, text in (
+                *[(values.QueryLack(need=values.placement_need(
+                    '', kind, **fields)), text) for kind, fields, text in (
                     ('trait', {'traits': ('X',)}, 'no trait X'),
                     ('forbidden_trait', {'traits': ('X',)},
                      'the trait X, which is forbidden'),
@@ -174,10 +174,12 @@ class SentenceTest(base.TimedTestCase):
                     ('forbidden_aggregate', {'aggregates': ('A',)},
                      'in aggregate A'),
                     ('tree', {'host': 'h'}, 'not host h'))],
-                (values.QueryLack(title='VF=1, trait X', need=values.QueryNeed(
-                    kind='group', resources={'VF': 1}, traits=('X',)),
-                    text='what the host lacks'), 'what the host lacks'),
-                (values.QueryLack(title='Placement refuses'),
+                (values.QueryLack(need=values.placement_need(
+                    'VF=1, trait X', 'group', resources={'VF': 1},
+                    traits=('X',)), text='what the host lacks'),
+                 'what the host lacks'),
+                (values.QueryLack(need=values.placement_need(
+                    'Placement refuses', 'unknown')),
                  'Placement refuses')):
             self.assertEqual([f'Both hosts: {text}.'], self.sentences(
                 host('a', lack), host('b', lack)))

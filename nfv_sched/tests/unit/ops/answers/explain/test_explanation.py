@@ -165,7 +165,8 @@ steps: [{boot: s, flavor: small}]
             trait__CUSTOM_FAST='required')
         self.assertFalse(found.fits)
         self.assertEqual(0, found.placement.left)
-        without = {each.text: (each.missing, each.without)
+        without = {each.need.text: (each.hosts_missing_it,
+                                    each.hosts_without_it)
                    for each in found.placement.requirements}
         # Only the big host has so many CPUs, only the small one the trait.
         self.assertEqual((2, 1), without['trait CUSTOM_FAST'])

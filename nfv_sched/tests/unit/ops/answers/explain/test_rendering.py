@@ -17,7 +17,18 @@ def host(name, *texts, misses=(), rank=None, present=False):
         passed=rank is not None, rank=rank)
 
 
-ASKED = values.PlacementStage(queries=({},))
+ASKED = values.PlacementStage(queries=((),))
+
+
+def required(text, missing, without):
+    return values.StageRequirement(
+        need=values.placement_need(text, 'resource'),
+        hosts_missing_it=missing, hosts_without_it=without)
+
+
+def removed(text):
+    return values.StageRemoval(
+        need=values.placement_need(text, 'resource'), hosts=1)
 
 
 class TextTest(base.TimedTestCase):
@@ -31,12 +42,10 @@ class TextTest(base.TimedTestCase):
             subject='Server s', request='4 vCPUs', reason='no room',
             assumed=('no networks',),
             placement=values.PlacementStage(
-                queries=({},), hosts=3, left=2, requirements=(
-                    values.QueryRequirement(text='PCPU=4', without=3,
-                                            missing=1),
-                    values.QueryRequirement(text='trait X', without=2,
-                                            missing=0)),
-                removed={'VCPU=4': 1}, limit=2, cut=1),
+                queries=((),), hosts=3, left=2, requirements=(
+                    required('PCPU=4', 1, 3),
+                    required('trait X', 0, 2)),
+                removed=(removed('VCPU=4'),), limit=2, cut=1),
             filters=(
                 values.Filter(name='AFilter', before=2, after=2),
                 values.Filter(name='BFilter', before=2, after=0, alone=3)),
@@ -73,9 +82,8 @@ class TextTest(base.TimedTestCase):
         found = values.Explanation(
             subject='Flavor f', request='4 vCPUs', fits=None, filters=None,
             placement=values.PlacementStage(
-                queries=({},), hosts=2, left=1, requirements=(
-                    values.QueryRequirement(text='PCPU=4', without=2,
-                                            missing=1),)),
+                queries=((),), hosts=2, left=1, requirements=(
+                    required('PCPU=4', 1, 2),)),
             hosts=(values.ExplainedHost(name='full', **unknown,
                                         misses=('PCPU 4 needed, 2 free',)),
                    values.ExplainedHost(name='free', found=True, **unknown)))
@@ -175,14 +183,13 @@ class TextTest(base.TimedTestCase):
     def test_found_by_the_second_query(self):
         """What the first finds no host for has removed none."""
         stage = values.PlacementStage(
-            queries=({}, {}), hosts=2, left=2, fallback=True,
-            requirements=(values.QueryRequirement(
-                text='PCPU=4', without=2, missing=1),))
+            queries=((), ()), hosts=2, left=2, fallback=True,
+            requirements=(required('PCPU=4', 1, 2),))
         found = self.text(values.Explanation(subject='s', placement=stage))
         self.assertNotIn('PCPU=4', found)
         found = self.text(values.Explanation(
             subject='s', placement=dataclasses.replace(
-                stage, left=1, removed={'no trait X': 1})))
+                stage, left=1, removed=(removed('no trait X'),))))
         self.assertIn('no trait X: 1 host\n', found)
         self.assertNotIn('PCPU=4: 1 host', found)
         self.assertIn('Asked of Placement first', found)

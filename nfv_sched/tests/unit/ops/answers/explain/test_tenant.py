@@ -30,28 +30,30 @@ class TextTest(base.TimedTestCase):
     def host(self, name, lack=None, **refusal):
         return values.ExplainedHost(
             name=name, lacks=(lack,) if lack else (),
-            misses=(lack.title,) if lack else (),
+            misses=(lack.need.text,) if lack else (),
             refusals=(values.FilterRefusal(**refusal),) if refusal else ())
 
     def test_placement(self):
-        for need, text in (
-                (values.QueryNeed(kind='resource', resources={'PCPU': 4}),
+        for kind, fields, text in (
+                ('resource', {'resources': {'PCPU': 4}},
                  '4 dedicated CPUs needed'),
-                (values.QueryNeed(kind='trait', traits=('A',)),
-                 'the trait A needed'),
-                (values.QueryNeed(kind='forbidden_trait', traits=('A',)),
+                ('trait', {'traits': ('A',)}, 'the trait A needed'),
+                ('forbidden_trait', {'traits': ('A',)},
                  'not the trait A needed'),
-                (values.QueryNeed(kind='group', resources={'VF': 1},
-                                  traits=('A',), forbidden_traits=('B',)),
+                ('group', {'resources': {'VF': 1}, 'traits': ('A',),
+                           'forbidden_traits': ('B',)},
                  '1 VF and the trait A and not the trait B needed'),
-                (values.QueryNeed(kind='aggregate', aggregates=('secret',)),
+                ('aggregate', {'aggregates': ('secret',)},
                  'a host in the zone, or for the project, of the server '
                  'needed'),
-                (values.QueryNeed(kind='tree', host='secret'),
+                ('tree', {'host': 'secret'},
                  'a host in the zone, or for the project, of the server '
-                 'needed')):
+                 'needed'),
+                ('unknown', {},
+                 'a host that the operator of the cloud must look at')):
+            need = values.placement_need('secret', kind, **fields)
             self.assertEqual([text], self.needs(self.host(
-                'h', values.QueryLack(title='secret', need=need, free=2))))
+                'h', values.QueryLack(need=need, free=2))))
 
     def test_filters(self):
         for fields, text in (

@@ -33,6 +33,11 @@ class _Cloud:
                 {PCI: simulated.Inventory(1)}, set(), parent=name))
 
 
+def removed(answer):
+    """Requirements with the numbers of hosts that they removed."""
+    return {each.need.text: each.hosts for each in answer.stage.removed}
+
+
 class PlacementTest(base.TimedTestCase):
 
     def setUp(self):
@@ -44,7 +49,7 @@ class PlacementTest(base.TimedTestCase):
             self.cloud, [simulated.Query.parse(query) for query in queries])
 
     def without(self, answer):
-        return {each.text: (each.missing, each.without)
+        return {each.need.text: (each.hosts_missing_it, each.hosts_without_it)
                 for each in answer.stage.requirements}
 
     def test_forbidden_aggregates(self):
@@ -78,7 +83,7 @@ class PlacementTest(base.TimedTestCase):
             dict(answer.misses))
         self.assertEqual({
             'VCPU=4': 2, 'MEMORY_MB=50': 2, 'trait A': 2, 'no trait F': 1,
-            'aggregate racks': 2}, answer.stage.removed)
+            'aggregate racks': 2}, removed(answer))
 
     def test_removed_by_both_queries(self):
         """What the second query does not ask for removes no host."""
@@ -89,7 +94,7 @@ class PlacementTest(base.TimedTestCase):
                               'resources=VCPU:4&required=!F')
         self.assertEqual({'old'}, answer.found)
         self.assertEqual({'no trait T': 1, 'no trait F': 1},
-                         answer.stage.removed)
+                         removed(answer))
         self.assertEqual((2, 2), self.without(answer)['no trait T'])
 
     def test_no_such_class(self):
@@ -151,14 +156,14 @@ class PlacementTest(base.TimedTestCase):
         self.cloud.add('mixed', PCPU=2, VCPU=3)
         answer = self.explain('resources=PCPU:2,VCPU:2', 'resources=VCPU:4')
         self.assertEqual({'old', 'new', 'mixed'}, set(answer.found))
-        self.assertEqual({}, answer.stage.removed)
+        self.assertEqual({}, removed(answer))
         answer = self.explain('resources=PCPU:3,VCPU:2', 'resources=VCPU:5')
         self.assertEqual(frozenset(), answer.found)
         # As VCPU, both requirements are one amount: 5.
         self.assertEqual({'PCPU=3': (3, 3), 'VCPU=2': (0, 2)},
                          self.without(answer))
         self.assertEqual(('VCPU 5 needed, 4 free',), answer.misses['old'])
-        self.assertEqual({'PCPU=3': 2, 'VCPU=5': 1}, answer.stage.removed)
+        self.assertEqual({'PCPU=3': 2, 'VCPU=5': 1}, removed(answer))
 
     def test_devices(self):
         self.cloud.add('none', VCPU=1)
