@@ -11,7 +11,6 @@ import itertools
 import os
 import re
 
-
 import nfv_sched
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The texts of device shortages; elsewhere kinds and numbers are compared."""
 
-
 from nfv_sched.base import device_shortage
 from nfv_sched.base.device_shortage import DeviceNeed
 from nfv_sched.base.device_shortage import MissKind

@@ -3,7 +3,6 @@
 
 import json
 
-
 from nfv_sched.base import files
 from nfv_sched.tests import base
 

@@ -4,7 +4,6 @@
 import dataclasses
 import json
 
-
 from nfv_sched.journal import entry
 from nfv_sched.tests import base
 

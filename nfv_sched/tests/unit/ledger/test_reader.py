@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Placement said of the ledgers to a request."""
 
-
 import fixtures
 from oslo_utils.fixture import uuidsentinel as uuids
 

@@ -5,7 +5,6 @@ import dataclasses
 import operator
 import time
 
-
 from nfv_sched.limits import usage
 from nfv_sched.tests import base
 

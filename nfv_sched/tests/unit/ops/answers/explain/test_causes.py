@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
-
 from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
 from nfv_sched.ops.answers.explain import causes
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import rendering
 from nfv_sched.ops.answers.explain import sentences
 from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
+from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
@@ -48,6 +51,32 @@ def host(name, *failures):
         found=not lacks, refusals=tuple(
             each for each in failures
             if isinstance(each, values.FilterRefusal)))
+
+
+class DocumentTest(base.TimedTestCase):
+
+    def test_devices(self):
+        """The requests and near misses, not only numbers."""
+        found = document.explained(
+            values.Explanation(subject='', hosts=(host('a', short(
+                0, amount=reasons.Amount(reasons.Resource.PCI_DEVICES, 1),
+                devices=_UNTRUSTED)), host('b', short(4)))),
+            subject.ExplainSubject(text='', requested=request.ExplainedRequest(
+                flavor=snapshot.Flavor(name='f', vcpus=1, memory=1))),
+            ['a', 'b'], {'a': 'u', 'b': 'v'})
+        devices, none = [
+            each['refusals'][0]['shortage']['pci_devices']
+            for each in documents.builtins_of(found)['hosts']]
+        self.assertIsNone(none)
+        near, = devices.pop('near_misses')
+        self.assertTrue(near.pop('do'))
+        self.assertEqual({
+            'lacks': 'trusted', 'count': 2, 'devices': 'VF', 'wanted': 'True',
+            'found': ['false']}, near)
+        self.assertEqual({'kind': 'numa', 'requests': [{
+            'count': 1, 'devices': 'VF', 'alias': None,
+            'physical_network': 'data', 'trusted': True,
+            'numa_policy': 'required'}]}, devices)
 
 
 class FindTest(base.TimedTestCase):

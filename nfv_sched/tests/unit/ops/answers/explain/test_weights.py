@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-
 from nfv_sched.ops.answers.explain import scheduling
 from nfv_sched.ops.answers.explain import weights
 from nfv_sched.tests import base

@@ -3,7 +3,6 @@
 
 import textwrap
 
-
 from nfv_sched.journal import entry
 from nfv_sched.ops.answers.journal import rendering
 from nfv_sched.ops.cli import tables

@@ -3,7 +3,6 @@
 
 import os
 
-
 import nfv_sched
 from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.cloud.cloud_file import model

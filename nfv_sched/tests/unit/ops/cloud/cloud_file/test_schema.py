@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
-
 from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import problems

@@ -2,7 +2,6 @@
 
 import types
 
-
 from nfv_sched.ops.model.verdicts import placement
 from nfv_sched.ops.simulator import placement as simulated
 from nfv_sched.ops.simulator.placement import requirements
@@ -96,12 +95,6 @@ class PlacementTest(base.TimedTestCase):
         self.assertEqual({'no trait T': 1, 'no trait F': 1},
                          removed(answer))
         self.assertEqual((2, 2), self.without(answer)['no trait T'])
-
-    def test_no_such_class(self):
-        self.cloud.add('a', VCPU=2)
-        self.assertEqual(
-            ('PCPU 1 needed, has none',),
-            self.explain('resources=PCPU:1').misses['a'])
 
     def test_nested_class(self):
         """What a nested provider has, the host is not said to miss."""

@@ -4,7 +4,6 @@
 
 import operator
 
-
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import sentences

@@ -7,7 +7,6 @@ service.
 
 import dataclasses
 
-
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import sentences

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wording of requirements, and of what is missing; asserted here only."""
 
-
 from nfv_sched.base import device_shortage
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator.placement import requirements

@@ -43,6 +43,17 @@ FLOATING = dataclasses.replace(CLOUD, servers=(snapshot.Server(
 REQUIRED = dataclasses.replace(CLOUD, options={**CLOUD.options, 'pci': {
     'alias': [CLOUD.options['pci']['alias'][0].replace(
         '{', '{"numa_policy": "required", ')]}})
+_VF = small_clouds.device(1, 1)
+_PF = dataclasses.replace(_VF, kind='type-PF', address='0000:01:00.0',
+                          tags={'address': '0000:01:00.0'})
+#: A PF and its only VF.
+CARD = small_clouds.cloud(
+    small_clouds.host('one', devices=(_PF, dataclasses.replace(
+        _VF, parent=_PF.address, tags=_PF.tags))),
+    pci={'alias': [
+        f'{{"name": "{kind.lower()}", "device_type": "type-{kind}", '
+        '"vendor_id": "8086", "product_id": "154d"}'
+        for kind in ('PF', 'VF')]})
 PLACES = small_clouds.cloud(
     *CLOUD.hosts, filters=(*small_clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
 STOCK = small_clouds.cloud(
@@ -338,6 +349,10 @@ CASES = {
             **PINNED, 'trait:CUSTOM_X': 'required'}, cloud=CLOUD),
         broken(E, 'pci_passthrough:alias', {
             **PINNED, 'pci_passthrough:alias': 'nic:3'}, cloud=CLOUD),
+        broken(E, 'pci_passthrough:alias', {
+            **PINNED, 'pci_passthrough:alias': 'pf:1,vf:1'}, cloud=CARD),
+        fine({**PINNED, 'pci_passthrough:alias': 'pf:1'}, cloud=CARD),
+        fine({**PINNED, 'pci_passthrough:alias': 'vf:1'}, cloud=CARD),
         broken(E, 'nfv:vswitch_numa_affinity', {
             **STRICT, 'hw:numa_nodes': '2'}, cloud=CLOUD),
         broken(W, '-', PINNED, cloud=small_clouds.cloud()),
