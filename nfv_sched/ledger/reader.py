@@ -60,21 +60,6 @@ class Reading:
             return None
 
 
-class Latest:
-    """The last answer of Placement to a request of this process.
-
-    :ivar answered_at: when it arrived, seconds of ``time.monotonic()``; None
-        if there was none
-    :ivar providers: number of provider summaries in it
-    """
-
-    __slots__ = ('answered_at', 'providers')
-
-    def __init__(self) -> None:
-        self.answered_at: float | None = None
-        self.providers = 0
-
-
 #: Set once an error has been logged, so that it is logged only once.
 MISSING_LOGGED = threading.Event()
 MALFORMED_LOGGED = threading.Event()

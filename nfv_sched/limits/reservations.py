@@ -330,17 +330,6 @@ class Memory:
         """Return a live view of the names of the hosts with entries."""
         return self._hosts.keys()
 
-    def counts(self) -> tuple[int, int]:
-        """Return the numbers of placed servers and of reservations.
-
-        Placed servers are those that snapshots may not show yet.
-        """
-        now = time.monotonic()
-        entries = [entry for of_host in list(self._hosts.values())
-                   for entry in of_host.values()]
-        return (sum(entry.holder is None for entry in entries),
-                sum(entry.in_flight(now) for entry in entries))
-
     def servers_on(self, host: str) -> Set[str]:
         """Return the UUIDs of the servers with an entry on a host."""
         return self._hosts.get(host, {}).keys()

@@ -46,10 +46,6 @@ def placement_answered(spec_obj, summaries: Mapping | None) -> None:
     now = time.monotonic()
     note.ledgers = None if summaries is None else reader.Reading(
         summaries, now if note.queried_at is None else note.queried_at, now)
-    if summaries is not None:
-        latest = process.STATE.ledger
-        latest.answered_at = now
-        latest.providers = len(summaries)
     note.drop(NetworkNote)
 
 

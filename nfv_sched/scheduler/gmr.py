@@ -6,7 +6,8 @@ A section that raises would lose the whole report, so each part of this one is
 worked out by itself; a part that fails is replaced by a message.
 
 The report may be made at any time, in the thread that was interrupted: nothing
-here waits for a lock or for another process, and nothing is started.
+here waits for a lock or for another process, and nothing is started.  What the
+configuration says is in another section of the report.
 """
 
 from collections.abc import Callable
@@ -15,20 +16,13 @@ import importlib.metadata
 import sys
 import time
 
-from nova.scheduler import weights
 from oslo_log import log as logging
 
-from nfv_sched.base import conf
 from nfv_sched.base import strings
 from nfv_sched.journal import writer
-from nfv_sched.ledger import reader
-from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import process
 
 LOG = logging.getLogger(__name__)
-
-CONF = scheduler.CONF
-conf.register_opts(CONF)
 
 TITLE = 'nfv-sched'
 
@@ -96,22 +90,6 @@ def _versions() -> Iterator[str]:
         yield f'{name} {importlib.metadata.version(name)}'
 
 
-def _filters() -> Iterator[str]:
-    """Yield the enabled filters, in their order."""
-    yield from scheduler.enabled_filters()
-
-
-def _weighers() -> Iterator[str]:
-    """Yield all weighers, those of nfv-sched with their multiplier."""
-    for cls in weights.HostWeightHandler().get_matching_classes(
-            CONF.filter_scheduler.weight_classes):
-        name = getattr(cls, 'multiplier', None)
-        if name is None:
-            yield cls.__name__
-        else:
-            yield f'{cls.__name__}, multiplier {CONF[cls.group][name]:g}'
-
-
 def _figures() -> Iterator[str]:
     """Yield the age and size of the data from Neutron, and failures."""
     network = process.STATE.network
@@ -133,29 +111,6 @@ def _figures() -> Iterator[str]:
                f'{seconds:.0f} s')
     if refresher.last_error:
         yield f'last error: {refresher.last_error}'
-
-
-def _ledger() -> Iterator[str]:
-    """Yield the last answer of Placement; its publisher is elsewhere."""
-    yield f'[nfv_sched] ledger = {CONF.nfv_sched.ledger}'
-    latest = process.STATE.ledger
-    if latest.answered_at is not None:
-        yield (f'last answer of Placement: '
-               f'{time.monotonic() - latest.answered_at:.0f} s ago, '
-               f'{latest.providers} providers')
-    if reader.MISSING_LOGGED.is_set():
-        yield 'Nova does not hand over what Placement answers; see the log'
-    if reader.MALFORMED_LOGGED.is_set():
-        yield 'malformed answers of Placement; see the log'
-
-
-def _claims() -> Iterator[str]:
-    """Yield the claims of this process: in flight, and made lately."""
-    network = process.STATE.network
-    if network is not None:
-        placed, placing = network.recent.counts()
-        yield f'{placing} in flight'
-        yield f'{placed} made that figures from Neutron may lack'
 
 
 def _refusals() -> Iterator[str]:
@@ -184,11 +139,7 @@ def _times() -> Iterator[str]:
 
 _PARTS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
     ('Versions', _versions),
-    ('Enabled filters', _filters),
-    ('Weighers', _weighers),
     ('Figures from Neutron', _figures),
-    ('Ledger', _ledger),
-    ('Claims', _claims),
     ('Last refusals', _refusals),
     ('In shadow', _shadow),
     ('Time of filters', _times),

@@ -19,7 +19,6 @@ import threading
 import typing as ty
 
 from nfv_sched.journal import writer
-from nfv_sched.ledger import reader
 from nfv_sched.limits import sources
 from nfv_sched.scheduler import filter_stats
 
@@ -45,7 +44,6 @@ class Process:
     :ivar times: times of the filters
     :ivar shadow: outcomes of filters and weighers in shadow
     :ivar refusals: the last refusals
-    :ivar ledger: the last answer of Placement
     :ivar journal: writes the decision journal
     :ivar network: sources of the network load of hosts; None until the first
         filter or weigher of it is made
@@ -60,7 +58,6 @@ class Process:
         self.shadow = filter_stats.ShadowCounts()
         self.refusals: collections.deque[LoggedRefusal] = collections.deque(
             maxlen=20)
-        self.ledger = reader.Latest()
         self.journal = writer.JournalWriter()
         self.network: sources.Sources | None = None
 

@@ -15,7 +15,6 @@ from oslo_reports import guru_meditation_report as gmr
 
 from nfv_sched.base import periodic
 from nfv_sched.filters import nfv_topology
-from nfv_sched.ledger import reader
 from nfv_sched.scheduler import figures as network_limits_figures
 from nfv_sched.scheduler import gmr as nfv_gmr
 from nfv_sched.scheduler import process
@@ -73,13 +72,8 @@ class ReportTest(MeditationTestCase):
 
     def test_report(self):
         text = self.report()
-        for line in ('Enabled filters:\n  NFVTopologyFilter\n',
-                     'Weighers:\n  RAMWeigher\n'
-                     '  RouterWeigher, multiplier 1\n',
-                     'Figures from Neutron:\n'
+        for line in ('Figures from Neutron:\n'
                      '  not asked for in this process yet\n',
-                     'Ledger:\n  [nfv_sched] ledger = none\n',
-                     'Claims:\n  0 in flight\n',
                      ' a-server NFVTopologyFilter: NUMA topology: 2 ',
                      'Time of filters:\n  NFVTopologyFilter: 1 passes, 1 '):
             self.assertIn(line, text)
@@ -135,11 +129,8 @@ class BrokenTest(MeditationTestCase):
 
         for title, place in (
             ('Versions', 'importlib.metadata.version'),
-            ('Enabled filters', 'nfv_sched.nova.scheduler.enabled_filters'),
-            ('Weighers', 'nova.scheduler.weights.HostWeightHandler'),
             ('Figures from Neutron',
              'nfv_sched.ledger.neutron.SnapshotSource.peek'),
-            ('Claims', 'nfv_sched.limits.reservations.Memory.counts'),
             ('Time of filters', 'nfv_sched.scheduler.filter_stats.Times.all'),
         ):
             self.check(title, place, fail)
@@ -149,7 +140,6 @@ class BrokenTest(MeditationTestCase):
 
     def test_values(self):
         for title, place, value in (
-            ('Ledger', 'ledger', None),
             ('Last refusals', 'refusals', [None]),
             ('Time of filters', 'times', None),
         ):
@@ -210,33 +200,6 @@ class PartsTest(MeditationTestCase):
         self.assertEqual(before, threading.active_count())
         self.assertIsNone(
             network_limits_figures.process_sources().figures.peek())
-
-    def test_claims(self):
-        memory = network_limits_figures.process_sources().recent
-        demand = mock.Mock(vswitch_ports=1, rules=0)
-        request = mock.Mock()
-        memory.take(None, 'host1', 'a', demand, 9, 9, lambda: request)
-        memory.take(None, 'host1', 'b', demand, 9, 9, lambda: None)
-        memory.add('host2', 'c', demand, 'project', False, None)
-        self.assertEqual((1, 1), memory.counts())
-        self.assertEqual(
-            ['1 in flight', '1 made that figures from Neutron may lack'],
-            self.parts()['Claims'])
-
-    def test_ledger(self):
-        latest = process.STATE.ledger
-        latest.answered_at = time.monotonic() - 7
-        latest.providers = 3
-        self.flags(ledger='placement')
-        for told in (reader.MISSING_LOGGED, reader.MALFORMED_LOGGED):
-            self.addCleanup(told.clear)
-            told.clear()
-        lines = ['[nfv_sched] ledger = placement',
-                 'last answer of Placement: 7 s ago, 3 providers']
-        self.assertEqual(lines, self.parts()['Ledger'])
-        reader.MALFORMED_LOGGED.set()
-        lines.append('malformed answers of Placement; see the log')
-        self.assertEqual(lines, self.parts()['Ledger'])
 
     def test_refusals(self):
         """The last twenty, the newest first."""

@@ -375,7 +375,7 @@ def only_vfs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             values.WARNING, values.WHOLE,
             f'{strings.count(len(cut_off), "server")} with VFs only: a live '
             'migration detaches them, and attaches others on the destination',
-            'add a port on the virtual switch, which the guest bonds with a '
+            'add a port on the virtual switch, which the server bonds with a '
             'VF, or move them cold: --cold-for-vfs')
 
 
