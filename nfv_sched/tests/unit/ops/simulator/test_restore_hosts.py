@@ -53,16 +53,18 @@ class PoolsTest(base.TestCase):
             self.assertEqual({0: 2, 1: 0}, self.free(host, GONE))
 
     def test_capital_addresses(self):
-        """A VF with capitals is the one that a server has."""
-        host = small_clouds.host('one', devices=tuple(
-            dataclasses.replace(device, address=address)
-            for device, address in (
-                (small_clouds.device(1, 0, status='allocated', server=GONE),
-                 '0000:AF:00.1'),
-                (small_clouds.device(1, 0), '0000:AF:00.2'),
-                (small_clouds.device(2, 1), '0000:3b:00.1'))))
-        self.assertEqual({0: 1, 1: 1}, self.free(host))
-        self.assertEqual({0: 2, 1: 1}, self.free(host, GONE))
+        """Nova names the provider of a card with capitals, devices without."""
+        for address in ('0000:af:00.1', '0000:AF:00.1'):
+            host = small_clouds.host('one', devices=(dataclasses.replace(
+                small_clouds.device(1, 0, parent=address[:-1] + '0'),
+                address=address),))
+            host = dataclasses.replace(host, providers=(
+                *host.providers, dataclasses.replace(
+                    host.providers[0], uuid=GONE, name='one_0000:AF:00.0',
+                    inventories={}, parent=host.uuid)))
+            with start.started(small_clouds.cloud(host)) as state:
+                pool, = state.hosts['one'].pci_tracker.stats.pools
+            self.assertEqual(GONE, pool['rp_uuid'])
 
     def test_lost_devices_stay_lost(self):
         host = small_clouds.host('one', devices=(
