@@ -116,7 +116,7 @@ class RequestNote:
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()
         self.recorded: bool = False
-        self.untold = ''
+        self.untold: str = ''
         self.sources: sources.Sources | None = None
         self.live_migration: bool | None = None
         self.in_shadow: shadow.InShadow | None = None

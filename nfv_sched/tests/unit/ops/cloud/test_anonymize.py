@@ -450,7 +450,7 @@ class DecisionTest(base.TestCase):
                 found.append((
                     each.requested.flavor.vcpus, each.requested.flavor.memory,
                     explained.fits, placed.left, len(placed.unknown),
-                    [requirement.missing for requirement
+                    [requirement.hosts_missing_it for requirement
                      in placed.requirements],
                     sorted((host.passed, len(host.misses), sorted(
                         (refusal.filter, _LABEL.sub('=', refusal.policy),
