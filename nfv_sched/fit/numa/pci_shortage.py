@@ -8,6 +8,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import functools
 import itertools
 import operator
@@ -23,8 +24,11 @@ from nfv_sched.base.device_shortage import STRICT
 from nfv_sched.fit.numa import candidates
 from nfv_sched.fit.numa import pci
 
-# Of more requests not all sets are tried.
-_MOST_TRIED = 12
+# Pools of devices that are looked at in each of two searches for the fewest
+# requests, at most: about 10 ms. All sets of 8 requests for 8 pools take half
+# of it.
+_MOST_LOOKS = 16_000
+_LOOKS_BESIDE = 8  # as much as one more test of host cells takes
 
 _KINDS = {
     'dev_type': MissKind.TYPE,
@@ -33,6 +37,22 @@ _KINDS = {
     'live_migratable': MissKind.LIVE_MIGRATABLE,
     'remote_managed': MissKind.REMOTE_MANAGED,
 }
+
+
+class _TooLongError(Exception):
+    """A search was given up."""
+
+
+class _Effort:
+    """The pools of devices that a search may still look at."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_LOOKS
+
+    def spend(self, looks: int) -> None:
+        self._left -= looks
+        if self._left < 0:
+            raise _TooLongError
 
 
 class _CellChoice(ty.NamedTuple):
@@ -50,9 +70,17 @@ class _CellChoice(ty.NamedTuple):
     local: bool
     claimed: bool = True
 
-    def serve(self, devices: pci.CandidateDevices) -> bool:
-        """Return whether all devices are there for some of the cells."""
+    def serve(self, devices: pci.CandidateDevices,
+              effort: _Effort | None = None) -> bool:
+        """Return whether all devices are there for some of the cells.
+
+        :raises _TooLongError: if that is more than the effort
+        """
+        looks = _looks(devices)
+
         def test(cells: int) -> bool:
+            if effort is not None:
+                effort.spend(looks)
             return (devices.keeps_local(cells) if self.local
                     else devices.accepts(cells)) and (
                         not self.claimed or devices.claimable(cells))
@@ -85,57 +113,94 @@ def find(
         if not candidates.feasible(masks, groups):
             return None
         cells = _CellChoice(masks, groups, local)
-    numbers = _smallest(devices, lambda part: (
-        part.claimable(None) if cells is None else cells.serve(part)))
-    if numbers is None:
+
+    def served(part: pci.CandidateDevices,
+               effort: _Effort | None = None) -> bool:
+        if cells is not None:
+            return cells.serve(part, effort)
+        if effort is not None:
+            effort.spend(_looks(part))
+        return part.claimable(None)
+
+    if served(devices):
         return None
-    part = devices.only(numbers)
+    part = devices.only(_fewest(devices, served))
     kind = _kind(part, cells)
     alone = True
     if kind is ShortageKind.NUMA and cells is not None:
         host = devices.devices.host
-        alone = not cells._replace(masks=empty or [
-            host.all_cells] * len(cells.masks)).serve(part)
+        if empty is None:
+            empty = [host.all_cells] * len(cells.masks)
+        alone = list(empty) == list(cells.masks) or not cells._replace(
+            masks=empty).serve(part)
     return _described(part, kind, cells, alone)
 
 
-def _smallest(
-    devices: pci.CandidateDevices,
-    served: Callable[[pci.CandidateDevices], bool],
-) -> Sequence[int] | None:
-    """Return the numbers of the fewest requests that are not served."""
-    if served(devices):
-        return None
-    demands = devices.devices.wanted
-    every = range(len(demands))
-    if len(demands) > _MOST_TRIED:
-        fewest = list(every)
-        for number in every:
-            fewer = [each for each in fewest if each != number]
-            if not served(devices.only(fewer)):
-                fewest = fewer
-        return fewest
+def _looks(devices: pci.CandidateDevices) -> int:
+    """Return how many pools of devices one test looks at."""
+    return _LOOKS_BESIDE + sum(map(len, devices.devices.matched))
+
+
+def _fewest(
+    devices: pci.CandidateDevices, served: Callable[..., bool],
+) -> Sequence[int]:
+    """Return the numbers of the fewest requests that are not served.
+
+    If there are too many sets to try, it is a set of which none can be left
+    out; if even that takes too long, others may be among them.
+    """
+    every = range(len(devices.devices.wanted))
+    with contextlib.suppress(_TooLongError):
+        return _smallest(devices, served)
+    effort = _Effort()
+    fewest = list(every)
+    size = len(fewest)
+    with contextlib.suppress(_TooLongError):
+        while size > 1:
+            size = (size + 1) // 2
+            for start in every[::size]:
+                left_out = range(start, start + size)
+                fewer = [each for each in fewest if each not in left_out]
+                if len(fewer) < len(fewest) and not served(
+                        devices.only(fewer), effort):
+                    fewest = fewer
+    return fewest
+
+
+def _smallest(devices: pci.CandidateDevices,
+              served: Callable[..., bool]) -> Sequence[int]:
+    """Return the first of the smallest sets of requests not served.
+
+    :raises _TooLongError: if there are too many sets to try
+    """
+    host_devices, effort = devices.devices, _Effort()
+    every = range(len(host_devices.wanted))
     # Requests for the same devices are alike: most of many ports are.
-    alike = [(demand._replace(request_id=None), devices.granted(number))
-             for number, demand in enumerate(demands)]
+    alike = [
+        (demand.count, demand.policy, demand.pfs, demand.vfs,
+         host_devices.matched[number], devices.granted(number))
+        for number, demand in enumerate(host_devices.wanted)]
+    like = [alike.index(each) for each in alike]
     tried = set()
-    for size in range(1, len(demands) + 1):
+    for size in range(1, len(every)):
         for numbers in itertools.combinations(every, size):
-            key = tuple([alike.index(alike[number]) for number in numbers])
+            key = tuple([like[number] for number in numbers])
             if key in tried:
+                effort.spend(1)
                 continue
             tried.add(key)
-            if not served(devices.only(numbers)):
+            if not served(devices.only(numbers), effort):
                 return numbers
-    return None
+    return every
 
 
 def _kind(devices: pci.CandidateDevices,
           cells: _CellChoice | None) -> ShortageKind:
     """Return in which way devices are too few for the requests."""
     if devices.claimable(None):
-        return (ShortageKind.ONE_CARD if cells is not None and
-                cells._replace(claimed=False).serve(devices)
+        return (ShortageKind.ONE_CARD if cells is not None
+                and pci.may_take_card(devices.devices.wanted)
+                and cells._replace(claimed=False).serve(devices)
                 else ShortageKind.NUMA)
     if devices.taken(None) is not None:
         return ShortageKind.ONE_CARD

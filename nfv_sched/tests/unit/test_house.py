@@ -38,8 +38,8 @@ ROOMS = (
 #: Mirrored types share 70 % of the names of their fields, and say nowhere that
 #: one is the border to something.
 MOST = {
-    'floors': 10, 'arrows': 95, 'mirrored types': 10, 'renamed imports': 313,
-    'lines': 79_950, 'lines of tests': 97_900, 'modules loaded': 93,
+    'floors': 10, 'arrows': 95, 'mirrored types': 9, 'renamed imports': 313,
+    'lines': 79_950, 'lines of tests': 98_000, 'modules loaded': 93,
     'lines loaded': 18_700}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')

@@ -4,9 +4,12 @@
 That the named requests are the fewest is in ``equivalence``.
 """
 
+from unittest import mock
+
 from nfv_sched.base import device_shortage
 from nfv_sched.base.device_shortage import MissKind
 from nfv_sched.base.device_shortage import ShortageKind
+from nfv_sched.fit.numa import candidates
 from nfv_sched.fit.numa import pci
 from nfv_sched.fit.numa import pci_shortage
 from nfv_sched.fit.numa import topology
@@ -152,3 +155,33 @@ class TestShortage(tests_base.TestCase):
         self.assertEqual((1, 0), (found.needed, found.free))
         found = self.find([pool(19)], *[port()] * 20)
         self.assertEqual((20, 19), (found.needed, found.free))
+
+    def test_unlike_requests_cost_little(self):
+        """Those that the same pools serve are alike, whatever they ask."""
+        for wanted, free, nodes, guest_cells, needed in (
+                (12, 5, 2, 0, 6), (12, 11, 2, 0, 12), (12, 11, 8, 4, 8),
+                (12, 11, 16, 8, 12), (40, 39, 2, 0, 40)):
+            properties = {f'tag{number}': 'x' for number in range(wanted)}
+            pools = [pool(numa_node=number % nodes, address=f'{number:02}',
+                          **properties) for number in range(free)]
+            devices = pci.CandidateDevices(pci.HostDevices(
+                pools, pci.demands([
+                    alias(name, policy='required', **{name: 'x'})
+                    for name in properties]), topology.host_topology(
+                        clouds.host_topology(nodes=nodes))), None)
+            masks = [(1 << nodes) - 1] * guest_cells or None
+            if masks is not None:
+                # The decision has tried these sets of host cells.
+                self.assertFalse(candidates.satisfiable(
+                    masks, (), devices.stock))
+            real = pci.CandidateDevices
+            with mock.patch.object(
+                    real, 'serve', autospec=True,
+                    side_effect=real.serve) as serve, mock.patch.object(
+                        real, 'claimable', autospec=True,
+                        side_effect=real.claimable) as claimable:
+                found = pci_shortage.find(devices, masks)
+            # The first question has an answer for each set of host cells.
+            self.assertEqual(needed, found.needed)
+            tried = serve.call_count + claimable.call_count
+            self.assertLess(tried, 4000 if masks is None else 8000)
