@@ -121,7 +121,7 @@ class ProjectTest(running.RunningTestCase):
              'three': ('not in aggregate own',)},
             {host.name: host.misses for host in found.hosts})
         self.assertIn('aggregate own', [
-            each.text for each in found.placement.requirements])
+            each.need.text for each in found.placement.requirements])
         self.assertEqual(3, self.explain(cloud, 'b').placement.left)
 
     def test_explain_no_aggregate(self):
