@@ -23,12 +23,14 @@ from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.cloud import changed_hosts
 from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock
+from nfv_sched.tests import filled
 
 _Kind = values.StepKind
 _TIMES = 64
@@ -36,6 +38,7 @@ _DEVICES = 8
 #: Ways to make a request that does not fit: changes of a flavor.
 SIZES = ((1, 1), (2, 1), (1, 4), (2, 2), (3, 2), (8, 1))
 PAGES = (None, None, None, '1GB', '16MB', 'large')
+DIRECT = 'data,physnet=data,vnic-type=direct'
 
 
 def grown_node(node: snapshot.Node, first: int) -> snapshot.Node:
@@ -85,10 +88,38 @@ def grown(cloud: snapshot.Cloud, name: str) -> snapshot.Cloud:
                 for name, each in root.inventories.items()}), *nested))))
 
 
+def fragmented(rng):
+    """A cloud whose free CPUs lie apart, and its largest flavor."""
+    flavors = [filled.flavor(vcpus) for vcpus in (1, 2, 3, 4)]
+    hosts = [filled.host(f'host-{number}', rng.choice((3, 4, 5)),
+                         rng.choice((1, 2)), rng.choice((1, 2)))
+             for number in range(rng.choice((2, 3)))]
+    return filled.filled(
+        filled.cloud(hosts, flavors), rng.choice((.5, .6, .7)),
+        rng.getrandbits(32), flavors[:3], 9), flavors[-1]
+
+
+def on_data(rng, cloud):
+    """The cloud with the cards of most hosts on a physical network."""
+    return dataclasses.replace(cloud, hosts=tuple([
+        dataclasses.replace(host, devices=tuple([
+            dataclasses.replace(
+                device, tags={**device.tags, 'physical_network': 'data'})
+            for device in host.devices])) if rng.random() < .7 else host
+        for host in cloud.hosts]))
+
+
 def case(seed):
-    """A cloud with servers, and a request for more or larger ones."""
-    cloud = inhabited.made(seed, 3, 12)
+    """A cloud with servers, and a request for more or larger ones.
+
+    :returns: the cloud, flavor, server group, number of servers, and networks
+        of the ports
+    """
     rng = random.Random(seed)
+    if rng.random() < .3:
+        cloud, flavor = fragmented(rng)
+        return cloud, flavor, None, rng.choice((1, 1, 2)), ()
+    cloud = on_data(rng, inhabited.made(seed, 3, 12))
     flavor = rng.choice(cloud.flavors)
     cpus, memory = rng.choice(SIZES)
     specs = dict(flavor.extra_specs)
@@ -101,8 +132,11 @@ def case(seed):
         flavor, name='wanted', id='wanted', vcpus=flavor.vcpus * cpus,
         memory=flavor.memory * memory, extra_specs=specs)
     group = rng.choice((None, None, *cloud.groups))
+    count = rng.choice((1, 1, 1, 2))
+    # Nova refuses ports of SR-IOV for several servers at once.
+    direct = rng.choice((0, 0, 1, 2, 4)) if count == 1 else 0
     return (dataclasses.replace(cloud, flavors=(*cloud.flavors, flavor)),
-            flavor, group and group.uuid, rng.choice((1, 1, 1, 2)))
+            flavor, group and group.uuid, count, direct * (DIRECT,))
 
 
 class TestAdvice(test_stock.EquivalenceTestCase):
@@ -126,6 +160,9 @@ class TestAdvice(test_stock.EquivalenceTestCase):
 
     def carry_out(self, cloud, requested, step):
         """Whether the request fits after a step."""
+        ports = assumed_ports.Ports(
+            basis=assumed_ports.Basis.NETWORKS,
+            plugs=requested.ports) if requested.ports else None
         if step.kind in (_Kind.ADD_HOST, _Kind.LARGER_HOST):
             for name in step.like:
                 cloud = (grown(cloud, name)
@@ -133,7 +170,8 @@ class TestAdvice(test_stock.EquivalenceTestCase):
                          else changed_hosts.added(cloud, name, 1)[0])
             return self.fits(cloud, requested)
         if step.kind is _Kind.DEFRAG:
-            plan = defrag.plan(cloud, requested.flavor, requested.count)
+            plan = defrag.plan(
+                cloud, requested.flavor, requested.count, ports=ports)
             return self.fits(cloud, requested, *[actions.LiveMigrate(
                 action='live_migrate', number=number, host=move.destination,
                 live_migrate=(move.name,), targets=(move.name,))
@@ -143,7 +181,7 @@ class TestAdvice(test_stock.EquivalenceTestCase):
         return any(self.fits(cloud, requested, actions.Delete(
             action='delete', number=1, delete=(server.name,),
             targets=(server.name,))) for _host, server in list(
-                smallest_move.find(cloud, requested.flavor)))
+                smallest_move.find(cloud, requested.flavor, ports=ports)))
 
     def test_each_step_helps(self):
         seen = collections.Counter()
@@ -153,12 +191,13 @@ class TestAdvice(test_stock.EquivalenceTestCase):
             phases=[hypothesis.Phase.generate])
         @hypothesis.given(st.integers(0, 2 ** 32))
         def check(seed):
-            cloud, flavor, group, count = case(seed)
+            cloud, flavor, group, count, networks = case(seed)
             seen['run'] += 1
+            seen['direct'] += bool(networks)
             with start.started(cloud) as state:
                 asked = subject.flavor(
-                    cloud, state, flavor.name, count=count,
-                    group=group)
+                    cloud, state, flavor.name, count=count, group=group,
+                    networks=networks)
                 found = explanation.explain(
                     state, asked.text, asked.requested,
                     relax_seconds=5 if seen['run'] % 4 == 0 else 0)
@@ -183,3 +222,5 @@ class TestAdvice(test_stock.EquivalenceTestCase):
         print('advice: %s' % dict(seen))
         for kind in (_Kind.ADD_HOST, _Kind.LARGER_HOST, _Kind.SERVERS):
             self.assert_seen(seen[kind.value], seen['run'] // 50)
+        for kind in ('direct', _Kind.DEFRAG.value):
+            self.assert_seen(seen[kind], seen['run'] // 20)

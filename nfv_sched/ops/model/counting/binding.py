@@ -30,6 +30,7 @@ from nfv_sched.fit.numa import rule as numa_rule
 from nfv_sched.fit.numa import shortage
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import occupancy
+from nfv_sched.fit import pci_pools
 from nfv_sched.ops.model.counting import host_count
 
 _THREADS = {topology.THREADS_REQUIRE: 'require',
@@ -88,10 +89,10 @@ class BindingKind(enum.Enum):
 
 
 _CPUS = (BindingKind.CPUS, BindingKind.CPUS_ON_NODES)
+_DEVICES = (BindingKind.DEVICES, BindingKind.DEVICES_NEAR)
 # Kinds of which a host can have more.
-_OF_NODES = (*_CPUS, BindingKind.MEMORY, BindingKind.PAGES,
-             BindingKind.SHARED_CPUS)
-_AMOUNTS = (*_OF_NODES, BindingKind.DEVICES)
+_AMOUNTS = (*_CPUS, BindingKind.MEMORY, BindingKind.PAGES,
+            BindingKind.SHARED_CPUS, *_DEVICES)
 
 # Kinds that leave a server only some of the NUMA nodes.
 _NARROWING_NODES = (BindingKind.POLICY, BindingKind.NETWORKS_NEAR)
@@ -229,13 +230,11 @@ def to_grow(
         not help
     """
     case = _Case(guest_request, room, ratios)
-    devices = host_count.devices_of(guest_request, room, None)
-    # More of none is none.
-    kinds = _AMOUNTS if devices is not None and all(
-        map(devices.devices.free, range(len(devices.devices.wanted)))
-    ) else _OF_NODES
-    trials = [trial for trial in _trials(case, empty=True)
-              if trial.binding.kind in kinds]
+    # More devices come where there are such: on their NUMA nodes.
+    trials = [trial._replace(without=_with_more_devices)
+              if trial.binding.kind in _DEVICES else trial
+              for trial in _trials(case, empty=True)
+              if trial.binding.kind in _AMOUNTS]
     if (guest_request.request.error is not None or _page_reason(case)
             or not case.fits(trials)):
         return ()
@@ -679,6 +678,18 @@ def _without_devices(
             rule for rule in terms.rules if not rule.devices]))
     return dataclasses.replace(
         _change_request(guest_request, demands=()), terms=terms)
+
+
+def _with_more_devices(case: _Case) -> _Case:
+    """Multiply the free PCI devices of the host."""
+    devices = case.room.devices
+    if devices is None:
+        return case
+    times = sum([demand.count for demand in case.wanted.request.demands])
+    return case._replace(room=dataclasses.replace(
+        case.room, devices=pci_pools.PCIPools.read([
+            {**pool, 'count': pool['count'] * times}
+            for pool in devices.pools])))
 
 
 def _sum(numbers: Sequence[int]) -> str:

@@ -94,6 +94,19 @@ class NextStepsTest(running.RunningTestCase):
             [(_Kind.LARGER_HOST, 'uneven')],
             self.kinds(uneven, vcpus=8, hw__numa_nodes='2'))
 
+    def test_more_devices(self):
+        """More come to the NUMA nodes where there are such."""
+        nodes = (small_clouds.node(0),
+                 small_clouds.near(small_clouds.node(1), 'data'))
+        for places, helps in (((0,), False), ((1,), True), ((0, 1), True)):
+            host = small_clouds.host('one', *nodes, devices=tuple([
+                small_clouds.device(number, place)
+                for number, place in enumerate(places)]))
+            self.assertEqual(
+                [(_Kind.LARGER_HOST, 'one')] if helps else [], self.kinds(
+                    host, networks=['data,physnet=data'],
+                    pci_passthrough__alias='nic:2'), places)
+
     def test_no_host_helps(self):
         """More of it would not help, or there is none of it."""
         for specs in ({'hw__mem_page_size': '1GB', 'memory': 2560},
