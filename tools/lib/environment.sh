@@ -70,13 +70,6 @@ make_venv() {
         rm -rf "$venv"
         die "$python cannot create the virtual environment $venv"
     }
-    # Those that come with Python may have known holes. Some releases of Nova
-    # need pkg_resources, which newer releases of setuptools do not have.
-    "$venv/bin/python" -m pip install --quiet --upgrade \
-        'pip>=25.3' 'setuptools>=78.1.1,<81' || {
-        rm -rf "$venv"
-        die "pip and setuptools cannot be brought up to date in $venv"
-    }
 }
 
 # Print the name of release $1 of OpenStack, which may be given as the number of
