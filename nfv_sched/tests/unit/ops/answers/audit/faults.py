@@ -353,6 +353,7 @@ def _idle(spot: Spot) -> bool:
 def _add_floating(spot: Spot) -> snapshot.Cloud:
     server = dataclasses.replace(
         spot.cloud.servers[0], uuid=NOBODY, name='floating',
+        pci_requests=(),
         host=spot.host.name, cell=spot.host.cell, nodes=None, devices=(),
         state='active', task=None, ports=(), group=None,
         flavor=snapshot.Flavor(name='floating', vcpus=2, memory=512),
