@@ -115,7 +115,7 @@ def shown(value: ty.Any, most: int = 40) -> str:
     return text if len(text) <= most else text[:most - 3] + '...'
 
 
-def _shown_key(key: str) -> str:
+def shown_key(key: str) -> str:
     """Return a key for messages, quoted only if it is long or odd."""
     return key if _PLAIN_KEY.fullmatch(key) else shown(key)
 
@@ -172,10 +172,10 @@ def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
         near = _closest_key(key, known_keys)
         if near:
             errors.append(Fault(
-                key, f'unknown key {_shown_key(key)}, did you mean {near}'))
+                key, f'unknown key {shown_key(key)}, did you mean {near}'))
         else:
             errors.append(Fault(
-                key, f'unknown key {_shown_key(key)}, see the flavor extra '
+                key, f'unknown key {shown_key(key)}, see the flavor extra '
                 f'specs of nfv-sched'))
     if len(unknown) > _NAMED_KEYS:
         errors.append(Fault(

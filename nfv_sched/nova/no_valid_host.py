@@ -96,7 +96,7 @@ class FollowedRequest:
 
 def watch(is_wanted: Callable[[], bool],
           refused: Callable[[FollowedRequest, str], None],
-          untold: Callable[[ty.Any], str]) -> None:
+          tenant_reason: Callable[[ty.Any], str]) -> None:
     """Register functions to be called for requests that find no host.
 
     Call this when a filter is made: nova-scheduler has its manager then, and
@@ -107,15 +107,15 @@ def watch(is_wanted: Callable[[], bool],
         the request is not followed
     :param refused: called with the request and the reason in
         Nova's ``NoValidHost``, which may be empty
-    :param untold: called with the RequestSpec when Nova has undone its claims;
-        returns the reason that replaces Nova's, or an empty text
+    :param tenant_reason: called with the RequestSpec when Nova has removed its
+        claims; returns the reason that replaces Nova's, or an empty text
     """
     manager = sys.modules.get('nova.scheduler.manager')
     # In the module of the manager, which is where Nova looks them up.
     for owner, name, wrapper in (
             (getattr(manager, 'SchedulerManager', None),
              'select_destinations',
-             functools.partial(_request, is_wanted, refused, untold)),
+             functools.partial(_request, is_wanted, refused, tenant_reason)),
             (getattr(getattr(manager, 'host_manager', None),
                      'HostManager', None), 'get_filtered_hosts', _hosts),
             (getattr(getattr(manager, 'report', None),
@@ -144,15 +144,21 @@ def _followed_request() -> FollowedRequest | None:
 
 def _request(is_wanted: Callable[[], bool],
              refused: Callable[[FollowedRequest, str], None],
-             untold: Callable[[ty.Any], str],
+             tenant_reason: Callable[[ty.Any], str],
              method: Callable, *args, **kwargs):
+    """Call ``SchedulerManager.select_destinations``; set our reason."""
+    try:
+        if _is_wanted(is_wanted):
+            return _follow(refused, method, *args, **kwargs)
+        return method(*args, **kwargs)
+    except Exception as exc:
+        _set_reason(tenant_reason, kwargs.get('spec_obj'), exc)
+        raise
+
+
+def _follow(refused: Callable[[FollowedRequest, str], None],
+            method: Callable, *args, **kwargs):
     """Call ``SchedulerManager.select_destinations``, and follow it."""
-    if not _is_wanted(is_wanted):
-        try:
-            return method(*args, **kwargs)
-        except Exception as exc:
-            _tell(untold, kwargs.get('spec_obj'), exc)
-            raise
     # RPC passes all by name.
     followed = FollowedRequest(
         kwargs.get('spec_obj'), kwargs.get('instance_uuids'))
@@ -174,20 +180,20 @@ def _request(is_wanted: Callable[[], bool],
                     getattr(error, 'kwargs', {}).get('reason') or ''))
             except Exception:
                 LOG.exception('Why there is no valid host cannot be noted')
-        _tell(untold, followed.spec_obj, exc)
         raise
     finally:
         _THREAD.followed = before
 
 
-def _tell(untold: Callable[[ty.Any], str], spec_obj, exc: Exception) -> None:
+def _set_reason(tenant_reason: Callable[[ty.Any], str], spec_obj,
+                exc: Exception) -> None:
     """Put our reason into the ``NoValidHost`` that the client is to get."""
     # oslo.messaging sends what ``ExpectedException.exc_info`` has.
     kind, error, traceback = getattr(exc, 'exc_info', (None, None, None))
     if spec_obj is None or not isinstance(error, exception.NoValidHost):
         return
     try:
-        reason = untold(spec_obj)
+        reason = tenant_reason(spec_obj)
         if reason:
             exc.exc_info = (
                 kind, exception.NoValidHost(reason=reason), traceback)

@@ -78,7 +78,7 @@ class RequestNote:
     :ivar placed: UUIDs of the servers of the request that Nova has placed on a
         host that a filter of limits passed; empty if none of these has run
     :ivar recorded: whether the journal has the refusal of the request
-    :ivar untold: reason for the tenant that a filter could not raise
+    :ivar tenant_reason: reason for the tenant that a filter could not raise
     :ivar sources: sources of the network load of hosts; None for those of the
         process
     :ivar live_migration: whether the request is for a live migration; None
@@ -93,7 +93,7 @@ class RequestNote:
     __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
                  'limits', 'settings', 'ran', 'terms', 'decisions',
                  'instance', 'before', 'queried_at', 'ledgers', 'taken',
-                 'placed', 'recorded', 'untold', 'sources',
+                 'placed', 'recorded', 'tenant_reason', 'sources',
                  'live_migration', 'in_shadow', 'shadowed', 'observed',
                  '_key', '_extra_specs', '_pristine', '_parts')
 
@@ -116,7 +116,7 @@ class RequestNote:
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()
         self.recorded: bool = False
-        self.untold: str = ''
+        self.tenant_reason: str = ''
         self.sources: sources.Sources | None = None
         self.live_migration: bool | None = None
         self.in_shadow: shadow.InShadow | None = None

@@ -72,9 +72,9 @@ def report(name: str, request_note: RequestNote, index: int | None) -> None:
             rejected, _LOGGED_HOSTS_BYTES))
     # For a later server Nova has claims of the earlier ones in Placement. If a
     # filter returns no host, _ensure_sufficient_hosts() removes them; past an
-    # exception of a filter they would stay. Then the tenant is told.
+    # exception of a filter they would stay. The tenant gets the reason then.
     text = exposed(rejected) if index is not None else ''
-    request_note.untold = text if index else ''
+    request_note.tenant_reason = text if index else ''
     if text and index == 0:
         raise exception.NoValidHost(reason=text)
 
@@ -114,16 +114,18 @@ def _note(name: str, request_note: RequestNote,
 
 
 def watch() -> None:
-    """Have refusals recorded, and the reasons of later servers told."""
+    """Record refusals, and give tenants the reasons of later servers."""
     no_valid_host.watch(
-        lambda: bool(CONF.nfv_sched.decision_journal), _record, _untold)
+        lambda: bool(CONF.nfv_sched.decision_journal), _record,
+        _tenant_reason)
 
 
-def _untold(spec_obj) -> str:
+def _tenant_reason(spec_obj) -> str:
     """Return the reason that a filter could not raise for a later server."""
     request_note = note_of(spec_obj)
     # Simulations give their own.
-    return request_note.untold if request_note.sources is None else ''
+    return (request_note.tenant_reason if request_note.sources is None
+            else '')
 
 
 def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:

@@ -52,7 +52,6 @@ _IMAGE_TEXTS = frozenset((
     'owner_id', 'properties', 'self', 'store', 'stores', 'url'))
 _LIST_FLAVORS = ('"openstack flavor list --long -f json" prints those of a '
                  'cloud')
-_PLAIN_KEY = re.compile(r'[\w.-]{1,60}')
 _SHOW_IMAGE = '"openstack image show IMAGE -f json" prints it'
 #: How deep flavors are looked for in a file of another tool.
 _DEPTH = 6
@@ -194,14 +193,13 @@ def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
             data = data['flavor']
         elif isinstance(data.get('flavors'), (list, Mapping)):
             data = data['flavors']
-    if isinstance(data, Mapping):
-        if any(name in data for name in _NAMES['vcpus']):
-            data = [data]
-        else:
-            for name, each in data.items():
-                _check_flavor(each, data, path, repr(name))
-                yield repr(name), str(name), each
-            return
+    if _may_be_flavor(data):
+        data = [data]
+    elif isinstance(data, Mapping):
+        for name, each in data.items():
+            _check_flavor(each, data, path, repr(name))
+            yield repr(name), str(name), each
+        return
     if not isinstance(data, list):
         raise source.CloudUnreadError(
             f'{path}: no flavors in it; {_LIST_FLAVORS}')
@@ -210,13 +208,17 @@ def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
         yield f'[{number}]', None, each
 
 
+def _may_be_flavor(data: ty.Any) -> bool:
+    return isinstance(data, Mapping) and not data.keys().isdisjoint(
+        _NAMES['vcpus'])
+
+
 def _check_flavor(value: ty.Any, data: ty.Any, path: str, where: str) -> None:
     """Check that a value may be a flavor, and say where others are.
 
     :param data: what it is in, such as a template of Heat
     """
-    if isinstance(value, Mapping) and any(
-            name in value for name in _NAMES['vcpus']):
+    if _may_be_flavor(value):
         return
     place = next(_places(data), '')
     if place:
@@ -233,18 +235,15 @@ def _places(data: ty.Any, where: str = '', depth: int = 0) -> Iterator[str]:
     """Yield where flavors are below what flavors would be in."""
     if depth > _DEPTH or not isinstance(data, (Mapping, list)):
         return
-    if isinstance(data, Mapping) and any(
-            name in data for name in _NAMES['vcpus']):
+    if _may_be_flavor(data):
         if depth > 1:
             yield where
         return
     pairs = data.items() if isinstance(data, Mapping) else enumerate(data)
     for key, each in pairs:
         step = f'[{key}]' if isinstance(data, list) else (
-            str(key) if _PLAIN_KEY.fullmatch(str(key))
-            else extra_specs.shown(key, 40))
-        dot = '.' * bool(where and isinstance(data, Mapping))
-        yield from _places(each, f'{where}{dot}{step}', depth + 1)
+            '.' * bool(where) + extra_specs.shown_key(str(key)))
+        yield from _places(each, f'{where}{step}', depth + 1)
 
 
 def _flavor(data: Mapping[str, ty.Any], name: str | None,

@@ -3,8 +3,8 @@
 
 A bound is the number that Placement would grant, as counted by
 :mod:`nfv_sched.ops.model.counting.capacity`: no more can be counted if only
-    the API of a cloud is known.  Pinning, pages, NUMA nodes, devices and
-    filters are ignored.
+the API of a cloud is known.  Pinning, pages, NUMA nodes, devices and filters
+are ignored.
 """
 
 from collections.abc import Callable

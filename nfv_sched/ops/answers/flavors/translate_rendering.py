@@ -12,7 +12,6 @@ from nfv_sched.base import strings
 from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.answers.flavors import translate
 from nfv_sched.ops.answers.flavors import translations
-from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import snapshot
 
@@ -100,7 +99,7 @@ def commands(
 def _commands(all_translated: Sequence[document.FlavorTranslation],
               new: Mapping[str, snapshot.Flavor] | None) -> Iterator[str]:
     for each in all_translated:
-        yield rendering.comment(f'{_where(each)} {each.name}')
+        yield _comment(f'{_where(each)} {each.name}')
         for line in each.keys:
             yield from _remarks(line)
         if each.flavor is None:
@@ -114,12 +113,17 @@ def _commands(all_translated: Sequence[document.FlavorTranslation],
             yield from _comment_unsafe(steps)
             continue
         for error in each.errors:
-            yield rendering.comment(
+            yield _comment(
                 f'{_ERROR} afterwards: {error.key or "-"}: {error.finding}')
-        yield rendering.comment(
+        yield _comment(
             'the commands are commented out: no host takes this flavor, or '
             'the API refuses it')
-        yield from map(rendering.comment, steps)
+        yield from map(_comment, steps)
+
+
+def _comment(message: str) -> str:
+    """Return a comment for a shell, in one line."""
+    return f'# {" ".join(message.split())}'
 
 
 def _comment_unsafe(steps: Iterable[str]) -> Iterator[str]:
@@ -128,37 +132,37 @@ def _comment_unsafe(steps: Iterable[str]) -> Iterator[str]:
     if all(line == strings.line(line) for line in lines):
         yield from lines
         return
-    yield rendering.comment(
+    yield _comment(
         'the commands are commented out: a name or value has characters that '
         'a terminal does not show')
     for line in lines:
-        yield rendering.comment(strings.line(line))
+        yield _comment(strings.line(line))
 
 
 def _remarks(line: document.KeyTranslation) -> Iterator[str]:
     """Yield comments: what to do by hand for a key, or that it is dropped."""
     if line.key is None:
-        yield rendering.comment(line.do or '')
+        yield _comment(line.do or '')
         return
     text = f'{line.key}={line.value}: {line.kind}'
     if not line.becomes:
-        yield rendering.comment(
+        yield _comment(
             f'{text}, dropped' + (f'; {line.do}' if line.do else ''))
     elif line.do and line.do != translate.HARMLESS:
-        yield rendering.comment(f'{text}; {line.do}')
+        yield _comment(f'{text}; {line.do}')
 
 
 def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
     """Yield comments about what ``flavor create`` does not do."""
-    yield rendering.comment(
+    yield _comment(
         'a flavor of this name that exists keeps its size and its other '
         'properties')
     if not flavor.public:
-        yield rendering.comment(
+        yield _comment(
             'private: give projects access with "openstack flavor set '
             '--project"')
     if flavor.disabled:
-        yield rendering.comment(
+        yield _comment(
             'disabled in the file; the API cannot create it so')
 
 

@@ -142,7 +142,7 @@ def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
 
 
 def commands(plan: drain.DrainPlan) -> Iterator[str]:
-    """Yield the commands that move servers, and disable the host before."""
+    """Yield commands to move servers; first, to disable a host if all go."""
     if plan.others is None:
         yield rendering.disable(plan.host, values.REASON)
     yield from rendering.commands(plan.moves)

@@ -136,11 +136,6 @@ def gap_text(missing: gap.Gap) -> str:
     ty.assert_never(missing.kind)
 
 
-def comment(message: str) -> str:
-    """Return a comment for a shell, in one line."""
-    return f'# {" ".join(message.split())}'
-
-
 def disable(host: str, reason: str) -> str:
     """Return the command that keeps new servers off a host."""
     return _openstack(

@@ -4,8 +4,7 @@
 
 Anything wrong with a file is reported as an
 :class:`~nfv_sched.ops.cloud.cloud_file.problems.InputError` with file, line
-    and
-field: invalid YAML, duplicate keys, unknown keys, wrong types, names of
+and field: invalid YAML, duplicate keys, unknown keys, wrong types, names of
 missing objects, contradictory dimensions of hosts.  Extra specs of flavors
 are checked by a function that is passed in, so that this module does not
 need Nova.

@@ -5,8 +5,7 @@
 The keys of a cloud file are defined once, by the frozen dataclasses in
 :mod:`nfv_sched.ops.cloud.cloud_file.model` and
 :mod:`nfv_sched.ops.cloud.cloud_file.actions`.  The name of a field is the key,
-    its
-type hint defines the allowed values, and its default is used if the key is
+its type hint defines the allowed values, and its default is used if the key is
 missing:
 
 * A key without a default is required.

@@ -8,8 +8,7 @@ enabled filters pass the host, and the claim on the compute node succeeds
 Server groups and quotas are ignored.  Servers have no scheduler hints but
 those that are given, the ports that
 :mod:`nfv_sched.ops.model.requests.assumed_ports` assumes, and belong to a
-    project
-that no aggregate is reserved for, unless one is named.
+project that no aggregate is reserved for, unless one is named.
 """
 
 import bisect

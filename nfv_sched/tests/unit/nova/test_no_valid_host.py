@@ -55,11 +55,11 @@ class FollowTest(base.TestCase):
         for _ in range(2):
             no_valid_host.watch(
                 lambda: self.wanted, lambda *args: self.refused(*args),
-                lambda spec_obj: self.untold(spec_obj))
+                lambda spec_obj: self.tenant_reason(spec_obj))
         self.answer = [{}], {}, '1.36'
         self.hosts = [types.SimpleNamespace(host=name) for name in 'abc']
 
-    def untold(self, spec_obj):
+    def tenant_reason(self, spec_obj):
         return ''
 
     def refused(self, followed, message):
@@ -122,11 +122,11 @@ class FollowTest(base.TestCase):
 
     def test_reason_for_the_client(self):
         for self.wanted in True, False:
-            self.untold = lambda spec_obj: ''
+            self.tenant_reason = lambda spec_obj: ''
             self.assertEqual('none', self.read_by_client())
-            self.untold = lambda spec_obj: 'ours'
+            self.tenant_reason = lambda spec_obj: 'ours'
             self.assertEqual('ours', self.read_by_client())
-            self.untold = lambda spec_obj: 1 / 0
+            self.tenant_reason = lambda spec_obj: 1 / 0
             self.assertEqual('none', self.read_by_client())
         self.assertIn('cannot be told', self.log.output)
 
@@ -208,7 +208,7 @@ class FollowTest(base.TestCase):
             manager, 'SchedulerManager', None))
         self.useFixture(fixtures.MockPatchObject(
             manager, 'host_manager', None))
-        no_valid_host.watch(bool, self.refused, self.untold)
+        no_valid_host.watch(bool, self.refused, self.tenant_reason)
 
 
 class Odd:

@@ -62,7 +62,7 @@ class TestTell(base.TestCase):
         for index, expose, kept in ((1, 'policy', True), (1, 'none', False),
                                     (None, 'policy', False)):
             self.assertIsNone(self.told(expose, index))
-            self.assertEqual(kept, bool(self.note.untold))
+            self.assertEqual(kept, bool(self.note.tenant_reason))
 
     def test_log(self):
         """All is in there, whatever tenants may read."""
