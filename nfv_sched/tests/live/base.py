@@ -21,11 +21,9 @@ import uuid
 
 from openstack import exceptions
 import testtools
-from testtools import content
 
 from nfv_sched.tests.live.bed import bed
 from nfv_sched.tests.live.bed import errors
-from nfv_sched.tests import outcomes
 
 #: Microversion of requests that the tests make without openstacksdk's
 #: resources.
@@ -54,6 +52,9 @@ LIVE_MIGRATION_IS_STEERED = (
 PHYSICAL_PORTS = 4
 
 NO_VALID_HOST = 'No valid host was found. '
+
+#: Seconds until each scheduler worker has read Neutron again.
+NEUTRON_READ = 25
 
 # Seconds.
 _BOOT = 120
@@ -121,14 +122,6 @@ class LiveTestCase(testtools.TestCase):
         """Host NUMA nodes with the virtual switch."""
         return set(self.bed.hosts[host].physnets['nfv_vswitch'])
 
-    def place_nodes(self, host: str, place: str) -> set[int]:
-        """Host NUMA nodes with a place; empty if it is not declared."""
-        return set(self.bed.hosts[host].physnets.get(f'nfv_{place}', ()))
-
-    def numa_nodes(self, host: str) -> int:
-        """How many NUMA nodes a host has."""
-        return len(self.bed.hosts[host].numa_nodes)
-
     def pinned_cpus(self, host: str) -> int:
         """How many CPUs of a host are pinned, as its last report has it."""
         row, = self.bed.database(
@@ -156,20 +149,11 @@ class LiveTestCase(testtools.TestCase):
             name=self.name(), vcpus=vcpus, ram=ram, disk=1)
         self.addCleanup(self.admin.compute.delete_flavor, flavor)
         if extra_specs:
-            answer = self.set_extra_specs(flavor, extra_specs)
+            answer = self.admin.compute.post(
+                f'/flavors/{flavor.id}/os-extra_specs',
+                json={'extra_specs': extra_specs}, microversion=MICROVERSION)
             self.assertEqual(200, answer.status_code, answer.text)
         return flavor
-
-    def set_extra_specs(self, flavor, extra_specs: Mapping[str, str],
-                        microversion: str = MICROVERSION):
-        """Give a flavor extra specs.
-
-        :returns: the answer of the API
-        """
-        return self.admin.compute.post(
-            f'/flavors/{flavor.id}/os-extra_specs',
-            json={'extra_specs': dict(extra_specs)},
-            microversion=microversion)
 
     def request(self, flavor, networks: ty.Any = 'none', host: str = '',
                 cloud=None, **more):
@@ -189,17 +173,6 @@ class LiveTestCase(testtools.TestCase):
             networks=networks, **more)
         self._servers.append(server.id)
         return server
-
-    def request_many(self, flavor, count: int) -> list:
-        """Ask for guests without a network by one request of the tenant."""
-        name = self.name()
-        self.tenant.compute.create_server(
-            name=name, image_id=self._image(), flavor_id=flavor.id,
-            networks='none', min_count=count, max_count=count)
-        servers = list(self.tenant.compute.servers(name=name))
-        self._servers += [server.id for server in servers]
-        self.assertEqual(count, len(servers))
-        return servers
 
     def _image(self) -> str:
         return _image_id()
@@ -257,42 +230,6 @@ class LiveTestCase(testtools.TestCase):
         """UUIDs of the servers of all tenants."""
         return [server.id for server in self.admin.compute.servers(
             details=False, all_projects=True)]
-
-    def run_outcomes(self, rows: Iterable[outcomes.Outcome],
-                     wanted: Mapping[str, set[int]]) -> None:
-        """Run rows of the table of outcomes, each on the hosts it is about.
-
-        :param wanted: host -> NUMA nodes where the policy wants guests
-        """
-        for outcome in rows:
-            hosts = [host for host, nodes in wanted.items()
-                     if outcome.suits(nodes, self.numa_nodes(host))]
-            self.assertNotEqual([], hosts, outcome.title)
-            for host in hosts:
-                # Of a failed test it says which row failed.
-                self.addDetail('row', content.text_content(
-                    f'{outcome.title}: on {host}'))
-                self._run_outcome(outcome, host, wanted[host])
-
-    def _run_outcome(self, outcome: outcomes.Outcome, host: str,
-                     wanted: set[int]) -> None:
-        node = min(set(range(self.numa_nodes(host))) - wanted, default=None)
-        flavor = self.flavor(**pinned(**outcome.extra_specs(node)))
-        ends = outcome.ends[outcomes.Declares.ALL]
-        if ends is outcomes.Ends.REFUSED:
-            message = self.boot_refused(flavor, host=host)
-            self.assertIn(outcome.reason.format(node=node), message)
-            return
-        server = self.boot(flavor, host=host)
-        self.assertEqual(host, server.compute_host)
-        nodes = self.host_nodes(server)
-        self.assertEqual(outcome.guest_nodes, len(set(nodes)))
-        if ends is outcomes.Ends.WITH:
-            self.assertLessEqual(set(nodes), wanted,
-                                 f'on NUMA nodes {nodes} of {host}')
-        else:
-            self.assertEqual([node], nodes)
-        self.delete(server)
 
     # Moves
 

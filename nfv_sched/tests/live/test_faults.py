@@ -231,19 +231,6 @@ class NeutronTest(FaultTestCase):
             self.delete(*servers)
         self.assert_works()
 
-    def test_stale_figures_are_denied(self):
-        """stale_snapshot_policy=deny: no ports without fresh figures."""
-        self.addCleanup(self.bed.restart_schedulers)
-        self.bed.restart_schedulers(stale_snapshot_policy='deny')
-        self.delete(self.boot(self.strict, networks=self.networks()))
-        with self.unreadable():
-            message = self.boot_refused(
-                self.strict, networks=self.networks())
-            self.assertIn('1 needed, no host has it', message)
-            # Without ports nothing is counted.
-            self.assert_strict(self.boot(self.strict))
-        self.assert_works()
-
     @contextlib.contextmanager
     def unreadable(self):
         """Keep the schedulers from reading Neutron, until it matters."""
@@ -265,35 +252,6 @@ class NeutronTest(FaultTestCase):
             _RECOVERY, 'the schedulers read Neutron again')
 
 
-class BrokerTest(FaultTestCase):
-
-    def test_restarted(self):
-        server = self.boot(self.strict, networks=self.networks())
-        self.bed.services['rabbitmq'].stop()
-        self.bed.services['rabbitmq'].run()
-        self.bed.wait_for_listeners()
-        self.wait_until_up()
-
-        self.assert_kept([self.show(server)])
-        self.delete(server)
-        self.limit_each(5)
-        self.assert_works()
-
-
-class DatabaseTest(FaultTestCase):
-
-    def test_restarted(self):
-        server = self.boot(self.strict, networks=self.networks())
-        self.bed.services['mariadb'].stop()
-        self.bed.services['mariadb'].run()
-        self.wait_until_up()
-
-        self.assert_kept([self.show(server)])
-        self.delete(server)
-        self.limit_each(5)
-        self.assert_works()
-
-
 class ComputeTest(FaultTestCase):
 
     def test_frozen_during_a_burst(self):
@@ -312,30 +270,6 @@ class ComputeTest(FaultTestCase):
         self.assertGreaterEqual(len(active), others)
         self.delete(*servers)
         self.assert_works()
-
-    def test_frozen(self):
-        frozen = self.bed.computes[base.LEFT]
-        frozen.freeze()
-        self.assertEqual('frozen', frozen.state)
-        self.wait_until(
-            lambda: self.states()['nova-compute', base.LEFT] == 'down',
-            _RECOVERY, 'Nova knows that the compute node is down')
-
-        # More than the other hosts would take if weighers spread them over
-        # all four.
-        servers = self.all_settled(self.burst(8))
-        active = self.assert_kept(servers)
-        self.assertEqual(8, len(active))
-        self.assertNotIn(base.LEFT,
-                         {server.compute_host for server in active})
-        self.delete(*servers)
-
-        frozen.thaw()
-        self.wait_until_up()
-        server = self.boot(
-            self.strict, networks=self.networks(), host=base.LEFT)
-        self.assertEqual(base.LEFT, server.compute_host)
-        self.assert_kept([server])
 
 
 class BurstTest(FaultTestCase):

@@ -38,18 +38,8 @@ class StatusTest(base.LiveTestCase):
 
     def test_sound(self):
         checks = self.check(upgradecheck.Code.SUCCESS)
-        self.assertEqual(12, len(checks))
         self.assertEqual({upgradecheck.Code.SUCCESS},
                          {check['result'] for check in checks.values()})
-
-    def test_neutron_is_down(self):
-        neutron = self.bed.services['neutron']
-        self.addCleanup(neutron.run)
-        neutron.stop()
-        checks = self.check(upgradecheck.Code.FAILURE)
-        self.assertEqual(
-            ['Neutron'], [name for name, check in checks.items()
-                          if check['result'] == upgradecheck.Code.FAILURE])
 
     def test_role_service(self):
         """To that role Neutron shows ports, but not the rules of others."""
@@ -70,23 +60,3 @@ class StatusTest(base.LiveTestCase):
         self.assertEqual(upgradecheck.Code.FAILURE,
                          checks['Neutron']['result'])
         self.assertIn('needs the role admin', checks['Neutron']['details'])
-
-    def test_ledger_is_incomplete(self):
-        """A compute node is not in the ledger: nothing keeps its limits."""
-        ledger = self.bed.services['nfv-sched-ledger']
-        self.addCleanup(ledger.run)
-        ledger.stop()
-        provider = self.ledgers()[base.QUAD]
-        answer = self.admin.placement.delete(
-            f'/resource_providers/{provider}',
-            microversion=base.PLACEMENT_MICROVERSION)
-        self.assertEqual(204, answer.status_code, answer.text)
-        checks = self.check(upgradecheck.Code.WARNING)
-        warnings = [check for check in checks.values()
-                    if check['result'] == upgradecheck.Code.WARNING]
-        self.assertEqual(1, len(warnings), checks)
-        self.assertIn(base.QUAD, warnings[0]['details'])
-        # The ledger's next round makes it again.
-        ledger.run()
-        self.wait_until(lambda: base.QUAD in self.ledgers(), 60,
-                        f'{base.QUAD} is in the ledger again')

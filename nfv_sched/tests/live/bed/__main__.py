@@ -2,13 +2,9 @@
 """The command ``nfv-sched-live``: the live test bed up, down and looked at."""
 
 import argparse
-import json
 import os
 import pathlib
-import subprocess
 import sys
-
-import prettytable
 
 from nfv_sched.tests.live.bed import bed as bed_module
 from nfv_sched.tests.live.bed import cloud
@@ -26,9 +22,6 @@ Keystone, Placement, Glance, Neutron, Nova with two schedulers of two workers
 each and several compute nodes, and nfv-sched-ledger. All of it listens on the
 loopback interface only and is kept in one directory.
 """
-
-_COLUMNS = ('service', 'pid', 'processes', 'state', 'url', 'rss_mib',
-            'pss_mib')
 
 
 def _up(arguments: argparse.Namespace) -> int:
@@ -52,35 +45,13 @@ def _run(arguments: argparse.Namespace) -> int:
         description=arguments.cloud)
 
 
-def _rows(bed: bed_module.Bed) -> list[dict]:
-    rows = []
-    for service in bed.services.values():
-        rss, pss = service.memory()
-        rows.append(dict(zip(_COLUMNS, (
-            service.name, service.pid, len(service.pids), service.state,
-            service.url, rss, pss))))
-    return rows
-
-
 def _status(arguments: argparse.Namespace) -> int:
-    bed = bed_module.Bed(arguments.directory)
-    rows = _rows(bed)
-    if arguments.format == 'json':
-        print(json.dumps({'directory': str(bed.directory), 'services': rows},
-                         indent=2))
-    else:
-        table = prettytable.PrettyTable(_COLUMNS)
-        table.align = 'l'
-        for name in ('pid', 'processes', 'rss_mib', 'pss_mib'):
-            table.align[name] = 'r'
-        for row in rows:
-            table.add_row(['' if value is None else value
-                           for value in row.values()])
-        table.add_row(['total', '', sum(row['processes'] for row in rows),
-                       '', '', sum(row['rss_mib'] for row in rows),
-                       sum(row['pss_mib'] for row in rows)])
-        print(table)
-    return 0 if all(row['state'] == 'running' for row in rows) else 3
+    services = bed_module.Bed(arguments.directory).services.values()
+    for service in services:
+        print(f'{service.name:20} {service.pid or "":>8} '
+              f'{service.state:8} {service.url}')
+    return 0 if all(
+        service.state == 'running' for service in services) else 3
 
 
 def _env(arguments: argparse.Namespace) -> int:
@@ -97,25 +68,6 @@ def _env(arguments: argparse.Namespace) -> int:
     for name, value in names.items():
         print(f"export {name}='{value}'")
     return 0
-
-
-def _logs(arguments: argparse.Namespace) -> int:
-    bed = bed_module.Bed(arguments.directory)
-    logs = sorted(bed.layout.log.glob('*.log'))
-    if arguments.service:
-        names = {log.stem: log for log in logs}
-        if arguments.service not in names:
-            raise errors.BedError(
-                f'There is no log of {arguments.service}; there are '
-                f'{", ".join(names)}')
-        logs = [names[arguments.service]]
-    command = ['tail', '-n', str(arguments.lines)]
-    if arguments.follow:
-        command.append('-F')
-    try:
-        return subprocess.call(command + [str(log) for log in logs])
-    except KeyboardInterrupt:
-        return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -144,17 +96,11 @@ def _parser() -> argparse.ArgumentParser:
     down = command('down', _down, 'end all processes of the bed')
     down.add_argument('--purge', action='store_true',
                       help='remove its directory too')
-    status = command('status', _status, 'show its services; exit with 3 '
-                                        'unless all of them run')
-    status.add_argument('--format', choices=('table', 'json'),
-                        default='table')
+    command('status', _status, 'show its services; exit with 3 unless all of '
+                               'them run')
     env = command('env', _env, 'print credentials for a shell')
     env.add_argument('--tenant', action='store_true',
                      help='of the ordinary tenant, not the administrator')
-    logs = command('logs', _logs, 'show the end of the logs')
-    logs.add_argument('service', nargs='?', metavar='SERVICE')
-    logs.add_argument('-f', '--follow', action='store_true')
-    logs.add_argument('-n', '--lines', type=int, default=20)
     run = command('run', _run, 'bring the bed up, run a command, and take '
                                'the bed down unless it ran before or the '
                                f'environment variable {_KEEP} is 1')

@@ -185,19 +185,15 @@ class Bed:
                 for line in log:
                     yield line.decode(errors='replace')
 
-    def restart_schedulers(self, stock: bool = False,
-                           **options: object) -> None:
+    def restart_schedulers(self, stock: bool = False) -> None:
         """Start the schedulers anew, and wait until they take requests.
 
         :param stock: without nfv-sched
-        :param options: of ``[nfv_sched]``, in place of those of the bed
         """
         for service in self.schedulers:
             service.stop()
-        override = configuration.override(self.layout, options)
-        replacements = [
-            services.scheduler(self.layout, name, stock, override)
-            for name in configuration.SCHEDULERS]
+        replacements = [services.scheduler(self.layout, name, stock)
+                        for name in configuration.SCHEDULERS]
         for service in replacements:
             service.start()
         for service in replacements:
@@ -220,19 +216,6 @@ class Bed:
                 lambda queue=queue: broker.consumed(
                     self.layout, queue) is None,
                 seconds, f'somebody listens to {queue}')
-
-    @contextlib.contextmanager
-    def watcher(self) -> Iterator[None]:
-        """Run Watcher as long as the context."""
-        schema.watcher(self.layout)
-        with contextlib.ExitStack() as stack:
-            started = list(services.watcher(self.layout))
-            for service in started:
-                stack.callback(service.stop)
-                service.start()
-            for service in started:
-                service.wait_ready(_UP_SECONDS)
-            yield
 
     @staticmethod
     def wait_until(predicate: Callable[[], object], seconds: float,

@@ -26,7 +26,6 @@ _SERVICES = {
     'nova': ('compute', '/v2.1'),
     'neutron': ('network', ''),
     'glance': ('image', ''),
-    'watcher': ('infra-optim', ''),
 }
 _PINNED = {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1'}
 _FLAVORS = {

@@ -93,7 +93,6 @@ class _Writer:
         self._glance()
         self._neutron()
         self._nova()
-        self._watcher()
 
     def _entry_point(self) -> None:
         directory = self._layout.etc / 'python' / 'nfv_sched_live.dist-info'
@@ -281,28 +280,6 @@ class _Writer:
             'vnc': {'enabled': False},
         }, self._authtoken('nova')
 
-    def _watcher(self) -> None:
-        state = self._state('watcher')
-        # Where nfv-sched reads the cloud.
-        plans = {'nova_config_files':
-                 self._layout.etc / 'nova' / f'{SCHEDULERS[0]}.conf'}
-        _write(self._layout.etc / 'watcher' / 'watcher.conf', self._broker(), {
-            'DEFAULT': {'use_stderr': True, 'host': 'watcher',
-                        'state_path': state},
-            'api': {'host': ports.ADDRESS,
-                    'port': self._layout.ports['watcher'], 'workers': 1},
-            'collector': {'collector_plugins': 'compute'},
-            'database': self._database('watcher'),
-            'nova': {**self._client('watcher'), 'migration_interval': 1},
-            'oslo_concurrency': {'lock_path': state / 'lock'},
-            'placement': self._client('watcher'),
-            'watcher_clients_auth': self._user('watcher'),
-            # Seconds. Nova sends no notifications here.
-            'watcher_cluster_data_model_collectors.compute': {'period': 5},
-            'watcher_strategies.nfv_defrag': plans,
-            'watcher_strategies.nfv_drain': plans,
-        }, self._authtoken('watcher'))
-
     def _nova_process(self, name: str) -> Sections:
         state = self._state('nova', name)
         return {'DEFAULT': {'host': name, 'state_path': state},
@@ -372,17 +349,6 @@ class _Writer:
             'pci': {'device_spec': devices},
             **physnets,
         }
-
-
-def override(layout: bed_layout.Layout,
-             options: Mapping[str, object]) -> pathlib.Path:
-    """Write options of ``[nfv_sched]``, to be read after those of a service.
-
-    :returns: the file
-    """
-    path = layout.etc / 'nova' / 'override.conf'
-    _write(path, {'nfv_sched': options})
-    return path
 
 
 def write(layout: bed_layout.Layout,

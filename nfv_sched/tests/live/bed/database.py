@@ -15,8 +15,8 @@ from nfv_sched.tests.live.bed import layout as bed_layout
 from nfv_sched.tests.live.bed import ports
 from nfv_sched.tests.live.bed import processes
 
-DATABASES = ('keystone', 'placement', 'glance', 'neutron', 'watcher',
-             'nova_api', 'nova_cell0', 'nova')
+DATABASES = ('keystone', 'placement', 'glance', 'neutron', 'nova_api',
+             'nova_cell0', 'nova')
 
 #: A user that may only read the databases of Nova.
 READER = 'reader'

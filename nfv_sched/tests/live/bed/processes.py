@@ -284,18 +284,6 @@ class Service:
         """Wait until the kernel has come to the signal."""
         wait(lambda: self.state != state, _SIGNAL_SECONDS)
 
-    def memory(self) -> tuple[int, int]:
-        """Resident and proportional set size of its processes, in MiB."""
-        rss = pss = 0
-        for pid in self.pids:
-            try:
-                info = psutil.Process(pid).memory_full_info()
-            except psutil.Error:
-                continue
-            rss += info.rss
-            pss += info.pss
-        return rss >> 20, pss >> 20
-
     def _recorded(self) -> tuple[int, tuple[str, int]] | None:
         try:
             record = json.loads(self._record.read_text())

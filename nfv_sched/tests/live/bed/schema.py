@@ -79,9 +79,3 @@ def nova(layout: bed_layout.Layout) -> None:
 def discover_hosts(layout: bed_layout.Layout) -> None:
     """Map the compute nodes to the cell."""
     _nova_manage(layout, 'cell_v2', 'discover_hosts')
-
-
-def watcher(layout: bed_layout.Layout) -> None:
-    """Tables of Watcher."""
-    _run(layout, 'watcher-db-manage', 'watcher-db-manage', '--config-file',
-         str(layout.etc / 'watcher' / 'watcher.conf'), 'upgrade')

@@ -49,26 +49,22 @@ def program(name: str) -> str:
 def web(layout: bed_layout.Layout) -> Iterable[processes.Service]:
     """Web services, each in uWSGI."""
     for name, (module, path, workers, threads) in _WEB.items():
-        yield _web_service(layout, name, module, path, workers, threads)
-
-
-def _web_service(layout: bed_layout.Layout, name: str, module: str,
-                 path: str, workers: int, threads: int,
-                 *options: str) -> processes.Service:
-    url = layout.url(name)
-    return processes.Service(
-        name,
-        [program('uwsgi'),
-         '--http-socket', f'{ports.ADDRESS}:{layout.ports[name]}',
-         '--module', f'{module}:application',
-         '--master', '--processes', str(workers), '--threads', str(threads),
-         '--enable-threads', '--lazy-apps', '--need-app',
-         '--die-on-term', '--listen', '128',
-         '--buffer-size', '65535', '--add-header', 'Connection: close',
-         '--disable-logging', *options],
-        layout.environment(), layout.directory, url=url,
-        ready=lambda: (_answers(url + path)
-                       or _READY.get(name, lambda _: None)(layout)))
+        url = layout.url(name)
+        yield processes.Service(
+            name,
+            [program('uwsgi'),
+             '--http-socket', f'{ports.ADDRESS}:{layout.ports[name]}',
+             '--module', f'{module}:application',
+             '--master', '--processes', str(workers),
+             '--threads', str(threads),
+             '--enable-threads', '--lazy-apps', '--need-app',
+             '--die-on-term', '--listen', '128',
+             '--buffer-size', '65535', '--add-header', 'Connection: close',
+             '--disable-logging'],
+            layout.environment(), layout.directory, url=url,
+            ready=lambda name=name, answering=url + path: (
+                _answers(answering)
+                or _READY.get(name, lambda _: None)(layout)))
 
 
 def neutron_rpc(layout: bed_layout.Layout) -> Iterable[processes.Service]:
@@ -103,49 +99,30 @@ def nova(layout: bed_layout.Layout,
 
 
 def scheduler(layout: bed_layout.Layout, name: str,
-              stock: bool = False,
-              override: pathlib.Path | None = None) -> processes.Service:
+              stock: bool = False) -> processes.Service:
     """One scheduler.
 
     :param stock: without nfv-sched
-    :param override: another configuration file, which counts more
     """
     return _nova_service(
         layout, f'nova-{name}', [program('nova-scheduler')],
-        'nova-scheduler', name, f'{name}-stock.conf' if stock else None,
-        override)
+        'nova-scheduler', name, f'{name}-stock.conf' if stock else None)
 
 
 def _nova_service(layout: bed_layout.Layout, name: str, command: list[str],
-                  binary: str, host: str, conf: str | None = None,
-                  override: pathlib.Path | None = None) -> processes.Service:
+                  binary: str, host: str,
+                  conf: str | None = None) -> processes.Service:
     """A service of Nova.
 
     :param binary: what Nova calls it
     :param host: what it calls its host
     :param conf: name of its configuration file; by default after its host
-    :param override: another configuration file, which counts more
     """
-    files = [layout.etc / 'nova' / (conf or f'{host}.conf')]
-    if override is not None:
-        files.append(override)
+    path = layout.etc / 'nova' / (conf or f'{host}.conf')
     return processes.Service(
-        name, [*command, *(f'--config-file={path}' for path in files)],
+        name, [*command, f'--config-file={path}'],
         layout.environment(), layout.directory,
         ready=lambda: _reports(layout, binary, host))
-
-
-def watcher(layout: bed_layout.Layout) -> Iterable[processes.Service]:
-    """Watcher, which only some tests start."""
-    conf = f'--config-file={layout.etc / "watcher" / "watcher.conf"}'
-    yield _web_service(layout, 'watcher', 'watcher.wsgi.api', '/', 1, 4,
-                       '--pyargv', conf)
-    for name, queue in (('decision-engine', 'watcher.decision.control'),
-                        ('applier', 'watcher.applier.control')):
-        yield processes.Service(
-            f'watcher-{name}', [program(f'watcher-{name}'), conf],
-            layout.environment(), layout.directory,
-            ready=lambda queue=queue: broker.consumed(layout, queue))
 
 
 def ledger(layout: bed_layout.Layout,
