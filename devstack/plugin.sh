@@ -459,14 +459,11 @@ function _nfv_sched_has_dedicated_cpus {
 # Describe the compute nodes to Tempest: all are taken to be like this one.
 function _nfv_sched_describe_compute {
     local section=neutron_physnet_$NFV_SCHED_VSWITCH_LABEL
-    local conf vswitch shared=False threads=none
+    local conf vswitch shared=False
     conf=$(_nfv_sched_compute_conf)
     vswitch=$(iniget "$conf" "$section" numa_nodes)
     if [[ -n $(iniget "$conf" compute cpu_shared_set) ]]; then
         shared=True
-    fi
-    if nfv_host_has_threads; then
-        threads=all
     fi
     iniset "$TEMPEST_CONFIG" nfv_sched numa_nodes "*:$(nfv_host_nodes | wc -w)"
     iniset "$TEMPEST_CONFIG" nfv_sched vswitch_nodes "*:${vswitch//,/+}"
@@ -474,7 +471,6 @@ function _nfv_sched_describe_compute {
     iniset "$TEMPEST_CONFIG" nfv_sched dedicated_cpus \
         "$(_nfv_sched_has_dedicated_cpus)"
     iniset "$TEMPEST_CONFIG" nfv_sched shared_cpus "$shared"
-    iniset "$TEMPEST_CONFIG" nfv_sched hyperthreading "$threads"
 }
 
 function configure_nfv_sched_tempest {

@@ -4,11 +4,10 @@
 
 The rows are about host NUMA nodes where a policy wants the guest: those with
 the virtual switch or with a place, or, for the anti-affinity, those without
-the place.  The unit, functional, live and Tempest tests run them, each on the
-hosts that it has.  Plain data: Tempest has no Nova to import.
+the place.  The unit and functional tests run all of them, the live and Tempest
+tests three.  Plain data: Tempest has no Nova to import.
 """
 
-from collections.abc import Collection
 import dataclasses
 import enum
 
@@ -82,19 +81,6 @@ class Outcome:
         if self.mapped_away:
             specs[MAPPING] = str(node)
         return specs
-
-    def suits(self, wanted: Collection[int], nodes: int) -> bool:
-        """Whether a host is one of this row.
-
-        :param wanted: its NUMA nodes where the policy wants the guest
-        :param nodes: how many NUMA nodes it has
-        """
-        if self.mapped_away and nodes <= len(wanted):
-            return False
-        if self.guest_nodes > self.wanted_nodes:
-            return nodes >= self.guest_nodes and (
-                len(wanted) == self.wanted_nodes)
-        return len(wanted) >= self.wanted_nodes
 
 
 _WITH, _AWAY = Ends.WITH, Ends.AWAY

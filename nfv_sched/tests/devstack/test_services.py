@@ -306,7 +306,6 @@ class TestTempest(base.TestCase):
             'node_labels': 'True',
             'dedicated_cpus': 'True',
             'shared_cpus': 'True',
-            'hyperthreading': 'none',
         }, tempest_conf['nfv_sched'])
 
     def test_understood(self):
@@ -325,11 +324,10 @@ class TestTempest(base.TestCase):
         self.assertEqual(self.enabled_filters(),
                          conf.nfv_sched.enabled_filters)
         self.assertEqual(
-            ({'*': '2'}, {'*': '0+1'}, 8, 'none', True, True, True, True),
+            ({'*': '2'}, {'*': '0+1'}, 8, True, True, True, True),
             tuple(conf.nfv_sched[name] for name in (
                 'numa_nodes', 'vswitch_nodes', 'vnics_per_guest',
-                'hyperthreading', 'ledger', 'node_labels', 'dedicated_cpus',
-                'shared_cpus')))
+                'ledger', 'node_labels', 'dedicated_cpus', 'shared_cpus')))
 
     def test_no_limit_of_vnics(self):
         for given, expected in (('-1', '0'), ('5.0', '5')):
@@ -362,10 +360,10 @@ class TestTempest(base.TestCase):
         self.run_phases(*base.STACK)
         described = self.tempest_conf()['nfv_sched']
         self.assertEqual(
-            ('*:1', '*:0', 'True', 'False', 'all', 'False'),
+            ('*:1', '*:0', 'True', 'False', 'False'),
             tuple(described[name] for name in (
                 'numa_nodes', 'vswitch_nodes', 'dedicated_cpus',
-                'shared_cpus', 'hyperthreading', 'ledger')))
+                'shared_cpus', 'ledger')))
 
     def test_few_dedicated_cpus(self):
         self.given('controller.conf', NFV_SCHED_CPU_DEDICATED_SET='1-4')

@@ -14,7 +14,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import typing as ty
 
 from nfv_sched.tests.live.bed import bed as live_bed
 from nfv_sched.tests.live.bed import errors
@@ -28,25 +27,6 @@ _TIMEOUT = 900  # seconds
 _COUNT = re.compile(r'^ - (Passed|Skipped|Failed): (\d+)$', re.MULTILINE)
 
 
-class Outcome(ty.NamedTuple):
-    """How a run ended.
-
-    :ivar code: what Tempest exits with
-    :ivar counts: number of tests by ``Passed``, ``Skipped`` and ``Failed``
-    :ivar output: what it has printed
-    """
-
-    code: int
-    counts: Mapping[str, int]
-    output: str
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether tests were run, and none failed."""
-        return (self.code == 0 and self.counts.get('Passed', 0) > 0 and
-                self.counts.get('Failed') == 0)
-
-
 def _joined(nodes: Iterable[int]) -> str:
     return '+'.join(str(node) for node in sorted(nodes))
 
@@ -58,7 +38,6 @@ def _by_host(values: Mapping[str, object]) -> str:
 def _cloud(bed: live_bed.Bed) -> dict[str, object]:
     """What the plugin has to know about the compute nodes."""
     hosts = bed.hosts
-    threads = {host.threads > 1 for host in hosts.values()}
     return {
         'numa_nodes': _by_host({name: len(host.numa_nodes)
                                 for name, host in hosts.items()}),
@@ -68,8 +47,6 @@ def _cloud(bed: live_bed.Bed) -> dict[str, object]:
         'node_labels': True,
         'dedicated_cpus': True,
         'shared_cpus': True,
-        'hyperthreading': 'some' if len(threads) > 1 else (
-            'all' if True in threads else 'none'),
         'pci_alias': 'vf',
         'pci_nodes': _by_host({
             name: _joined({nic.numa_node for nic in host.pci if nic.vfs})
@@ -106,8 +83,7 @@ def _settings(bed: live_bed.Bed,
             'build_timeout': 180,
         },
         'compute-feature-enabled': {
-            'cold_migration': True, 'live_migration': True, 'resize': True,
-            'shelve': True},
+            'cold_migration': True, 'live_migration': True},
         'service_available': {
             'nova': True, 'neutron': True, 'glance': True, 'cinder': False,
             'swift': False, 'horizon': False},
@@ -137,8 +113,12 @@ def prepare(bed: live_bed.Bed) -> pathlib.Path:
     return workspace
 
 
-def run(bed: live_bed.Bed, regex: str = REGEX) -> Outcome:
-    """Run the tests with such names in the workspace of a bed."""
+def run(bed: live_bed.Bed, regex: str = REGEX) -> tuple[bool, str]:
+    """Run the tests with such names in the workspace of a bed.
+
+    :returns: whether all ran and none failed or was skipped, and what was
+        printed
+    """
     workspace = prepare(bed)
     result = _tempest(
         ['run', '--workspace-path', str(bed.directory / 'workspace.yaml'),
@@ -146,7 +126,9 @@ def run(bed: live_bed.Bed, regex: str = REGEX) -> Outcome:
          '--concurrency', str(_CONCURRENCY)], workspace)
     counts = {name: int(number)
               for name, number in _COUNT.findall(result.stdout)}
-    return Outcome(result.returncode, counts, result.stdout)
+    succeeded = (result.returncode == 0 and counts.get('Passed', 0) > 0
+                 and counts.get('Failed') == counts.get('Skipped') == 0)
+    return succeeded, result.stdout
 
 
 def _tempest(arguments: list[str], directory: pathlib.Path,
@@ -163,9 +145,9 @@ def _tempest(arguments: list[str], directory: pathlib.Path,
 
 def main(argv: list[str]) -> int:
     """Run Tempest against the bed, and show what it prints."""
-    outcome = run(live_bed.Bed(), *argv[1:2])
-    print(outcome.output)
-    return 0 if outcome.succeeded else 1
+    succeeded, output = run(live_bed.Bed(), *argv[1:2])
+    print(output)
+    return 0 if succeeded else 1
 
 
 if __name__ == '__main__':

@@ -63,16 +63,6 @@ Whether compute hosts have, beside the dedicated CPUs, shared ones
 (``[compute] cpu_shared_set``) on a NUMA node with dedicated ones.
 """),
     cfg.StrOpt(
-        'hyperthreading',
-        default='unknown',
-        choices=[
-            ('all', 'All compute hosts have sibling threads.'),
-            ('some', 'Some have them and some do not.'),
-            ('none', 'No compute host has sibling threads.'),
-            ('unknown', 'Tests for which it matters are skipped.'),
-        ],
-        help='Whether the dedicated CPUs are sibling threads.'),
-    cfg.StrOpt(
         'pci_alias',
         default='',
         help="""

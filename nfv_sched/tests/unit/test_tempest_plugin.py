@@ -23,7 +23,8 @@ def _tests(suite):
             yield item
 
 
-class TempestTestCase(base.TimedTestCase):
+@testtools.skipUnless(HAVE_TEMPEST, 'tempest is not installed')
+class TempestPluginTest(base.TimedTestCase):
 
     def setUp(self):
         super().setUp()
@@ -40,10 +41,6 @@ class TempestTestCase(base.TimedTestCase):
         conf([], default_config_files=[str(path)])
         return conf
 
-
-@testtools.skipUnless(HAVE_TEMPEST, 'tempest is not installed')
-class TempestPluginTest(TempestTestCase):
-
     def test_defaults_describe_a_plain_host(self):
         conf = self.parsed()
         self.assertTrue(conf.service_available.nfv_sched)
@@ -55,10 +52,10 @@ class TempestPluginTest(TempestTestCase):
         conf = self.parsed(
             '[nfv_sched]\n'
             'vswitch_nodes = one:1,two:0+1\n'
-            'hyperthreading = some\n')
+            'expose_reasons = none\n')
         self.assertEqual({'one': '1', 'two': '0+1'},
                          conf.nfv_sched.vswitch_nodes)
-        self.assertEqual('some', conf.nfv_sched.hyperthreading)
+        self.assertEqual('none', conf.nfv_sched.expose_reasons)
 
     def test_listed_options_are_those_registered(self):
         conf = self.parsed()
@@ -84,7 +81,7 @@ class TempestPluginTest(TempestTestCase):
         where, top = self.plugin.load_tests()
         tests = list(_tests(loader.discover(where, top_level_dir=top)))
         self.assertEqual([], loader.errors)
-        self.assertGreater(len(tests), 30)
+        self.assertGreater(len(tests), 5)
         ids = []
         for test in tests:
             method = getattr(test, test._testMethodName)
@@ -93,51 +90,3 @@ class TempestPluginTest(TempestTestCase):
             self.assertEqual(1, len(found), test.id())
             ids += found
         self.assertEqual(len(ids), len(set(ids)))
-
-
-@testtools.skipUnless(HAVE_TEMPEST, 'tempest is not installed')
-class ThreadPolicyReasonsTest(TempestTestCase):
-    """Reasons are expected only where Placement leaves a host to a filter."""
-
-    REASON = (
-        'nfv:shared_vcpu=0: not possible with hw:cpu_thread_policy=isolate '
-        'or require')
-
-    def run_against(self, described, isolate, require):
-        """Run the test of Tempest on a cloud.
-
-        :param described: what tempest.conf says of the cloud
-        :param isolate: whether it has hosts without sibling threads
-        :param require: whether it has hosts with sibling threads
-        """
-        from nfv_sched.tests.tempest.tests.api import base
-        from nfv_sched.tests.tempest.tests.api import test_cpu_policies
-        conf = self.parsed(f'[nfv_sched]\nhyperthreading = {described}\n')
-        for module in (base, test_cpu_policies):
-            self.useFixture(fixtures.MockPatchObject(module, 'CONF', conf))
-        left = {'isolate': isolate, 'require': require}
-        asked = []
-
-        def boot_refused(policy):
-            asked.append(policy)
-            return base.NO_VALID_HOST + self.REASON * left[policy]
-
-        test = test_cpu_policies.SharedVCPUTest('test_thread_policy_negative')
-        test.flavor = lambda **specs: specs['hw:cpu_thread_policy']
-        test.boot_refused = boot_refused
-        test.test_thread_policy_negative()
-        self.assertEqual(['isolate', 'require'], asked)
-
-    def test_clouds(self):
-        for described, isolate, require in (
-                ('none', True, False), ('all', False, True),
-                ('some', True, True), ('unknown', False, False),
-                ('unknown', True, False)):
-            self.run_against(described, isolate, require)
-
-    def test_lost_reason(self):
-        for described, isolate, require in (
-                ('none', False, False), ('all', False, False),
-                ('some', True, False), ('some', False, True)):
-            self.assertRaises(AssertionError, self.run_against, described,
-                              isolate, require)
