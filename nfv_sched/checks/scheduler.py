@@ -24,6 +24,7 @@ from nfv_sched.fit.numa import rule
 from nfv_sched.fit import rules
 from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
+from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import shadow
 from nfv_sched.weights import base as weights_base
 from nfv_sched.weights import numa_fragmentation
@@ -34,7 +35,7 @@ NOVA_WEIGHERS = 'nova.scheduler.weights.all_weighers'
 NFV_WEIGHERS = 'nfv_sched.weights.all_weighers'
 
 TOPOLOGY = 'NFVTopologyFilter'
-STOCK_TOPOLOGY = 'NUMATopologyFilter'
+STOCK_TOPOLOGY = notes.STOCK
 VSWITCH = 'VSwitchNUMAAffinityFilter'
 PCI = 'PCINUMAAffinityFilter'
 STOCK_PCI = 'PciPassthroughFilter'
@@ -208,19 +209,18 @@ def _unavailable_finding(
 def _check_combination(enabled: list[str]) -> list[findings.Finding]:
     """Warn of filters that exclude each other or need another one."""
     problems = []
-    if TOPOLOGY in enabled and STOCK_TOPOLOGY in enabled:
-        problems.append(findings.warning(
-            f'{STOCK_TOPOLOGY} and {TOPOLOGY} are both enabled, and every '
-            f'host is searched twice: remove {STOCK_TOPOLOGY}.'))
     policies = [name for name in _policies() if name in enabled]
-    if policies and TOPOLOGY not in enabled:
-        lost = f'{", ".join(policies)} enabled without {TOPOLOGY}: '
-        lost += f'{_specs_by_filter()[TOPOLOGY]} is not kept'
-        if STOCK_TOPOLOGY not in enabled:
-            lost += ', and no filter looks whether servers without a policy ' \
-                    'fit on the NUMA nodes of a host'
+    if STOCK_TOPOLOGY in enabled and (policies or TOPOLOGY in enabled):
+        problems.append(findings.failure(
+            f'enabled_filters has {STOCK_TOPOLOGY} beside filters of '
+            'policies. Servers with a policy find no host, as it would write '
+            f'over their labels: put {TOPOLOGY} in its place.'))
+    elif policies and TOPOLOGY not in enabled:
         problems.append(findings.warning(
-            f'{lost}; add {TOPOLOGY} in the place of {STOCK_TOPOLOGY}.'))
+            f'{", ".join(policies)} enabled without {TOPOLOGY}: '
+            f'{_specs_by_filter()[TOPOLOGY]} is not kept, and no filter looks '
+            'whether servers without a policy fit on the NUMA nodes of a '
+            f'host; add {TOPOLOGY}.'))
     if PCI in enabled and STOCK_PCI not in enabled:
         problems.append(findings.warning(
             f'{PCI} is enabled without {STOCK_PCI}, so hosts without free '

@@ -12,7 +12,7 @@ from nfv_sched.base import reasons
 from nfv_sched.filters import base
 from nfv_sched.fit.numa import decide
 from nfv_sched.limits import allowance as network_limits_allowance
-from nfv_sched.limits import demand as network_demand
+from nfv_sched.limits.demand import NetworkDemand
 from nfv_sched.limits import options as network_limits
 from nfv_sched.limits import usage
 from nfv_sched.nova import interfaces
@@ -74,8 +74,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def guest_refusal(
-        self, demand: network_demand.NetworkDemand,
-        limits: network_limits.Limits,
+        self, demand: NetworkDemand, limits: network_limits.Limits,
     ) -> reasons.Reason | None:
         """Return why a new guest exceeds a limit of guests, if it does."""
 

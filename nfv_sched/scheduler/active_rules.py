@@ -14,11 +14,11 @@ from nfv_sched.fit.numa import evaluation
 from nfv_sched.fit.numa import rule as numa_rule
 from nfv_sched.fit.request import Request
 from nfv_sched.nova import scheduler
+from nfv_sched.scheduler import notes
 from nfv_sched.scheduler.notes import DecisionOptions
 from nfv_sched.scheduler.notes import RequestNote
 from nfv_sched.scheduler import shadow
 
-_STOCK = 'NUMATopologyFilter'
 _TOPOLOGY = 'NFVTopologyFilter'
 
 
@@ -67,14 +67,11 @@ def left_to_others(request_note: RequestNote, name: str,
     for refusing in decision.refused_by:
         after = filters.get(refusing)
         if after is not None:
-            # Do not let the host reach Nova's own NUMA filter in between: on
-            # a full host that may search for minutes. In shadow, filters that
-            # count do not refuse: they run on other hosts than this copy.
+            # In shadow, filters that count do not refuse: they run on other
+            # hosts than this copy.
             return after > place and (
                 request_note.observed is None or
-                refusing in request_note.observed) and not (
-                decision.refused_by == decide.FIT
-                and place < filters.get(_STOCK, -1) < after)
+                refusing in request_note.observed)
     return False
 
 
@@ -122,7 +119,7 @@ def deciding(request_note: RequestNote,
 
 def limits_claim(request_note: RequestNote, request: Request) -> bool:
     """Return whether an enabled filter hands NUMA limits to the claim."""
-    return _STOCK in settings(request_note).filters or (
+    return notes.STOCK in settings(request_note).filters or (
         deciding(request_note, request) is not None)
 
 

@@ -8,7 +8,11 @@ one thread of one process for one request, so nothing is locked.
 
 from collections.abc import Hashable
 from collections.abc import Mapping
+import dataclasses
+import functools
 import typing as ty
+
+from oslo_log import log as logging
 
 from nfv_sched.base import reasons
 from nfv_sched.fit.numa import decide
@@ -20,9 +24,15 @@ from nfv_sched.fit import request
 from nfv_sched.ledger import reader
 from nfv_sched.limits import sources
 from nfv_sched.nova import fields
+from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import shadow
 
+LOG = logging.getLogger(__name__)
+
 _NOTE = '_nfv_sched_note'
+
+#: Nova's own filter, which writes limits without labels each time it runs.
+STOCK = 'NUMATopologyFilter'
 
 Part = ty.TypeVar('Part')
 
@@ -225,7 +235,29 @@ class RequestNote:
         self.terms, self.decisions = {}, {}
         self.request = request.parse(extra_specs, *key[1:], self._pristine)
         self._pristine = self.request.pristine
+        if self.request.error is None and _loses_labels(self.request.rules):
+            self.request = dataclasses.replace(
+                self.request, error=_excluded())
         return self.request
+
+
+def _loses_labels(rules: tuple[rule.Rule, ...]) -> bool:
+    """Return whether ``STOCK`` would write over labels for some rules."""
+    enabled = scheduler.enabled_filters()
+    if STOCK not in enabled:
+        return False
+    counting = set(enabled) - shadow.by_option()
+    kept = [each for each in rules if not counting.isdisjoint(each.filters)]
+    return any(each.ours and (each in kept or each.always_active and kept)
+               for each in rules)
+
+
+@functools.cache
+def _excluded() -> reasons.Reason:
+    LOG.error('[filter_scheduler] enabled_filters: %s would write over labels '
+              'of policies. Servers with these find no host: remove it', STOCK)
+    return reasons.Reason(reasons.REQUEST, STOCK,
+                          'must not be enabled beside filters of policies')
 
 
 def note_of(spec_obj) -> RequestNote:

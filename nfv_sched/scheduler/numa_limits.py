@@ -13,26 +13,6 @@ from nfv_sched.fit.request import Request
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler.notes import RequestNote
 
-_LIMITS = 'numa_topology'
-
-
-class KeptLimits(dict):
-    """``HostState.limits`` whose NUMA limits only nfv-sched can write.
-
-    Nova's own ``NUMATopologyFilter`` writes NUMA limits without labels each
-    time it runs; such an assignment is ignored here.
-    """
-
-    __slots__ = ()
-
-    def __setitem__(self, key, value):
-        if key != _LIMITS:
-            super().__setitem__(key, value)
-
-    def keep(self, limits) -> None:
-        """Set the NUMA limits, a ``nova.objects.NUMATopologyLimits``."""
-        dict.__setitem__(self, _LIMITS, limits)
-
 
 def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
     """Return a copy of NUMA limits with labels added.
@@ -83,13 +63,4 @@ def write(
             topology_limits = with_labels(
                 topology_limits, labels, ignore_tunnel)
         request_note.limits[key] = topology_limits
-    limits = host_state.limits
-    if isinstance(limits, KeptLimits):
-        limits.keep(topology_limits)
-    # What NUMATopologyFilter would write needs no protection from it.
-    elif labels or ignore_tunnel or (
-            cpu_ratio != host_state.cpu_allocation_ratio):
-        limits = host_state.limits = KeptLimits(limits)
-        limits.keep(topology_limits)
-    else:
-        limits[_LIMITS] = topology_limits
+    host_state.limits['numa_topology'] = topology_limits

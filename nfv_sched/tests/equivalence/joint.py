@@ -250,8 +250,7 @@ def cases(draw):
         'network': network,
         'enabled': [TOPOLOGY] + [
             name for name in (VSWITCH, PCI, PLACE, SHARED, THREADS)
-            if draw(st.integers(0, 4)) != 1] + (
-                [STOCK] if draw(st.integers(0, 5)) == 1 else []),
+            if draw(st.integers(0, 4)) != 1],
         'packing': draw(st.integers(0, 3)) == 1,
         'cpu_ratio': draw(st.sampled_from((1.0, 4.0, 16.0))),
         'per_core': draw(st.sampled_from((16.0, 2.0, 1.0, 3.5, 0.0))),

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The same outcome however the filters are enabled.
-
-An operator may keep Nova's NUMATopologyFilter and add ours before or after
-it, or name ours first.
-"""
+"""The same outcome however the filters are enabled."""
 
 import re
 
@@ -13,54 +9,22 @@ import fixtures
 from nfv_sched.tests.functional import base
 
 
-class AfterStockTest(base.NFVCloudTestCase):
-    """Stock Nova's filter writes limits of its own before each of ours."""
+class BesideStockTest(base.NFVCloudTestCase):
+    """Nova's filter would write limits without labels after ours."""
 
-    extra_filters = ['NUMATopologyFilter', 'VSwitchNUMAAffinityFilter']
+    extra_filters = ['NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
+                     'NUMATopologyFilter']
 
-    def test_course(self):
-        """A short course through rules, moves and multi-create."""
-        for name in ('host1', 'host2'):
-            self.start_host(name, switch=[1])
+    def test_servers_with_a_policy_are_refused(self):
+        self.start_host('host1', switch=[1])
         strict = self.flavor(nfv__vswitch_numa_affinity='strict')
-        prefer = self.flavor(nfv__vswitch_numa_affinity='prefer')
-
-        with self.row('boot and moves'):
-            for flavor in (strict, prefer):
-                server = self.boot(flavor, host='host1')
-                self.assertPlaced(server, [1], 'host1')
-                self.cold_migrate(server)
-                self._confirm_resize(server)
-                self.assertPlaced(server, [1], 'host2')
-
-        with self.row('two guest nodes'):
-            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                                 hw__numa_nodes='2')
-            self.assertRefused(self.boot(flavor, expect='ERROR'),
-                               'nfv:vswitch_numa_affinity')
-
-        with self.row('multi-create that fills the switch nodes'):
-            servers = self.boot_many(strict, 4)
-            self.assertEqual([[1]] * 4, list(map(self.nodes, servers)))
-            self.assertRefused(self.boot(strict, expect='ERROR'),
-                               'nfv:vswitch_numa_affinity')
-            self.assertPlaced(self.boot(prefer), [0])
-
-        with self.row('multi-create of prefer'):
-            servers = self.boot_many(prefer, 4)
-            self.assertEqual([[1]] * 4, list(map(self.nodes, servers)))
-
-        with self.row('multi-create that does not fit'):
-            before = self.usages()
-            self.boot_many(strict, 5, expect='ERROR')
-            self.assertEqual(before, self.usages())
-
-        with self.row('no policy'):
-            self.assertPlaced(self.boot(self.flavor(), host='host1'), [0])
+        self.assertRefused(self.boot(strict, expect='ERROR'),
+                           'NUMATopologyFilter')
+        self.assertPlaced(self.boot(self.flavor()), [0])
 
 
-class Boot:
-    """The start of that course, with the filters in another order."""
+class OursFirstTest(base.NFVCloudTestCase):
+    extra_filters = ['VSwitchNUMAAffinityFilter', 'NFVTopologyFilter']
 
     def test_boot(self):
         self.start_host('host1', switch=[1])
@@ -70,19 +34,6 @@ class Boot:
                              hw__numa_nodes='2')
         self.assertRefused(self.boot(flavor, expect='ERROR'),
                            'nfv:vswitch_numa_affinity')
-
-
-class OursFirstTest(Boot, base.NFVCloudTestCase):
-    extra_filters = ['VSwitchNUMAAffinityFilter', 'NFVTopologyFilter']
-
-
-class BeforeStockTest(Boot, base.NFVCloudTestCase):
-    extra_filters = ['VSwitchNUMAAffinityFilter', 'NUMATopologyFilter']
-
-
-class AllThreeTest(Boot, base.NFVCloudTestCase):
-    extra_filters = ['NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
-                     'NUMATopologyFilter']
 
 
 class OnlyTopologyTest(base.NFVCloudTestCase):

@@ -160,14 +160,6 @@ class OtherOrderTest(JointTestCase):
         self.assertNothingLeft()
 
 
-class BesideStockTest(Conjunctions, JointTestCase):
-    """Nova's own filter in place of ours writes limits of its own."""
-
-    extra_filters = [
-        'PCINUMAAffinityFilter', 'VSwitchNUMAAffinityFilter',
-        'NUMATopologyFilter', 'PciPassthroughFilter']
-
-
 class OneNodeOfFourTest(JointTestCase):
     """Switch on nodes 1 and 2, devices on 2 and 3, shared CPUs on 2."""
 

@@ -141,20 +141,22 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
                        'available_filters = other_plugin.all_filters\n'),
             'other_plugin.all_filters cannot be loaded')
 
-    def test_both_topology_filters(self):
-        self.assertWarning(
-            self.check(f'{STOCK},NUMATopologyFilter,NFVTopologyFilter'),
-            'remove NUMATopologyFilter')
+    def test_beside_the_stock_filter(self):
+        """It would write over labels; those in shadow write none."""
+        for ours in ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
+                     'NFVTopologyFilter, SharedVCPUFilter'):
+            enabled = f'{STOCK},NUMATopologyFilter,{ours}'
+            self.assertFailure(
+                self.check(enabled), 'NUMATopologyFilter beside filters')
+            self.flags(shadow=ours.split(', '))
+            self.assertSuccess(self.check(enabled))
+            self.flags(shadow=[])
 
     def test_policy_without_topology(self):
         self.assertWarning(
             self.check(f'{STOCK},VSwitchNUMAAffinityFilter'),
             'VSwitchNUMAAffinityFilter enabled without NFVTopologyFilter',
-            'no filter looks')
-        result = self.check(
-            f'{STOCK},NUMATopologyFilter,VSwitchNUMAAffinityFilter')
-        self.assertWarning(result, 'nfv:numa_node.N is not kept')
-        self.assertNotIn('no filter looks', result.details)
+            'nfv:numa_node.N is not kept', 'no filter looks')
 
     def test_rules_of_all_guests_need_no_topology(self):
         """The one of threads does without NFVTopologyFilter, too."""
@@ -214,7 +216,7 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
         lines = result.details.splitlines()
         self.assertEqual(3, len(lines), lines)
         self.assertIn('Typo', lines[0])
-        self.assertIn('searched twice', lines[1])
+        self.assertIn('write over', lines[1])
         self.assertIn('at the end', lines[2])
 
 

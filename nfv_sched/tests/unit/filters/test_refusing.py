@@ -162,7 +162,6 @@ class Row:
     :ivar asked: how the request differs from one that has all
     :ivar policy: how the reason begins
     :ivar always: the rule counts also if none of these is enabled
-    :ivar stock: Nova's own filter refuses the host, too
     """
 
     owners: tuple[str, ...]
@@ -170,7 +169,6 @@ class Row:
     asked: dict
     policy: str
     always: bool = False
-    stock: bool = False
 
     @property
     def concerned(self) -> set[str]:
@@ -199,33 +197,27 @@ class Row:
     def refusing(self, enabled) -> str | None:
         """The filter that must refuse, None if the host passes."""
         owner = next((name for name in self.owners if name in enabled), None)
-        for place, name in enumerate(enabled):
-            if name == STOCK:
-                if self.stock:
-                    return STOCK
-            elif name not in self.concerned:
+        for name in enabled:
+            if name not in self.concerned:
                 continue
             elif owner is None:
                 if self.always:
                     return name
             elif name == owner:
                 return name
-            elif self.owners == (TOPOLOGY,) and STOCK in enabled[
-                    place:enabled.index(owner)]:
-                return name  # Nova's filter is spared a long search
         return None
 
 
 ROWS = {
     'no room at all': Row(
         (TOPOLOGY,), dict(pinned=(4, 4)), {}, 'NUMA topology: ',
-        always=True, stock=True),
+        always=True),
     'too few NUMA nodes': Row(
         (TOPOLOGY,), {}, dict(cells=3), 'NUMA topology: ',
-        always=True, stock=True),
+        always=True),
     'no device at all': Row(
         (TOPOLOGY,), dict(devices={1: 0}), {},
-        '', always=True, stock=True),  # named after the key, if that counts
+        '', always=True),  # named after the key, if that counts
     'mapped to a node that is not there': Row(
         MAPPED, {}, dict(node=5), 'nfv:numa_node.0=5: ', always=True),
     'mapped to a full node': Row(
@@ -305,14 +297,14 @@ ROWS = {
         'nfv:shared_vcpu=0: capacity for 1 on the shared CPUs'),
     'require, and no siblings': Row(
         THREADED, {}, dict(threads='require', shared=False),
-        'hw:cpu_thread_policy=require: ', always=True, stock=True),
+        'hw:cpu_thread_policy=require: ', always=True),
     'isolate, and siblings': Row(
         THREADED, dict(threads=2), dict(threads='isolate', shared=False),
-        'hw:cpu_thread_policy=isolate: ', always=True, stock=True),
+        'hw:cpu_thread_policy=isolate: ', always=True),
     'several wrongs, of which the first counts': Row(
         THREADED, dict(pinned=(4, 4), switch=None, devices={}),
         dict(threads='require', shared=False, node=5),
-        'hw:cpu_thread_policy=require: ', always=True, stock=True),
+        'hw:cpu_thread_policy=require: ', always=True),
 }
 
 
@@ -382,12 +374,9 @@ class RefusingTestCase(base.TestCase):
         self.assertEqual(
             {known: int(known == name)
              for known in enabled[:enabled.index(name) + 1]}, self.removed())
-        if name == STOCK:
-            self.assertEqual([], self.ours.lines)
-        else:
-            line, = self.ours.lines
-            self.assertTrue(line.startswith(
-                f'{name} refused the last host for server '), line)
+        line, = self.ours.lines
+        self.assertTrue(line.startswith(
+            f'{name} refused the last host for server '), line)
 
 
 class TestTable(RefusingTestCase):
@@ -599,32 +588,44 @@ class TestTwice(RefusingTestCase):
 
 
 class TestBesideStock(RefusingTestCase):
-    """Nova's NUMATopologyFilter is enabled, too."""
+    """Nova's NUMATopologyFilter would write over labels."""
 
-    def test_any_order(self):
-        for title, row in ROWS.items():
-            for other in set(OURS) - set(row.owners):
-                for enabled in itertools.permutations(
-                        (STOCK, *row.owners, other)):
-                    self.assertEqual([], self.run_filters(
-                        [host(**row.host)], request(**row.asked), enabled),
-                        (title, enabled))
-                    with self.named(title, enabled):
-                        self.assertRefusedBy(row.refusing(enabled), enabled)
+    def passes(self, asked, enabled):
+        return bool(self.run_filters(
+            [host()], request(**asked), enabled))
 
-    def test_hopeless_hosts_are_kept_from_it(self):
-        """It may search for minutes where there is no room."""
-        row = ROWS['no room at all']
-        for enabled, name in (
-                ((VSWITCH, STOCK, TOPOLOGY), VSWITCH),
-                ((PCI, VSWITCH, STOCK, TOPOLOGY), PCI),
-                ((THREADS, VSWITCH, STOCK, TOPOLOGY), VSWITCH),
-                ((VSWITCH, TOPOLOGY, STOCK), TOPOLOGY),
-                ((STOCK, VSWITCH, TOPOLOGY), STOCK),
-                ((VSWITCH, STOCK), VSWITCH),
-                ((STOCK, VSWITCH), STOCK)):
-            self.run_filters([host(**row.host)], request(**row.asked), enabled)
-            self.assertRefusedBy(name, enabled)
+    def test_refuses(self):
+        device = dict(vswitch=None, pci=None, shared=False)
+        for enabled, asked in (
+                ((TOPOLOGY, VSWITCH, STOCK), {}),
+                ((STOCK, VSWITCH), {}),
+                ((VSWITCH, STOCK), dict(device, vswitch='prefer')),
+                ((STOCK, SHARED), dict(device, shared=True)),
+                ((TOPOLOGY, STOCK), dict(device, node=1)),
+                ((THREADS, STOCK), dict(device, node=1, threads='require'))):
+            self.assertFalse(self.passes(asked, enabled), (enabled, asked))
+            self.assertRefusedBy(
+                next(name for name in enabled if name != STOCK), enabled)
+            self.assertIn('NUMATopologyFilter: must not be enabled',
+                          self.ours.lines[-1])
+
+    def test_passes_what_needs_no_labels(self):
+        plain = dict(vswitch=None, pci=None, shared=False)
+        for enabled, asked in (
+                ((TOPOLOGY, VSWITCH, STOCK), plain),
+                ((THREADS, STOCK), dict(plain, threads='isolate')),
+                # No filter keeps its policy.
+                ((THREADS, STOCK), dict(
+                    plain, threads='isolate', vswitch='strict'))):
+            self.assertTrue(self.passes(asked, enabled), (enabled, asked))
+
+    def test_in_shadow(self):
+        """A filter in shadow writes nothing."""
+        self.flags(shadow=[TOPOLOGY, VSWITCH])
+        for enabled in ((TOPOLOGY, VSWITCH, STOCK), (STOCK, VSWITCH)):
+            self.assertTrue(self.passes({}, enabled), enabled)
+        self.flags(shadow=[TOPOLOGY])
+        self.assertFalse(self.passes({}, (TOPOLOGY, VSWITCH, STOCK)))
 
 
 class TestLimits(RefusingTestCase):

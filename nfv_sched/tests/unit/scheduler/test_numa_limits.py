@@ -6,8 +6,6 @@ from nova import objects
 from nfv_sched.scheduler import numa_limits
 from nfv_sched.tests import base
 
-LIMITS = 'numa_topology'
-
 
 def limits(physnets=None, tunneled=False):
     """Limits as Nova writes them, near these networks."""
@@ -16,18 +14,6 @@ def limits(physnets=None, tunneled=False):
             physnets=set(physnets), tunneled=tunneled)}
     return objects.NUMATopologyLimits(
         cpu_allocation_ratio=4.0, ram_allocation_ratio=1.5, **metadata)
-
-
-class KeptLimitsTest(base.TestCase):
-
-    def test_nova_cannot_write_over_them(self):
-        """It writes those without labels each time its filter runs."""
-        ours, novas = limits(['nfv_node0']), limits()
-        kept = numa_limits.KeptLimits({'memory_mb': 1.0, LIMITS: novas})
-        kept.keep(ours)
-        kept[LIMITS] = novas
-        kept['vcpu'] = 3
-        self.assertEqual({'memory_mb': 1.0, 'vcpu': 3, LIMITS: ours}, kept)
 
 
 class WithLabelsTest(base.TestCase):
