@@ -159,8 +159,7 @@ such as ``VSwitchNUMAAffinityFilter,VSwitchNUMAAffinityWeigher``, before it
 counts. A name that nfv-sched does not have is logged as an error when
 nova-scheduler starts, and has no effect.
 
-Can be overridden per aggregate by metadata of the same name; of several
-aggregates all lists count. An empty list there enforces all.
+It is for the whole cloud.
 
 Related options:
 

@@ -214,12 +214,10 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
     for aggregate in aggregates_by_id.values():
         for name, value in sorted(aggregate.metadata.items()):
             if name == shadow.OPTION:
-                overriding += 1
-                problems += [findings.warning(
-                    f'Aggregate {aggregate.name}: {name} has {text}.')
-                    for text in scheduler.unknown_in_shadow(
-                        nova_scheduler.items(value))]
-                continue
+                problems.append(findings.warning(
+                    f'Aggregate {aggregate.name}: {name} has no effect any '
+                    'more. Remove it, and set [nfv_sched] shadow for the '
+                    'whole cloud.'))
             if not _is_limit_or_weight(name):
                 continue
             overriding += 1

@@ -410,7 +410,7 @@ def _check_consistency(values) -> list[findings.Finding]:
     """Return findings about options that contradict each other."""
     problems = [findings.failure(
         f'[nfv_sched] shadow has {text}.')
-        for text in unknown_in_shadow(values.shadow)]
+        for text in _unknown_in_shadow(values.shadow)]
     label, prefix = values.vswitch_label, values.node_label_prefix
     if rule.Names(label, prefix).node(label) is not None:
         problems.append(findings.failure(
@@ -432,7 +432,7 @@ def _check_consistency(values) -> list[findings.Finding]:
     return problems
 
 
-def unknown_in_shadow(names: Iterable[str]) -> list[str]:
+def _unknown_in_shadow(names: Iterable[str]) -> list[str]:
     """Return what is wrong with names of filters and weighers in shadow."""
     texts = []
     for name in shadow.unknown(names):

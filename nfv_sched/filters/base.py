@@ -96,8 +96,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note = notes.note_of(spec_obj)
         request = self._read(request_note, spec_obj)
         if request is None:
-            return type(self).__name__ in shadow_outcomes.in_shadow(
-                request_note, [host_state]).on(host_state)
+            return self._is_shadowed(request_note)
         if not self._looks_at(request):
             return True
         passed, _refused = self._filter_hosts(
@@ -126,9 +125,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note.begin(index, spec_obj)
         request = self._read(request_note, spec_obj)
         if request is None:
-            in_shadow = shadow_outcomes.in_shadow(request_note, host_states)
-            return [host_state for host_state in host_states
-                    if type(self).__name__ in in_shadow.on(host_state)]
+            return host_states if self._is_shadowed(request_note) else []
         if not self._looks_at(request):
             shadow_outcomes.remain(request_note, host_states)
             return host_states
@@ -158,42 +155,30 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
         """Return the hosts that pass, and (name, reason) of the others.
 
-        Those on which the filter is in shadow pass, whatever it decides.
+        If the filter is in shadow all pass, whatever it decides.
         """
-        in_shadow = shadow_outcomes.in_shadow(request_note, host_states)
-        if not in_shadow.anywhere:
-            return self._decide_all(host_states, request, request_note)
-        passed: set[int] = set()
-        refused: list[tuple[str, reasons.Lazy]] = []
-        # Aggregates may put different filters in shadow, so hosts differ in
-        # which filters count.
-        for names, hosts in in_shadow.groups(host_states):
-            if type(self).__name__ in names:
-                self._observe(hosts, names, request, request_note)
-            else:
-                request_note.leave_out(names)
-                hosts, more = self._decide_all(hosts, request, request_note)
-                refused += more
-            passed.update(map(id, hosts))
-        return [host_state for host_state in host_states
-                if id(host_state) in passed], refused
+        if self._is_shadowed(request_note):
+            self._observe(host_states, request, request_note)
+            return host_states, []
+        return self._decide_all(host_states, request, request_note)
+
+    def _is_shadowed(self, request_note: notes.RequestNote) -> bool:
+        return type(self).__name__ in request_note.in_shadow()
 
     def _observe(
-        self, host_states: list, names: frozenset[str],
-        request: nfv_request.Request, request_note: notes.RequestNote,
+        self, host_states: list, request: nfv_request.Request,
+        request_note: notes.RequestNote,
     ) -> None:
-        """Decide about hosts on which this filter is in shadow.
+        """Decide about hosts for a filter in shadow.
 
         Only copies of them are changed, and refusals are remembered.
-
-        :param names: all that is in shadow there
         """
         name = type(self).__name__
         try:
             shadow_note = shadow_outcomes.of_request(request_note)
             copies = shadow_note.copies(name, host_states)
             if copies:
-                shadow_note.note.observed = names
+                shadow_note.note.observed = request_note.in_shadow()
                 _passed, refused = self._decide_all(
                     copies, request, shadow_note.note)
                 shadow_note.refuse(name, refused)

@@ -22,7 +22,6 @@ from nfv_sched.scheduler import figures
 from nfv_sched.scheduler.limits_note import NetworkNote
 from nfv_sched.scheduler.notes import note_of
 from nfv_sched.scheduler import refusals
-from nfv_sched.scheduler import shadow_outcomes
 
 _ACCEPTED = decide.Decision(True)
 
@@ -128,28 +127,18 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         passed, refused = super()._filter_hosts(
             host_states, request, request_note)
         network = request_note.part(NetworkNote)
-        if network is not None and not self._is_shadowed(
-                host_states, request_note):
+        if network is not None and not self._is_shadowed(request_note):
             network.filter = type(self).__name__
             # When all of these are lost to other requests, the reason can be
             # told; see contention.
             network.passed = {host_state.host for host_state in passed}
         return passed, refused
 
-    def _is_shadowed(self, host_states, request_note) -> bool:
-        """Return whether this filter is in shadow on all of some hosts."""
-        in_shadow = shadow_outcomes.in_shadow(request_note, host_states)
-        return in_shadow.anywhere and all(
-            type(self).__name__ in in_shadow.on(host_state)
-            for host_state in host_states)
-
     def _allowance(self, network: NetworkNote,
                    host_state) -> network_limits_allowance.Allowance:
         """Return what the limits of a host, by its aggregates, allow."""
         limits = network.limits.for_host(host_state)
-        in_shadow = network.note.in_shadow
-        if in_shadow is not None and in_shadow.anywhere and (
-                type(self).__name__ in in_shadow.on(host_state)):
+        if self._is_shadowed(network.note):
             # Asked only by concurrent requests: see contention.
             return network_limits_allowance.Allowance(
                 None, limits, math.inf, math.inf, False, counts=False)

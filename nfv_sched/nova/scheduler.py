@@ -284,42 +284,6 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
     return numbers
 
 
-def items(text: str) -> list[str]:
-    """Return the items of a list in the metadata of an aggregate."""
-    return [item for item in map(str.strip, text.split(',')) if item]
-
-
-def aggregate_lists(host_state, name: str) -> list[list[str]]:
-    """Return the lists under a key in the metadata of a host's aggregates.
-
-    :param name: metadata key; its value has commas between the items
-    :returns: one for each aggregate with the key
-    """
-    lists = []
-    for aggregate in _aggregates_of(host_state):
-        try:
-            text = aggregate.metadata.get(name)
-        except Exception as exc:
-            LOG.warning('The aggregates of host %s cannot be read: %s',
-                        getattr(host_state, 'host', host_state), exc)
-            continue
-        if isinstance(text, str):
-            lists.append(items(text))
-    return lists
-
-
-def aggregates_have(host_states: Iterable, name: str) -> bool:
-    """Return whether an aggregate of any of some hosts has a metadata key."""
-    # Nova shares the objects of aggregates between hosts.
-    distinct: set = set()
-    try:
-        for host_state in host_states:
-            distinct.update(host_state.aggregates)
-        return any(name in aggregate.metadata for aggregate in distinct)
-    except Exception:  # the hosts are looked at one by one then
-        return True
-
-
 def aggregate_limit(host_state, name: str, default: float) -> float:
     """Return the lowest limit in the metadata of a host's aggregates.
 

@@ -17,7 +17,6 @@ from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import notes
 from nfv_sched.scheduler.notes import DecisionOptions
 from nfv_sched.scheduler.notes import RequestNote
-from nfv_sched.scheduler import shadow
 
 _TOPOLOGY = 'NFVTopologyFilter'
 
@@ -34,8 +33,6 @@ def settings(request_note: RequestNote) -> DecisionOptions:
     decision_options = request_note.settings
     if decision_options is None:
         options = scheduler.CONF.nfv_sched
-        if request_note.shadowed is None:
-            request_note.shadowed = shadow.by_option()
         decision_options = request_note.settings = DecisionOptions(
             numa_rule.Names(options.vswitch_label, options.node_label_prefix),
             options.strict_enforcement == 'predicted',
@@ -46,7 +43,7 @@ def settings(request_note: RequestNote) -> DecisionOptions:
             not scheduler.live_migration_carries_limits(),
             options.numa_fragmentation_within_host,
             _places(tuple(scheduler.enabled_filters()),
-                    request_note.shadowed))
+                    request_note.in_shadow()))
     return decision_options
 
 
@@ -93,10 +90,9 @@ def for_request(
         ran = (*ran, name)
         if stays:
             request_note.ran = ran
-    key = request_note.shadowed, ran
-    terms = request_note.terms.get(key)
+    terms = request_note.terms.get(ran)
     if terms is None:
-        terms = request_note.terms[key] = _select(request_note, request, ran)
+        terms = request_note.terms[ran] = _select(request_note, request, ran)
     return terms
 
 

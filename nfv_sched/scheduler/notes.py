@@ -73,7 +73,7 @@ class RequestNote:
     :ivar settings: the options for this server; None until first read
     :ivar ran: filters that have run though they are not enabled; their rules
         count
-    :ivar terms: values of ``shadowed`` and ``ran`` -> ``decide.Terms``
+    :ivar terms: values of ``ran`` -> ``decide.Terms``
     :ivar decisions: (``id`` of the terms, whether rules lower the CPU ratio of
         the host, its shape) -> ``decide.Decision``; and shape of the PCI
         devices of a host -> ``pci.CandidateDevices``
@@ -93,9 +93,8 @@ class RequestNote:
         process
     :ivar live_migration: whether the request is for a live migration; None
         until Nova's database is read
-    :ivar in_shadow: the filters and weighers in shadow; None until first read
-    :ivar shadowed: names of filters that do not count, as they are in shadow
-        on the hosts that are decided about now; None for those of the option
+    :ivar shadowed: names of the filters and weighers in shadow; None until
+        first read
     :ivar observed: on a note on which filters in shadow decide, names of
         those; None on all others
     """
@@ -104,7 +103,7 @@ class RequestNote:
                  'limits', 'settings', 'ran', 'terms', 'decisions',
                  'instance', 'before', 'queried_at', 'ledgers', 'taken',
                  'placed', 'recorded', 'tenant_reason', 'sources',
-                 'live_migration', 'in_shadow', 'shadowed', 'observed',
+                 'live_migration', 'shadowed', 'observed',
                  '_key', '_extra_specs', '_pristine', '_parts')
 
     def __init__(self):
@@ -129,7 +128,6 @@ class RequestNote:
         self.tenant_reason: str = ''
         self.sources: sources.Sources | None = None
         self.live_migration: bool | None = None
-        self.in_shadow: shadow.InShadow | None = None
         self.shadowed: frozenset[str] | None = None
         self.observed: frozenset[str] | None = None
         self._key: tuple = ()
@@ -173,13 +171,14 @@ class RequestNote:
             self.index = index
             self.rejected = []
             self.passes = []
-            self.settings = self.in_shadow = self.shadowed = None
+            self.settings = self.shadowed = None
             self.terms, self.decisions = {}, {}
 
-    def leave_out(self, names: frozenset[str]) -> None:
-        """Set the filters that do not count from now on; see ``shadowed``."""
-        if names != self.shadowed:
-            self.shadowed, self.settings = names, None
+    def in_shadow(self) -> frozenset[str]:
+        """Return the names of the filters and weighers in shadow."""
+        if self.shadowed is None:
+            self.shadowed = shadow.by_option()
+        return self.shadowed
 
     def follow(self, other: 'RequestNote') -> None:
         """Take over the request of another note, but none of its decisions.

@@ -25,7 +25,6 @@ from nfv_sched.scheduler.notes import note_of
 from nfv_sched.scheduler.notes import RequestNote
 from nfv_sched.scheduler import process
 from nfv_sched.scheduler import refusals
-from nfv_sched.scheduler import shadow
 from nfv_sched.scheduler import visit
 
 LOG = logging.getLogger(__name__)
@@ -90,6 +89,7 @@ class ShadowNote:
 
     def __init__(self) -> None:
         self.note = RequestNote()
+        self.note.shadowed = frozenset()
         self.instance: str | None = None
         self.examined_by: list[str] = []
         self.rejected: dict[str, tuple[str, reasons.Lazy]] = {}
@@ -103,8 +103,6 @@ class ShadowNote:
             self.instance = request_note.instance
             self.examined_by, self._weights = [], []
         self.note.follow(request_note)
-        self.note.leave_out(shadow.NOTHING)
-        self.note.in_shadow = _NOWHERE
 
     def copies(self, name: str, host_states: Iterable) -> list:
         """Return copies of the hosts that a filter in shadow has to examine.
@@ -189,15 +187,6 @@ class ShadowNote:
         return Outcome(ShadowChange.ELSEWHERE, host, by, instead, rejected)
 
 
-class _Nowhere:
-    """Nothing is in shadow; see ``shadow.InShadow``."""
-
-    anywhere = False
-
-
-_NOWHERE: ty.Any = _Nowhere()
-
-
 def _totals(weights: Sequence[_Weights]) -> dict[str, tuple[float, float]]:
     """Return host -> its weight in Nova, and with all weighers."""
     totals: dict[str, tuple[float, float]] = {}
@@ -249,20 +238,6 @@ def _candidate(candidate: Mapping) -> dict:
     return {**candidate, 'allocations': {
         provider: {**allocation, 'resources': dict(allocation['resources'])}
         for provider, allocation in candidate['allocations'].items()}}
-
-
-def in_shadow(request_note: RequestNote,
-              host_states: Iterable) -> shadow.InShadow:
-    """Return what is in shadow for a request; read at the first call.
-
-    :param host_states: all hosts of the request
-    """
-    names = request_note.in_shadow
-    if names is None:
-        names = request_note.in_shadow = shadow.InShadow(host_states)
-        if not names.anywhere:
-            request_note.leave_out(shadow.NOTHING)
-    return names
 
 
 def of_request(request_note: RequestNote) -> ShadowNote:

@@ -11,7 +11,6 @@ from nfv_sched.fit.numa import rule as numa_rule
 from nfv_sched.fit import request as nfv_request
 from nfv_sched.scheduler import active_rules
 from nfv_sched.scheduler import notes
-from nfv_sched.scheduler import shadow_outcomes
 from nfv_sched.scheduler import visit
 from nfv_sched.weights import multiplier
 
@@ -71,8 +70,8 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
             rules = self.weighed(request)
             if request.error is not None or not rules:
                 return [0.0] * len(weighed_obj_list)
-            hosts = [weighed.obj for weighed in weighed_obj_list]
-            terms = self._terms(request_note, request, hosts)
+            terms = active_rules.for_request(
+                request_note, request, self.rule.filters[0])
         # Nova catches no exception of a weigher: the request would fail
         # although hosts have passed.
         except Exception:
@@ -80,30 +79,8 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
                           getattr(request_spec, 'instance_uuid', None))
             return [0.0] * len(weighed_obj_list)
         return [
-            self._weight(host_state, request_note, request, rules, host_terms)
-            for host_state, host_terms in zip(hosts, terms)]
-
-    def _terms(
-        self, request_note: notes.RequestNote,
-        request: nfv_request.Request, host_states: Sequence,
-    ) -> list[decide.Terms]:
-        """Return the terms by which each host is decided about.
-
-        They differ where filters are in shadow on some hosts only.
-        """
-        name = self.rule.filters[0]
-        in_shadow = shadow_outcomes.in_shadow(request_note, host_states)
-        if not in_shadow.anywhere:
-            return [active_rules.for_request(request_note, request, name)
-                    ] * len(host_states)
-        terms = []
-        for host_state in host_states:
-            # The terms of a host are without the rules of filters in shadow
-            # there.
-            request_note.leave_out(in_shadow.on(host_state))
-            terms.append(
-                active_rules.for_request(request_note, request, name))
-        return terms
+            self._weight(weighed.obj, request_note, request, rules, terms)
+            for weighed in weighed_obj_list]
 
     def _weight(
         self, host_state, request_note: notes.RequestNote,

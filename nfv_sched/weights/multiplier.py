@@ -25,8 +25,8 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     """A weigher with a multiplier that aggregates can override.
 
     Nova calls :meth:`weigh_objects` with all hosts and then
-    :meth:`weight_multiplier` with each.  Where the weigher is in shadow, that
-    is 0.
+    :meth:`weight_multiplier` with each.  If the weigher is in shadow, that is
+    0.
 
     Weighers are shared by the threads of a process, and Nova makes all these
     calls of a request in one thread.  So the multipliers of a request are kept
@@ -70,7 +70,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         :param weight_properties: ``nova.objects.RequestSpec``
         """
         # What is there is of the request before in this thread.
-        self._thread.in_shadow = None
+        self._thread.in_shadow = False
         raw = self.weigh_hosts(weighed_obj_list, weight_properties)
         try:
             self._observe(weighed_obj_list, weight_properties, raw)
@@ -82,30 +82,25 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         return raw
 
     def _observe(self, weighed: list, request_spec, raw: list[float]) -> None:
-        """Have weights remembered where this weigher is in shadow.
+        """Have weights remembered if this weigher is in shadow.
 
         :param raw: the weights, not normalized
         """
         request_note = note_of(request_spec)
-        in_shadow = request_note.in_shadow
-        if in_shadow is None:
-            in_shadow = shadow_outcomes.in_shadow(
-                request_note, [each.obj for each in weighed])
-        if not in_shadow.anywhere:
+        shadowed = request_note.in_shadow()
+        if not shadowed:
             return
-        self._thread.in_shadow = in_shadow
         name = type(self).__name__
+        self._thread.in_shadow = name in shadowed
         shadow_note = shadow_outcomes.of_request(request_note)
         shadow_outcomes.remain(request_note, [each.obj for each in weighed])
-        shadowed = [name in in_shadow.on(each.obj) for each in weighed]
-        if not any(shadowed):
+        if name not in shadowed:
             return
         multiplier_of = self._thread.multipliers.for_host
         shadow_note.weighed(name, weighed, [
-            weight * multiplier_of(each.obj) if is_shadowed else 0.0
-            for each, weight, is_shadowed in zip(
+            weight * multiplier_of(each.obj) for each, weight in zip(
                 weighed, scheduler.normalized_weights(
-                    raw, self.minval, self.maxval), shadowed)])
+                    raw, self.minval, self.maxval))])
 
     def _weigh_object(self, host_state, request_spec):
         # Nova demands it, and calls only weigh_objects().
@@ -114,9 +109,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def weight_multiplier(self, host_state):
         """Return the multiplier by aggregate metadata, or the option."""
-        in_shadow = getattr(self._thread, 'in_shadow', None)
-        if in_shadow is not None and (
-                type(self).__name__ in in_shadow.on(host_state)):
+        if getattr(self._thread, 'in_shadow', False):
             return 0.0
         # None if another program than Nova's scheduler asks without
         # weigh_objects().

@@ -11,7 +11,6 @@ from nfv_sched.fit.numa import fragmentation
 from nfv_sched.fit import request as nfv_request
 from nfv_sched.scheduler import active_rules
 from nfv_sched.scheduler import notes
-from nfv_sched.scheduler import shadow_outcomes
 from nfv_sched.scheduler import visit
 from nfv_sched.weights import multiplier
 
@@ -63,20 +62,13 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
             request = request_note.read(spec_obj)
             if request.guest is None or request.error is not None:
                 return unknown
-            in_shadow = shadow_outcomes.in_shadow(request_note, hosts)
-            weighed_requests = {}
-            for names, _hosts in in_shadow.groups(hosts):
-                # Filters in shadow do not steer the claim, so the NUMA nodes
-                # that it is expected to choose differ.
-                request_note.leave_out(names)
-                weighed_requests[names] = _WeighedRequest(
-                    request_note, request)
+            weighed_request = _WeighedRequest(request_note, request)
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(spec_obj, 'instance_uuid', None))
             return unknown
-        return [self._loss(host, weighed_requests[in_shadow.on(host)])
-                if counts else None for host, counts in zip(hosts, counted)]
+        return [self._loss(host, weighed_request) if counts else None
+                for host, counts in zip(hosts, counted)]
 
     @staticmethod
     def _loss(host_state, weighed_request: '_WeighedRequest') -> float | None:

@@ -283,7 +283,7 @@ class Positions:
         if simulated.host is None:
             return _NOTHING
         counted_host = self.hosts[simulated.host.name]
-        terms = counted.guest_request(counted_host).terms
+        terms = counted.guest_request.terms
         host = counted_host.room.host
         if terms is None or host is None:
             return _NOTHING

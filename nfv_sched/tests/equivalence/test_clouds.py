@@ -167,18 +167,14 @@ def clouds(draw):
         filters.append('NumInstancesFilter')
     if draw(st.booleans()):
         filters += LIMITS
-    shadow, shadow_there = [draw(st.one_of(st.just([]), st.lists(
-        st.sampled_from((*OURS, *LIMITS)), unique=True))) for _ in range(2)]
+    shadow = draw(st.one_of(st.just([]), st.lists(
+        st.sampled_from((*OURS, *LIMITS)), unique=True)))
     return snapshot.Cloud(
         taken='2026-11-22T00:00:00Z', hosts=made, aggregates=(
             snapshot.Aggregate(
                 name='nfv', uuid='a0000000-0000-4000-8000-000000000000',
                 metadata={'kind': 'nfv'}, hosts=tuple(
-                    host.name for host in made if draw(st.booleans()))),
-            snapshot.Aggregate(
-                name='pilot', uuid='b0000000-0000-4000-8000-000000000000',
-                metadata={'shadow': ','.join(shadow_there)}, hosts=tuple(
-                    host.name for host in made if draw(st.booleans())))),
+                    host.name for host in made if draw(st.booleans()))),),
         options={
             'filter_scheduler': {
                 'enabled_filters': filters,

@@ -55,10 +55,9 @@ class _Ways:
 
     def _loses_limits(self, uuid):
         """Up to Nova 33 fewer hosts may take a strict guest live than cold."""
-        return any(
-            each.terms is not None and each.terms.strict
-            for each in self._known.guest(uuid).counted.guest_requests
-        ) and not scheduler.live_migration_carries_limits()
+        terms = self._known.guest(uuid).counted.guest_request.terms
+        return terms is not None and terms.strict and (
+            not scheduler.live_migration_carries_limits())
 
     @property
     def guests(self):

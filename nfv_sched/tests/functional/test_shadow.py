@@ -113,18 +113,6 @@ class ShadowedPolicyTest(base.NFVCloudTestCase):
             self.nodes(server)[0] for server in servers))
         self.assertEqual(4, counted()[0])
 
-    def test_enforced_in_an_aggregate(self):
-        """On the hosts of an aggregate the filter counts."""
-        self.start_host('host1', switch=None)
-        aggregate = self.admin_api.post_aggregate(
-            {'aggregate': {'name': 'enforced'}})
-        self.admin_api.add_host_to_aggregate(aggregate['id'], 'host1')
-        self.admin_api.post_aggregate_action(aggregate['id'], {
-            'set_metadata': {'metadata': {'shadow': ''}}})
-        self.assertRefused(self.boot(self.strict, expect='ERROR'),
-                           'nfv:vswitch_numa_affinity=strict')
-        self.assertEqual((0, 0, 0), counted())
-
 
 class ShadowedLimitTest(test_ledger.LedgerTestCase):
     """Limits that are not kept, and of which the ledger knows nothing."""

@@ -205,11 +205,10 @@ class AggregatesTest(ResultMixin, base.NFVCloudTestCase):
             'router_weight_multiplier=1,5')
         aggregate.update_metadata({
             'vswitch_ports_per_node': None, 'router_weight_multiplier': None,
-            'shadow': 'VSwitchNUMAAffinityFilter, VSwitchPortLimitFiltr'})
+            'shadow': 'VSwitchNUMAAffinityFilter'})
         self.assertResult(
             self.check(), WARNING,
-            'Aggregate rack: shadow has VSwitchPortLimitFiltr, which is not a '
-            'filter', 'is it VSwitchPortLimitFilter?')
+            'Aggregate rack: shadow has no effect any more')
 
 
 class LedgerTest(ResultMixin, test_ledger_service.LedgerTestCase):

@@ -168,7 +168,7 @@ class TestAggregates(base.TestCase):
         """What the code looks up in aggregates."""
         self.assertEqual(
             {*inspect.signature(limits.Limits).parameters,
-             'shared_vcpus_per_core', 'shadow',
+             'shared_vcpus_per_core',
              *(weigher.multiplier for weigher in all_weighers())},
             set(self.metadata))
 
@@ -179,15 +179,13 @@ class TestAggregates(base.TestCase):
                 self.assertNotIn('several', text)
             elif name == 'vswitch_physical_ports':
                 self.assertIn('Of several aggregates the highest', text)
-            elif name == 'shadow':
-                self.assertIn('Of several aggregates all lists count', text)
             else:
                 self.assertIn('Of several aggregates the lowest', text)
 
     def test_defaults(self):
         (_group, options), = conf.list_opts()
         for option in options:
-            if option.dest in self.metadata and option.dest != 'shadow':
+            if option.dest in self.metadata:
                 schema = self.metadata[option.dest]
                 self.assertIn(f'nova.conf: {option.default:g}.',
                               schema['description'])

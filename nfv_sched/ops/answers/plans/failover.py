@@ -257,8 +257,8 @@ class FailoverAnalysis:
         counted = self._positions.guest(uuid).counted
         if counted.request.demands and _PCI not in self._filters:
             return False
-        return counted.request.guest is None or all(
-            each.limited for each in counted.guest_requests)
+        return counted.request.guest is None or (
+            counted.guest_request.limited)
 
     def _that_take(self, uuid: str,
                    lost: frozenset[str]) -> Iterator[str]:

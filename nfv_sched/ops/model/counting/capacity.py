@@ -61,7 +61,6 @@ from nfv_sched.ops.simulator import state as states
 from nfv_sched.scheduler import active_rules
 from nfv_sched.scheduler import figures as network_limits_figures
 from nfv_sched.scheduler import notes
-from nfv_sched.scheduler import shadow
 
 Binding = bindings.Binding
 BindingKind = bindings.BindingKind
@@ -237,14 +236,12 @@ class CountedHost(ty.NamedTuple):
     :ivar state: ``nova.scheduler.host_manager.HostState``
     :ivar room: its free NUMA resources and PCI devices
     :ivar root: UUID of its root resource provider
-    :ivar shadowed: names of the filters and weighers in shadow on it
     """
 
     name: str
     state: ty.Any
     room: host_count.FreeResources
     root: str
-    shadowed: frozenset[str]
 
 
 class Counting:
@@ -299,7 +296,6 @@ class Counting:
                 self._filters.append(each)
         host_states = list(state.manager.get_host_states_by_uuids(
             state.context, None, None))
-        self._in_shadow = shadow.InShadow(host_states)
         self._hosts = [self._read_host(each) for each in host_states]
 
     def _read_host(self, host_state) -> CountedHost:
@@ -319,8 +315,7 @@ class Counting:
         except topology.OddTopologyError:
             # As in the filters, no server with a NUMA topology fits there.
             room = host_count.FreeResources(None, devices)
-        return CountedHost(host.name, host_state, room, host_state.uuid,
-                           self._in_shadow.on(host_state))
+        return CountedHost(host.name, host_state, room, host_state.uuid)
 
     def capacity(
         self, flavor: snapshot.Flavor, hosts: Collection[str] | None = None,
@@ -377,8 +372,7 @@ class Counting:
         if nova_scheduler.CONF.nfv_sched.ledger == 'placement':
             network_limits_figures.placement_answered(spec, self._summaries)
         return CountedGuest(
-            self._state, spec, self._filters, self._limits, self._in_shadow,
-            {host.shadowed for host in self._hosts}, limits_lost)
+            self._state, spec, self._filters, self._limits, limits_lost)
 
     @functools.cached_property
     def _summaries(self) -> Mapping[str, Mapping]:
@@ -457,8 +451,6 @@ class CountedGuest:
     :param filters: enabled filters that have to be asked; see
         :class:`Counting` for those that the count itself replaces
     :param limits: filters that limit ports and security group rules
-    :param in_shadow: the filters and weighers in shadow on each host
-    :param shadowed: the sets of names that are in shadow on any host
     :param limits_lost: whether NUMA limits do not reach the claim
     :raises servers.Refused: if Nova's scheduler fails on the request
 
@@ -470,8 +462,6 @@ class CountedGuest:
     def __init__(self, state: states.State, spec: objects.RequestSpec,
                  filters: Sequence, limits: Sequence[
                      network_filters.NetworkLimitFilter],
-                 in_shadow: shadow.InShadow,
-                 shadowed: Collection[frozenset[str]],
                  limits_lost: bool = False):
         self._state = state
         self._filters = filters
@@ -486,21 +476,15 @@ class CountedGuest:
         note.use(state.network.sources, note.live_migration)
         note.begin(0, spec)
         self.request = note.read(spec)
-        note.in_shadow = in_shadow
-        self._by_shadowed = {
-            names: self._drop_shadowed(names, limits_lost)
-            for names in shadowed}
+        #: The request as the filters decide that are not in shadow.
+        self.guest_request = self._as_decided(limits_lost)
         self._bindings: dict[ty.Hashable, tuple[Binding, ...]] = {}
-        #: Counters by the request, and the limits of it that are lifted.
+        #: Counters by the limits of the request that are lifted.
         self._counters = {
-            (each, _NOTHING_LIFTED): host_count.Counter(each)
-            for each in self.guest_requests}
+            _NOTHING_LIFTED: host_count.Counter(self.guest_request)}
 
-    def _drop_shadowed(self, shadowed: frozenset[str],
-                       limits_lost: bool) -> host_count.GuestRequest:
-        """Return the request as filters decide that are not in shadow."""
+    def _as_decided(self, limits_lost: bool) -> host_count.GuestRequest:
         note, request = self._note, self.request
-        note.leave_out(shadowed)
         terms = active_rules.deciding(note, request)
         if terms is not None and limits_lost:
             # A plan keeps strict policies, even where live migrations need
@@ -509,15 +493,6 @@ class CountedGuest:
         return host_count.GuestRequest(
             request, terms, active_rules.limits_claim(note, request),
             active_rules.settings(note).sorting, limits_lost)
-
-    @property
-    def guest_requests(self) -> Collection[host_count.GuestRequest]:
-        """The request as any host decides about it."""
-        return self._by_shadowed.values()
-
-    def guest_request(self, host: CountedHost) -> host_count.GuestRequest:
-        """Return the request as the filters decide that count on a host."""
-        return self._by_shadowed[host.shadowed]
 
     def count(self, hosts: Sequence[CountedHost]) -> dict[str, HostCapacity]:
         """Count the servers that fit on each host, by host name."""
@@ -598,7 +573,7 @@ class CountedGuest:
             if number < counted.placement:
                 most[bindings.nameable(limit)] = number
         inside = frozenset(limits := bindings.liftable(
-            self.guest_request(host), host.room, on_nodes.left,
+            self.guest_request, host.room, on_nodes.left,
             self.ratios(host), counted.placement))
 
         def count(lifted: frozenset[Binding]) -> host_count.Count:
@@ -631,12 +606,10 @@ class CountedGuest:
         :param lifted: of the limits that ``liftable`` returned for it
         :param most: highest number to count to
         """
-        guest_request = self.guest_request(host)
-        counter = self._counters.get((guest_request, lifted))
+        counter = self._counters.get(lifted)
         if counter is None:
-            counter = self._counters[guest_request, lifted] = (
-                host_count.Counter(
-                    bindings.lift(guest_request, remaining, lifted)))
+            counter = self._counters[lifted] = host_count.Counter(
+                bindings.lift(self.guest_request, remaining, lifted))
         ratios = bindings.lifted_ratios(
             self._ratios(host, counter.wanted), lifted)
         if self.grants.simple:
@@ -653,15 +626,14 @@ class CountedGuest:
         :param lifted: the limits that can be lifted
         :param some: whether lifting them helps other servers
         """
-        guest_request = self.guest_request(host)
         if not some and not on_nodes.more:
             for limit in map(bindings.nameable, self._binding(
-                    guest_request, on_nodes.left, self.ratios(host))):
+                    self.guest_request, on_nodes.left, self.ratios(host))):
                 if limit not in lifted:
                     return limit
         without = self._count_without(
             host, on_nodes.left, lifted, counted.placement)
-        guest_request = self._counters[guest_request, lifted].wanted
+        guest_request = self._counters[lifted].wanted
         binding = self._binding(
             guest_request, without.left, bindings.lifted_ratios(
                 self._ratios(host, guest_request), lifted))
@@ -676,12 +648,12 @@ class CountedGuest:
         """
         allowed = self.grants.for_host(host.root)
         limits = self.limits_of(host)
-        guest_request, ratios = self.guest_request(host), self.ratios(host)
+        guest_request, ratios = self.guest_request, self.ratios(host)
         limit = min([count for count, _binding in limits], default=math.inf)
         if refusals:
             limit = 0
         if self.grants.simple:
-            counted = self._counters[guest_request, _NOTHING_LIFTED].count(
+            counted = self._counters[_NOTHING_LIFTED].count(
                 host.room, ratios, int(min(allowed.count, limit)))
         else:
             counted = self._count_granted(host, guest_request, ratios, limit)
@@ -727,7 +699,7 @@ class CountedGuest:
                     lack.kind is not BindingKind.RESOURCE_CLASS
                     for lack in granted):
             return ()
-        case = self.guest_request(host), host.room, self.ratios(host)
+        case = self.guest_request, host.room, self.ratios(host)
         inside = bindings.to_grow(*case)
         if not inside and self._binding(*case):
             return ()
@@ -775,7 +747,7 @@ class CountedGuest:
 
     def ratios(self, host: CountedHost) -> fit.Ratios:
         """Return the allocation ratios of a host, lowered by the rules."""
-        return self._ratios(host, self.guest_request(host))
+        return self._ratios(host, self.guest_request)
 
     @staticmethod
     def _ratios(host: CountedHost,
@@ -867,7 +839,8 @@ class CountedGuest:
         host_limits = []
         for each in self._limits:
             name = type(each).__name__
-            if name in host.shadowed or not each.concerns(self.request):
+            if name in self._note.in_shadow() or (
+                    not each.concerns(self.request)):
                 continue
             note = network_limits_figures.for_request(
                 self._note, self.request)

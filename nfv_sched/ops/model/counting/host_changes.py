@@ -121,7 +121,7 @@ class Position:
         if not offers:
             return None
         placed = host_count.place_first(
-            counted.guest_request(host), self.room, counted.ratios(host),
+            counted.guest_request, self.room, counted.ratios(host),
             offers)
         if placed is None or any(
                 placed.degrees.get(text, 0.0) < degree

@@ -36,13 +36,6 @@ PORTS = 'VSwitchPortLimitFilter'
 RULES = 'SecurityRuleLimitFilter'
 
 
-def in_aggregate(host, text):
-    """The host, in an aggregate with its own list of what is in shadow."""
-    host.aggregates = [objects.Aggregate(
-        id=1, hosts=[host.host], metadata={'shadow': text})]
-    return host
-
-
 def rejected(spec):
     """Host -> the filter in shadow that would have refused it."""
     note = notes.note_of(spec).part(shadow_outcomes.ShadowNote)
@@ -194,7 +187,7 @@ class TestShadowedFilter(ShadowTestCase):
             [clouds.host()], spec, enabled))
         self.assertIn('cannot be read', self.log.output)
         enabled = self.enable(VSWITCH)
-        notes.note_of(spec).in_shadow = None  # of the next server
+        notes.note_of(spec).shadowed = None  # of the next server
         self.assertEqual([], self.passing([clouds.host()], spec, enabled))
 
     def test_host_that_cannot_be_read(self):
@@ -353,35 +346,6 @@ class TestShadowBesideOthers(ShadowTestCase):
         self.assertEqual(['host1'], self.passing([host], spec, enabled))
         self.assertEqual(set(), self.labels(host))
 
-    def test_one_host_in_shadow(self):
-        """Aggregates say on which hosts."""
-        enabled = self.enable(TOPOLOGY, VSWITCH)
-        full = {'free': {1: 0}}
-        hosts = [in_aggregate(clouds.host('a', **full), VSWITCH),
-                 clouds.host('b', **full), clouds.host('c')]
-        spec = clouds.spec('strict')
-        self.assertEqual(['a', 'c'], self.passing(hosts, spec, enabled))
-        self.assertEqual({'a': VSWITCH}, rejected(spec))
-        self.assertEqual([set(), {clouds.VSWITCH}],
-                         [self.labels(hosts[0]), self.labels(hosts[2])])
-
-    def test_one_host_enforced(self):
-        """An empty list in an aggregate is none."""
-        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
-        hosts = [in_aggregate(clouds.host('a', free={1: 0}), ' '),
-                 clouds.host('b', free={1: 0})]
-        spec = clouds.spec('strict')
-        self.assertEqual(['b'], self.passing(hosts, spec, enabled))
-        self.assertEqual({'b': VSWITCH}, rejected(spec))
-
-    def test_unknown_in_aggregate(self):
-        enabled = self.enable(TOPOLOGY, VSWITCH)
-        host = in_aggregate(clouds.host(), 'VSwitch, , ' + PCI)
-        self.passing([host], clouds.spec('strict'), enabled)
-        self.assertEqual({clouds.VSWITCH}, self.labels(host))
-        self.assertIn('Aggregate metadata shadow: VSwitch is not a filter',
-                      self.log.output)
-
     def test_several_servers(self):
         """Labels of an earlier server hold in shadow, too."""
         self.flags(expose_reasons='none')
@@ -415,15 +379,6 @@ class TestShadowedWeigher(ShadowTestCase):
         self.assertEqual((1, 0, 1), self.counted(WEIGHER))
         self.assertIn('VSwitchNUMAAffinityWeigher would have placed server '
                       'None on near instead of far', self.log.output)
-
-    def test_in_an_aggregate(self):
-        self.enable()
-        near = in_aggregate(clouds.host('near'), WEIGHER)
-        also = clouds.host('also')
-        self.assertEqual(
-            [('also', 1000.0), ('near', 0.0)],
-            [(each.obj.host, each.weight) for each in self.weighed(
-                [near, also], clouds.spec('prefer'))])
 
     def test_would_be_first_already(self):
         self.enable(shadow=[WEIGHER])
@@ -540,30 +495,18 @@ class TestShadowedLimits(network.NetworkTestCase):
         self.assertEqual({'host1': PORTS}, rejected(spec))
 
     def test_concurrent_requests(self):
-        """The limit in shadow is not kept at the claim, either.
-
-        On a host where it is in shadow; on others it is.
-        """
-        self.flags(shadow=[], ledger='none', security_rules_per_node=1000)
-        self.neutron({'number': 7, 'host': 'host1'}, {
-            'number': 7, 'host': 'host2'}, rules={'a': 5})
+        """The limit in shadow is not kept at the claim, either."""
+        self.flags(shadow=[PORTS], ledger='none', security_rules_per_node=1000)
+        self.neutron({'number': 7, 'host': 'host1'}, rules={'a': 5})
         specs = [self.spec(1, ['a'], instance=uuid)
                  for uuid in network.UUIDS[:2]]
-        hosts = [[self.host('host1', metadata={'shadow': PORTS}),
-                  self.host('host2')] for _ in specs]
-        for spec, each in zip(specs, hosts):
-            self.assertEqual(['host1', 'host2'],
-                             self.passing(each, spec, *self.enabled))
-        # The one free port of each host: asked by both before either is
-        # placed.
-        self.assertEqual(
-            [True, True], [bool(each[0].allocation_candidates)
-                           for each in hosts])
-        for spec, each in zip(specs, hosts):
-            notes.note_of(spec).taken = []
-        self.assertEqual(
-            [True, False], [bool(each[1].allocation_candidates)
-                            for each in hosts])
+        hosts = [self.host() for _ in specs]
+        for spec, host in zip(specs, hosts):
+            self.assertEqual(
+                ['host1'], self.passing([host], spec, *self.enabled))
+        # The one free port: asked by both before either is placed.
+        self.assertEqual([True, True], [
+            bool(host.allocation_candidates) for host in hosts])
 
     def test_last_host(self):
         """It is not named for what another filter refuses."""

@@ -52,16 +52,6 @@ class TestMix(base.TestCase):
             self.assertEqual(times, self.times(
                 cloud, (4, 1), project=project), project)
 
-    def test_in_shadow_on_some_hosts(self):
-        """On host one the policy counts, on two it is in shadow."""
-        cloud = small_clouds.cloud(
-            small_clouds.host('one'), small_clouds.host('two'),
-            aggregates=(snapshot.Aggregate(name='a', hosts=('one',), metadata={
-                'shadow': ''}),),
-            nfv_sched={'shadow': ['VSwitchNUMAAffinityFilter']})
-        strict = small_clouds.flavor(nfv__vswitch_numa_affinity='strict')
-        self.assertEqual(6, mix.times(cloud, [(strict, 1)]))
-
     def test_a_flavor_that_the_api_refuses(self):
         exc = self.assertRaises(
             servers.Refused, mix.times,

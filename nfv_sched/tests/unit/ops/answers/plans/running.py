@@ -61,17 +61,6 @@ flavors:
 """
 
 
-def in_shadow(*hosts: str) -> str:
-    """Return :data:`HEAD`, with the policy of the switch in shadow on hosts.
-
-    :param hosts: their names
-    """
-    return HEAD + (
-        'aggregates:\n- name: pilot\n'
-        f'  hosts: [{", ".join(hosts)}]\n'
-        '  metadata: {shadow: VSwitchNUMAAffinityFilter}\n')
-
-
 def causes(guest) -> movable.Obstacle | dict[refusals.LackKind, int]:
     """Why a guest stays: an obstacle, or kinds with numbers of hosts."""
     return guest.reason or {

@@ -105,21 +105,6 @@ class DrainTest(running.RunningTestCase):
         self.assertIn('nfv:vswitch_numa_affinity=strict', lack.text)
         self.assertNotIn('4', lack.text)  # those that are free elsewhere
 
-    def test_shadow(self):
-        """A policy counts where no aggregate puts its filter in shadow."""
-        servers = ('a strict one', 'b strict two', 'c strict two',
-                   'd strict three', 'e strict three')
-        head = running.in_shadow('one', 'three')
-        self.assertEqual({'a': 'three'}, {
-            name: destination for name, (_kind, destination, _reason)
-            in self.plan(*servers, head=head).items()})
-        guest, = self.plan(*servers, head=running.in_shadow('one')).values()
-        self.assertEqual({refusals.LackKind.FILTERS: 2}, guest[2])
-        # Where it is kept, the plan keeps it.
-        guest, = self.plan(*servers, head=running.in_shadow('three')).values()
-        self.assertEqual({refusals.LackKind.FILTERS: 1,
-                          refusals.LackKind.POLICIES: 1}, guest[2])
-
     def test_policies(self):
         """A guest that has what it prefers goes only where it is kept."""
         found = self.plan('a prefer one', 'x strict two', 'y strict two',

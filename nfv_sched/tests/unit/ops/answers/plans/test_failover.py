@@ -51,14 +51,6 @@ class FailoverTest(running.RunningTestCase):
                                    'd p2 two', 'e p3 three', 'f p3 three')))
         self.assertEqual([0], self.simulated)
 
-    def test_shadow(self):
-        """A policy counts where no aggregate puts its filter in shadow."""
-        servers = ('a strict one', 'b strict two', 'c strict two',
-                   'd strict three', 'e strict three')
-        for hosts, stranded in ((('one',), ['a']), (('three',), [])):
-            self.assertEqual(stranded, list(self.check(
-                *servers, head=running.in_shadow(*hosts))))
-
     def test_last_place(self):
         """Of two for one place the one that comes first has it."""
         found = self.check('a p4 one', 'b p4 one', 'c p4 two', 'd p4 two',

@@ -953,58 +953,27 @@ class TestEmpty(CapacityTestCase):
 
 
 class TestShadow(CapacityTestCase):
-    """Filters in shadow do not count, on the hosts where they are."""
+    """Filters in shadow do not count."""
 
-    VSWITCH = 'VSwitchNUMAAffinityFilter'
-    PORTS = 'VSwitchPortLimitFilter'
-
-    def cloud(self, shadow, text, **options):
-        """Hosts one and two; two is in an aggregate with its own list."""
-        network = snapshot.HostNetwork(vswitch_ports=7, security_rules=0)
-        return small_clouds.cloud(
-            small_clouds.host('one', network=network),
-            small_clouds.host('two', network=network),
-            aggregates=(snapshot.Aggregate(
-                name='pilot', uuid=uuids.pilot, hosts=('two',),
-                metadata={'shadow': text}),),
+    def fits(self, shadow, ports=0, **options):
+        cloud = small_clouds.cloud(
+            small_clouds.host('one', network=snapshot.HostNetwork(
+                vswitch_ports=7, security_rules=0)),
             nfv_sched={'shadow': shadow, **options})
+        return self.count(cloud, small_clouds.flavor(
+            nfv__vswitch_numa_affinity='strict'), ports=ports).fits
 
-    def fits(self, cloud, **kwargs):
-        found = self.count(cloud, small_clouds.flavor(
-            nfv__vswitch_numa_affinity='strict'), **kwargs)
-        self.assertEqual(found.fits, sum(
-            host.fits for host in found.hosts.values()))
-        return found, {name: host.fits for name, host in found.hosts.items()}
-
-    def test_enforced_in_an_aggregate(self):
-        found, fits = self.fits(self.cloud([self.VSWITCH], ''))
-        self.assertEqual({'one': 4, 'two': 2}, fits)
-        self.assertEqual({STRICT: 2}, small_clouds.losses_of(found))
-
-    def test_in_shadow_in_an_aggregate(self):
-        found, fits = self.fits(self.cloud([], self.VSWITCH))
-        self.assertEqual({'one': 2, 'two': 4}, fits)
-        self.assertEqual({STRICT: 2}, small_clouds.losses_of(found))
-
-    def test_all_filters_of_numa_nodes(self):
-        """What the claim refuses ends the count there."""
-        names = [name for name in small_clouds.FILTERS if 'NUMA' in name
-                 or name in ('NFVTopologyFilter', 'SharedVCPUFilter',
-                             'CPUThreadPolicyFilter')]
-        for shadow, text, fits in ((names, '', {'one': 4, 'two': 2}),
-                                   ([], ','.join(names),
-                                    {'one': 2, 'two': 4})):
-            self.assertEqual(fits, self.fits(self.cloud(shadow, text))[1])
+    def test_policies(self):
+        numa = [name for name in small_clouds.FILTERS if 'NUMA' in name
+                or name in ('NFVTopologyFilter', 'SharedVCPUFilter',
+                            'CPUThreadPolicyFilter')]
+        self.assertEqual([2, 4, 4], [self.fits(shadow) for shadow in (
+            [], ['VSwitchNUMAAffinityFilter'], numa)])
 
     def test_limits(self):
         limit = {'vswitch_ports_per_node': 8, 'vswitch_physical_ports': 0}
-        for shadow, text, fits in (
-                ([], 'PlaceNUMAAffinityFilter', {'one': 1, 'two': 1}),
-                ([self.PORTS], self.PORTS, {'one': 2, 'two': 2}),
-                ([self.PORTS], '', {'one': 2, 'two': 1}),
-                ([], self.PORTS, {'one': 1, 'two': 2})):
-            self.assertEqual(fits, self.fits(
-                self.cloud(shadow, text, **limit), ports=1)[1])
+        self.assertEqual([1, 2], [self.fits(shadow, 1, **limit) for shadow in (
+            [], ['VSwitchPortLimitFilter'])])
 
 
 class TestProject(CapacityTestCase):
