@@ -22,6 +22,8 @@ from nfv_sched.checks import findings
 from nfv_sched import filters as nfv_filters
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit import rules
+from nfv_sched.nova import behaviour
+from nfv_sched.nova import features
 from nfv_sched.nova import interfaces
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import notes
@@ -58,8 +60,12 @@ _PARAMOUNT = ('build_failure', 'cross_cell_move')
 def nova_interfaces() -> upgradecheck.Result:
     """Check that Nova and its libraries have what the filters use."""
     lacking = interfaces.missing()
+    problems = [findings.failure(f'{features.text(lacking)}.')] if (
+        lacking) else [findings.warning(
+            'Nova is not as its release, so hosts may be judged wrongly: '
+            f'{text}.') for text in behaviour.differences()]
     return findings.conclude(
-        [findings.failure(f'{interfaces.text(lacking)}.')] if lacking else [],
+        problems,
         'Nova and its libraries have all that the filters and weighers use.')
 
 
@@ -172,15 +178,29 @@ def filters(conf) -> upgradecheck.Result:
     if off:
         well += f' Not enabled, so not enforced: {", ".join(off)}.'
     if uses_labels(conf) and not scheduler.live_migration_carries_limits():
-        if conf.nfv_sched.moves_without_limits == 'accept':
+        carries = _live_migrations_carry_limits()
+        accepts = conf.nfv_sched.moves_without_limits == 'accept'
+        if accepts and not carries:
             problems.append(findings.warning(
                 '[nfv_sched] moves_without_limits = accept: live migrations '
                 'may end against strict policies, as this Nova loses the '
                 'labels (bug 2153425). Remove the option, or patch Nova.'))
+        elif carries and not accepts:
+            problems.append(findings.warning(
+                'This Nova has a fix of bug 2153425: set [nfv_sched] '
+                'moves_without_limits = accept.'))
         well += (' Live migrations of servers with strict policies are '
                  'refused where they need labels: this Nova loses them (bug '
                  '2153425).')
     return findings.conclude(problems, well)
+
+
+def _live_migrations_carry_limits() -> bool:
+    """Return whether Nova's code carries them; False if it does not show."""
+    try:
+        return behaviour.live_migration_carries_limits()
+    except Exception:
+        return False
 
 
 def _unavailable_finding(

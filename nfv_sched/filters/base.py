@@ -22,7 +22,7 @@ from nfv_sched.fit.numa import pci
 from nfv_sched.fit.numa import rule as numa_rule
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import request as nfv_request
-from nfv_sched.nova import interfaces
+from nfv_sched.nova import features
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import active_rules
 from nfv_sched.scheduler import contention
@@ -54,7 +54,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         super().__init__()
         self._thread = threading.local()
         gmr.register()
-        interfaces.broken()  # logs what is missing
+        if features.release() not in features.RELEASES:
+            from nfv_sched.nova import interfaces
+            features.note_missing(interfaces.missing())
         shadow.check_option()
         refusals.watch()
 
@@ -252,7 +254,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         """Return whether to look at hosts for a request."""
         # Without extra specs it seems to concern no filter.
         return request.error is not None or self.concerns(request) or (
-            interfaces.Feature.EXTRA_SPECS in interfaces.broken())
+            features.hides_extra_specs())
 
     def _nova_reason(
         self, request: nfv_request.Request,
@@ -275,7 +277,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
 def predictions_are_broken(request: nfv_request.Request) -> bool:
     """Return whether a strict rule relies on predictions that are broken."""
     return CONF.nfv_sched.strict_enforcement == 'predicted' and (
-        interfaces.is_broken(interfaces.Feature.PREDICTION)) and any(
+        features.is_broken(features.Feature.PREDICTION)) and any(
             rule.ours and rule.strict for rule in request.rules)
 
 
@@ -296,7 +298,7 @@ class RuleFilter(NFVHostFilter):
 
     def is_broken(self, request):
         """Return whether policies cannot be kept."""
-        return interfaces.is_broken(interfaces.Feature.POLICIES) or (
+        return features.is_broken(features.Feature.POLICIES) or (
             predictions_are_broken(request))
 
     def prepare(self, request, request_note):

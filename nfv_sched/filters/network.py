@@ -15,7 +15,7 @@ from nfv_sched.limits import allowance as network_limits_allowance
 from nfv_sched.limits.demand import NetworkDemand
 from nfv_sched.limits import options as network_limits
 from nfv_sched.limits import usage
-from nfv_sched.nova import interfaces
+from nfv_sched.nova import features
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import contention
 from nfv_sched.scheduler import figures
@@ -61,7 +61,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def is_broken(self, request):
         """Return whether limits cannot be kept."""
-        return interfaces.is_broken(interfaces.Feature.LIMITS)
+        return features.is_broken(features.Feature.LIMITS)
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:

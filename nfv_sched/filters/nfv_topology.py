@@ -4,7 +4,7 @@
 from nfv_sched.base import reasons
 from nfv_sched.filters import base
 from nfv_sched.fit.numa import decide
-from nfv_sched.nova import interfaces
+from nfv_sched.nova import features
 from nfv_sched.scheduler import active_rules
 from nfv_sched.scheduler import visit
 
@@ -37,9 +37,9 @@ class NFVTopologyFilter(base.NFVHostFilter):
 
     def is_broken(self, request):
         """Return whether extra specs cannot be read, or a policy not kept."""
-        return interfaces.Feature.EXTRA_SPECS in interfaces.broken() or (
+        return features.hides_extra_specs() or (
             base.predictions_are_broken(request)) or (
-            interfaces.is_broken(interfaces.Feature.POLICIES) and any(
+            features.is_broken(features.Feature.POLICIES) and any(
                 rule.ours for rule in request.rules))
 
     def prepare(self, request, request_note):

@@ -42,7 +42,7 @@ from nfv_sched.base import strings
 from nfv_sched.limits import demand
 from nfv_sched.limits import reservations
 from nfv_sched.limits import usage
-from nfv_sched.nova import interfaces as nova_interfaces
+from nfv_sched.nova import features
 from nfv_sched.nova import scheduler
 
 LOG = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ _HIDDEN_GROUPS = (
 # Neutron shows the groups.
 _PROBED = 100
 
-_LIMITS = nova_interfaces.Feature.LIMITS
+_LIMITS = features.Feature.LIMITS
 
 # Largest part of its time that a process may spend reading.
 _MAX_READING_SHARE = 0.05
@@ -949,7 +949,7 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
 
         :param took: seconds that reading took
         """
-        nova_interfaces.mark_working(_LIMITS)
+        features.mark_working(_LIMITS)
         options = self._conf.nfv_sched
         snapshot = self.value
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
@@ -987,7 +987,7 @@ class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
         that failed.
         """
         if _is_defect(exc):
-            nova_interfaces.mark_broken(_LIMITS, self.last_error)
+            features.mark_broken(_LIMITS, self.last_error)
         options = self._conf.nfv_sched
         snapshot = self.value
         doubted, self._doubted = (

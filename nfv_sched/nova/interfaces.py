@@ -2,18 +2,15 @@
 """Check that the installed Nova and libraries have what the filters use.
 
 Nova promises out-of-tree filters little, so another release, or a package of
-a distribution, may lack a class, a field or a parameter.  A filter would find
-that out in the middle of a request.  ``INTERFACES`` lists all of it; what is
-missing is logged once, when the first filter is made, and is a failure of
-``nfv-sched-status upgrade check``.  ``TRIALS`` shows by small examples what no
-list of names can.  What fails later, when it is used, can be added by
-:func:`mark_broken`.
+a distribution, may lack a class, a field or a parameter.  ``INTERFACES`` lists
+all of it; what is missing is a failure of ``nfv-sched-status upgrade check``.
+``TRIALS`` shows by small examples what no list of names can.
+
+Filters do so only with a release of Nova that is not known.
 """
 
 from collections.abc import Callable
 from collections.abc import Iterable
-import enum
-import functools
 import gzip
 import importlib
 import inspect
@@ -22,26 +19,11 @@ import typing as ty
 
 from oslo_log import log as logging
 
-from nfv_sched.base import periodic
+from nfv_sched.nova.features import Feature
+from nfv_sched.nova.features import MissingInterface
 from nfv_sched.nova import fields
 
 LOG = logging.getLogger(__name__)
-
-
-class Feature(enum.Enum):
-    """A part of nfv-sched; the value is what operators read."""
-
-    FILTERS = 'filters'
-    EXTRA_SPECS = 'extra specs of flavors'
-    POLICIES = 'placement policies'
-    PREDICTION = 'prediction of the claim'
-    LIVE_MIGRATION = 'live migrations of servers with a strict policy'
-    ALIASES = 'NUMA policies of PCI aliases'
-    LIMITS = 'limits of ports and security group rules'
-    WEIGHERS = 'weighers'
-    REASONS = 'reasons that tenants see'
-    JOURNAL = 'refusals by Placement and other filters in the journal'
-    LEDGER = 'the ledger in Placement'
 
 
 class Used(ty.NamedTuple):
@@ -72,17 +54,6 @@ class Trial(ty.NamedTuple):
 
     what: str
     works: Callable[[], bool]
-    features: tuple[Feature, ...]
-
-
-class MissingInterface(ty.NamedTuple):
-    """Something that is used and is not there.
-
-    :ivar what: name with its module, and of a parameter or field
-    :ivar features: what does not work without it
-    """
-
-    what: str
     features: tuple[Feature, ...]
 
 
@@ -377,54 +348,3 @@ def _set_by_init(cls: type) -> set[str]:
     """Return the names that the constructor of a class assigns to."""
     code = getattr(cls.__init__, '__code__', None)
     return set(code.co_names) if code is not None else set()
-
-
-@functools.cache
-def broken() -> frozenset[Feature]:
-    """Return the features that cannot work; log once what is missing."""
-    lacking = missing()
-    if lacking:
-        LOG.error('%s', text(lacking))
-    return frozenset(
-        feature for item in lacking for feature in item.features)
-
-
-#: What each process has found to be broken when it was used.
-_FAILED: periodic.PerProcess[set[Feature]] = periodic.PerProcess(set)
-
-
-def mark_broken(feature: Feature, error: str) -> None:
-    """Count a feature as one that cannot work; log it once.
-
-    :param error: how it failed
-    """
-    failed = _FAILED.get()
-    if feature in failed:
-        return
-    failed.add(feature)
-    LOG.error('%s', text([MissingInterface(error, (feature,))]))
-
-
-def mark_working(feature: Feature) -> None:
-    """Take back what :func:`mark_broken` has noted, if it has."""
-    _FAILED.get().discard(feature)
-
-
-def is_broken(feature: Feature) -> bool:
-    """Return whether a feature, or what all need, cannot work."""
-    return feature in _FAILED.get() or not broken().isdisjoint(
-        (feature, Feature.FILTERS, Feature.EXTRA_SPECS))
-
-
-def text(lacking: Iterable[MissingInterface]) -> str:
-    """Return what is missing, by feature, in one line."""
-    parts = []
-    lacking = list(lacking)
-    for feature in Feature:
-        names = [item.what for item in lacking if feature in item.features]
-        if names:
-            parts.append(f'{feature.value}: {"; ".join(names)}')
-    return ('The installed Nova or its libraries lack what nfv-sched uses. '
-            f'Affected: {". ".join(parts)}. Hosts are refused for requests '
-            'with a policy or limit that cannot be kept. Install a release '
-            'of nfv-sched for this Nova')

@@ -14,7 +14,6 @@ import functools
 import inspect
 import math
 import sys
-import types
 import typing as ty
 import weakref
 
@@ -22,6 +21,8 @@ import nova.conf
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
+
+from nfv_sched.nova import features
 
 LOG = logging.getLogger(__name__)
 
@@ -392,7 +393,6 @@ def packs_numa_cells() -> bool:
     return CONF.compute.packing_host_numa_cells_allocation_strategy
 
 
-@functools.cache
 def claims_sort_by_devices() -> bool:
     """Return whether claims sort by PCI devices for servers without any.
 
@@ -400,35 +400,10 @@ def claims_sort_by_devices() -> bool:
     """
     # NOTE: Before commit 76d06e115b (bug 2144660, Nova 34) a claim sorted host
     # cells by free PCI devices only for servers that request devices, while
-    # the scheduler's filter has always done so for all. A claim on two equal
-    # NUMA nodes, of which the first has a device, shows the difference.
-    from nova.compute import claims
-    cells = [objects.NUMACell(
-        id=number, cpuset={number}, pcpuset=set(), memory=2, cpu_usage=0,
-        memory_usage=0, pinned_cpus=set(), siblings=[], mempages=[])
-        for number in range(2)]
-    try:
-        claim = claims.Claim.__new__(claims.Claim)
-        claim.instance = objects.Instance(
-            numa_topology=objects.InstanceNUMATopology(
-                cells=[objects.InstanceNUMACell(
-                    id=0, cpuset={0}, pcpuset=set(), memory=1)]))
-        # All that the claim reads of the resource tracker of a compute node.
-        claim.tracker = types.SimpleNamespace(
-            pci_tracker=types.SimpleNamespace(stats=types.SimpleNamespace(
-                pools=[{'numa_node': 0, 'count': 1}])))
-        claim._pci_requests = objects.InstancePCIRequests(requests=[])
-        claim._test_numa_topology(
-            objects.ComputeNode(numa_topology=objects.NUMATopology(
-                cells=cells)._to_json()), None)
-        return claim.claimed_numa_topology.cells[0].id == 1
-    except Exception:
-        LOG.exception('Nova does not show how a claim sorts NUMA nodes; it is '
-                      'taken to look at PCI devices for all servers')
-        return True
+    # the scheduler's filter has always done so for all.
+    return features.release() >= 34
 
 
-@functools.cache
 def pinned_guests_need_cell_memory() -> bool:
     """Return whether pinned servers need free memory of a NUMA cell itself.
 
@@ -436,26 +411,10 @@ def pinned_guests_need_cell_memory() -> bool:
     """
     # NOTE: Before commit f14c16af82 (bug 1811886, Nova 30.0.0) the memory that
     # is left of a cell is compared, that of all page sizes, also for servers
-    # that request huge pages. A cell with no memory left, but a free page,
-    # shows the difference.
-    from nova.virt import hardware
-    try:
-        host = objects.NUMATopology(cells=[objects.NUMACell(
-            id=0, cpuset=set(), pcpuset={0}, memory=1, cpu_usage=0,
-            memory_usage=1, pinned_cpus=set(), siblings=[{0}], socket=0,
-            mempages=[objects.NUMAPagesTopology(
-                size_kb=1024, total=1, used=0, reserved=0)])])
-        guest = objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(
-            id=0, cpuset=set(), pcpuset={0}, memory=1,
-            cpu_policy=objects.fields.CPUAllocationPolicy.DEDICATED)])
-        return not hardware.numa_fit_instance_to_host(host, guest, {})
-    except Exception:
-        LOG.exception('Nova does not show what memory pinned servers need; '
-                      'they are taken to need free pages')
-        return False
+    # that request huge pages.
+    return features.release() < 30
 
 
-@functools.cache
 def live_migration_carries_limits() -> bool:
     """Return whether claims of live migrations get the scheduler's limits.
 
@@ -463,39 +422,8 @@ def live_migration_carries_limits() -> bool:
     """
     # NOTE: Before commit f4709ec59f (bug 2153425, Nova 34.0.0, on no stable
     # branch) the conductor asked the destination for the claim before it had
-    # read the limits of the scheduler's selection, and sent None. A migration
-    # with one possible host shows it, and a backport is noticed.
-    sent: list = []
-    try:
-        from nova.conductor.tasks import live_migrate
-        limits = objects.SchedulerLimits()
-        task = live_migrate.LiveMigrationTask.__new__(
-            live_migrate.LiveMigrationTask)
-        # All that the task reads and calls on its way to the destination.
-        vars(task).update(
-            context=None, source='', migration=None, limits=None,
-            block_migration=None, disk_over_commit=None,
-            instance=types.SimpleNamespace(
-                uuid='', resources=None, pci_requests=None),
-            _get_request_spec_for_select_destinations=lambda *args: (
-                types.SimpleNamespace(maps_requested_resources=False,
-                                      get_request_group_mapping=lambda: None)),
-            query_client=types.SimpleNamespace(
-                select_destinations=lambda *args, **kwargs: [[
-                    objects.Selection(service_host='', nodename='',
-                                      limits=limits)]]),
-            _check_compatible_with_source_hypervisor=lambda *args: None,
-            compute_rpcapi=types.SimpleNamespace(
-                check_can_live_migrate_destination=lambda *args, **kwargs: (
-                    sent.extend([*args, *kwargs.values()]))),
-            network_api=types.SimpleNamespace(
-                has_port_binding_extension=lambda *args: False))
-        task._find_destination()
-    except Exception:
-        LOG.exception('Nova does not show whether a live migration carries '
-                      'the limits of the scheduler; it is taken to lose them')
-        return False
-    return any(value is limits for value in sent)
+    # read the limits of the scheduler's selection, and sent None.
+    return features.release() >= 34
 
 
 def pci_aliases() -> dict[str, tuple[str, list[dict]]]:

@@ -12,7 +12,7 @@ from oslotest import timeout
 import testtools
 
 from nfv_sched.base import conf
-from nfv_sched.nova import interfaces
+from nfv_sched.nova import features
 from nfv_sched.scheduler import process
 
 CONF = nova.conf.CONF
@@ -55,7 +55,7 @@ class TestCase(TimedTestCase):
         # What a weigher or filter may have started.
         self.addCleanup(process.STATE.reset)
         self.addCleanup(
-            interfaces.mark_working, interfaces.Feature.LIMITS)
+            features.mark_working, features.Feature.LIMITS)
 
     def flags(self, group='nfv_sched', **options):
         """Set options for this test."""

@@ -10,7 +10,6 @@ import tempfile
 import fixtures
 from nova.conductor.tasks import live_migrate
 
-from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.tests import documented
 
 #: The source of the task in the installed Nova.
@@ -54,6 +53,3 @@ class LiveMigrationFixture(fixtures.Fixture):
         spec.loader.exec_module(module)
         self.useFixture(fixtures.MockPatchObject(
             live_migrate, 'LiveMigrationTask', module.LiveMigrationTask))
-        carries = nova_scheduler.live_migration_carries_limits
-        carries.cache_clear()
-        self.addCleanup(carries.cache_clear)

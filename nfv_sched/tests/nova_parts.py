@@ -24,12 +24,11 @@ import subprocess
 import types
 
 import nfv_sched
+from nfv_sched.nova import features
 from nfv_sched.nova import interfaces
 
 ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 TABLE = ROOT / 'doc' / 'source' / 'contributor' / 'nova-parts.csv'
-#: Supported releases: the major versions of Nova.
-RELEASES = (29, 31, 32, 33, 34)
 
 _HEADER = ('Part of Nova', 'Used in', 'In Nova')
 _LATER = ' and later'
@@ -315,7 +314,7 @@ def look_into(python: str, names: Iterable[str]) -> tuple[int, set[str]]:
 def _text(releases: Iterable[int]) -> str:
     """Return releases of Nova for a reader."""
     first = min(releases)
-    if set(releases) == {each for each in RELEASES if each >= first}:
+    if set(releases) == {each for each in features.RELEASES if each >= first}:
         return f'{first}{_LATER}'
     return ', '.join(map(str, sorted(releases)))
 
@@ -324,7 +323,7 @@ def _of_text(text: str) -> list[int]:
     """Return the releases of Nova that are in a text of the table."""
     if text.endswith(_LATER):
         first = int(text.removesuffix(_LATER))
-        return [each for each in RELEASES if each >= first]
+        return [each for each in features.RELEASES if each >= first]
     return list(map(int, text.split(', ')))
 
 

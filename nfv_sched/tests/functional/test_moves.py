@@ -176,6 +176,7 @@ class LimitsOfLiveMigrationsTest(MovesTestCase):
         :param source: the source of Nova's task
         """
         self.useFixture(live_migration.LiveMigrationFixture(source))
+        self.flags(moves_without_limits='accept', group='nfv_sched')
         strict, _prefer = self.start_pair()
         self.live_migrate(strict)
         self.assertEqual('host2', self.host(strict))
@@ -183,7 +184,6 @@ class LimitsOfLiveMigrationsTest(MovesTestCase):
 
     def test_without_the_fix(self):
         """The labels do not reach the claim."""
-        self.flags(moves_without_limits='accept', group='nfv_sched')
         self.assertEqual([0], self.migrate(live_migration.without_fix()))
 
     def test_patch(self):

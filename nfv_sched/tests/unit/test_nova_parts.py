@@ -6,11 +6,12 @@ import pathlib
 
 import fixtures
 
+from nfv_sched.nova import features
 from nfv_sched.tests import base
 from nfv_sched.tests import nova_parts
 
 _INSTALLED = int(metadata.version('nova').partition('.')[0])
-_NEWEST = max(nova_parts.RELEASES)
+_NEWEST = max(features.RELEASES)
 
 
 class NovaPartsTest(base.TestCase):
@@ -26,7 +27,7 @@ class NovaPartsTest(base.TestCase):
 
     def test_installed(self):
         """Nova has what the table says; a later one what the newest has."""
-        release = _INSTALLED if _INSTALLED in nova_parts.RELEASES else _NEWEST
+        release = _INSTALLED if _INSTALLED in features.RELEASES else _NEWEST
         table = nova_parts.read()
         self.assertEqual(
             [name for name, (_modules, releases) in table.items()

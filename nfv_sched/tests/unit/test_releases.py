@@ -10,8 +10,8 @@ from packaging import requirements
 from packaging import utils
 
 import nfv_sched
+from nfv_sched.nova import features
 from nfv_sched.tests import base
-from nfv_sched.tests import nova_parts
 
 _ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 
@@ -72,7 +72,7 @@ class ReleasesTest(base.TestCase):
         """Each supported Nova has constraints, and a name."""
         names = {int(pinned_versions(path)['nova'].partition('.')[0]): name
                  for name, path in self.constraints.items()}
-        self.assertEqual(list(nova_parts.RELEASES), sorted(names))
+        self.assertEqual(list(features.RELEASES), sorted(names))
         for major, name in names.items():
             for given in (major, name or '2026.2'):
                 self.assertEqual(

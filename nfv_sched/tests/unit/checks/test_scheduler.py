@@ -10,6 +10,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import scheduler
 from nfv_sched.fit import rules
+from nfv_sched.nova import behaviour
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.tests import base
@@ -178,6 +179,9 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
     def test_limits_that_live_migrations_lose(self):
         self.useFixture(fixtures.MockPatchObject(
             nova_scheduler, 'live_migration_carries_limits', lambda: False))
+        carries = self.useFixture(fixtures.MockPatchObject(
+            behaviour, 'live_migration_carries_limits')).mock
+        carries.return_value = False
         enabled = f'{STOCK},PciPassthroughFilter,{PLUGIN}'
         lost = 'Live migrations of servers with strict policies are refused'
         self.assertSuccess(self.check(enabled), lost)
@@ -186,6 +190,11 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
         self.read(f'{AVAILABLE}enabled_filters = {enabled}',
                   f'[nfv_sched]\n{options}')
         self.assertWarning(scheduler.filters(CONF), options, '2153425')
+        carries.return_value = True
+        self.assertSuccess(scheduler.filters(CONF))
+        self.flags(moves_without_limits='refuse')
+        self.assertWarning(
+            scheduler.filters(CONF), f'set [nfv_sched] {options}')
         self.useFixture(fixtures.MockPatchObject(
             nova_scheduler, 'live_migration_carries_limits', lambda: True))
         result = scheduler.filters(CONF)

@@ -21,6 +21,7 @@ import urllib3
 
 from nfv_sched.checks import scheduler as scheduler_checks
 from nfv_sched.filters import vswitch_port_limit
+from nfv_sched.nova import features
 from nfv_sched.nova import interfaces
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
@@ -29,7 +30,7 @@ from nfv_sched.tests.unit.filters import network
 from nfv_sched.tests.unit.limits import base as network_base
 from nfv_sched.tests.unit.limits import neutron_api
 
-FEATURE = interfaces.Feature
+FEATURE = features.Feature
 
 # Prints the modules of a scheduler with all filters and weighers.
 _LOADED = """
@@ -85,10 +86,19 @@ class InterfacesTestCase(tests_base.TestCase):
 
     def setUp(self):
         super().setUp()
-        interfaces.broken.cache_clear()
-        self.addCleanup(interfaces.broken.cache_clear)
+        self.useFixture(fixtures.MockPatchObject(features, 'LACKING', set()))
         self.log = self.useFixture(fixtures.FakeLogger(
-            'nfv_sched.nova.interfaces', level=logging.ERROR))
+            'nfv_sched.nova.features', level=logging.ERROR))
+
+    def lacking(self):
+        """The features of a Nova that lacks something."""
+        return {feature for item in interfaces.missing()
+                for feature in item.features}
+
+    def note(self):
+        """What the first filter does with a release that is not known."""
+        self.useFixture(fixtures.MockPatchObject(features, 'RELEASES', ()))
+        vswitch_port_limit.VSwitchPortLimitFilter()
 
     def take_schedule(self):
         """Give the scheduler's method other parameters."""
@@ -121,16 +131,14 @@ class TestMissing(InterfacesTestCase):
         else:
             setattr(owner, name, value)
         self.addCleanup(setattr, owner, name, before)
-        interfaces.broken.cache_clear()
-        found = interfaces.broken()
+        found = self.lacking()
         setattr(owner, name, before)
-        interfaces.broken.cache_clear()
-        self.assertEqual(frozenset(), interfaces.broken())
+        self.assertEqual(set(), self.lacking())
         return found
 
     def test_nothing(self):
         self.assertEqual([], interfaces.missing())
-        self.assertEqual(frozenset(), interfaces.broken())
+        self.note()
         self.assertEqual('', self.log.output)
 
     def test_kinds(self):
@@ -235,15 +243,18 @@ class TestMissing(InterfacesTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.nova.interfaces.INTERFACES', (interfaces.Used(
                 'nova.objects', 'None_', (FEATURE.FILTERS,)),)))
-        self.assertTrue(interfaces.is_broken(FEATURE.LIMITS))
-        self.assertTrue(interfaces.is_broken(FEATURE.POLICIES))
+        self.assertFalse(features.is_broken(FEATURE.LIMITS))
+        self.note()
+        self.assertTrue(features.is_broken(FEATURE.LIMITS))
+        self.assertTrue(features.is_broken(FEATURE.POLICIES))
 
     def test_one_error(self):
         self.take_schedule()
+        vswitch_port_limit.VSwitchPortLimitFilter()
+        self.assertEqual('', self.log.output)  # a release that is known
         for _ in range(2):
-            vswitch_port_limit.VSwitchPortLimitFilter()
+            self.note()
         self.assertEqual(1, len(self.log.output.splitlines()))
-        self.assertEqual({FEATURE.LIMITS}, interfaces.broken())
         self.assertIn('provider_summaries', self.log.output)
 
     def test_check(self):
@@ -279,7 +290,7 @@ class TestLibraries(LibrariesTestCase):
         """What is broken if no name of a library were listed."""
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.nova.interfaces.INTERFACES', ()))
-        return interfaces.broken()
+        return self.lacking()
 
     def test_listed(self):
         self.refuse_decode_content()
@@ -290,12 +301,11 @@ class TestLibraries(LibrariesTestCase):
     def test_other_parameters(self):
         self.refuse_decode_content()
         self.assertEqual({FEATURE.LIMITS}, self.features_without_names())
-        self.assertIn('decode_content', self.log.output)
+        self.assertIn('decode_content', features.text(interfaces.missing()))
 
     def test_no_method(self):
         self.take_read()
         self.assertEqual({FEATURE.LIMITS}, self.features_without_names())
-        self.assertEqual(1, len(self.log.output.splitlines()))
 
     def test_decompressed_twice(self):
         """An answer that is not given as it was sent."""
@@ -303,7 +313,7 @@ class TestLibraries(LibrariesTestCase):
         self.useFixture(fixtures.MockPatchObject(
             urllib3.HTTPResponse, 'read',
             lambda self, amt=None, decode_content=None: read(self, amt, True)))
-        self.assertEqual({FEATURE.LIMITS}, interfaces.broken())
+        self.assertEqual({FEATURE.LIMITS}, self.lacking())
 
     def test_pools(self):
         """Connections of other classes would have no deadline."""
@@ -340,7 +350,6 @@ class TestFailures(LibrariesTestCase, network.NetworkTestCase):
         self.api.ports = [
             neutron_api.port(host='host1', device='other')
             for _ in range(255)]
-        self.assertEqual(frozenset(), interfaces.broken())
 
     def assert_refused(self):
         self.assertRaises(
@@ -387,7 +396,7 @@ class TestFailures(LibrariesTestCase, network.NetworkTestCase):
                 'nfv_sched.limits.usage.SnapshotBuilder', None):
             self.assert_refused()
         self.api.ports = []
-        self.wait_for(lambda: not interfaces.is_broken(FEATURE.LIMITS))
+        self.wait_for(lambda: not features.is_broken(FEATURE.LIMITS))
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(),
             vswitch_port_limit.VSwitchPortLimitFilter()))
@@ -427,7 +436,7 @@ class TestLimits(InterfacesTestCase, network.NetworkTestCase):
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(), ports))
         self.take_schedule()
-        interfaces.broken.cache_clear()
+        self.note()
         self.assertRaises(
             exception.NoValidHost, self.passing, [self.host()], self.spec(),
             ports)
@@ -441,12 +450,11 @@ class TestFields(InterfacesTestCase, base.FilterTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.nova.fields.PREFIX', '_other_'))
 
-    def test_missing(self):
-        self.assertEqual({FEATURE.EXTRA_SPECS}, interfaces.broken())
-        self.assertEqual(1, len(self.log.output.splitlines()))
-
     def test_closed(self):
         """Any request may have a policy."""
+        self.assertEqual({FEATURE.EXTRA_SPECS}, self.lacking())
+        self.note()
+        self.assertEqual(1, len(self.log.output.splitlines()))
         for filters in ([self.topology], [self.vswitch]):
             for policy in ('strict', None):
                 self.assertRaises(
@@ -455,8 +463,7 @@ class TestFields(InterfacesTestCase, base.FilterTestCase):
 
     def test_others(self):
         """What all features need does not matter without a policy."""
-        with mock.patch.object(interfaces, 'broken',
-                               lambda: frozenset({FEATURE.FILTERS})):
+        with mock.patch.object(features, 'LACKING', {FEATURE.FILTERS}):
             for filters in ([self.topology], [self.vswitch]):
                 self.assertEqual(['one'], self.passing(
                     [clouds.host('one')], clouds.spec(), filters))
@@ -470,8 +477,8 @@ class TestPolicies(InterfacesTestCase, base.FilterTestCase):
             [clouds.host('one')], clouds.spec('strict')))
         limits = objects.NUMATopologyLimits
         self.take_labels()
-        interfaces.broken.cache_clear()
-        self.assertEqual({FEATURE.POLICIES}, interfaces.broken())
+        self.assertEqual({FEATURE.POLICIES}, self.lacking())
+        self.note()
         self.useFixture(fixtures.MonkeyPatch(
             'nova.objects.NUMATopologyLimits', limits))
         self.assertRaises(
@@ -485,7 +492,8 @@ class TestPolicies(InterfacesTestCase, base.FilterTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.compute.claims.Claim._test_numa_topology',
             fixtures.MonkeyPatch.delete))
-        self.assertEqual({FEATURE.PREDICTION}, interfaces.broken())
+        self.assertEqual({FEATURE.PREDICTION}, self.lacking())
+        self.note()
 
         def passing(policy):
             return [self.passing([clouds.host('one')], clouds.spec(policy),

@@ -4,6 +4,7 @@
 import fixtures
 import testtools
 
+from nfv_sched.nova import behaviour
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.tests import base
 from nfv_sched.tests import live_migration
@@ -12,27 +13,31 @@ from nfv_sched.tests import live_migration
 class LiveMigrationLimitsTest(base.TestCase):
     """Whether live migrations carry limits, by what Nova's code does."""
 
-    def setUp(self):
-        super().setUp()
-        carries = nova_scheduler.live_migration_carries_limits
-        carries.cache_clear()
-        self.addCleanup(carries.cache_clear)
-
     def carries(self, source):
         """Return the answer about a Nova with this source."""
         with live_migration.LiveMigrationFixture(source):
-            return nova_scheduler.live_migration_carries_limits()
+            return behaviour.live_migration_carries_limits()
 
-    def test_nova_that_lacks_the_task(self):
-        """Limits are taken to be lost; nothing raises."""
+    def test_as_released(self):
+        """The release tells how Nova behaves."""
+        self.assertEqual(nova_scheduler.live_migration_carries_limits(),
+                         behaviour.live_migration_carries_limits())
+        self.assertEqual([], list(behaviour.differences()))
+
+    def test_not_as_released(self):
         self.useFixture(fixtures.MonkeyPatch(
-            'nova.conductor.tasks.live_migrate.LiveMigrationTask',
-            fixtures.MonkeyPatch.delete))
-        self.assertFalse(nova_scheduler.live_migration_carries_limits())
+            'nova.virt.hardware.numa_fit_instance_to_host',
+            lambda *args, **kwargs: None))
+        differences = list(behaviour.differences())
+        self.assertTrue(differences[0].startswith(
+            'claims sort NUMA nodes by PCI devices: cannot be seen'))
+        newer = not nova_scheduler.pinned_guests_need_cell_memory()
+        self.assertEqual(
+            ['pinned servers need free memory beside huge pages: yes'] * newer,
+            differences[1:])
 
     def test_without_the_fix(self):
         self.assertFalse(self.carries(live_migration.without_fix()))
-        self.assertEqual('', self.log.output)
 
     def test_with_a_backport(self):
         self.assertTrue(self.carries(live_migration.patched(
@@ -44,12 +49,6 @@ class LiveMigrationLimitsTest(base.TestCase):
         self.assertFalse(self.carries(live_migration.SOURCE))
         self.assertTrue(self.carries(live_migration.patched(
             live_migration.SOURCE)))
-
-    def test_another_nova(self):
-        """Without an answer, live migrations are taken to lose limits."""
-        self.assertFalse(self.carries(live_migration.SOURCE.replace(
-            'def _find_destination(self)', 'def _find(self)')))
-        self.assertIn('it is taken to lose them', self.log.output)
 
 
 class LiveMigrationTest(base.TestCase):

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Know which features work with the installed Nova.
+
+Each supported release has what they use: tests hold that, and
+``nfv-sched-status upgrade check`` looks at the installed one.  A release that
+is not known is looked at when the first filter is made, as a filter would
+otherwise find out in the middle of a request.  What fails later, when it is
+used, can be added by :func:`mark_broken`.
+"""
+
+from collections.abc import Iterable
+import enum
+import functools
+import importlib.metadata
+import typing as ty
+
+from oslo_log import log as logging
+
+from nfv_sched.base import periodic
+
+LOG = logging.getLogger(__name__)
+
+#: Supported releases of Nova, by their first number.
+RELEASES = (29, 31, 32, 33, 34)
+
+
+class Feature(enum.Enum):
+    """A part of nfv-sched; the value is what operators read."""
+
+    FILTERS = 'filters'
+    EXTRA_SPECS = 'extra specs of flavors'
+    POLICIES = 'placement policies'
+    PREDICTION = 'prediction of the claim'
+    LIVE_MIGRATION = 'live migrations of servers with a strict policy'
+    ALIASES = 'NUMA policies of PCI aliases'
+    LIMITS = 'limits of ports and security group rules'
+    WEIGHERS = 'weighers'
+    REASONS = 'reasons that tenants see'
+    JOURNAL = 'refusals by Placement and other filters in the journal'
+    LEDGER = 'the ledger in Placement'
+
+
+class MissingInterface(ty.NamedTuple):
+    """Something that is used and is not there.
+
+    :ivar what: name with its module, and of a parameter or field
+    :ivar features: what does not work without it
+    """
+
+    what: str
+    features: tuple[Feature, ...]
+
+
+@functools.cache
+def release() -> int:
+    """Return the first number of the installed Nova's version.
+
+    That of the newest supported one if the version is none of a release.
+    """
+    try:
+        number = int(importlib.metadata.version('nova').partition('.')[0])
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        number = 0
+    return number if number >= RELEASES[0] else RELEASES[-1]
+
+
+#: What Nova lacks; filled before nova-scheduler starts its workers.
+LACKING: set[Feature] = set()
+
+
+def note_missing(missing: Iterable[MissingInterface]) -> None:
+    """Count the features that cannot work; log once what is missing."""
+    missing = list(missing)
+    features = {feature for item in missing for feature in item.features}
+    if not features <= LACKING:
+        LACKING.update(features)
+        LOG.error('%s', text(missing))
+
+
+#: What each process has found to be broken when it was used.
+_FAILED: periodic.PerProcess[set[Feature]] = periodic.PerProcess(set)
+
+
+def mark_broken(feature: Feature, error: str) -> None:
+    """Count a feature as one that cannot work; log it once.
+
+    :param error: how it failed
+    """
+    failed = _FAILED.get()
+    if feature in failed:
+        return
+    failed.add(feature)
+    LOG.error('%s', text([MissingInterface(error, (feature,))]))
+
+
+def mark_working(feature: Feature) -> None:
+    """Take back what :func:`mark_broken` has noted, if it has."""
+    _FAILED.get().discard(feature)
+
+
+def is_broken(feature: Feature) -> bool:
+    """Return whether a feature, or what all need, cannot work."""
+    return feature in _FAILED.get() or not LACKING.isdisjoint(
+        (feature, Feature.FILTERS, Feature.EXTRA_SPECS))
+
+
+def hides_extra_specs() -> bool:
+    """Return whether extra specs cannot be read: each may be a policy."""
+    return Feature.EXTRA_SPECS in LACKING
+
+
+def text(lacking: Iterable[MissingInterface]) -> str:
+    """Return what is missing, by feature, in one line."""
+    parts = []
+    lacking = list(lacking)
+    for feature in Feature:
+        names = [item.what for item in lacking if feature in item.features]
+        if names:
+            parts.append(f'{feature.value}: {"; ".join(names)}')
+    return ('The installed Nova or its libraries lack what nfv-sched uses. '
+            f'Affected: {". ".join(parts)}. Hosts are refused for requests '
+            'with a policy or limit that cannot be kept. Install a release '
+            'of nfv-sched for this Nova')
