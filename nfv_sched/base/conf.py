@@ -117,8 +117,8 @@ mapping, on a Nova whose live migrations lose the limits of the scheduler.
 
 Before 2026.2 the claim on the destination of a live migration is made without
 the limits, and hence without the labels, that the scheduler chose (bug
-2153425). The documentation has a patch for these releases: set ``accept`` where
-nova-conductor has it. On 2026.2 and later the option has no effect.
+2153425). The documentation has a patch for these releases: set ``accept``
+where nova-conductor has it. On 2026.2 and later the option has no effect.
 
 Cold migrations, resizes, evacuations and unshelves keep the limits on all
 releases, and are not concerned. To tell them apart, nova-scheduler reads the
