@@ -59,6 +59,8 @@ class DeviceNeed(ty.NamedTuple):
     :ivar alias: name of the alias; empty for a port
     :ivar physical_network: that of a port; empty if it has none
     :ivar policy: NUMA policy that counts: one of Nova's, or ``STRICT``
+    :ivar networks: names of the networks that such a port may be on; empty in
+        nova-scheduler, which knows none
     """
 
     count: int
@@ -67,6 +69,7 @@ class DeviceNeed(ty.NamedTuple):
     physical_network: str = ''
     trusted: bool = False
     policy: str = ''
+    networks: tuple[str, ...] = ()
 
     @property
     def _name(self) -> tuple[str, str]:
@@ -142,11 +145,12 @@ def needs_text(needs: Iterable[DeviceNeed], free: str = '') -> str:
         groups.setdefault(need._name, []).append(need)
     texts = []
     for (noun, suffix), alike in groups.items():
-        aliases = ', '.join(dict.fromkeys(
-            need.alias for need in alike if need.alias))
+        names = ', '.join(dict.fromkeys(
+            name for need in alike for name in (need.alias, *need.networks)
+            if name))
         texts.append(
             strings.count(sum(need.count for need in alike), f'{free}{noun}')
-            + suffix + (f' ({aliases})' if aliases else ''))
+            + suffix + (f' ({names})' if names else ''))
     return ' and '.join(texts)
 
 

@@ -447,10 +447,9 @@ def _kind(server: snapshot.Server) -> Hashable:
         None if server.ports is None else tuple([
             (port.network, port.vnic_type, port.physnet, port.rules)
             for port in server.ports]),
-        tuple([(request.count, request.numa_policy, tuple([
+        tuple([(request.alias, request.count, request.numa_policy, tuple([
             frozenset(tags.items()) for tags in request.specs]))
-            for request in server.pci_requests or ()
-            if request.alias is None]),
+            for request in server.pci_requests or ()]),
         server.zone, server.project, server.cell,
         tuple(sorted(server.hints.items())),
         sum(amounts.get(orc.DISK_GB, 0)

@@ -300,6 +300,27 @@ def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
         raise servers.Refused(f'the Nova API refuses the flavor: {e}')
 
 
+def is_claimed_as_asked(server: servers.SimulatedServer) -> bool:
+    """Return whether a move claims the devices that filters are asked for.
+
+    Filters are given the stored requests.  The claim makes those of aliases
+    again: an alias may mean other devices by now, or be gone, and the flavor's
+    NUMA policy does not count.
+    """
+    try:
+        claimed = nova_internals.move_requests(
+            server.instance.flavor, server.instance)
+    except exception.NovaException:
+        return False
+    return [_asked(each) for each in claimed.requests] == [
+        _asked(each) for each in server.instance.pci_requests.requests]
+
+
+def _asked(pci_request: objects.InstancePCIRequest) -> tuple:
+    return (pci_request.alias_name, pci_request.count, pci_request.spec,
+            pci_request.numa_policy)
+
+
 def server_group(state: states.State, name: str) -> objects.InstanceGroup:
     """Return a server group with its present members and their hosts."""
     group = state.scenario.server_groups[name]

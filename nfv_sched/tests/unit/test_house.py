@@ -39,7 +39,7 @@ ROOMS = (
 #: one is the border to something.
 MOST = {
     'floors': 10, 'arrows': 95, 'mirrored types': 9, 'renamed imports': 313,
-    'lines': 79_670, 'lines of tests': 95_400, 'modules loaded': 93,
+    'lines': 79_730, 'lines of tests': 95_400, 'modules loaded': 93,
     'lines loaded': 18_040}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')

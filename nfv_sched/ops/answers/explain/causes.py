@@ -16,6 +16,8 @@ import os_traits
 
 from nfv_sched.base import reasons
 from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import snapshot
 
 _Kind = values.CauseKind
 _KINDS = {
@@ -62,12 +64,13 @@ class _Failure:
 
 
 def find(hosts: Sequence[values.ExplainedHost],
-         networks: Sequence[str]) -> tuple[values.CommonCause, ...]:
+         networks: Sequence[snapshot.Network]
+         ) -> tuple[values.CommonCause, ...]:
     """Return the causes that keep a request off hosts.
 
     A host counts for one cause only, and hosts that fail nothing for none.
 
-    :param networks: physical networks of the request
+    :param networks: the network of each port of the request
     """
     failures = {host.name: tuple(_failures(host)) for host in hosts}
     kinds = {failure.key: failure for each in failures.values()
@@ -92,7 +95,7 @@ def find(hosts: Sequence[values.ExplainedHost],
 
 def _cause(key: Hashable, names: Sequence[str],
            failures: ty.Mapping[str, Sequence[_Failure]],
-           networks: Sequence[str]) -> values.CommonCause:
+           networks: Sequence[snapshot.Network]) -> values.CommonCause:
     alike = [(failure, name) for name in names for failure in failures[name]
              if failure.key == key]
     # Every host of the others lacks it, too, but by a smaller need.
@@ -101,12 +104,31 @@ def _cause(key: Hashable, names: Sequence[str],
     shortage = nearest.shortage
     return values.CommonCause(
         kind=nearest.kind, hosts=tuple(names), nearest=name,
-        lack=nearest.lack, refusal=nearest.refusal,
+        lack=nearest.lack, refusal=_name_networks(nearest.refusal, networks),
         filters=tuple(dict.fromkeys(
             failure.refusal.filter for failure, _name in alike
             if failure.refusal is not None)),
-        networks=tuple(networks) if shortage and (
-            reasons.Place.NETWORKS in shortage.places) else ())
+        networks=tuple(dict.fromkeys(
+            network.physnet for network in networks if network.physnet))
+        if shortage and reasons.Place.NETWORKS in shortage.places else ())
+
+
+def _name_networks(refusal: values.FilterRefusal | None,
+                   networks: Sequence[snapshot.Network]
+                   ) -> values.FilterRefusal | None:
+    """Return the refusal with the networks of the devices that lack."""
+    if refusal is None or not (
+            refusal.shortage and refusal.shortage.devices):
+        return refusal
+    devices = refusal.shortage.devices
+    return dataclasses.replace(refusal, shortage=refusal.shortage._replace(
+        devices=devices._replace(needs=tuple([
+            need if need.alias else need._replace(networks=tuple(
+                dict.fromkeys(
+                    network.name for network in networks
+                    if network.vnic_type not in (None, scenario.NORMAL)
+                    and (network.physnet or '') == need.physical_network)))
+            for need in devices.needs]))))
 
 
 def _is_implied_by(failure: _Failure, other: _Failure) -> bool:

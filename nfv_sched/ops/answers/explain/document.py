@@ -156,6 +156,8 @@ class RequestedDevices:
     :ivar devices: "PF", "VF" or "PCI device"
     :ivar alias: name of the alias; null for a port
     :ivar physical_network: that of a port; null for none
+    :ivar networks: names of the networks that the port may be on; empty for
+        an alias, and for single hosts
     :ivar trusted: whether they must be trusted VFs
     :ivar numa_policy: the PCI NUMA policy that counts: one of Nova's, or
         "strict" of nfv:pci_numa_affinity; null if NUMA nodes are not the cause
@@ -165,6 +167,7 @@ class RequestedDevices:
     devices: str
     alias: str | None
     physical_network: str | None
+    networks: tuple[str, ...]
     trusted: bool
     numa_policy: str | None
 
@@ -645,7 +648,8 @@ def _devices(shortage: device_shortage.DeviceShortage) -> MissingDevices:
         requests=tuple([RequestedDevices(
             count=need.count, devices=need.noun, alias=need.alias or None,
             physical_network=need.physical_network or None,
-            trusted=need.trusted, numa_policy=need.policy or None)
+            networks=need.networks, trusted=need.trusted,
+            numa_policy=need.policy or None)
             for need in shortage.needs]),
         near_misses=tuple([NearDevices(
             lacks=ty.cast(ty.Any, miss.kind.value), count=miss.count,

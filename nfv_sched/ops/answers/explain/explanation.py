@@ -152,9 +152,8 @@ def _causes(
     if any(host.passed or (host.passed is None and host.found)
            for host in hosts):
         return ()
-    return causes.find(hosts, tuple(dict.fromkeys(
-        network.physnet for network, _groups in explained_request.ports
-        if network.physnet)))
+    return causes.find(hosts, [
+        network for network, _groups in explained_request.ports])
 
 
 def _unknown_of(flavor: snapshot.Flavor,

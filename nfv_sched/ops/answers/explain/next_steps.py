@@ -34,6 +34,7 @@ _Kind = values.StepKind
 SECONDS = 10.0
 _MOVES = 3  # more take much longer to find
 _AFFINITY = 'affinity'
+_ANTI_AFFINITY = 'anti-affinity'
 _TRIED = 3  # servers that leave
 
 
@@ -69,7 +70,8 @@ def find(
                 [place.host for place in ran.places])
         if ran.reason is not None:
             if not bound:
-                yield from _larger_hosts(state, requested)
+                yield from _larger_hosts(
+                    state, requested, _needed_hosts(cloud, requested))
             return
     # Of what no empty host takes, no moves make room for more.
     steps = list(_moves(cloud, subject, options, seconds))
@@ -88,12 +90,23 @@ def _must_be_beside(cloud: snapshot.Cloud,
                if names[group.uuid] == requested.group)
 
 
+def _needed_hosts(cloud: snapshot.Cloud,
+                  requested: request.ExplainedRequest) -> int:
+    """Return the number of new hosts that a server group needs at least."""
+    group = scenario.groups_by_name(cloud).get(requested.group or '')
+    if group is None or group.policy != _ANTI_AFFINITY:
+        return 1
+    most = group.rules.get('max_server_per_host', '1')
+    return -(-requested.count // max(int(most), 1)) if most.isdigit() else 1
+
+
 def _larger_hosts(
-    state: states.State, requested: request.ExplainedRequest,
+    state: states.State, requested: request.ExplainedRequest, number: int,
 ) -> Iterator[values.NextStep]:
-    """Yield the step to add a host that is larger than all.
+    """Yield the step to add hosts that are larger than all.
 
     :param state: the cloud without servers
+    :param number: how many are needed
     """
     lacking = []
     boot_request = request.wanted(state, requested)
@@ -109,8 +122,8 @@ def _larger_hosts(
             if lacks:
                 lacking.append((len(lacks), host.name, lacks))
     if lacking:
-        _number, name, lacks = min(lacking, key=operator.itemgetter(0))
-        yield values.NextStep(kind=_Kind.LARGER_HOST, like=(name,),
+        _count, name, lacks = min(lacking, key=operator.itemgetter(0))
+        yield values.NextStep(kind=_Kind.LARGER_HOST, like=(name,) * number,
                               lacks=tuple([each.text for each in lacks]))
 
 

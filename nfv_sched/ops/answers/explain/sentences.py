@@ -61,7 +61,9 @@ def step(each: values.NextStep) -> str:
                 f'{len(each.like)} hosts')
             return f'Add {hosts} like {like}'
         case values.StepKind.LARGER_HOST:
-            return (f'Add a larger host: {each.like[0]} does not suffice, '
+            hosts = 'a larger host' if len(each.like) == 1 else (
+                f'{len(each.like)} larger hosts')
+            return (f'Add {hosts}: {each.like[0]} does not suffice, '
                     f'even if it is empty: {"; ".join(each.lacks)}')
     return ''
 

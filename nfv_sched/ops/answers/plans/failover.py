@@ -25,6 +25,7 @@ from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
+from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
@@ -255,7 +256,9 @@ class FailoverAnalysis:
     def _filters_foresee(self, uuid: str) -> bool:
         """Return whether filters foresee each failure of the claim."""
         counted = self._positions.guest(uuid).counted
-        if counted.request.demands and _PCI not in self._filters:
+        if counted.request.demands and (
+                _PCI not in self._filters or not request.is_claimed_as_asked(
+                    self._positions.simulated[uuid])):
             return False
         return counted.request.guest is None or (
             counted.guest_request.limited)

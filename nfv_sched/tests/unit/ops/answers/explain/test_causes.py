@@ -75,7 +75,7 @@ class DocumentTest(base.TimedTestCase):
             'found': ['false']}, near)
         self.assertEqual({'kind': 'numa', 'requests': [{
             'count': 1, 'devices': 'VF', 'alias': None,
-            'physical_network': 'data', 'trusted': True,
+            'physical_network': 'data', 'networks': [], 'trusted': True,
             'numa_policy': 'required'}]}, devices)
 
 
@@ -183,7 +183,19 @@ class SentenceTest(base.TimedTestCase):
                                   reasons.Resource.NUMA_NODES, 1))),) * 1,
              'The only host, a: no NUMA node is with the virtual switch and '
              'near lan.')):
-            self.assertEqual([text], self.sentences(*hosts, networks=['lan']))
+            self.assertEqual([text], self.sentences(*hosts, networks=[
+                snapshot.Network(id='n', physnet='lan')]))
+
+    def test_networks_of_devices(self):
+        """Those whose ports may be meant, by Neutron's names."""
+        needed, = self.sentences(host('a', short(0, amount=reasons.Amount(
+            reasons.Resource.PCI_DEVICES, 1, 'VF'), devices=_UNTRUSTED)),
+            networks=[snapshot.Network(
+                id=name, name=name, physnet=physnet, vnic_type=vnic_type)
+                for name, physnet, vnic_type in (
+                    ('core', 'data', 'direct'), ('ims', 'data', 'direct'),
+                    ('mgmt', 'data', 'normal'), ('lan', 'lan', 'direct'))])
+        self.assertIn('1 free trusted VF on physnet data (core, ims)', needed)
 
     def test_placement(self):
         for lack, text in (

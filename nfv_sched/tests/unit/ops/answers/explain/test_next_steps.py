@@ -9,12 +9,14 @@ from openstackclient.compute.v2 import service
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import next_steps
 from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops import small_clouds
 
 _Kind = values.StepKind
+_GROUP = '4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11'
 
 
 class NextStepsTest(running.RunningTestCase):
@@ -93,6 +95,19 @@ class NextStepsTest(running.RunningTestCase):
         self.assertEqual(
             [(_Kind.LARGER_HOST, 'uneven')],
             self.kinds(uneven, vcpus=8, hw__numa_nodes='2'))
+
+    def test_larger_hosts_of_a_group(self):
+        """As many as servers that must be apart need."""
+        cloud = small_clouds.cloud(
+            self.host('one', 0, 0), flavors=(small_clouds.flavor(20),))
+        for policy, rules, hosts in (
+                ('anti-affinity', {}, 3), ('soft-anti-affinity', {}, 1),
+                ('anti-affinity', {'max_server_per_host': '2'}, 2)):
+            step, = self.steps(dataclasses.replace(cloud, groups=(
+                snapshot.Group(uuid=_GROUP, name='g', policy=policy,
+                               rules=rules),)), count=3, group='g')
+            self.assertEqual((_Kind.LARGER_HOST, ('one',) * hosts),
+                             (step.kind, step.like))
 
     def test_more_devices(self):
         """More come to the NUMA nodes where there are such."""

@@ -51,6 +51,18 @@ class FailoverTest(running.RunningTestCase):
                                    'd p2 two', 'e p3 three', 'f p3 three')))
         self.assertEqual([0], self.simulated)
 
+    def test_changed_alias(self):
+        """Filters ask for what it meant, the claim for what it means now."""
+        servers = ('a vf one', 'b vf two', 'c p1 two')
+        self.assertEqual({}, self.check(*servers))
+        self.assertEqual([0], self.simulated)
+        for name in ('nic', 'other'):
+            found = self.check(*servers, options={'pci': {'alias': [
+                f'{{"name": "{name}", "vendor_id": "8086", '
+                '"product_id": "ffff"}']}})
+            self.assertEqual(['a'], list(found))
+            self.assertIs(movable.ObstacleKind.REFUSED, found['a'].kind)
+
     def test_last_place(self):
         """Of two for one place the one that comes first has it."""
         found = self.check('a p4 one', 'b p4 one', 'c p4 two', 'd p4 two',
