@@ -4,8 +4,7 @@
 All filters of nfv-sched but those of network load refuse a guest on hosts of
 which each has less room than it needs.  What is printed is the CPU time of the
 thread of the request, without and with ``[nfv_sched] decision_journal``, the
-best of several rounds, which take turns; and that of the thread of the journal
-for one refusal, which comes later.
+best of several rounds, which take turns.
 
 Usage: python benchmarks/journal.py [--hosts 10,100,1000] [--rounds 100]
                                     [--quick]
@@ -27,9 +26,7 @@ from nova.scheduler import host_manager  # noqa: E402
 
 from nfv_sched.filters import nfv_topology  # noqa: E402
 from nfv_sched.filters import vswitch_numa_affinity  # noqa: E402
-from nfv_sched.journal import files  # noqa: E402
 from nfv_sched.journal import writer  # noqa: E402
-from nfv_sched.scheduler import process  # noqa: E402
 
 FILTERS = (nfv_topology.NFVTopologyFilter,
            vswitch_numa_affinity.VSwitchNUMAAffinityFilter)
@@ -105,13 +102,11 @@ def main():
     if options.quick:
         options.hosts, options.rounds = '20', 1
 
-    logging.disable(logging.CRITICAL)
+    logging.getLogger().setLevel(logging.CRITICAL)
     objects.register_all()
-    # The thread writes all at the end.
-    writer.PAUSE, writer.QUEUE = 3600, options.rounds
     nova.conf.CONF([], project='nova', default_config_files=[])
-    print('%6s %12s %12s %12s %14s %12s' % (
-        'hosts', 'off us', 'on us', 'more us', 'thread us', 'bytes'))
+    print('%6s %12s %12s %12s %12s' % (
+        'hosts', 'off us', 'on us', 'more us', 'bytes'))
     for count in map(int, options.hosts.split(',')):
         with tempfile.TemporaryDirectory() as directory:
             best = {None: math.inf, directory: math.inf}
@@ -120,13 +115,10 @@ def main():
                     nova.conf.CONF.set_override(
                         'decision_journal', journal, 'nfv_sched')
                     best[journal] = min(best[journal], refuse(count))
-            begin = time.process_time()
-            process.STATE.journal.stop()
-            behind = (time.process_time() - begin) / options.rounds
-            size = sum(file.size for file in files.listed(directory))
+            size = sum(file.size for file in writer.listed(directory))
         off, on = best.values()
-        print('%6d %12.1f %12.1f %12.1f %14.1f %12d' % (
-            count, off * 1e6, on * 1e6, (on - off) * 1e6, behind * 1e6,
+        print('%6d %12.1f %12.1f %12.1f %12d' % (
+            count, off * 1e6, on * 1e6, (on - off) * 1e6,
             size // options.rounds))
 
 

@@ -473,12 +473,12 @@ the number of hosts that each filter left; or Placement, with what it was asked
 for. Servers that were placed are in it if a filter or weigher in shadow has
 examined them. Without a directory there is no journal.
 
-It is written in the background, by each worker of ``nova-scheduler`` to files
-of its own, which only their owner can read: they name hosts and what is free
-there. The directory is made if it is missing; the user of ``nova-scheduler``
-has to be able to write there. What cannot be written is lost, and the log says
-so; no request waits or fails for it. ``nfv-sched server explain --then`` reads
-it.
+Each worker of ``nova-scheduler`` writes it to files of its own, which only
+their owner can read: they name hosts and what is free there. The directory is
+made if it is missing; it has to belong to the user of ``nova-scheduler``, or
+to root, and must not be open to all for writing. It should be on a local disk,
+as the log. What cannot be written is lost, and the log says so; no request
+fails for it. ``nfv-sched server explain --then`` reads it.
 
 Related options:
 
@@ -508,11 +508,11 @@ Related options:
         max=1024 * 1024,
         help="""
 Size of the journal of refusals, in MiB: all its files together, those of
-processes that have ended included. The oldest files, of an eighth of the size
-at most, are removed first, but for the last refusals of each project. A
-refusal takes some hundred bytes, and about 20 bytes for each host; one that is
-equal to others of the same project in the same ten seconds about 150 bytes.
-Commands read the newest 128 MiB, and more with ``--max-file-size``.
+processes that have ended included. A file has an eighth of the size at most. A
+worker that begins one removes the oldest before; each further worker may add
+an eighth meanwhile. A refusal takes some hundred bytes, and about 20 bytes for
+each host; beyond 256 KiB hosts are left out. Commands read the newest 128 MiB,
+and more with ``--max-file-size``.
 
 Related options:
 

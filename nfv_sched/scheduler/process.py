@@ -6,9 +6,9 @@ The object is made when this module is imported, that is when
 started by that.
 
 Each worker has a copy after the fork.  It is empty, as the parent schedules
-nothing.  The threads that read Neutron and write the journal are kept by
-process ID, as those of a parent are of no use to its children: each worker
-starts its own at its first request.
+nothing.  The thread that reads Neutron is kept by process ID, as that of a
+parent is of no use to its children: each worker starts its own at its first
+request.
 
 It ends with the process.  Tests reset it.
 """
@@ -18,7 +18,6 @@ from collections.abc import Callable
 import threading
 import typing as ty
 
-from nfv_sched.journal import writer
 from nfv_sched.limits import sources
 from nfv_sched.scheduler import filter_stats
 
@@ -44,7 +43,6 @@ class Process:
     :ivar times: times of the filters
     :ivar shadow: outcomes of filters and weighers in shadow
     :ivar refusals: the last refusals
-    :ivar journal: writes the decision journal
     :ivar network: sources of the network load of hosts; None until the first
         filter or weigher of it is made
     """
@@ -58,7 +56,6 @@ class Process:
         self.shadow = filter_stats.ShadowCounts()
         self.refusals: collections.deque[LoggedRefusal] = collections.deque(
             maxlen=20)
-        self.journal = writer.JournalWriter()
         self.network: sources.Sources | None = None
 
     def network_sources(
@@ -75,7 +72,6 @@ class Process:
 
     def reset(self) -> None:
         """End the threads and forget everything; for tests."""
-        self.journal.stop()
         if self.network is not None:
             self.network.figures.stop()
         self._reset()

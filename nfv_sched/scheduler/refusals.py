@@ -7,12 +7,11 @@ must not be raised once a server of the request has been claimed.  The journal
 gets all reasons, if there is one, and refusals by others than nfv-sched, too.
 """
 
-from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
-import functools
 import time
+import typing as ty
 
 from nova import exception
 from oslo_context import context as oslo_context
@@ -106,11 +105,21 @@ def _is_first_run(request_note: RequestNote) -> bool:
 
 def _note(name: str, request_note: RequestNote,
           rejected: list[tuple[str, reasons.Reason]]) -> None:
-    """Have a refusal by a filter written to the journal; never raises."""
+    """Write a refusal by a filter to the journal; never raises."""
     request_note.recorded = True
-    write(functools.partial(
-        _entry, before=request_note.before, filter_name=name,
-        passes=tuple(request_note.passes), rejected=rejected), request_note)
+    named = []
+    begin = 0
+    for each, _hosts, _remaining, end in (
+            *request_note.passes, (name, 0, 0, len(rejected))):
+        named += [(each, host, reason)
+                  for host, reason in rejected[begin:end]]
+        begin = end
+    try:
+        write(entry.Refusal, request_note, before=request_note.before,
+              filter=name, passes=entry_passes(request_note.passes),
+              reasons=entry_reasons(named))
+    except Exception:
+        LOG.exception('A decision is not in the decision journal')
 
 
 def watch() -> None:
@@ -149,16 +158,16 @@ def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
         other_servers = other_servers[:followed.servers.index(server)]
     reached = request_note.instance == server
     request_note.instance = server
-    runs = tuple([
-        (run.filter, len(run.given), len(run.left)) for run in followed.runs])
     removed = by is entry.RefusedBy.FILTER
-    write(functools.partial(
-        _other_entry, before=tuple(other_servers), by=by.value,
-        filter=followed.runs[-1].filter if removed else '',
-        queries=() if removed else followed.queries(),
-        message=message if by is entry.RefusedBy.NOVA else '', runs=runs,
-        rejected=tuple(_rejected_hosts(followed, request_note, reached))),
-        request_note)
+    write(entry.Refusal, request_note, before=tuple(other_servers),
+          by=by.value, filter=followed.runs[-1].filter if removed else '',
+          queries=() if removed else followed.queries(),
+          message=message if by is entry.RefusedBy.NOVA else '',
+          passes=entry_passes([
+              (run.filter, len(run.given), len(run.left), 0)
+              for run in followed.runs]),
+          reasons=entry_reasons(
+              _rejected_hosts(followed, request_note, reached)))
 
 
 def _refused_by(followed: no_valid_host.FollowedRequest) -> entry.RefusedBy:
@@ -198,69 +207,44 @@ def _rejected_hosts(
             yield run.filter, host, reason and resolve(reason)
 
 
-def _other_entry(*, runs, rejected, **fields_of_entry) -> entry.Refusal:
-    """Return the entry of a refusal by others; see :func:`_record`."""
-    by_filter: dict[str, list[str]] = {}
-    for name, host, reason in rejected:
-        if reason is None:
-            by_filter.setdefault(name, []).append(host)
-    return entry.Refusal(
-        passes=tuple([entry.Pass(filter=name, hosts=hosts, left=remaining)
-                      for name, hosts, remaining in runs]),
-        reasons=entry_reasons([each for each in rejected if each[2]]) + tuple([
-            entry.RefusalReason(
-                filter=name, policy=name, need='no reason given',
-                hosts=tuple(hosts)) for name, hosts in by_filter.items()]),
-        **fields_of_entry)
+def write(kind: type[entry.Refusal] | type[entry.PlacedServer],
+          request_note: RequestNote, **fields_of_kind: ty.Any) -> None:
+    """Write an entry about a server to the journal.
 
-
-def write(make: Callable[..., entry.Refusal | entry.PlacedServer],
-          request_note: RequestNote) -> None:
-    """Have an entry about a server written to the journal; never raises.
-
-    :param make: makes the entry, in another thread, from the fields that are
-        given to it: time, request, server, project, move and flavor
+    :param fields_of_kind: fields of the entry but time, request, server,
+        project, move and flavor
     """
-    try:
-        request = request_note.request
-        # The entry is made in the thread of the writer, which has no context.
-        current = oslo_context.get_current()
-        process.STATE.journal.put(
-            functools.partial(
-                _make_entry, make, time.time(),
-                getattr(current, 'request_id', None), request_note.instance,
-                request, request_note.flavor),
-            writer.JournalLocation(
-                CONF.nfv_sched.decision_journal,
-                CONF.nfv_sched.decision_journal_size * 2 ** 20),
-            request.project or '')
-    except Exception:
-        LOG.exception('A decision is not in the decision journal')
-
-
-def _make_entry(make, seconds, request_id, server, request, flavor):
-    """Return an entry for the journal; see :func:`write`."""
-    return make(
-        time=writer.stamp(seconds), request=request_id or '',
-        server=server or '', project=request.project or '',
-        move=request.is_move, flavor=_flavor(flavor))
+    request = request_note.request
+    writer.write(
+        kind(time=writer.stamp(time.time()),
+             request=getattr(oslo_context.get_current(), 'request_id', None)
+             or '',
+             server=request_note.instance or '',
+             project=request.project or '', move=request.is_move,
+             flavor=_flavor(request_note.flavor), **fields_of_kind),
+        CONF.nfv_sched.decision_journal,
+        CONF.nfv_sched.decision_journal_size * 2 ** 20)
 
 
 def entry_reasons(
-    rejected: Iterable[tuple[str, str, reasons.Reason]],
+    rejected: Iterable[tuple[str, str, reasons.Reason | None]],
 ) -> tuple[entry.RefusalReason, ...]:
     """Return the reasons of refusals for the journal.
 
-    :param rejected: (filter, host, reason) of each
+    :param rejected: (filter, host, reason) of each; filters that give no
+        reason come last
     """
-    hosts_by_reason: dict[tuple[str, reasons.Reason], list[str]] = {}
+    hosts_by_reason: dict[tuple[str, reasons.Reason | None], list[str]] = {}
     for name, host, reason in rejected:
         hosts_by_reason.setdefault((name, reason), []).append(host)
     return tuple([
         entry.RefusalReason(filter=name, policy=reason.policy,
                             need=reason.need, have=reason.have,
                             hosts=tuple(hosts))
-        for (name, reason), hosts in hosts_by_reason.items()])
+        for (name, reason), hosts in hosts_by_reason.items() if reason] + [
+        entry.RefusalReason(filter=name, policy=name, need='no reason given',
+                            hosts=tuple(hosts))
+        for (name, reason), hosts in hosts_by_reason.items() if not reason])
 
 
 def entry_passes(
@@ -269,22 +253,6 @@ def entry_passes(
     """Return ``RequestNote.passes`` for the journal."""
     return tuple([entry.Pass(filter=name, hosts=hosts, left=remaining)
                   for name, hosts, remaining, _end in passes])
-
-
-def _entry(*, before, filter_name, passes, rejected, **fields_of_request,
-           ) -> entry.Refusal:
-    """Return the entry of a refusal in the journal; see :func:`_note`."""
-    named = []
-    begin = 0
-    for name, _hosts, _remaining, end in (
-            *passes, (filter_name, 0, 0, len(rejected))):
-        named += [(name, host, reason)
-                  for host, reason in rejected[begin:end]]
-        begin = end
-    return entry.Refusal(
-        before=before, filter=filter_name,
-        passes=entry_passes(passes),
-        reasons=entry_reasons(named), **fields_of_request)
 
 
 def _flavor(flavor) -> entry.RefusedFlavor | None:
@@ -296,4 +264,4 @@ def _flavor(flavor) -> entry.RefusedFlavor | None:
         id=fields.get(flavor, 'flavorid') or '',
         vcpus=fields.get(flavor, 'vcpus') or 0,
         memory=fields.get(flavor, 'memory_mb') or 0,
-        extra_specs=fields.get(flavor, 'extra_specs') or {})
+        extra_specs=dict(fields.get(flavor, 'extra_specs') or {}))

@@ -10,7 +10,6 @@ and are compared then with the host that Nova has chosen.
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-import functools
 import math
 import typing as ty
 
@@ -316,23 +315,15 @@ def _record(request_note: RequestNote, shadow_note: ShadowNote,
 
 def _write(request_note: RequestNote, examined_by: Iterable[str],
            outcome: Outcome, rejected: Iterable) -> None:
-    """Have an outcome written to the journal, if there is one.
+    """Write an outcome to the journal, if there is one.
 
     :param examined_by: filters and weighers in shadow
     :param rejected: (filter, host, reason) of the hosts that they refuse
     """
     if CONF.nfv_sched.decision_journal:
-        refusals.write(functools.partial(
-            _entry, passes=tuple(request_note.passes),
-            examined_by=tuple(examined_by), outcome=outcome,
-            rejected=rejected), request_note)
-
-
-def _entry(*, passes, examined_by, outcome: Outcome, rejected,
-           **fields_of_request) -> entry.PlacedServer:
-    """Return the entry of an outcome in the journal; see :func:`_write`."""
-    return entry.PlacedServer(
-        host=outcome.host, passes=refusals.entry_passes(passes),
-        shadow=examined_by, change=outcome.change.value,
-        by=outcome.by, instead=outcome.instead,
-        reasons=refusals.entry_reasons(rejected), **fields_of_request)
+        refusals.write(
+            entry.PlacedServer, request_note, host=outcome.host,
+            passes=refusals.entry_passes(request_note.passes),
+            shadow=tuple(examined_by), change=outcome.change.value,
+            by=outcome.by, instead=outcome.instead,
+            reasons=refusals.entry_reasons(rejected))

@@ -22,7 +22,6 @@ class JournalTestCase(base.NFVCloudTestCase):
         self.addCleanup(process.STATE.reset)
 
     def refusals(self, server):
-        process.STATE.journal.stop()
         return reading.read(self.directory, server).refusals
 
 

@@ -72,7 +72,6 @@ class ShadowedPolicyTest(base.NFVCloudTestCase):
         self.start_host('host1', switch=None)
         strict = self.boot(self.strict)
         plain = self.boot(self.flavor())
-        process.STATE.journal.stop()
         content = reading.read(directory)
         self.assertEqual((), content.refusals)
         first, second = content.placed

@@ -497,9 +497,9 @@ class FilesTest(FilesTestCase):
         path = os.path.join(
             folder, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
         server = test_bad_snapshots.SERVER.uuid
-        lines = [entry.line(test_entry.refusal(server=server)),
-                 entry.line(test_entry.refusal(flavor=None)),
-                 entry.line(entry.Lost(time='2026-01-02', count=3))]
+        lines = [test_entry.line(test_entry.refusal(server=server)),
+                 test_entry.line(test_entry.refusal(flavor=None)),
+                 test_entry.line(entry.Lost(time='2026-01-02', count=3))]
         documents = [json.loads(line) for line in lines]
         commands = (
             ('server', 'explain', '--then', '--journal', folder),
@@ -604,7 +604,7 @@ class FilesTest(FilesTestCase):
         os.mkdir(folder)
         self.write(os.path.join(
             folder, 'refusals-20260102T030405Z-1-0123abcd.jsonl'),
-            entry.line(test_entry.refusal()))
+            test_entry.line(test_entry.refusal()))
         path = os.path.join(self.folder, 'nfv.prom')
         command = ('metrics', '--journal', folder, '--from', start,
                    '--textfile', path)

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import heapq
+import json
 import operator
 import os
 import re
 
-from nfv_sched.base import files as file_limits
+from nfv_sched.base import files
 from nfv_sched.journal import entry
-from nfv_sched.journal import files
+from nfv_sched.journal import writer
+from nfv_sched.ops.cloud import codec
 
 #: What refused a server, in documents, if it was a filter of nfv-sched.
 NFV_SCHED = 'nfv-sched'
@@ -38,13 +40,12 @@ class JournalError(Exception):
 class JournalContent:
     """The content of a journal.
 
-    :ivar refusals: refusals, the oldest first; those that are joined in the
-        journal are separate here
+    :ivar refusals: refusals, the oldest first
     :ivar lost: number of entries that could not be written
-    :ivar removed: number of refusals that were removed to limit the size
+    :ivar removed: number of entries that were removed to limit the size
     :ivar unread: errors while reading, a sentence each; this includes
-        truncated lines, as a full disk causes them, and the oldest files of
-        a journal that exceeds a limit
+        truncated lines, as a killed process leaves them, and the oldest files
+        of a journal that exceeds a limit
     :ivar placed: servers that were placed, the oldest first
     """
 
@@ -65,50 +66,41 @@ def read(directory: str, server: str | None = None, *,
     """
     refusals: list[entry.Refusal] = []
     placed: list[entry.PlacedServer] = []
-    copies: dict[tuple[str, str, str], entry.Refusal] = {}
     unread: list[str] = []
     lost = removed = 0
     try:
-        journal_files = files.listed(directory)
+        journal_files = writer.listed(directory)
     except OSError as exc:
         raise JournalError(f'{directory}: {exc.strerror or exc}') from exc
     if required and not journal_files:
         raise JournalError(
             f'{directory}: has no decision journal (refusals-*.jsonl)')
     entries = 0
-    most_entries = file_limits.max_items() // _ITEMS_PER_ENTRY
+    most_entries = files.max_items() // _ITEMS_PER_ENTRY
     # The newest first: what exceeds the limit is left out at the other end.
     for file in reversed(_newest(journal_files, unread)):
         damaged = 0
         try:
             for line in _lines(file.path):
                 entries += 1
+                if entries > most_entries:
+                    break
                 try:
-                    value = entry.parse(line)
+                    value = parse(line)
                 except entry.LineError:
                     damaged += 1
                     continue
-                if not isinstance(value, entry.Lost):
-                    entries += len(value.earlier)
-                if entries > most_entries:
-                    break
                 if isinstance(value, entry.Lost):
                     lost += value.count
                     removed += value.removed
-                    continue
-                for each in entry.single(value):
-                    if server is not None and server not in (
-                            each.server, *each.before):
-                        continue
-                    if isinstance(each, entry.PlacedServer):
-                        placed.append(each)
-                    elif each.copied:
-                        copies[_identity(each)] = each
-                    else:
-                        refusals.append(each)
+                elif isinstance(value, entry.PlacedServer):
+                    if server in (None, value.server):
+                        placed.append(value)
+                elif server in (None, value.server, *value.before):
+                    refusals.append(value)
             if entries > most_entries:
                 unread.append(f'{file.path}, with older files, ' + str(
-                    file_limits.beyond(f'{most_entries} entries')))
+                    files.beyond(f'{most_entries} entries')))
                 break
         except FileNotFoundError:
             continue  # removed meanwhile, to make room
@@ -119,10 +111,6 @@ def read(directory: str, server: str | None = None, *,
                 f'{file.path}: '
                 f'{"1 line is" if damaged == 1 else f"{damaged} lines are"} '
                 f'cut off, or of no version that is known')
-    # An entry is in the journal twice while it is copied.
-    for refusal in refusals:
-        copies.pop(_identity(refusal), None)
-    refusals += copies.values()
     refusals.sort(key=lambda refusal: refusal.time)
     placed.sort(key=lambda each: each.time)
     return JournalContent(tuple(refusals), lost, removed,
@@ -152,8 +140,21 @@ def read_all(directories: Iterable[str],
             *[each.placed for each in contents], key=by_time)))
 
 
-def _identity(refusal: entry.Refusal) -> tuple[str, str, str]:
-    return refusal.time, refusal.server, refusal.request
+def parse(text: bytes) -> entry.Entry:
+    """Return the entry in a line.
+
+    :raises entry.LineError: if there is none, or one of another version
+    """
+    try:
+        data = json.loads(text)
+        version = data.pop('version')
+        (name, fields), = data.items()
+        if version == entry.VERSION:
+            return codec.decode(entry.KINDS[name], fields)
+    except (ValueError, TypeError, KeyError, AttributeError,
+            RecursionError) as exc:
+        raise entry.LineError(f'no entry that is known: {exc}') from exc
+    raise entry.LineError(f'of version {version!r}, not {entry.VERSION}')
 
 
 def policy_of(reason: entry.RefusalReason) -> str:
@@ -177,11 +178,11 @@ class Tally:
 
     :ivar counts: policy -> number of refusals for which a host was refused by
         it; see :func:`policies`
-    :ivar latest: when the latest counted refusal was written; ISO 8601
+    :ivar latest: time of the latest counted refusal; ISO 8601
     :ivar servers: what would have become of servers that were placed, if
         filters and weighers in shadow had counted -> number
     :ivar decisions: the same for each name of such a filter or weigher
-    :ivar latest_placed: when the latest of them was written; ISO 8601
+    :ivar latest_placed: time of the latest of them; ISO 8601
     """
 
     #: Outcome for servers for which nothing would have been different.
@@ -200,17 +201,16 @@ class Tally:
 
     def add(self, refusals: Iterable[entry.Refusal],
             placed: Iterable[entry.PlacedServer] = ()) -> None:
-        """Count the entries that were written after the latest counted ones.
+        """Count the entries that are later than the latest counted ones.
 
         :param refusals: refusals of a journal, the oldest first
         :param placed: servers that were placed, likewise
         """
         counted_until = self.latest
         for refusal in refusals:
-            written = refusal.written or refusal.time
-            if written <= counted_until:
+            if refusal.time <= counted_until:
                 continue
-            self.latest = max(self.latest, written)
+            self.latest = max(self.latest, refusal.time)
             for policy in policies(refusal):
                 if policy not in self.counts and (
                         len(self.counts) >= MAX_POLICIES):
@@ -218,10 +218,9 @@ class Tally:
                 self.counts[policy] = self.counts.get(policy, 0) + 1
         counted_until = self.latest_placed
         for each in placed:
-            written = each.written or each.time
-            if written <= counted_until or not each.shadow:
+            if each.time <= counted_until or not each.shadow:
                 continue
-            self.latest_placed = max(self.latest_placed, written)
+            self.latest_placed = max(self.latest_placed, each.time)
             outcome = each.change or self.SAME
             self.servers[outcome] = self.servers.get(outcome, 0) + 1
             for name in each.shadow:
@@ -236,17 +235,17 @@ class Tally:
             self.latest_placed)
 
 
-def _newest(journal_files: Sequence[files.File],
-            unread: list[str]) -> list[files.File]:
+def _newest(journal_files: Sequence[writer.File],
+            unread: list[str]) -> list[writer.File]:
     """Return the files, without the oldest if all are too large together.
 
     :param journal_files: the oldest first
     :param unread: gets the error if some are left out
     """
-    most = file_limits.max_size()
+    most = files.max_size()
     size = 0
-    newest: list[files.File] = []
-    left_out: list[files.File] = []
+    newest: list[writer.File] = []
+    left_out: list[writer.File] = []
     full = False
     for file in reversed(journal_files):
         full = full or file.size <= most < size + file.size
@@ -258,7 +257,7 @@ def _newest(journal_files: Sequence[files.File],
     if left_out:
         suffix = f' and {len(left_out) - 1} more' if left_out[1:] else ''
         unread.append(f'{left_out[0].path}{suffix}, with newer files, ' + str(
-            file_limits.beyond(f'{most >> 20} MiB')))
+            files.beyond(f'{most >> 20} MiB')))
     return newest[::-1]
 
 
@@ -267,7 +266,7 @@ def _lines(path: str) -> Iterator[bytes]:
 
     Another process may be writing it, but not beyond the limit.
     """
-    remaining = file_limits.max_size()
+    remaining = files.max_size()
     with open(path, 'rb') as file:
         while line := file.readline(min(_MAX_LINE, remaining)):
             remaining -= len(line)

@@ -149,7 +149,7 @@ def _lines(
     if placed and refusal.shadow:
         yield _outcome(refusal)
     yield _field('Server', refusal.server)
-    if refusal.before:
+    if not placed and refusal.before:
         yield _field('With it', ', '.join(refusal.before))
     if refusal.request:
         yield _field('Request', refusal.request)

@@ -119,7 +119,6 @@ class TestShadowedFilter(ShadowTestCase):
             spec = clouds.spec('strict')
             self.passing(hosts, spec, enabled)
             self.place(hosts[0], spec)
-        process.STATE.journal.stop()
         content = reading.read(directory)
         self.assertEqual((), content.refusals)
         self.assertEqual(
@@ -146,7 +145,6 @@ class TestShadowedFilter(ShadowTestCase):
             spec = clouds.spec('strict')
             self.passing(hosts, spec, enabled)
             self.place(hosts[1], spec)
-        process.STATE.journal.stop()
         placed, = reading.read(directory).placed
         self.assertEqual(('empty', (), '', ()), (
             placed.host, placed.shadow, placed.change, placed.reasons))

@@ -1,270 +1,236 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that writes the journal."""
+"""Files of a journal, written by one process and by several."""
 
-import collections
+import multiprocessing
 import os
-import shutil
-import threading
-import time
+import resource
+import stat
 from unittest import mock
 
 import fixtures
 
-from nfv_sched.journal import entry
-from nfv_sched.journal import files
 from nfv_sched.journal import writer
 from nfv_sched.ops.answers.journal import reading
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry
 
+FORK = multiprocessing.get_context('fork')
 
-class JournalTest(base.TestCase):
+#: The smallest of a journal.
+SIZE = 2 ** 20
+
+
+class JournalTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.journal.writer.PAUSE', 0))
         self.directory = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'journal')
-        self.place = writer.JournalLocation(self.directory, 2 ** 20)
-        self.journal = writer.JournalWriter()
-        self.addCleanup(self.journal.stop)
 
-    def put(self, number=0, make=None, project='', **more):
-        """Put a refusal that is equal to no other one.
+    def write(self, *names, hosts=2, size=SIZE):
+        for name in names:
+            writer.write(test_entry.refusal(hosts, server=str(name)),
+                         self.directory, size)
 
-        :param number: makes it different
-        :param make: makes the refusal
-        :param project: whose it is
-        """
-        more = {'server': str(number), 'unnamed': number, **more}
-        self.journal.put(
-            make or (lambda: test_entry.refusal(project=project, **more)),
-            self.place, project)
+    def listed(self):
+        return writer.listed(self.directory)
+
+    def total(self):
+        return sum(file.size for file in self.listed())
+
+    def read(self):
+        return reading.read(self.directory)
 
     def servers(self):
-        return [refusal.server
-                for refusal in reading.read(self.directory).refusals]
+        return [refusal.server for refusal in self.read().refusals]
 
-    def test_all_are_written_in_order(self):
-        for number in range(20):
-            self.put(number)
-        self.journal.stop()
+
+class WriterTest(JournalTestCase):
+
+    def test_only_the_owner_can_read(self):
+        self.addCleanup(os.umask, os.umask(0))
+        self.write(1)
+        file, = self.listed()
+        self.assertEqual(0o600, stat.S_IMODE(os.stat(file.path).st_mode))
+        self.assertEqual(
+            0o700, stat.S_IMODE(os.stat(self.directory).st_mode))
+
+    def test_in_order(self):
+        """In one file, which is open only while a line is written."""
+        before = os.listdir('/proc/self/fd')
+        self.write(*range(20))
         self.assertEqual([str(n) for n in range(20)], self.servers())
-        self.put(20)
-        self.journal.stop()
-        self.assertIn('20', self.servers())
+        self.assertEqual(1, len(self.listed()))
+        self.assertEqual(before, os.listdir('/proc/self/fd'))
         self.assertEqual('', self.log.output)
 
-    def test_nobody_waits(self):
-        """Not for a disk that hangs either; what is lost is told."""
-        begun, go_on = threading.Event(), threading.Event()
+    def test_size(self):
+        """The oldest are removed, and counted; no file is renamed."""
+        seen = {}
+        for number in range(2000):
+            self.write(number, hosts=20)
+            for file in self.listed():
+                self.assertEqual(
+                    seen.setdefault(file.path, os.stat(file.path).st_ino),
+                    os.stat(file.path).st_ino)
+                self.assertLessEqual(file.size, SIZE / writer.PARTS)
+            self.assertLessEqual(self.total(), SIZE)
+        self.assertGreater(self.total(), SIZE * 3 / 4)
+        found = self.read()
+        self.assertIn('1999', self.servers())
+        self.assertEqual((0, ()), (found.lost, found.unread))
+        self.assertGreater(found.removed, 0)
 
-        def hang():
-            begun.set()
-            go_on.wait(60)
-            return test_entry.refusal(server='first')
+    def test_long_lines(self):
+        """Hosts are left out, so that a file has room for two."""
+        self.write('big', hosts=10 ** 4)
+        refusal, = self.read().refusals
+        self.assertEqual(2 * 10 ** 4, refusal.unnamed + sum(
+            len(reason.hosts) for reason in refusal.reasons))
+        self.assertLess(self.total(), SIZE / writer.PARTS / 2)
+        self.write('big', hosts=10 ** 5, size=2 ** 30)
+        self.assertLess(self.listed()[-1].size, 2 * writer.LONGEST)
 
-        self.put(make=hang)
-        begun.wait(60)
-        for number in range(writer.QUEUE + 7):
-            self.put(number)
-        go_on.set()
-        self.journal.stop()
-        found = reading.read(self.directory)
-        self.assertEqual(1 + writer.QUEUE, len(found.refusals))
-        self.assertEqual(7, found.lost)
-        self.assertIn('7 entries are not in the decision journal',
-                      self.log.output)
+    def test_number_of_files(self):
+        """However many processes have begun and ended."""
+        os.makedirs(self.directory)
+        for number in range(3 * writer.MOST_FILES):
+            with open(os.path.join(
+                    self.directory, 'refusals-20260102T030405Z-'
+                    f'{number}-0123abcd.jsonl'), 'wb'):
+                pass
+        self.write('new')
+        self.assertEqual(writer.MOST_FILES, len(self.listed()))
+        self.assertIn('new', self.servers())
+
+    def test_others(self):
+        """What is not of the journal is neither counted nor removed."""
+        os.mkdir(self.directory)
+        big = os.path.join(self.directory, 'refusals.jsonl')
+        with open(big, 'wb') as file:
+            file.truncate(10 * SIZE)
+        name = 'refusals-20260102T030405Z-1-0123abcd.jsonl'
+        link = os.path.join(self.directory, name)
+        os.symlink(big, link)
+        os.mkdir(link.replace('-1-', '-2-'))
+        self.write(1)
+        self.assertEqual(1, len(self.listed()))
+        self.assertEqual(10 * SIZE, os.path.getsize(big))
+        self.assertTrue(os.path.islink(link))
+
+    def test_link_in_place_of_a_file(self):
+        self.write(1)
+        file, = self.listed()
+        os.rename(file.path, file.path + '.old')
+        os.symlink(file.path + '.old', file.path)
+        self.write(2)
+        self.assertEqual(file.size, os.path.getsize(file.path + '.old'))
+        self.assertIn('cannot be written', self.log.output)
+
+    def test_removed_meanwhile(self):
+        """By hand, or by another process that needs the room."""
+        self.write(1)
+        os.unlink(self.listed()[0].path)
+        self.write(2)
+        os.unlink(self.listed()[0].path)
+        os.rmdir(self.directory)
+        self.write(3)
+        self.assertEqual(['3'], self.servers())
 
     def test_cannot_be_written(self):
         """That is said once, and when it is over."""
         with open(self.directory, 'w'):
             pass
-        for number in range(3):
-            self.put(number)
-            self.journal_is_idle()
+        self.write(1, 2, 3)
         self.assertEqual(1, self.log.output.count('cannot be written'))
         self.assertIn('File exists', self.log.output)
         os.unlink(self.directory)
-        self.put(3)
-        self.journal.stop()
-        self.assertIn('can be written again', self.log.output)
-        self.assertEqual(['3'], self.servers())
-        self.assertEqual(6, reading.read(self.directory).lost)
-
-    def journal_is_idle(self):
-        """Wait until all before this has been dealt with."""
-        done = threading.Event()
-
-        def make():
-            done.set()
-            raise ValueError('not an entry')
-
-        self.put(make=make)
-        self.assertTrue(done.wait(60))
-
-    def test_no_entry_can_be_made(self):
-        self.journal_is_idle()
-        self.put(1)
-        self.journal.stop()
-        self.assertEqual(['1'], self.servers())
-        self.assertIn('ValueError: not an entry', self.log.output)
-
-    def test_other_place(self):
-        self.put(1)
-        self.journal_is_idle()
-        self.directory += '-2'
-        self.place = writer.JournalLocation(self.directory, 2 ** 20)
-        self.put(2)
-        self.journal.stop()
-        self.assertEqual(['2'], self.servers())
+        self.write(4, 5)
+        self.assertEqual(1, self.log.output.count('can be written again'))
+        self.assertEqual(['4', '5'], self.servers())
+        self.assertEqual(3, self.read().lost)
 
     def test_others_can_change_it(self):
-        """That is logged once, and it is written all the same."""
+        """Then they could have it written to other files."""
         os.mkdir(self.directory)
-        os.chmod(self.directory, 0o777)
-        for number in range(2):
-            self.put(number)
-            self.journal_is_idle()
-        self.assertEqual(['0', '1'], self.servers())
-        self.assertEqual(1, self.log.output.count(
-            f'Other users can change the decision journal in '
-            f'{self.directory}: {self.directory} belongs'))
+        for mode, uid in ((0o777, os.geteuid()), (0o1777, os.geteuid()),
+                          (0o700, os.geteuid() + 1)):
+            os.chmod(self.directory, mode)
+            with mock.patch('os.geteuid', lambda uid=uid: uid):
+                if os.stat(self.directory).st_uid == 0 and uid:
+                    continue  # root may
+                self.write(1)
+            self.assertEqual([], self.listed())
+        self.assertIn('open to all for writing', self.log.output)
+        os.chmod(self.directory, 0o750)
+        self.write(2)
+        self.assertEqual(['2'], self.servers())
 
-    def test_share_of_the_queue(self):
-        """A project that fills it loses its own refusals, the newest."""
-        begun, go_on = threading.Event(), threading.Event()
-
-        def hang():
-            begun.set()
-            go_on.wait(60)
-            return test_entry.refusal(server='first', project='loud')
-
-        self.put(make=hang, project='loud')
-        begun.wait(60)
-        for number in range(5000):
-            self.put(number, project='loud')
-            if number % 250 == 0:
-                self.put(f'quiet-{number // 250}', unnamed=number,
-                         project=f'quiet-{number // 250}')
-        go_on.set()
-        self.journal.stop()
-        content = reading.read(self.directory)
-        projects = collections.Counter(
-            refusal.project for refusal in content.refusals)
-        self.assertEqual(1 + writer.QUEUE - 20, projects.pop('loud'))
-        self.assertEqual({f'quiet-{n}': 1 for n in range(20)}, projects)
-        self.assertEqual(5000 - (writer.QUEUE - 20), content.lost)
-
-    # Joining
-
-    def lines(self):
-        """The entries as they are in the files, in order."""
-        entries = []
-        for file in files.listed(self.directory):
-            with open(file.path, 'rb') as opened:
-                entries += map(entry.parse, opened)
-        return entries
-
-    def put_equal(self, *numbers, **more):
-        for number in numbers:
-            value = test_entry.numbered(number, **more)
-            self.put(make=lambda value=value: value, project=value.project)
-
-    def test_equal_refusals_are_joined(self):
-        self.put_equal(*range(5), project='a')
-        self.put_equal(5, project='b')
-        self.put_equal(6, project='a', move=True)
-        self.journal.stop()
-        self.assertEqual([1, 1, 1, 4],
-                         [value.count for value in self.lines()])
-        content = reading.read(self.directory)
-        self.assertEqual(
-            [f'server-{n}' for n in range(7)],
-            [refusal.server for refusal in content.refusals])
-        self.assertEqual([f'req-{n}' for n in range(7)],
-                         [refusal.request for refusal in content.refusals])
-        for uuid in ('server-2', 'before-2'):
-            refusal, = reading.read(self.directory, uuid).refusals
-            self.assertEqual(('server-2', 'req-2'),
-                             (refusal.server, refusal.request))
-
-    def test_all_servers_are_in_there(self):
-        """However many are refused alike."""
-        with mock.patch.object(writer, 'QUEUE', 10 ** 4):
-            self.put_equal(*range(1000))
-            self.journal.stop()
-        self.assertEqual({f'server-{n}' for n in range(1000)},
-                         set(self.servers()))
-        self.assertLess(len(self.lines()), 1000 * 2 / 90)
-        self.assertGreaterEqual(
-            writer.JOINED_SERVERS,
-            max(2 * value.count for value in self.lines()))
-
-    def test_more_servers_than_are_joined(self):
-        """Those of a multi-create request."""
-        before = tuple(map(str, range(2 * writer.JOINED_SERVERS)))
-        for number in range(3):
-            self.put(number, before=before, unnamed=0)
-        self.journal.stop()
-        self.assertEqual([1, 1, 1], [value.count for value in self.lines()])
-
-    def test_joined_for_a_while(self):
-        """They are written though nothing else is refused."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.journal.writer.JOIN', 0.2))
-        self.put_equal(0, 1, 2)
-        for _ in range(600):
-            if os.path.isdir(self.directory) and len(self.servers()) == 3:
-                break
-            time.sleep(0.1)
-        first, joined = self.lines()
-        self.assertEqual((1, ''), (first.count, first.written))
-        self.assertEqual(2, joined.count)
-        # The metrics count what was written since they were read.
-        self.assertGreater(joined.written, joined.time)
-
-    def test_few_are_remembered(self):
-        """No number of kinds of refusals fills the memory."""
-        for number in range(3 * writer.RECENT):
-            self.put(number)
-        self.journal_is_idle()
-        # The first was forgotten; the last is joined with.
-        self.put(0)
-        self.put(3 * writer.RECENT - 1)
-        self.journal_is_idle()
-        self.assertEqual(3 * writer.RECENT + 1, len(self.servers()))
-        self.journal.stop()
-        self.assertEqual(3 * writer.RECENT + 2, len(self.servers()))
-
-    def test_joined_ones_cannot_be_written(self):
-        """They are counted as lost."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.journal.writer.JOIN', 0.2))
-        self.put_equal(0)
-        for _ in range(600):
-            if os.path.isdir(self.directory) and self.servers():
-                break
-            time.sleep(0.1)
-        shutil.rmtree(self.directory)
-        with open(self.directory, 'w'):
-            pass
-        self.put_equal(1, 2, 3)
-        for _ in range(600):
-            if 'cannot be written' in self.log.output:
-                break
-            time.sleep(0.1)
-        os.unlink(self.directory)
-        self.put(9)
-        self.journal.stop()
-        content = reading.read(self.directory)
-        self.assertEqual(['9'], self.servers())
-        self.assertEqual(3, content.lost)
-
-
-class StampTest(base.TestCase):
+    def test_two_journals(self):
+        self.write(1)
+        self.directory += '-2'
+        self.write(2)
+        self.assertEqual(['2'], self.servers())
 
     def test_stamp(self):
         self.assertEqual('2026-11-22T16:03:06.250Z',
                          writer.stamp(1795363386.25))
+
+
+class ProcessesTest(JournalTestCase):
+    """As workers of nova-scheduler."""
+
+    def start(self, target, *args, **kwargs):
+        worker = FORK.Process(target=target, args=args, kwargs=kwargs)
+        worker.start()
+        self.addCleanup(worker.kill)
+        return worker
+
+    def end(self, *workers):
+        for worker in workers:
+            worker.join(60)
+            self.assertEqual(0, worker.exitcode)
+
+    def test_at_once(self):
+        """No line is torn, and none is in the file of the parent."""
+        self.write('parent')
+        self.end(*[self.start(self.write, *[f'{n}-{i}' for i in range(100)])
+                   for n in range(4)])
+        self.assertEqual(5, len(self.listed()))
+        self.assertEqual((), self.read().unread)
+        self.assertEqual({'parent', *[
+            f'{n}-{i}' for n in range(4) for i in range(100)]},
+            set(self.servers()))
+
+    def test_size_of_all(self):
+        """Each file that is begun has room."""
+        self.end(*[self.start(self.write, *[f'{n}-{i}' for i in range(900)],
+                              hosts=40) for n in range(3)])
+        found = self.read()
+        self.assertEqual((0, ()), (found.lost, found.unread))
+        self.assertLessEqual(self.total(), SIZE + 2 * SIZE / writer.PARTS)
+        self.assertGreater(self.total(), SIZE / 2)
+
+    def test_those_that_ended(self):
+        """Their files make room for those of others."""
+        for name in 'first', 'second', 'third':
+            self.end(self.start(self.write, *[name] * 900, hosts=40))
+        self.assertEqual({'third'}, set(self.servers()))
+        self.assertLessEqual(self.total(), SIZE)
+
+    def test_full_disk(self):
+        """Nothing is left of a line that is cut off; no files pile up."""
+        self.end(self.start(self.fill_disk))
+        found = self.read()
+        self.assertEqual(['before', 'after'], self.servers())
+        self.assertEqual((50, ()), (found.lost, found.unread))
+        self.assertEqual(1, len(self.listed()))
+
+    def fill_disk(self):
+        self.write('before')
+        _soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE,
+                           (self.listed()[0].size * 3 // 2, hard))
+        self.write(*['lost'] * 50)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        self.write('after')

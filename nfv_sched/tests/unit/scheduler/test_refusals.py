@@ -8,13 +8,11 @@ from nova import context as nova_context
 from nova import exception
 from nova.scheduler import filters as nova_filters
 from oslo_utils.fixture import uuidsentinel as uuids
-from oslo_utils import uuidutils
 
 from nfv_sched.base import reasons
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.journal import entry
-from nfv_sched.journal import files
 from nfv_sched.limits import sources
 from nfv_sched.ops.answers.journal import reading
 from nfv_sched.scheduler import notes
@@ -122,7 +120,6 @@ class TestJournal(base.TestCase):
         self.assertEqual([], left)
 
     def written(self):
-        process.STATE.journal.stop()
         return reading.read(self.directory).refusals
 
     def test_content(self):
@@ -150,29 +147,6 @@ class TestJournal(base.TestCase):
             {host: f'{reason.filter}: {reason}' for reason in refusal.reasons
              for host in reason.hosts if host != 'unlabelled'})
         self.assertEqual('', self.log_of_journal())
-
-    def test_equal_refusals(self):
-        """Of the same hosts, in whatever order: they are joined."""
-        servers = [uuidutils.generate_uuid() for _ in range(9)]
-        for server in servers:
-            self.spec = clouds.spec('strict')
-            self.spec.instance_uuid = server
-            self.hosts.reverse()
-            self.refuse()
-        self.assertEqual(servers, [refusal.server for refusal in
-                                   self.written()])
-        file, = files.listed(self.directory)
-        with open(file.path, 'rb') as opened:
-            self.assertEqual([1, 8], [entry.parse(line).count
-                                      for line in opened])
-
-    def test_share_of_the_queue(self):
-        """The queue knows the projects."""
-        put = self.useFixture(fixtures.MockPatchObject(
-            process.STATE.journal, 'put')).mock
-        self.spec.project_id = uuids.project
-        self.refuse()
-        self.assertEqual(uuids.project, put.call_args.args[2])
 
     def log_of_journal(self):
         return ''.join(line for line in self.log.output.splitlines()
@@ -212,7 +186,7 @@ class TestJournal(base.TestCase):
     def test_nothing_else_suffers(self):
         """If the journal itself is broken."""
         self.useFixture(fixtures.MockPatchObject(
-            process.STATE.journal, 'put', side_effect=ZeroDivisionError))
+            refusals.writer, 'write', side_effect=ZeroDivisionError))
         self.refuse()
         self.assertIn('A decision is not in the decision journal',
                       self.log.output)

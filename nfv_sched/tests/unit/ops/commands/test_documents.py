@@ -178,8 +178,8 @@ class DocumentsTest(base.CommandTestCase):
         self.assertEqual([], self.document(
             'server-explain-then', *args)['refusals'])
         uuid = '8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111'
-        path.write_bytes(entry.line(test_entry.refusal(server=uuid)) +
-                         entry.line(entry.Lost(time='t', count=3)))
+        path.write_bytes(test_entry.line(test_entry.refusal(server=uuid)) +
+                         test_entry.line(entry.Lost(time='t', count=3)))
         self.assertEqual(0, self.document(
             'server-explain-shadow', *args, '--shadow')['servers'])
         document = self.document('server-explain-then', *args)

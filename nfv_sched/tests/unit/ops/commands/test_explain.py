@@ -308,7 +308,7 @@ class ThenTest(test_simulate.SimulateTestCase):
         path = pathlib.Path(
             self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
         path.write_bytes(b''.join(
-            entry.line(test_entry.refusal(server=server))
+            test_entry.line(test_entry.refusal(server=server))
             for server in (self.UUID, 'other', self.UUID)))
 
     def then(self, server, *args):
@@ -342,25 +342,13 @@ class ThenTest(test_simulate.SimulateTestCase):
         """Only where there is none does it matter what was removed."""
         path = pathlib.Path(
             self.directory, 'refusals-20260102T030405Z-2-0123abcd.jsonl')
-        path.write_bytes(entry.line(entry.Lost(time='t', removed=7)))
+        path.write_bytes(test_entry.line(entry.Lost(time='t', removed=7)))
         for server, note in (
                 (self.UUID, ''),
                 (self.UUID[::-1].replace('-', ''),
                  '7 older refusals were removed to make room\n')):
             _code, _out, err = self.then(server)
             self.assertEqual(note, err)
-
-    def test_joined(self):
-        path = pathlib.Path(
-            self.directory, 'refusals-20260102T030405Z-2-0123abcd.jsonl')
-        server = self.UUID[::-1].replace('-', '')
-        path.write_bytes(entry.line(entry.joined(
-            test_entry.refusal(server=server),
-            test_entry.refusal(server='last', request='req-last'))))
-        code, out, err = self.then(server)
-        self.assertEqual((3, ''), (code, err))
-        self.assertIn(f'Server    {server}\n', out)
-        self.assertNotIn('last\n', out)
 
     def test_by_name(self):
         """Its UUID is that in the cloud."""

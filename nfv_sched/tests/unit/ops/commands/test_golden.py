@@ -256,9 +256,10 @@ class OtherTest(GoldenTestCase):
     def test_journal(self):
         path = self.folder / 'refusals-20260102T030405Z-1-0123abcd.jsonl'
         path.write_bytes(b''.join(
-            entry.line(test_entry.refusal(server=name))
+            test_entry.line(test_entry.refusal(server=name))
             for name in SERVERS) +
-            entry.line(entry.Lost(time='2026-01-02T03:04:05.678Z', count=3)))
+            test_entry.line(entry.Lost(
+                time='2026-01-02T03:04:05.678Z', count=3)))
         for options in (), ('--full',), ('--shadow',):
             self.ask('server explain', (
                 '--then', *options, '--journal', str(self.folder)))

@@ -33,6 +33,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.tests import filled
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.limits import snapshots as neutron_snapshots
 from nfv_sched.tests.unit.ops.answers.plans import test_defrag
 from nfv_sched.tests.unit.ops.answers.rebalance import test_levelling
@@ -225,8 +226,8 @@ class HostileNamesTest(base.CommandTestCase):
         with open(self.path('journal/refusals-20260102T030405Z-1-0123abcd'
                             '.jsonl'), 'wb') as stream:
             for refusal in refusals():
-                stream.write(entry.line(refusal))
-            stream.write(entry.line(entry.Lost(time=NAMES[-3], count=3)))
+                stream.write(test_entry.line(refusal))
+            stream.write(test_entry.line(entry.Lost(time=NAMES[-3], count=3)))
         for name, content in (('steps', STEPS), ('simulated', CLOUD)):
             with open(self.path(name), 'w') as stream:
                 yaml.safe_dump(content, stream)

@@ -25,7 +25,7 @@ class ListTest(base.CommandTestCase):
             self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
         with open(self.file, 'wb') as file:
             for name in (ONE, TWO):
-                file.write(entry.line(test_entry.refusal(server=name)))
+                file.write(test_entry.line(test_entry.refusal(server=name)))
 
     def list(self, *args):
         return self.run_command('server', 'explain', '--then', *args)
@@ -104,7 +104,7 @@ class ListTest(base.CommandTestCase):
 
     def test_something_is_missing(self):
         with open(self.file, 'ab') as file:
-            file.write(entry.line(entry.Lost(time='t', count=3)) + b'{')
+            file.write(test_entry.line(entry.Lost(time='t', count=3)) + b'{')
         code, out, err = self.list('--journal', self.directory)
         self.assertEqual(1, code)
         self.assertIn(TWO, out)
@@ -112,20 +112,9 @@ class ListTest(base.CommandTestCase):
             f'3 entries could not be written\nerror: {self.file}: 1 line is '
             'cut off, or of no version that is known\n', err)
 
-    def test_joined(self):
-        """One row for each server, as if they were not joined."""
-        joined = test_entry.numbered(0)
-        for number in (1, 2):
-            joined = entry.joined(joined, test_entry.numbered(number))
-        with open(self.file, 'wb') as file:
-            file.write(entry.line(joined))
-        self.assertEqual(['server-0', 'server-1', 'server-2'],
-                         [row['Server'] for row in self.rows()])
-        self.assertEqual('2026-01-02T03:04:05.001Z', self.rows()[1]['Time'])
-
     def test_removed(self):
         with open(self.file, 'ab') as file:
-            file.write(entry.line(entry.Lost(time='t', removed=4740)))
+            file.write(test_entry.line(entry.Lost(time='t', removed=4740)))
         code, _out, err = self.list('--journal', self.directory)
         self.assertEqual(
             (0, '4740 older refusals were removed to make room\n'),
@@ -156,10 +145,10 @@ class ShadowReportTest(base.CommandTestCase):
         path = os.path.join(
             self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
         with open(path, 'wb') as file:
-            file.write(entry.line(test_entry.placed(1, server=ONE)))
-            file.write(entry.line(test_entry.placed(
+            file.write(test_entry.line(test_entry.placed(1, server=ONE)))
+            file.write(test_entry.line(test_entry.placed(
                 2, server=TWO, change='elsewhere', instead='host-9')))
-            file.write(entry.line(test_entry.placed(
+            file.write(test_entry.line(test_entry.placed(
                 3, server=ONE, change='', by=(), reasons=())))
 
     def then(self, *args):
@@ -179,8 +168,8 @@ class ShadowReportTest(base.CommandTestCase):
         path = os.path.join(
             other, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
         with open(path, 'wb') as file:
-            file.write(entry.line(test_entry.placed(0, server=TWO)))
-            file.write(entry.line(test_entry.refusal(server=TWO)))
+            file.write(test_entry.line(test_entry.placed(0, server=TWO)))
+            file.write(test_entry.line(test_entry.refusal(server=TWO)))
         code, out, err = self.then('--shadow', '--journal', other)
         self.assertEqual((0, ''), (code, err))
         self.assertIn('2 of 4 servers placed from', out)

@@ -21,7 +21,6 @@ import bcrypt
 import fixtures
 from prometheus_client import parser
 
-from nfv_sched.journal import entry
 from nfv_sched.ops.answers.audit import values as audit_values
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
@@ -69,7 +68,7 @@ class MetricsTestCase(base.CommandTestCase):
     def refuse(self, *times):
         with open(self.path(JOURNAL), 'ab') as opened:
             for second in times:
-                opened.write(entry.line(test_entry.refusal(
+                opened.write(test_entry.line(test_entry.refusal(
                     time=f'2026-01-02T03:04:{second:02}.001Z')))
 
 
@@ -173,8 +172,9 @@ class TextFileTest(MetricsTestCase):
         """Outcomes of filters in shadow are counted once, too."""
         args = ('--journal', self.directory)
         with open(self.path(JOURNAL), 'wb') as opened:
-            opened.write(entry.line(test_entry.placed(1)) +
-                         entry.line(test_entry.placed(2, change='', by=())))
+            opened.write(test_entry.line(test_entry.placed(1)) +
+                         test_entry.line(test_entry.placed(
+                             2, change='', by=())))
         for _ in range(2):
             found = self.write(*args)
             self.assertEqual(

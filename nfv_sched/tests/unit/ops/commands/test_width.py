@@ -23,6 +23,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.tests import base as nfv_base
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.commands import test_hostile_names
 from nfv_sched.tests.unit.ops.commands import test_rebalance
@@ -141,7 +142,7 @@ class WidthTest(base.CommandTestCase):
                 for agent in test_rebalance.CLOUD.network_agents))),
             self.path('agents'))
         with open(self.path(JOURNAL), 'wb') as stream:
-            stream.write(entry.line(entry.Refusal(
+            stream.write(test_entry.line(entry.Refusal(
                 time='2026-01-02T03:04:05.678Z', server=self.server.uuid,
                 request='req-8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20',
                 project='6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f',
