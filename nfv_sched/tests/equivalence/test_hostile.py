@@ -74,34 +74,33 @@ def properties(draw):
             if draw(st.integers(0, 3)) == 1}
 
 
+def _spoil(draw, values, fields):
+    """Take away a field of a Nova object, or give it an odd value.
+
+    :param values: the attributes of the object
+    :param fields: odd values by name of the field
+    """
+    name = draw(st.sampled_from(sorted(fields)))
+    if draw(st.integers(0, 3)):
+        values[f'_obj_{name}'] = copy.deepcopy(
+            draw(st.sampled_from(fields[name])))
+    else:
+        values.pop(f'_obj_{name}', None)
+
+
 @st.composite
 def odd_requests(draw, pools):
     """PCI requests, some of which no release of Nova would write."""
     requests = draw(strategies.pci_requests(
         pools, min_requests=draw(st.integers(0, 1))))
     for request in requests:
-        match draw(st.integers(0, 15)):
-            case 1:
-                request.spec = []
-            case 2:
-                request.spec = [{}]
-            case 3:
-                request.spec = [{'physical_network': None}, {'vendor_id': ''}]
-            case 4:
-                request.spec = [{draw(st.text(max_size=5)):
-                                 draw(st.text(max_size=5))}]
-            case 5:
-                request.count = draw(st.sampled_from((0, -1, 10 ** 9)))
-            case 6:
-                request.request_id = None
-            case 7:
-                del request._obj_spec
-            case 8:
-                del request._obj_count
-            case 9:
-                request.spec = [{'rp_uuids': ',,'}]
-            case 10:
-                request.spec = [{'numa_node': '0', 'count': '1'}]
+        if draw(st.integers(0, 3)) == 1:
+            _spoil(draw, vars(request), {
+                'count': (0, -1, 10 ** 9), 'request_id': (None,), 'spec': (
+                    [], [{}],
+                    [{'physical_network': None}, {'vendor_id': ''}],
+                    [{draw(st.text(max_size=5)): draw(st.text(max_size=5))}],
+                    [{'rp_uuids': ',,'}], [{'numa_node': '0', 'count': '1'}])})
     return requests
 
 
@@ -112,22 +111,12 @@ def _odd_pool(draw, pool):
             # Spoilt before, it may have nothing left.
             pool.pop(draw(st.sampled_from([*sorted(pool), 'count'])), None)
         case 2:
-            pool['count'] = draw(st.sampled_from((None, -3, '2', 10 ** 30)))
-        case 3:
-            pool['numa_node'] = draw(st.sampled_from(
-                ('0', -1, 2 ** 70, 1.5, True, (0,))))
-        case 4:
-            pool['numa_node'] = [0]
-        case 5:
-            pool['rp_uuid'] = draw(st.sampled_from((None, 5, '', 'x')))
-        case 6:
-            pool['dev_type'] = draw(st.sampled_from((None, 'type-\u0661', 3)))
-        case 7:
-            pool['physical_network'] = draw(st.sampled_from((None, 1, '')))
-        case 8:
-            pool['remote_managed'] = draw(st.sampled_from((None, 'maybe', 1)))
-        case 9:
             pool.clear()
+        case _:
+            name, value = draw(st.sampled_from([
+                (name, value) for name, values in ODD_POOL.items()
+                for value in values]))
+            pool[name] = copy.copy(value)
 
 
 def _odd_cell(draw, topology):
@@ -135,89 +124,59 @@ def _odd_cell(draw, topology):
     cell = draw(st.sampled_from(topology.cells))
     match draw(st.integers(0, 12)):
         case 0:
-            cell.siblings = []
-        case 1:
-            cell.mempages = [objects.NUMAPagesTopology(
-                size_kb=draw(st.sampled_from((0, -4, 4))), total=-1,
-                used=5, reserved=0)]
-        case 2:
-            cell.network_metadata = objects.NetworkMetadata()
-        case 3:
-            cell.pinned_cpus = {1000, -1}
-        case 4:
             topology.cells.append(objects.NUMACell(id=99))
-        case 5:
-            cell.memory = -1024
-            cell.siblings = [set(), {0}]
-        case 6:
+        case 1:
             topology.cells.append(cell)
-        case 7:
-            if '_obj_network_metadata' in cell.__dict__:
-                del cell._obj_network_metadata
-        case 8:
-            name = draw(st.sampled_from((
-                'id', 'cpuset', 'pcpuset', 'memory', 'cpu_usage',
-                'memory_usage', 'pinned_cpus', 'siblings', 'mempages',
-                'socket')))
-            cell.__dict__.pop('_obj_' + name, None)
-        case 9:
-            cell._obj_network_metadata = None
-        case 10:
-            cell.socket = draw(st.sampled_from((None, -5, 2 ** 65)))
-        case 11:
+        case 2:
             cell.cpuset = set()
             cell.pcpuset = set()
-        case 12:
-            cell.cpu_usage = draw(st.sampled_from((-9, 10 ** 30)))
+        case _:
+            _spoil(draw, vars(cell), {**ODD_CELL, 'mempages': [
+                [objects.NUMAPagesTopology(
+                    size_kb=size, total=-1, used=5, reserved=0)]
+                for size in (0, -4, 4)]})
 
 
 def _odd_state(draw, state):
     """Spoil what else the scheduler knows of a host."""
-    match draw(st.integers(0, 13)):
-        case 0:
-            state.numa_topology = None
-        case 1:
-            state.numa_topology = objects.NUMATopology(cells=[])
-        case 2:
-            state.numa_topology = draw(st.sampled_from(('text', 5)))
-        case 3:
-            state.cpu_allocation_ratio = draw(RATIOS)
-        case 4:
-            state.ram_allocation_ratio = draw(RATIOS)
-        case 5:
-            state.allocation_candidates = []
-        case 6:
-            state.allocation_candidates = None
-        case 7:
-            state.allocation_candidates = draw(st.sampled_from((
-                [{}], [{'mappings': None}], [None], ['text'],
-                [{'mappings': {'': []}}], [{'mappings': {7: [None]}}],
-                [{'mappings': ['x']}])))
-        case 8:
-            state.allocation_candidates = [{
-                'allocations': {}, 'mappings': {
-                    '00000000-0000-0000-0000-000000000001-0': draw(
-                        st.sampled_from(([], None, [None], [7], 'text')))}}]
-        case 9:
-            state.pci_stats = draw(st.sampled_from((None, 'text')))
-        case 10:
-            state.pci_stats = stats.PciDeviceStats(None)
-            state.pci_stats.pools = None
-        case 11:
-            state.pci_stats = stats.PciDeviceStats(state.numa_topology)
-            state.pci_stats.pools = [None, 'text']
-        case 12:
-            state.aggregates = draw(st.sampled_from((None, [None], 'text')))
-        case 13:
-            state.aggregates = [objects.Aggregate(
-                id=1, uuid=strategies.provider('aggregate'), hosts=['host1'],
-                metadata={name: draw(st.sampled_from(
-                    ('', 'x', 'nan', 'inf', '-1', '0', '1e999', '\u0661')))
-                    for name in AGGREGATE_KEYS})]
+    pci_stats = stats.PciDeviceStats(None)
+    pci_stats.pools = draw(st.sampled_from((None, [None, 'text'])))
+    aggregate = objects.Aggregate(
+        id=1, uuid=strategies.provider('aggregate'), hosts=['host1'],
+        metadata={name: draw(st.sampled_from(
+            ('', 'x', 'nan', 'inf', '-1', '0', '1e999', '\u0661')))
+            for name in AGGREGATE_KEYS})
+    name, values = draw(st.sampled_from((
+        ('numa_topology', (
+            None, objects.NUMATopology(cells=[]), 'text', 5)),
+        ('cpu_allocation_ratio', RATIOS), ('ram_allocation_ratio', RATIOS),
+        ('allocation_candidates', CANDIDATES),
+        ('pci_stats', (None, 'text', pci_stats)),
+        ('aggregates', (None, [None], 'text', [aggregate])))))
+    setattr(state, name, copy.deepcopy(draw(st.sampled_from(values))))
 
 
-RATIOS = st.sampled_from(
-    (None, 0.0, -1.0, float('nan'), float('inf'), '4.0', 'text'))
+ODD_POOL = {
+    'count': (None, -3, '2', 10 ** 30),
+    'numa_node': ('0', -1, 2 ** 70, 1.5, True, (0,), [0]),
+    'rp_uuid': (None, 5, '', 'x'),
+    'dev_type': (None, 'type-\u0661', 3),
+    'physical_network': (None, 1, ''),
+    'remote_managed': (None, 'maybe', 1)}
+ODD_CELL = {
+    'id': (99,), 'cpuset': (set(),), 'pcpuset': (set(),), 'memory': (-1024,),
+    'siblings': ([], [set(), {0}]), 'pinned_cpus': ({1000, -1},),
+    'cpu_usage': (-9, 10 ** 30), 'memory_usage': (-9, 10 ** 30),
+    'socket': (None, -5, 2 ** 65),
+    'network_metadata': (None, objects.NetworkMetadata())}
+CANDIDATES = [[], None, [{}], [{'mappings': None}], [None], ['text'],
+              [{'mappings': {'': []}}], [{'mappings': {7: [None]}}],
+              [{'mappings': ['x']}]]
+CANDIDATES += [
+    [{'allocations': {}, 'mappings': {
+        '00000000-0000-0000-0000-000000000001-0': providers}}]
+    for providers in ([], None, [None], [7], 'text')]
+RATIOS = (None, 0.0, -1.0, float('nan'), float('inf'), '4.0', 'text')
 AGGREGATE_KEYS = (
     'shared_vcpus_per_core', 'vswitch_numa_affinity_weight_multiplier',
     'pci_numa_affinity_weight_multiplier', 'shared_vcpu_weight_multiplier',

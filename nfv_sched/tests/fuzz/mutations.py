@@ -46,6 +46,11 @@ KEYS = (
     'availability_zone', 'io_workload', 'same_host', 'different_host',
     'query', 'cidr', 'build_near_host_ip', 'max_server_per_host')
 
+#: What may stand in any text.
+TEXTS = ('', '-', '-1', '1.5', '1e300', '9' * 5000, '0-99999999', '\u0663',
+         '\u00b2', '\x00', '\x1b[31m', '\u202e', '\ufeff', '#', ',', 'x',
+         'nan', 'x' * 10000, f'/{MARKER}')
+
 #: What means something to a parser of YAML.
 YAML = ('&a ', '*a', '*b', '&a *a', '<<: *a', '<<: [*a, *a]', '<<: x',
         '!!python/object:os.abort', '!!python/name:os.abort', '!!binary x',

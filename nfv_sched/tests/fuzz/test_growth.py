@@ -164,15 +164,6 @@ class GrowthTest(test_files.FilesTestCase):
             problem, = error.problems
             self.assertIn(message, problem)
 
-    def test_wrong_cloud_file(self):
-        path = self.write(
-            'cloud.yaml', b'hosts: [%s]\n' % b','.join([b'1'] * 60_000))
-        with self.limited():
-            error = self.assertRaises(
-                problems.InputError, loader.load, path)
-        self.assertIn(f'{path}:1: hosts[0]: must be a mapping, not 1',
-                      error.problems)
-
     def test_plan(self):
         plan = migrating_nova.document('a live two')
         server, = plan['servers']
@@ -185,18 +176,6 @@ class GrowthTest(test_files.FilesTestCase):
         with self.limited():
             self.assertEqual(
                 len(ids), len(plan_run.read(path).plan.moves))
-
-    def test_wrong_plan(self):
-        plan = migrating_nova.document('a live two')
-        server, = plan['servers']
-        for field, value, message in (
-                ('servers', 'X', 'servers[0]: must be an object, not 1'),
-                ('servers', [{**server, 'related': 'X'}],
-                 'servers[0].related[0]: must be text, not 1'),
-                ('failed', 'X', 'failed[0]: must be text, not 1')):
-            path = self.packed('plan.json', {**plan, field: value},
-                               X=','.join(['1'] * _MANY))
-            self.refuse(path, message, 'plan', 'run', path, '--dry-run')
 
     def profile(self):
         return {'schema': documents.VERSION, **documents.builtins_of(
@@ -227,19 +206,34 @@ class GrowthTest(test_files.FilesTestCase):
         self.assertEqual(count, len(host.nodes))
         self.assertEqual(len(cpus), host.vcpus)
 
-    def test_wrong_profile(self):
+    def test_wrong_items(self):
+        """Of many wrong items, one is named."""
+        path = self.write(
+            'cloud.yaml', b'hosts: [%s]\n' % b','.join([b'1'] * 60_000))
+        with self.limited():
+            error = self.assertRaises(
+                problems.InputError, loader.load, path)
+        self.assertIn(f'{path}:1: hosts[0]: must be a mapping, not 1',
+                      error.problems)
+
         start = self.good('cloud.json')
-        profile = self.profile()
-        node = profile['numa_nodes'][0]
-        for field, value, message in (
-                ('numa_nodes', 'X',
-                 'numa_nodes[0]: must be an object, not 1'),
-                ('numa_nodes', [{**node, 'cores': 'X'}],
-                 'numa_nodes[0].cores[0]: must be a list, not 1')):
-            path = self.packed('profile.json', {**profile, field: value},
+        plan, profile = migrating_nova.document('a live two'), self.profile()
+        server, node = plan['servers'][0], profile['numa_nodes'][0]
+        for document, field, value, message in (
+                (plan, 'servers', 'X', 'servers[0]: must be an object'),
+                (plan, 'servers', [{**server, 'related': 'X'}],
+                 'servers[0].related[0]: must be text'),
+                (plan, 'failed', 'X', 'failed[0]: must be text'),
+                (profile, 'numa_nodes', 'X',
+                 'numa_nodes[0]: must be an object'),
+                (profile, 'numa_nodes', [{**node, 'cores': 'X'}],
+                 'numa_nodes[0].cores[0]: must be a list')):
+            path = self.packed('changed.json', {**document, field: value},
                                X=','.join(['1'] * _MANY))
-            self.refuse(path, message, 'host', 'list', '--add-hosts',
-                        f'2:{path}', '--from', start)
+            self.refuse(path, f'{message}, not 1', *(
+                ('plan', 'run', path, '--dry-run') if document is plan else
+                ('host', 'list', '--add-hosts', f'2:{path}', '--from',
+                 start)))
 
     def test_journal(self):
         """A journal of decisions."""

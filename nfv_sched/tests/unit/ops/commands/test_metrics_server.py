@@ -5,6 +5,7 @@ import argparse
 import base64
 import contextlib
 import os
+import pathlib
 import resource
 import socket
 import ssl
@@ -18,6 +19,7 @@ import urllib.request
 import bcrypt
 import fixtures
 
+from nfv_sched.ops.commands import source
 from nfv_sched.ops.serve.metrics import auth
 from nfv_sched.ops.serve.metrics import command
 from nfv_sched.ops.serve.metrics import server
@@ -228,7 +230,7 @@ class ServerTest(base.TestCase):
         # How many are checked before: one that has begun, and one of each
         # other name, or network.
         guesses = server.CONNECTIONS - 1
-        for names, source, before in ((b'abcdef', None, 1), (b'v', None, 1),
+        for names, client, before in ((b'abcdef', None, 1), (b'v', None, 1),
                                       (b'u', '127.0.0.2', 1),
                                       (b'uvx', '127.0.0.2', 3),
                                       (b'u', None, guesses)):
@@ -242,7 +244,7 @@ class ServerTest(base.TestCase):
             self.start(self.BODY, users=users)
             with mock.patch.object(bcrypt, 'checkpw', check):
                 for number in range(guesses):
-                    self.connect(source).sendall(
+                    self.connect(client).sendall(
                         request(names[number % len(names)], b'x'))
                     wait_for_waiting(users, number + 1)
                 client = self.connect()
@@ -306,6 +308,12 @@ class ServerTest(base.TestCase):
         arguments.tls_client_ca = f'{path}.crt'
         self.start(self.BODY, tls=service.tls_context(arguments))
         self.assertRaises(OSError, self.scrape_tls, path)
+        broken = f'{path}.broken'
+        pathlib.Path(broken).write_bytes(b'-----BEGIN CERTIFICATE-----\n\xff')
+        for name in ('tls_cert', 'tls_key', 'tls_client_ca'):
+            self.assertRaises(
+                source.CloudUnreadError, service.tls_context,
+                argparse.Namespace(**{**vars(arguments), name: broken}))
 
     def scrape_tls(self, path):
         with urllib.request.urlopen(
