@@ -4,16 +4,12 @@
 That is the ports of its virtual switch, and their security group rules.
 """
 
-import abc
 import functools
-import math
 
 from nfv_sched.base import reasons
 from nfv_sched.filters import base
 from nfv_sched.fit.numa import decide
-from nfv_sched.limits import allowance as network_limits_allowance
-from nfv_sched.limits.demand import NetworkDemand
-from nfv_sched.limits import options as network_limits
+from nfv_sched.limits import decide as limits_decide
 from nfv_sched.limits import usage
 from nfv_sched.nova import features
 from nfv_sched.nova import scheduler
@@ -39,7 +35,7 @@ def explain_lost_host(spec_obj) -> None:
         refusals.report(network.filter, note, 0)
 
 
-class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
+class NetworkLimitFilter(base.NFVHostFilter):
     """Refuse hosts that carry too many ports, or security group rules.
 
     Each subclass counts one of them.  The usage of a host is what Neutron has
@@ -50,7 +46,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     """
 
     #: What is counted.
-    counted: network_limits_allowance.Quantity
+    counted: limits_decide.Quantity
 
     def __init__(self):
         super().__init__()
@@ -63,64 +59,44 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         """Return whether limits cannot be kept."""
         return features.is_broken(features.Feature.LIMITS)
 
-    @abc.abstractmethod
-    def room(self, limits: network_limits.Limits) -> tuple[float, float]:
-        """Return the limit of a host, and the part of it for Neutron's usage.
-
-        Neutron does not show the physical ports of a switch, so the second
-        number is less by these.
-        """
-
-    @abc.abstractmethod
-    def guest_refusal(
-        self, demand: NetworkDemand, limits: network_limits.Limits,
-    ) -> reasons.Reason | None:
-        """Return why a new guest exceeds a limit of guests, if it does."""
-
-    def is_picky(self, limits: network_limits.Limits) -> bool:
-        """Return whether :meth:`host_refusal` can refuse with these limits."""
-        return False
-
-    def host_refusal(
-        self, limits: network_limits.Limits, host_usage: usage.HostUsage,
-    ) -> reasons.Reason | None:
-        """Return why a host takes no guests at all; None if it takes some."""
-        return None
-
     def prepare(self, request, request_note):
-        """Return the ``FreeQuantity`` of the hosts."""
+        """Return the network note of the request."""
         network = figures.for_request(request_note, request)
-        free_quantity = network_limits_allowance.FreeQuantity(
-            network, self.counted, scheduler.PerAggregates(
-                functools.partial(self._allowance, network)))
         # A request that takes nothing cannot be kept from a host right before
         # its claim either.
-        if free_quantity.need:
-            network.rooms[self.counted.resource_class] = free_quantity
-        return free_quantity
+        if self.counted.need(network.demand):
+            network.counted.add(self.counted)
+        return network
 
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
-        free_quantity = prepared
-        allowance = free_quantity.allowances.for_host(host_state)
-        if allowance.reason is not None:
-            return decide.Decision(False, allowance.reason, ())
-        if not free_quantity.need:
+        network, counted = prepared, self.counted
+        demand, limits = network.demand, network.limits.for_host(host_state)
+        reason = None
+        if not request.is_move:
+            reason = limits_decide.refuse_server(counted, demand, limits)
+        need = counted.need(demand)
+        # Without data from Neutron the guest's rules are not known, but its
+        # ports are.
+        if reason is None and network.deny and (need or demand.vswitch_ports):
+            reason = functools.partial(
+                self._stale_reason, need, network.snapshot)
+        if reason is not None:
+            return decide.Decision(False, reason, ())
+        if not need:
             return _ACCEPTED
-        shown = free_quantity.shown.get(host_state.host, usage.NO_USAGE)
-        own = free_quantity.own_on(host_state) if free_quantity.own else None
+        shown = network.shown.get(host_state.host, usage.NO_USAGE)
+        own = network.own_on(host_state)
         # A server that is on the host already may stay, as with a resize.
-        if own is None and allowance.picky:
-            reason = self.host_refusal(allowance.limits, shown)
-            if reason is not None:
-                return decide.Decision(False, reason, ())
-        free = free_quantity.left(host_state, allowance, shown, own)
-        if free < free_quantity.need:
-            return decide.Decision(False, functools.partial(
-                free_quantity.full, allowance, free), ())
+        services = shown.dhcp_servers + shown.routers if own is None else 0
+        reason = limits_decide.decide(
+            counted, demand, limits, network.left(counted, host_state),
+            services)
+        if reason is not None:
+            return decide.Decision(False, reason, ())
         # From here to the claim other requests of this process may take the
         # same ports.
-        contention.contest(host_state, free_quantity.network)
+        contention.contest(host_state, network)
         return _ACCEPTED
 
     def _filter_hosts(self, host_states, request, request_note):
@@ -134,31 +110,6 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             network.passed = {host_state.host for host_state in passed}
         return passed, refused
 
-    def _allowance(self, network: NetworkNote,
-                   host_state) -> network_limits_allowance.Allowance:
-        """Return what the limits of a host, by its aggregates, allow."""
-        limits = network.limits.for_host(host_state)
-        if self._is_shadowed(network.note):
-            # Asked only by concurrent requests: see contention.
-            return network_limits_allowance.Allowance(
-                None, limits, math.inf, math.inf, False, counts=False)
-        reason = None
-        # A server that runs must stay movable when a limit of guests is
-        # lowered.
-        if not network.request.is_move:
-            reason = self.guest_refusal(network.demand, limits)
-        # Without data from Neutron the guest's rules are not known, but its
-        # ports are.
-        need = self.counted.need(network.demand)
-        if reason is None and network.deny and (
-                need or network.demand.vswitch_ports):
-            reason = functools.partial(
-                self._stale_reason, need, network.snapshot)
-        limit, room = self.room(limits)
-        return network_limits_allowance.Allowance(
-            reason, limits, limit, room if network.fresh else math.inf,
-            network.fresh and self.is_picky(limits))
-
     def _stale_reason(self, need: int,
                       snapshot: usage.Snapshot | None) -> reasons.Reason:
         return reasons.Reason(
@@ -166,9 +117,3 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             f'{need} needed' if need else "those of the server's ports needed",
             'no figures from Neutron' if snapshot is None else
             f'the figures from Neutron are {snapshot.age():.0f} s old')
-
-    def _allowed(self, what: str, need: int, most: float) -> reasons.Reason:
-        """Return the reason for a guest beyond a limit for one guest."""
-        return reasons.Reason(
-            self.counted.order, what, f'{need} needed',
-            f'at most {most:.0f} allowed', int(most), own=True)

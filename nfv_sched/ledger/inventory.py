@@ -52,6 +52,7 @@ import math
 import types
 import typing as ty
 
+from nfv_sched.limits import decide
 from nfv_sched.limits import names
 from nfv_sched.limits import options
 from nfv_sched.limits import usage
@@ -128,7 +129,8 @@ class Account(ty.NamedTuple):
         # Placement accepts no total of 0. What is above the limit is reserved,
         # so that a host that is too full takes no more.
         total = max(limit, self.allocated, 1)
-        return LedgerInventory(total, total - max(limit - self.unallocated, 0))
+        return LedgerInventory(
+            total, total - max(decide.free(limit, self.unallocated), 0))
 
 
 def update(
@@ -177,10 +179,6 @@ def by_server(
     return amounts
 
 
-def _amounts(server: usage.GuestUsage) -> dict[str, int]:
-    return {names.PORTS: len(server.ports), names.RULES: server.rules}
-
-
 def uncovered(
     load: Load, covered: Mapping[str, Mapping[str, int]],
     host_limits: options.Limits,
@@ -192,13 +190,13 @@ def uncovered(
     :param covered: server UUID -> resource class -> amount allocated
     :returns: UUID of a server, or of a port of none -> amount, not 0
     """
-    name = (names.PORTS
-            if host_limits.vswitch_ports_per_node < names.UNLIMITED
-            else names.RULES)
+    quantity = (decide.PORTS
+                if decide.PORTS.limit(host_limits) < names.UNLIMITED
+                else decide.RULES)
     amounts = dict.fromkeys(load.unplugged, 1)
     for uuid, server in load.servers.items():
-        amount = (_amounts(server)[name]
-                  - covered.get(uuid, _NOTHING).get(name, 0))
+        amount = quantity.own(server) - covered.get(uuid, _NOTHING).get(
+            quantity.resource_class, 0)
         if amount > 0:
             amounts[uuid] = amount
     return amounts
@@ -213,8 +211,8 @@ def doubtful_ports(
     :param covered: server UUID -> resource class -> amount allocated
     :param before: what was uncovered in the last round; see :func:`uncovered`
     """
-    if min(host_limits.vswitch_ports_per_node,
-           host_limits.security_rules_per_node) >= names.UNLIMITED:
+    if min(each.limit(host_limits)
+           for each in decide.QUANTITIES) >= names.UNLIMITED:
         return []
     return [
         port for uuid, amount in uncovered(load, covered, host_limits).items()
@@ -233,18 +231,17 @@ def accounts(
         :func:`by_server`
     :returns: resource class -> account
     """
-    more = {names.PORTS: host_limits.vswitch_physical_ports + load.ports,
-            names.RULES: load.rules}
-    for uuid, server in load.servers.items():
-        # No more than this server has bound: an allocation does not cover
+    found = {}
+    for quantity in decide.QUANTITIES:
+        name = quantity.resource_class
+        # No more than the server has bound: an allocation does not cover
         # ports of others.
-        for name, amount in _amounts(server).items():
-            more[name] -= min(amount, covered.get(uuid, _NOTHING).get(name, 0))
-    return {
-        name: Account(
-            limit,
+        own = sum(min(quantity.own(server),
+                      covered.get(uuid, _NOTHING).get(name, 0))
+                  for uuid, server in load.servers.items())
+        found[name] = Account(
+            quantity.limit(host_limits),
             sum(amounts.get(name, 0) for amounts in covered.values()),
-            more[name])
-        for name, limit in (
-            (names.PORTS, host_limits.vswitch_ports_per_node),
-            (names.RULES, host_limits.security_rules_per_node))}
+            quantity.used(host_limits, quantity.pick(
+                load.ports, load.rules)) - own)
+    return found

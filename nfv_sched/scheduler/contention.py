@@ -9,13 +9,13 @@ reserves what it takes in :mod:`nfv_sched.limits.reservations`.
 
 from collections.abc import Callable
 import functools
+import math
 import typing as ty
 import weakref
 
 from oslo_log import log as logging
 
-from nfv_sched.limits import allowance
-from nfv_sched.limits import names
+from nfv_sched.limits import decide
 from nfv_sched.limits import reservations
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler.limits_note import NetworkNote
@@ -79,33 +79,33 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     if note.taken and note.taken[-1][1] == network.instance:
         # Placement has refused the host before this one.
         network.recent.release(*note.taken.pop())
-    rooms = [network.rooms.get(name) for name in (names.PORTS, names.RULES)]
     ports, rules = [
-        room.standing(host_state)
-        if room is not None and room.allowances.for_host(host_state).counts
-        else allowance.NO_LIMIT for room in rooms]
+        (network.by_neutron(each, host_state),
+         network.in_ledger(each, host_state))
+        if each in network.counted else (math.inf, None)
+        for each in decide.QUANTITIES]
     answer = None
-    if ports.in_ledger is not None or rules.in_ledger is not None:
+    if ports[1] is not None or rules[1] is not None:
         answer = reservations.LedgerBalance(
             network.ledgers.queried_at, network.ledgers.answered_at,
-            ports.in_ledger, rules.in_ledger)
+            ports[1], rules[1])
     elif not network.fresh:
         return True
     network.tried_hosts.add(host_state.host)
     available = network.recent.take(
         network.snapshot if network.fresh else None, host_state.host,
-        network.instance, network.demand, ports.left, rules.left,
+        network.instance, network.demand, ports[0], rules[0],
         reference, answer)
     if available is None:
         note.taken.append((host_state.host, network.instance))
         return True
-    of_ports, of_rules = rooms
-    if available[0] < network.demand.vswitch_ports and of_ports is not None:
-        note.rejected.append((host_state.host, of_ports.full(
-            of_ports.allowances.for_host(host_state), available[0])))
-    elif of_rules is not None:
-        note.rejected.append((host_state.host, of_rules.full(
-            of_rules.allowances.for_host(host_state), available[1])))
+    for quantity, left in zip(decide.QUANTITIES, available):
+        reason = decide.decide(
+            quantity, network.demand, network.limits.for_host(host_state),
+            left)
+        if reason is not None and quantity in network.counted:
+            note.rejected.append((host_state.host, reason))
+            break
     # Nova gives up after this host, and undoes the claims of the request's
     # other servers.
     if network.passed <= network.tried_hosts:

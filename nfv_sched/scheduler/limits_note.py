@@ -6,12 +6,16 @@ that all filters of limits see the same data.  Facts about NUMA nodes are
 kept for each host; see :mod:`nfv_sched.scheduler.visit`.
 """
 
+import math
+
 from nfv_sched.fit.numa import pci
 from nfv_sched.fit.request import Request
 from nfv_sched.ledger import reader
-from nfv_sched.limits import allowance
+from nfv_sched.limits import decide
 from nfv_sched.limits import demand as network_demand
+from nfv_sched.limits import names
 from nfv_sched.limits import options as network_limits
+from nfv_sched.limits import reservations
 from nfv_sched.limits import sources
 from nfv_sched.limits import usage
 from nfv_sched.nova import scheduler
@@ -43,15 +47,17 @@ class NetworkNote:
     :ivar passed: names of the hosts that it has passed
     :ivar tried_hosts: names of the hosts that Nova has tried to claim
     :ivar lost_last_host: whether other requests have filled the last of these
-    :ivar rooms: resource class -> free amounts on the hosts, for each filter
-        of limits that has run
+    :ivar shown: host name -> ``usage.HostUsage``; empty if the snapshot is not
+        fresh
+    :ivar counted: what the filters of limits that have run count
     :ivar own: host name -> ports that a moved server has, or may have, there;
         see :meth:`own_on`
     """
 
     __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
                  'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
-                 'tried_hosts', 'lost_last_host', 'filter', 'rooms', 'own')
+                 'tried_hosts', 'lost_last_host', 'filter', 'shown', 'counted',
+                 'own')
 
     def __init__(self, request_note: RequestNote, request: Request,
                  load: sources.Sources):
@@ -88,9 +94,11 @@ class NetworkNote:
             sum(device.count for device in request.demands
                 if device.from_port),
             network_limits.assumed_rules(CONF))
-        self.rooms: dict[str, allowance.FreeQuantity] = {}
+        self.shown = (
+            self.snapshot.hosts if self.snapshot and self.fresh else {})
+        self.counted: set[decide.Quantity] = set()
         self.own: dict[str, list[usage.NeutronPort]] = {}
-        if request.is_move:
+        if request.is_move and self.fresh:
             for port in map(interfaces.port, interfaces.nics):
                 # By the host that they are bound to: the source of the move,
                 # or the same host if it is resized there.
@@ -118,6 +126,73 @@ class NetworkNote:
             tuple(port.id for port in ports),
             sum(self.snapshot.rules_of(port.security_groups)
                 for port in ports))
+
+    def by_neutron(self, quantity: decide.Quantity, host_state) -> float:
+        """Return how much is free on a host by the data from Neutron alone.
+
+        :returns: infinity if these are too old
+        """
+        if not self.fresh:
+            return math.inf
+        free = quantity.free(
+            self.limits.for_host(host_state), quantity.carried(
+                self.shown.get(host_state.host, usage.NO_USAGE)))
+        own = self.own_on(host_state)
+        # Its own ports are in Neutron's usage of this host already.
+        return free if own is None else free + quantity.own(own)
+
+    def left(self, quantity: decide.Quantity, host_state) -> float:
+        """Return how much is free on a host, now.
+
+        If that is enough, and the host has a ledger, the server's need is
+        added to the host's allocation candidates.
+        """
+        free = self.by_neutron(quantity, host_state)
+        is_recent = host_state.host in self.recent.hosts()
+        if is_recent and self.fresh:
+            free -= quantity.pick(*self.recent.unseen(
+                self.snapshot, host_state.host, self.instance))
+        need = quantity.need(self.demand)
+        # Even an empty host may be too small; then the ledger is not needed.
+        if self.ledgers is None or free < need and (
+                need > quantity.free(self.limits.for_host(host_state))):
+            return free
+        resource_class = quantity.resource_class
+        free_by_ledger = in_ledger = self.ledgers.left(
+            host_state.uuid, resource_class)
+        if in_ledger is None:
+            return free
+        surely = perhaps = 0
+        if is_recent:
+            unshown = self.recent.unshown(
+                host_state.host, self.ledgers.queried_at,
+                self.ledgers.answered_at, self.instance)
+            surely = quantity.pick(unshown.ports, unshown.rules)
+            perhaps = quantity.pick(unshown.more_ports, unshown.more_rules)
+            free_by_ledger = reservations.left(
+                in_ledger, surely, perhaps, free, need)
+        own = self.own_on(host_state)
+        if own is not None and quantity.own(own):
+            # Until a resize on the same host is confirmed, Placement counts
+            # the server twice, as it does with CPUs. It takes no more than
+            # before, so it is not refused if the ledger lacks that much.
+            if min(free - quantity.own(own), in_ledger - perhaps) >= need:
+                names.ask(host_state, resource_class, need)
+            return free
+        if free_by_ledger >= need:
+            names.ask(host_state, resource_class, need)
+        return free_by_ledger
+
+    def in_ledger(self, quantity: decide.Quantity, host_state) -> int | None:
+        """Return how much was free in the ledger of a host.
+
+        :returns: None if that does not limit the server, as one that resizes
+            on its host
+        """
+        own = self.own_on(host_state)
+        if self.ledgers is None or own is not None and quantity.own(own):
+            return None
+        return self.ledgers.left(host_state.uuid, quantity.resource_class)
 
 
 def _count(devices: tuple[pci.Demand, ...], noun: str) -> int:

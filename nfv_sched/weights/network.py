@@ -6,6 +6,7 @@ import abc
 from oslo_log import log as logging
 
 from nfv_sched.base import conf
+from nfv_sched.limits import decide
 from nfv_sched.limits import options as network_limits
 from nfv_sched.limits import reservations
 from nfv_sched.limits import usage
@@ -74,8 +75,9 @@ def ports_of(snapshot: usage.Snapshot, placed: reservations.Memory,
     for host_state in host_states:
         name = host_state.host
         # Neutron knows no physical ports, but they differ between aggregates.
-        used = (shown.get(name, usage.NO_USAGE).vswitch_ports
-                + limits.for_host(host_state).vswitch_physical_ports)
+        used = decide.PORTS.used(
+            limits.for_host(host_state),
+            shown.get(name, usage.NO_USAGE).vswitch_ports)
         # Neutron shows a port only once nova-compute has bound it, and the
         # snapshot is older still: a burst of servers would go to the same
         # host.

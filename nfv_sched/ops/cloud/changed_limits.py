@@ -7,6 +7,7 @@ import types
 
 from nfv_sched.base import conf
 from nfv_sched.ledger import inventory as ledger_inventory
+from nfv_sched.limits import decide
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.limits import options as network_limits
 from nfv_sched.nova import scheduler
@@ -65,42 +66,41 @@ def _with_ledger(host: snapshot.Host, before: network_limits.Limits,
     """Return a host whose ledger, if it has one, has other limits."""
     uuid = ledger_names.provider_uuid(host.uuid)
     network = host.network or snapshot.HostNetwork()
-    changes = (
-        (ledger_names.PORTS, before.vswitch_ports_per_node,
-         after.vswitch_ports_per_node, before.vswitch_physical_ports,
-         after.vswitch_physical_ports, network.vswitch_ports),
-        (ledger_names.RULES, before.security_rules_per_node,
-         after.security_rules_per_node, 0, 0, network.security_rules))
+    carried = {decide.PORTS: network.vswitch_ports,
+               decide.RULES: network.security_rules}
     providers = []
     for provider in host.providers:
         if provider.uuid == uuid:
             inventories = dict(provider.inventories)
-            for name, *limits_and_use in changes:
+            for quantity, amount in carried.items():
+                name = quantity.resource_class
                 if name in inventories:
                     inventories[name] = _inventory(
-                        inventories[name], *limits_and_use)
+                        inventories[name], quantity, before, after,
+                        amount or 0)
             provider = dataclasses.replace(provider, inventories=inventories)
         providers.append(provider)
     return dataclasses.replace(host, providers=tuple(providers))
 
 
 def _inventory(
-    inventory: snapshot.Inventory, limit: float, new_limit: float,
-    physical: int, new_physical: int, used: int | None,
+    inventory: snapshot.Inventory, quantity: decide.Quantity,
+    before: network_limits.Limits, after: network_limits.Limits, carried: int,
 ) -> snapshot.Inventory:
-    """Return the inventory of the ledger with another limit.
+    """Return the inventory of the ledger with other limits.
 
-    :param physical: physical ports among what is in use
-    :param used: what Neutron has bound to the host; None if not known
+    :param carried: what Neutron has bound to the host; 0 if not known
     """
-    unallocated = physical + max((used or 0) - inventory.used, 0)
+    unallocated = quantity.used(before, max(carried - inventory.used, 0))
+    limit = quantity.limit(before)
     if limit < ledger_names.UNLIMITED:
         # Without capacity the ledger does not show how much is in use.
-        rest = int(limit) - inventory.capacity
+        rest = int(decide.free(int(limit), inventory.capacity))
         unallocated = rest if inventory.capacity else max(rest, unallocated)
     published = ledger_inventory.Account(
-        new_limit, inventory.used,
-        unallocated + new_physical - physical).inventory()
+        quantity.limit(after), inventory.used,
+        unallocated + quantity.hidden(after) - quantity.hidden(before),
+    ).inventory()
     return dataclasses.replace(
         inventory, total=published.total, reserved=published.reserved,
         max_unit=published.total)

@@ -13,6 +13,7 @@ import time
 import typing as ty
 
 from nfv_sched.ledger import inventory as ledger_inventory
+from nfv_sched.limits import decide
 from nfv_sched.limits import demand
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.limits import options as network_limits
@@ -153,7 +154,7 @@ class HostLoad:
     @property
     def ports(self) -> int:
         """The number of virtual switch ports, including physical ones."""
-        return self.usage.vswitch_ports + self.limits.vswitch_physical_ports
+        return decide.PORTS.used(self.limits, self.usage.vswitch_ports)
 
 
 class _Node(ty.NamedTuple):

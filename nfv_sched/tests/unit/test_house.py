@@ -90,6 +90,9 @@ OCCUPANCY = [
 #: block: the occupancy, and the way from a snapshot to Nova's objects.
 THREAD_POLICY = [
     'ops/cloud/occupied.py', 'ops/simulator/restore_servers.py']
+#: Modules that read limits of ports and rules: their options, the one decision
+#: and what is free, and the check of the options.
+LIMITS = ('limits/options.py', 'limits/decide.py', 'checks/scheduler.py')
 #: What is free -> what it is worked out from.
 FREE = {('total', 'used'), ('dedicated', 'pinned'), ('pcpuset', 'pinned_cpus')}
 
@@ -618,6 +621,14 @@ class HouseTest(base.TestCase):
         self.assertEqual(['ops/cloud/snapshot.py'], free_figures(ROOT))
         self.assertEqual(THREAD_POLICY,
                          attribute_readers(ROOT, 'thread_policy'))
+
+    def test_limits_are_decided_about_once(self):
+        """And only there it is worked out what is free of them."""
+        for name in ('vswitch_ports_per_node', 'vswitch_physical_ports',
+                     'security_rules_per_node'):
+            self.assertIn('limits/decide.py', attribute_readers(ROOT, name))
+            self.assertLessEqual(
+                set(attribute_readers(ROOT, name)), set(LIMITS))
 
     def test_what_is_imported_of_nova(self):
         """What Nova may change is behind an adapter."""

@@ -117,8 +117,7 @@ class TroubleshootingTest(base.TimedTestCase):
         files = {path for path, _parts in self.reasons}
         for path in ('base/extra_specs.py', 'fit/request.py', 'fit/decide.py',
                      'filters/base.py', 'filters/network.py',
-                     'filters/vswitch_port_limit.py',
-                     'limits/allowance.py',
+                     'limits/decide.py',
                      'fit/numa/shortage.py', 'fit/numa/decide.py',
                      'fit/numa/rule.py',
                      'fit/rules/pci.py'):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import dataclasses
 import math
 
+from nfv_sched.limits import decide
 from nfv_sched.limits import names
 from nfv_sched.limits import options
 from nfv_sched.ops.cloud import snapshot
@@ -64,12 +65,8 @@ def of_host(host: snapshot.Host, most: options.Limits,
     network = host.network or snapshot.HostNetwork()
     inventories = _inventories(host) if has_ledger else {}
     is_read = network.vswitch_ports is not None
-    ports = _usage(
-        network.vswitch_ports + most.vswitch_physical_ports
-        if is_read else None,
-        most.vswitch_ports_per_node, inventories.get(names.PORTS))
-    rules = _usage(network.security_rules, most.security_rules_per_node,
-                   inventories.get(names.RULES))
+    ports = _usage(decide.PORTS, network.vswitch_ports, most, inventories)
+    rules = _usage(decide.RULES, network.security_rules, most, inventories)
     return HostLimits(
         ports=ports, rules=rules,
         services_limit=_whole(most.network_services_per_node),
@@ -91,16 +88,20 @@ def _whole(limit: float) -> int | None:
     return None if math.isinf(limit) else int(limit)
 
 
-def _usage(used: int | None, most: float,
-           inventory: snapshot.Inventory | None) -> LimitUse:
-    limit = _whole(most)
-    if limit is None:
-        free = None
-    elif inventory is not None:
+def _usage(
+    quantity: decide.Quantity, carried: int | None, most: options.Limits,
+    inventories: Mapping[str, snapshot.Inventory],
+) -> LimitUse:
+    limit = _whole(quantity.limit(most))
+    inventory = inventories.get(quantity.resource_class)
+    free = None
+    if limit is not None and inventory is not None:
         free = inventory.capacity - inventory.used
-    else:
-        free = None if used is None else max(limit - used, 0)
-    return LimitUse(used=used, limit=limit, free=free)
+    elif limit is not None and carried is not None:
+        free = max(int(quantity.free(most, carried)), 0)
+    return LimitUse(
+        used=None if carried is None else quantity.used(most, carried),
+        limit=limit, free=free)
 
 
 def _overdrawn(noun: str, usage: LimitUse,

@@ -11,6 +11,7 @@ import types
 from nfv_sched.base import conf
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place
+from nfv_sched.limits import decide
 from nfv_sched.limits import options as limits
 from nfv_sched.ops.answers.hosts import cores
 from nfv_sched.ops.answers.hosts import devices
@@ -60,10 +61,9 @@ def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
         most = limits_of(cloud, host, metadata.get(host.name, []))
         if host.network is not None and (
                 host.network.vswitch_ports is not None
-                and math.isfinite(most.vswitch_ports_per_node)):
-            free_by_host[host.name] = (
-                int(most.vswitch_ports_per_node)
-                - most.vswitch_physical_ports - host.network.vswitch_ports)
+                and math.isfinite(decide.PORTS.limit(most))):
+            free_by_host[host.name] = int(
+                decide.PORTS.free(most, host.network.vswitch_ports))
     return free_by_host
 
 

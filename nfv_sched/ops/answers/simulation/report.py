@@ -15,6 +15,7 @@ import typing as ty
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
+from nfv_sched.limits import decide
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.ops.answers.simulation import document
 from nfv_sched.ops.cli import tables
@@ -464,10 +465,10 @@ def network_loads(result: outcome.SimulationResult,
         row = [
             name,
             f'{_span(load.ports for load in loads)}/'
-            f'{_span(load.limits.vswitch_ports_per_node for load in loads)}',
+            f'{_span(decide.PORTS.limit(load.limits) for load in loads)}',
             _span(load.usage.guest_ports for load in loads),
             f'{_span(load.usage.rules for load in loads)}/'
-            f'{_span(load.limits.security_rules_per_node for load in loads)}',
+            f'{_span(decide.RULES.limit(load.limits) for load in loads)}',
             _known_span(network.dhcp_servers(result.scenario, load)
                         for load in loads),
             _span(load.usage.routers for load in loads)]
@@ -514,14 +515,14 @@ def _load(name: str, load: network.HostLoad,
 
     return document.SimulatedLoad(
         host=name, vswitch_ports=load.ports,
-        vswitch_port_limit=limit(load.limits.vswitch_ports_per_node),
-        physical_ports=load.limits.vswitch_physical_ports,
+        vswitch_port_limit=limit(decide.PORTS.limit(load.limits)),
+        physical_ports=decide.PORTS.hidden(load.limits),
         server_ports=load.usage.guest_ports,
         dhcp_ports=load.usage.dhcp_ports,
         router_ports=load.usage.router_ports,
         other_ports=load.usage.other_ports,
         sriov_ports=load.usage.sriov_ports, security_rules=load.usage.rules,
-        security_rule_limit=limit(load.limits.security_rules_per_node),
+        security_rule_limit=limit(decide.RULES.limit(load.limits)),
         dhcp_servers=network.dhcp_servers(scenario, load),
         routers=load.usage.routers,
         claimed_ports=_claimed_amount(load, ledger_names.PORTS),

@@ -40,6 +40,7 @@ from nfv_sched.fit.numa import fit
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import occupancy
 from nfv_sched.fit import pci_pools
+from nfv_sched.limits import decide as limits_decide
 from nfv_sched.limits import options as network_limits
 from nfv_sched.limits import usage
 from nfv_sched.nova import scheduler as nova_scheduler
@@ -846,30 +847,31 @@ class CountedGuest:
                 self._note, self.request)
             limits = network_limits.of_host(
                 host.state, network_limits.defaults(nova_scheduler.CONF))
-            reason = each.guest_refusal(note.demand, limits)
+            quantity = each.counted
             shown = usage.NO_USAGE
             if note.fresh:
                 shown = note.snapshot.hosts.get(host.name, usage.NO_USAGE)
-            if reason is None and each.is_picky(limits):
-                reason = each.host_refusal(limits, shown)
+            reason = limits_decide.refuse_server(
+                quantity, note.demand, limits) or limits_decide.decide(
+                    quantity, note.demand, limits, math.inf,
+                    shown.dhcp_servers + shown.routers)
             if reason is not None:
                 host_limits.append((0, _of_filter(name, str(reason))))
                 continue
-            need = each.counted.need(note.demand)
-            most, room = each.room(limits)
-            free = (room - each.counted.carried(shown)
-                    - more.get(each.counted.resource_class, 0))
+            need = quantity.need(note.demand)
+            free = quantity.free(limits, quantity.carried(
+                shown) + more.get(quantity.resource_class, 0))
             # With a ledger Placement decides, which has the claims since
             # Neutron was read, too.
-            ledger_free = self._in_ledger(host, each.counted.resource_class,
+            ledger_free = self._in_ledger(host, quantity.resource_class,
                                           used or self._state.placement)
             if ledger_free is not None:
                 free = ledger_free
             if need and free < math.inf:
                 free = max(0, int(free))
                 host_limits.append((free // need, _of_filter(
-                    name, f'{need} {each.counted.noun} needed, {free % need} '
-                    f'of {most:.0f} left')))
+                    name, f'{need} {quantity.noun} needed, {free % need} '
+                    f'of {quantity.limit(limits):.0f} left')))
         return host_limits
 
     @staticmethod

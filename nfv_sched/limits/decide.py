@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decide whether a host may carry the ports and rules of a server.
+
+This is the only place that does so, and that works out what is free: filters,
+weighers, the ledger's service and the tools all come here.  No I/O.
+"""
+
+from collections.abc import Callable
+import functools
+import math
+import operator
+import typing as ty
+
+from nfv_sched.base import reasons
+from nfv_sched.limits.demand import NetworkDemand
+from nfv_sched.limits import names
+from nfv_sched.limits.options import Limits
+from nfv_sched.limits import usage
+
+
+class Quantity(ty.NamedTuple):
+    """A quantity that a limit counts.
+
+    :ivar resource_class: its resource class in the ledger
+    :ivar order: position of its reasons among other reasons
+    :ivar noun: its name in reasons
+    :ivar resource: its kind in reasons
+    :ivar need: returns how much a server takes
+    :ivar carried: returns how much Neutron has bound to a host
+    :ivar own: returns how much of that one server takes
+    :ivar pick: returns its number out of two, of ports and of rules
+    :ivar limit: returns the limit of a host
+    :ivar hidden: returns how much a host carries that Neutron does not show
+    :ivar of_servers: for each limit of one server its name in reasons, and the
+        names of the demand and of the limit
+    """
+
+    resource_class: str
+    order: int
+    noun: str
+    resource: reasons.Resource
+    need: Callable[[NetworkDemand], int]
+    carried: Callable[[usage.HostUsage], int]
+    own: Callable[[usage.GuestUsage], int]
+    pick: Callable[[int, int], int]
+    limit: Callable[[Limits], float]
+    hidden: Callable[[Limits], int]
+    of_servers: tuple[tuple[str, str, str], ...]
+
+    def used(self, limits: Limits, carried: int) -> int:
+        """Return how much is in use where Neutron has bound an amount."""
+        return self.hidden(limits) + carried
+
+    def free(self, limits: Limits, carried: int = 0) -> float:
+        """Return how much is free where Neutron has bound an amount."""
+        return free(self.limit(limits), self.used(limits, carried))
+
+
+#: Ports of the virtual switch, with the physical ones.
+PORTS = Quantity(
+    names.PORTS, reasons.VSWITCH_PORTS, 'vSwitch ports',
+    reasons.Resource.VSWITCH_PORTS,
+    operator.attrgetter('vswitch_ports'),
+    operator.attrgetter('vswitch_ports'),
+    lambda guest: len(guest.ports), lambda ports, rules: ports,
+    lambda limits: limits.vswitch_ports_per_node,
+    lambda limits: limits.vswitch_physical_ports,
+    (('vNICs of a server', 'vswitch_ports', 'vnics_per_guest'),
+     ('VFs of a server', 'vfs', 'sriov_vfs_per_guest'),
+     ('PFs of a server', 'pci_nics', 'pci_nics_per_guest')))
+#: Security group rules of these ports.
+RULES = Quantity(
+    names.RULES, reasons.SECURITY_RULES, 'security-group rules',
+    reasons.Resource.SECURITY_RULES,
+    operator.attrgetter('rules'), operator.attrgetter('rules'),
+    operator.attrgetter('rules'), lambda ports, rules: rules,
+    lambda limits: limits.security_rules_per_node, lambda limits: 0,
+    (('security-group rules of a port', 'port_rules',
+      'security_rules_per_port'),))
+
+QUANTITIES = (PORTS, RULES)
+
+
+def free(limit: float, used: float) -> float:
+    """Return how much of a limit is free; less than 0 if too much is used."""
+    return limit - used
+
+
+def decide(quantity: Quantity, demand: NetworkDemand, limits: Limits,
+           left: float, services: int = 0) -> reasons.Lazy | None:
+    """Decide whether a host may carry a server.
+
+    :param left: how much of the quantity the host has left for it
+    :param services: number of DHCP servers and routers on the host; 0 for a
+        server that is there already
+    :returns: why not; None if it may
+    """
+    need = quantity.need(demand)
+    if not need:
+        return None
+    if quantity is PORTS and services > limits.network_services_per_node:
+        return reasons.Reason(
+            quantity.order, 'DHCP servers and routers',
+            'capacity beside them needed', f'{services} on the host, at most '
+            f'{limits.network_services_per_node:.0f} allowed', -services)
+    if left < need:
+        return functools.partial(_full, quantity, need, limits, left)
+    return None
+
+
+def refuse_server(quantity: Quantity, demand: NetworkDemand,
+                  limits: Limits) -> reasons.Reason | None:
+    """Return why a new server exceeds a limit of servers; None if not.
+
+    One that runs must stay movable when the limit is lowered.
+    """
+    for what, needed, limit in quantity.of_servers:
+        need, most = getattr(demand, needed), getattr(limits, limit)
+        if need > most:
+            return reasons.Reason(
+                quantity.order, what, f'{need} needed',
+                f'at most {most:.0f} allowed', int(most), own=True)
+    return None
+
+
+def _full(quantity: Quantity, need: int, limits: Limits,
+          left: float) -> reasons.Reason:
+    limit, most = quantity.limit(limits), quantity.free(limits)
+    number = max(int(left), 0)
+    # The ledger may have a limit that this process does not have.
+    have = (f'{number} of {limit:.0f} free' if math.isfinite(limit)
+            else f'{number} free')
+    return reasons.Reason(
+        quantity.order, quantity.noun, f'{need} needed', have, number,
+        shortage=reasons.Shortage(
+            reasons.Amount(quantity.resource, need), number,
+            most=int(max(most, 0)) if math.isfinite(most) else None))
