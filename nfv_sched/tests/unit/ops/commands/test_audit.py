@@ -41,10 +41,6 @@ class AuditTest(base.CommandTestCase):
         self.assertEqual((code, told), (found, err))
         return [row['kind'] for row in json.loads(out)['findings']]
 
-    def test_sound(self):
-        self.assertEqual([], self.kinds(
-            clouds.sound(), code=0, told='5 hosts: nothing found.\n'))
-
     def test_sound_for_people(self):
         """Not even an empty line goes to stdout."""
         self.assertEqual((0, '', '2 hosts: nothing found.\n'), self.audit(
@@ -52,42 +48,6 @@ class AuditTest(base.CommandTestCase):
         code, out, err = self.audit(clouds.sound(), '-c', 'Hots')
         self.assertEqual((2, ''), (code, out))
         self.assertIn('error: no column Hots; there are: Host, ', err)
-
-    def test_sound_for_programs(self):
-        """They get a table without rows."""
-        for args, lines in ((['-f', 'csv'], 1), (['--print-empty'], 2)):
-            _code, out, _err = self.audit(clouds.sound(), *args)
-            self.assertEqual(lines, len(out.splitlines()), out)
-            self.assertIn('Finding', out)
-
-    def test_since(self):
-        cloud = broken('switch moved', 'orphan')
-        cloud = dataclasses.replace(cloud, servers=tuple(
-            dataclasses.replace(server, created='2026-01-01T00:00:00Z',
-                                moved='2026-02-01T00:00:00Z')
-            for server in cloud.servers))
-        _code, out, _err = self.audit(cloud, '-f', 'json')
-        self.assertEqual(
-            {values.POLICY: '2026-02-01T00:00:00Z',
-             values.ALLOCATION_ORPHAN: None},
-            {row['kind']: row['since']
-             for row in json.loads(out)['findings']})
-
-    def test_table(self):
-        code, out, err = self.audit(broken('switch moved', 'orphan'))
-        self.assertEqual((3, ''), (code, err))
-        header, *rows = base.cells(out)
-        self.assertEqual(['Host', 'Server', 'Server ID', 'Kind', 'Finding',
-                          'Since', 'What to do'], header)
-        policy, orphan = rows
-        self.assertEqual(values.POLICY, policy[3])
-        self.assertIn('nfv:vswitch_numa_affinity=strict: NUMA nodes with the '
-                      'virtual switch needed, it is on ', policy[4])
-        self.assertEqual('-', policy[5])
-        self.assertIn('migrate the server: nfv-sched host drain --server '
-                      f'{policy[2]} -f commands -- {policy[0]}', policy[6])
-        self.assertEqual(['-', '-', values.ALLOCATION_ORPHAN], orphan[1:4])
-        self.assertIn(faults.NOBODY, orphan[4])
 
     def test_commands(self):
         """A script; each of its commands can be read by nfv-sched or Nova."""
@@ -106,19 +66,6 @@ class AuditTest(base.CommandTestCase):
         self.assertIn(f'# to do: {values.KINDS[values.LEDGER]}', lines)
         self.assertEqual((0, '', '5 hosts: nothing found.\n'), self.audit(
             clouds.sound(), '-f', 'commands'))
-
-    def test_document(self):
-        """The commands are words, beside the text for people."""
-        _code, out, _err = self.audit(broken('orphan'), '-f', 'json')
-        row, = json.loads(out)['findings']
-        words, = row['commands']
-        self.assertEqual(
-            ['nova-manage', 'placement', 'audit', '--resource_provider',
-             words[4], '--delete'], words)
-        self.assertIn(' '.join(words), row['what_to_do'])
-        _code, out, _err = self.audit(broken('ledger'), '-f', 'json')
-        row, = json.loads(out)['findings']
-        self.assertEqual([], row['commands'])
 
     def test_chosen(self):
         cloud = broken('switch moved', 'orphan', 'ledger')

@@ -74,43 +74,6 @@ class CapacityTest(base.CommandTestCase):
         self.assertEqual((0, ''), (code, err))
         return self.csv_rows(out)
 
-    def test_list(self):
-        self.assertEqual([
-            {'Flavor': 'vrouter.4', 'Flavor ID': FLAVORS[0].id, 'Fits': 9,
-             'Placement capacity': 10, 'Hosts with capacity': 3, 'Error': '',
-             'Lost to pCPUs on one NUMA node': 1,
-             'Lost to nfv:vswitch_numa_affinity=strict': 0,
-             'Ports': 'normal', 'Ports from': 'no_servers',
-             'Not known': ''},
-            {'Flavor': 'fw.6', 'Flavor ID': FLAVORS[1].id, 'Fits': 2,
-             'Placement capacity': 5, 'Hosts with capacity': 2, 'Error': '',
-             'Lost to pCPUs on one NUMA node': 1,
-             'Lost to nfv:vswitch_numa_affinity=strict': 2,
-             'Ports': 'normal', 'Ports from': 'no_servers',
-             'Not known': ''}],
-            self.table('list'))
-
-    def test_columns(self):
-        row, = self.table('list', '--flavor', 'v*', '--survive', '1',
-                          '--empty')
-        self.assertEqual((5, 12), (row['After losing 1'], row['If empty']))
-
-    def test_by(self):
-        self.assertEqual(
-            [('nfv', 5), ('', 4)],
-            [(row['Aggregate'], row['Fits']) for row in self.table(
-                'list', '--flavor', 'v*', '--by', 'aggregate')])
-        self.assertEqual(
-            [('two', 4), ('six', 4)],
-            [(row['Host'], row['Fits']) for row in self.table(
-                'list', '--flavor', 'v*', '--by', 'host', '--host', '[ts]*')])
-
-    def test_hosts(self):
-        for option, fits in (('--host=one', 1), ('--aggregate=n*', 5),
-                             ('--az=east', 4)):
-            row, = self.table('list', '--flavor', 'v*', option)
-            self.assertEqual(fits, row['Fits'], option)
-
     def test_project(self):
         """Hosts that are kept for others are left out, in all figures."""
         file.save(dataclasses.replace(
@@ -174,18 +137,6 @@ class CapacityTest(base.CommandTestCase):
             flavor=FLAVORS[0]),)), self.file)
         self.assertEqual(2, len(self.table('list', '--project', 'gamma')))
 
-    def test_mix(self):
-        self.assertEqual(
-            [{'Flavor': flavor.name, 'Flavor ID': flavor.id, 'Count': 1,
-              'Fits': 2, 'If empty': 3, 'Ports': 'normal'}
-             for flavor in FLAVORS],
-            self.table('list', '--mix', 'vrouter.4=1,fw.6=1', '--empty'))
-
-    def test_mix_with_a_flavor_twice(self):
-        self.assertEqual(
-            self.table('list', '--mix', 'fw.6=2', '--empty'),
-            self.table('list', '--mix', 'fw.6=1,fw.6=1', '--empty'))
-
     def test_mix_that_nova_refuses(self):
         odd = small_clouds.flavor(name='odd', hw__cpu_thread_policy='x')
         file.save(dataclasses.replace(CLOUD, flavors=(*FLAVORS, odd)),
@@ -193,12 +144,6 @@ class CapacityTest(base.CommandTestCase):
         code, out, err = self.run_command('list', '--mix', 'fw.6=1,odd=1')
         self.assertEqual((2, ''), (code, out))
         self.assertTrue(err.startswith('error: --mix: odd: '), err)
-
-    def test_name_with_brackets(self):
-        odd = small_clouds.flavor(name='odd[1]')
-        file.save(dataclasses.replace(CLOUD, flavors=(odd,)), self.file)
-        row, = self.table('list', '--flavor', 'odd[1]')
-        self.assertEqual(9, row['Fits'])
 
     def test_several_compute_nodes_of_a_service(self):
         cloud = dataclasses.replace(CLOUD, hosts=(
@@ -214,52 +159,6 @@ class CapacityTest(base.CommandTestCase):
         self.assertEqual({'one': 1, 'two': 4, 'six': 4}, {
             row['Host']: row['Fits'] for row in self.csv_rows(out)})
 
-    def test_show(self):
-        row = self.table('show', 'vrouter.4', '--host', 'one')[0]
-        self.assertEqual({
-            'Host': 'one', 'Host ID': CLOUD.hosts[0].uuid, 'Fits': 1,
-            'Placement capacity': 2, 'pCPUs used': 8, 'pCPUs total': 16,
-            'Node 0 pCPUs used': 5, 'Node 0 pCPUs total': 8,
-            'Node 1 pCPUs used': 3, 'Node 1 pCPUs total': 8,
-            'Limiting resource': 'pCPUs on one NUMA node',
-            'Why': 'after 1 more: 4 pCPUs on one NUMA node needed, 3 + 1 '
-                   'free',
-            'Ports': 'normal', 'Ports from': 'no_servers',
-            'Not known': ''}, row)
-
-    def test_what_is_not_known(self):
-        """Accelerators, and whether Placement knows a forbidden trait."""
-        file.save(dataclasses.replace(CLOUD, flavors=(
-            small_clouds.flavor(name='gpu', accel__device_profile='gpus'),
-            small_clouds.flavor(name='slow', trait__CUSTOM_FAST='forbidden'))),
-            self.file)
-        self.assertEqual(
-            [('gpu', 'accel:device_profile'), ('slow', 'trait CUSTOM_FAST')],
-            [(row['Flavor'], row['Not known']) for row in self.table('list')])
-        _code, _out, err = self.run_command('list')
-        for text in ('gpu: accelerators are not counted',
-                     'slow: whether Placement knows the trait CUSTOM_FAST'):
-            self.assertIn(f'note: {text}', err)
-
-    def test_image_property(self):
-        """Nova refuses encrypted memory unless the image suits it."""
-        file.save(dataclasses.replace(CLOUD, flavors=(
-            small_clouds.flavor(name='secret', hw__mem_encryption='true'),)),
-            self.file)
-        row, = self.table('list')
-        self.assertIn('refuses the flavor', row['Error'])
-        row, = self.table(
-            'list', '--image-property', 'hw_firmware_type=uefi',
-            '--image-property', 'hw_machine_type=q35')
-        self.assertEqual('', row['Error'])
-        for args, word in ((('hw_firmware=x',), 'no image property'),
-                           (('hw_firmware_type=x',), 'does not take'),
-                           (('x',), 'KEY=VALUE')):
-            code, _out, err = self.run_command(
-                'list', '--image-property', *args)
-            self.assertEqual(2, code)
-            self.assertIn(word, err)
-
     def with_ports(self):
         """A server of vrouter.4 has a VF, which no host has."""
         server = dataclasses.replace(
@@ -271,33 +170,6 @@ class CapacityTest(base.CommandTestCase):
                 id='n', name='fast', physnet='data'),
                 snapshot.Network(id='m', name='mgmt'))), self.file)
 
-    def test_ports(self):
-        """As the servers of each flavor have them, or as is said."""
-        self.with_ports()
-        of_servers = ('direct@data', 'servers', 0)
-        for args, expected in (
-                ((), {'vrouter.4': of_servers,
-                      'fw.6': ('normal', 'no_servers', 2)}),
-                (('--flavor', 'v*', '--ports', '2'),
-                 {'vrouter.4': ('normal, normal', 'number', 9)}),
-                (('--flavor', 'v*', '--network', 'mgmt', '--network', 'm'),
-                 {'vrouter.4': ('normal, normal', 'networks', 9)}),
-                (('--flavor', 'f*', '--like', 'like'),
-                 {'fw.6': ('direct@data', 'server', 0)})):
-            self.assertEqual(expected, {
-                row['Flavor']: (row['Ports'], row['Ports from'], row['Fits'])
-                for row in self.table('list', *args)}, args)
-        for args, label, fits in (
-                (('vrouter.4',), 'direct@data', 0),
-                (('vrouter.4', '--ports', '1'), 'normal', 9)):
-            rows = self.table('show', *args)
-            self.assertEqual(fits, sum(row['Fits'] for row in rows))
-            self.assertEqual({label}, {row['Ports'] for row in rows})
-        self.assertEqual(
-            [(0, 'direct@data'), (0, 'normal')],
-            [(row['Fits'], row['Ports']) for row in self.table(
-                'list', '--mix', 'vrouter.4=1,fw.6=1')])
-
     def test_numa_policy_of_network(self):
         """The networks of a cloud file may have a PCI NUMA policy."""
         self.file += '.yaml'
@@ -307,36 +179,6 @@ class CapacityTest(base.CommandTestCase):
                 'list', '--network', network, '-f', 'csv')
             self.assertEqual(0, code, err)
             self.assertEqual(fits, self.csv_rows(out)[0]['Fits'])
-
-    def test_ports_for_people(self):
-        self.with_ports()
-        code, out, err = self.run_command('list')
-        self.assertEqual(0, code)
-        self.assertIn(' 1 direct@data\n', out)
-        self.assertEqual(
-            'note: no server shows what ports servers have, for fw.6: one '
-            'port on the virtual switch is assumed; --network or --like says '
-            'otherwise\n', err)
-        code, out, err = self.run_command('show', 'vrouter.4')
-        self.assertEqual((0, ''), (code, err))
-        self.assertIn(
-            'Assumed ports: 1 direct port on physical network data (as the '
-            'existing server of the flavor has).\n', out)
-
-    def test_what_all_rows_share(self):
-        """It stands once above the table, unless rows are of two moments."""
-        alike = dataclasses.replace(CLOUD, hosts=CLOUD.hosts[1:])
-        for cloud, sentences in ((alike, 1), (CLOUD, 0)):
-            file.save(cloud, self.file)
-            code, out, _err = self.run_command('show', 'vrouter.4')
-            head, _blank, table = out.partition('\n\n')
-            self.assertEqual(sentences, head.count('On all 2 hosts: after 4 '
-                                                   'more: '))
-            self.assertEqual(not sentences, 'Why' in table, out)
-            # Those who choose columns, and programs, have them all.
-            for args in (('-c', 'Why'), ('-f', 'csv')):
-                self.assertIn('after 4 more: ', self.run_command(
-                    'show', 'vrouter.4', *args)[1])
 
     def test_networks_that_are_not_there(self):
         self.with_ports()
@@ -348,19 +190,6 @@ class CapacityTest(base.CommandTestCase):
             code, out, err = self.run_command('list', *args)
             self.assertEqual((2, ''), (code, out))
             self.assertIn(word, err)
-
-    def test_next(self):
-        """The server without which one more fits, where there is one."""
-        file.save(dataclasses.replace(CLOUD, servers=(SMALL,)), self.file)
-        self.assertEqual(
-            [('one', 1, 'small', SMALL.uuid, 1, 512),
-             ('two', 4, '', '', '', ''), ('six', 4, '', '', '', '')],
-            [(row['Host'], row['Fits'], row['Next'], row['Next ID'],
-              row['Next vCPUs'], row['Next memory MiB'])
-             for row in self.table('show', 'vrouter.4', '--next')])
-        self.assertIn('small: 1 pCPU on node 0', self.run_command(
-            'show', 'vrouter.4', '--next')[1])
-        self.assertNotIn('Next', self.table('show', 'vrouter.4')[0])
 
     def test_next_with_emulator_threads(self):
         """CPUs for these leave with the server, too."""
@@ -404,13 +233,6 @@ class CapacityTest(base.CommandTestCase):
                               '--project', project)
             self.assertEqual(leaving, row['Next'], project)
 
-    def test_next_of_a_flavor_that_nova_refuses(self):
-        file.save(dataclasses.replace(CLOUD, flavors=(
-            small_clouds.flavor(name='odd', hw__cpu_thread_policy='x'),)),
-            self.file)
-        self.assertEqual({''}, {
-            row['Next'] for row in self.table('show', 'odd', '--next')})
-
     def test_usage(self):
         for args, text in (
                 (('show', 'x'), "no flavor named 'x'"),
@@ -419,26 +241,15 @@ class CapacityTest(base.CommandTestCase):
                 (('list', '--mix', 'x=1'), "no flavor named 'x'"),
                 (('list', '--mix', 'fw.6'), "FLAVOR=N needed, not 'fw.6'"),
                 (('list', '--mix', 'fw.6=1', '--by', 'host'),
-                 '--mix goes with neither --by nor --survive')):
+                 '--mix goes with neither --by nor --survive'),
+                *((('list', '--image-property', given), text)
+                  for given, text in (
+                      ('hw_firmware=x', 'no image property'),
+                      ('hw_firmware_type=x', 'does not take'),
+                      ('x', 'KEY=VALUE')))):
             code, _out, err = self.run_command(*args)
             self.assertEqual(2, code)
             self.assertIn(text, err)
-
-    def test_odd_flavors(self):
-        """Those that Nova refuses have the reason; the others a count."""
-        file.save(dataclasses.replace(CLOUD, flavors=(
-            *FLAVORS, small_clouds.flavor(name='tpm', hw__tpm_version='9'),
-            small_clouds.flavor(name='zero', hw__numa_nodes='0'))), self.file)
-        rows = self.table('list')
-        self.assertEqual([9, 2, 0, 0], [row['Fits'] for row in rows])
-        self.assertIn("Invalid TPM version '9'", rows[2]['Error'])
-        self.assertIn("'0'", rows[3]['Error'])
-
-    def test_nothing_to_count(self):
-        file.save(dataclasses.replace(CLOUD, flavors=()), self.file)
-        self.assertEqual([], self.table('list'))
-        file.save(small_clouds.cloud(flavors=FLAVORS), self.file)
-        self.assertEqual([0, 0], [row['Fits'] for row in self.table('list')])
 
     def test_odd_records(self):
         """One clear error, and no figures."""

@@ -48,28 +48,6 @@ class ExplainTest(test_simulate.SimulateTestCase):
         return self.run_command(
             kind, 'explain', *args, '--from', self.file(CLOUD))
 
-    def test_server_that_runs(self):
-        code, out, err = self.explain('server', 's-1')
-        self.assertEqual((0, ''), (code, err))
-        self.assertIn('Server s-1 (active, on h-', out)
-        self.assertIn('It fits.', out)
-        self.assertIn('It would go to h-', out)
-        self.assertIn('* It runs there', out)
-
-    def test_server_that_was_refused(self):
-        code, out, err = self.explain('server', 's-3', '--network', 'tun')
-        self.assertEqual((3, ''), (code, err))
-        self.assertIn('It does not fit.\nAll 3 hosts: 5 free dedicated CPUs ',
-                      out)
-        self.assertIn('nfv:vswitch_numa_affinity=prefer', out)
-        self.assertIn('dedicated CPUs on one NUMA node with the virtual', out)
-
-    def test_flavor(self):
-        code, out, err = self.explain('flavor', 'fast')
-        self.assertEqual((3, ''), (code, err))
-        self.assertIn('trait CUSTOM_FAST', out)
-        self.assertIn('no trait CUSTOM_FAST', out)
-
     def test_garbage_collections(self):
         """There are fewer while it runs; an error changes nothing."""
         before = gc.get_threshold()
@@ -87,79 +65,6 @@ class ExplainTest(test_simulate.SimulateTestCase):
         self.assertEqual(before, gc.get_threshold())
         code, _out, _err = self.explain('flavor', 'unknown')
         self.assertEqual((2, before), (code, gc.get_threshold()))
-
-    def test_document(self):
-        for form in ('json', 'yaml'):
-            code, out, _err = self.explain(
-                'flavor', 'fast', '-f', form, '--host', 'h-*')
-            self.assertEqual(3, code)
-            if form == 'json':
-                found = json.loads(out)
-                self.assertEqual(['h-1', 'h-2'], [
-                    host['host'] for host in found['hosts']])
-                self.assertFalse(found['fits'])
-                self.assertEqual(3, found['placement']['hosts'])
-                self.assertTrue(found['changes'])
-
-    def test_shortages(self):
-        _code, out, _err = self.explain('server', 's-3', '-f', 'json',
-                                        '--try-seconds', '0')
-        fast = json.loads(out)['hosts'][2]
-        self.assertEqual(
-            {('dedicated_cpus', 5)},
-            {(each['shortage']['resource'], each['shortage']['needed'])
-             for each in fast['refusals']})
-
-    def test_ports(self):
-        """New servers have none, unlike those that capacity counts."""
-        for args, ports, basis in (
-                ((), [], 'servers'), (('--network', 'tun'), ['tun'], None)):
-            _code, out, _err = self.explain(
-                'flavor', 'pinned', '-f', 'json', *args)
-            found = json.loads(out)
-            self.assertEqual(ports, [
-                port['network'] for port in found['request']['ports']])
-            usual = found['usual_ports']
-            self.assertEqual(basis, usual and usual['basis'])
-        _code, out, _err = self.explain(
-            'server', 's-1', '--network', 'tun', '-f', 'json')
-        found = json.loads(out)
-        self.assertEqual(
-            (['tun'], None),
-            ([port['network'] for port in found['request']['ports']],
-             found['usual_ports']))
-
-    def test_rows(self):
-        code, out, _err = self.explain(
-            'flavor', 'fast', '-f', 'csv', '-c', 'Host', '-c', 'Passed')
-        self.assertEqual(3, code)
-        self.assertEqual(
-            ['"Host","Passed"', '"h-1",False', '"h-2",False',
-             '"fast",False'], out.splitlines())
-
-    def test_for_tenant(self):
-        for args, code, lines in (
-                (('server', 's-3', '--network', 'tun'), 3, [
-                    'The server s-3 cannot be placed now.',
-                    'No host has what it needs:',
-                    '- nfv:vswitch_numa_affinity=strict: 5 dedicated CPUs on '
-                    'one NUMA node with the virtual switch needed',
-                    'It could be placed with one of these changes:',
-                    '- nfv:vswitch_numa_affinity=prefer',
-                    '- without nfv:vswitch_numa_affinity']),
-                (('flavor', 'fast'), 3, [
-                    'A new server of the flavor fast cannot be placed now.',
-                    'No host has all that it needs:',
-                    '- 8 dedicated CPUs needed',
-                    '- the trait CUSTOM_FAST needed',
-                    'It could be placed with one of these changes:',
-                    '- without trait:CUSTOM_FAST']),
-                (('server', 's-1'), 0, ['The server s-1 runs.']),
-                (('flavor', 'pinned', '--count', '1'), 3, None)):
-            found, out, err = self.explain(*args, '--for-tenant')
-            self.assertEqual((code, ''), (found, err))
-            if lines is not None:
-                self.assertEqual(lines, out.splitlines())
 
     def test_next_steps(self):
         """What is printed can be run as it is, however narrow it is."""
@@ -314,29 +219,6 @@ class ThenTest(test_simulate.SimulateTestCase):
     def then(self, server, *args):
         return self.run_command('server', 'explain', server, '--then',
                                 '--journal', self.directory, *args)
-
-    def test_refused(self):
-        code, out, err = self.then(self.UUID)
-        self.assertEqual((3, ''), (code, err))
-        self.assertEqual(2, out.count('refused the last host'))
-        self.assertNotIn('other', out)
-        self.assertIn('2 CPUs needed, 1 free', out)
-
-    def test_formats(self):
-        code, out, err = self.then(self.UUID, '-f', 'json')
-        self.assertEqual((3, ''), (code, err))
-        self.assertEqual([self.UUID] * 2,
-                         [each['server_id']
-                          for each in json.loads(out)['refusals']])
-        code, out, err = self.then(self.UUID, '-f', 'csv', '-c', 'Filter')
-        self.assertEqual(['"Filter"', '"Second"', '"Second"'],
-                         out.splitlines())
-
-    def test_not_refused(self):
-        code, out, err = self.then(self.UUID[::-1].replace('-', ''))
-        self.assertEqual(
-            (0, 'The journal has no refusal of this server.\n', ''),
-            (code, out, err))
 
     def test_perhaps_removed(self):
         """Only where there is none does it matter what was removed."""

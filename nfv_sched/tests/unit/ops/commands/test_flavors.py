@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that look at flavors, of clouds and of files."""
 
-import csv
 import dataclasses
-import io
 import json
 import os
 import re
@@ -13,7 +11,6 @@ import fixtures
 from osc_lib import utils
 import yaml
 
-from nfv_sched.ops.answers.flavors import translations
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.commands import flavor_file as flavors_file
 from nfv_sched.ops.commands import source
@@ -256,43 +253,6 @@ class LintTest(base.CommandTestCase):
         return [(each['flavor'], each['severity'], each['rule'])
                 for each in document['findings']]
 
-    def test_all(self):
-        self.assertEqual(
-            [('bad', 'error', 'key-refused'),
-             ('odd', 'warning', 'switch-without-huge-pages')],
-            self.findings('--all', code=3))
-
-    def test_names(self):
-        self.assertEqual([], self.findings('good', 'l*'))
-        self.assertEqual(1, len(self.findings('b*', code=3)))
-
-    def test_hosts(self):
-        """Nothing of a host is looked at unless that is asked for."""
-        self.assertEqual(
-            [('large', 'error', 'no-host')],
-            self.findings('large', '--hosts', code=3))
-        self.assertEqual([], self.findings('large'))
-        self.assertEqual(
-            [('odd', 'warning', 'switch-without-huge-pages'),
-             ('odd', 'note', 'packs-badly')], self.findings('odd', '--hosts'))
-
-    def test_text(self):
-        out = self.lint('--all', '--hosts', code=3)
-        self.assertIn('4 flavors: 2 errors, 1 warning, 1 note.\n', out)
-        for text in ('Flavor  Severity  Key', 'hw:cpu_polcy',
-                     'set hw:cpu_policy instead'):
-            self.assertIn(text, out)
-        self.assertEqual('1 flavor: nothing found.\n', self.lint('good'))
-
-    def test_formats(self):
-        self.assertIn(
-            'bad,error,hw:cpu_polcy,', self.lint(
-                'bad', '-f', 'csv', '--quote', 'none', code=3))
-        self.assertEqual('hw:cpu_polcy\n', self.lint(
-            'bad', '-f', 'value', '-c', 'Key', code=3))
-        self.assertEqual(1, yaml.safe_load(self.lint(
-            'bad', '-f', 'yaml', code=3))['flavors_checked'])
-
     def test_file(self):
         """No cloud is read for flavors of a file."""
         path = self.files.write({'flavors': {
@@ -319,9 +279,6 @@ class LintTest(base.CommandTestCase):
         self.assertEqual(
             [('good', 'error', 'smaller-than-the-image')],
             self.findings('good', '--image', path, code=3))
-
-    def test_used(self):
-        self.assertEqual([], self.findings('good', '--used'))
 
     def test_usage(self):
         for args, said in (
@@ -397,22 +354,6 @@ class TranslateTest(base.CommandTestCase):
         self.assertEqual((code, ''), (found, err))
         return out
 
-    def test_blank_cells(self):
-        """They are blank for programs, too: "-" is only in the table."""
-        rows = list(csv.reader(io.StringIO(
-            self.translate('--file', self.file, '-f', 'csv'))))
-        self.assertNotIn('-', {cell for row in rows for cell in row})
-        self.assertIn('', {row[3] for row in rows})
-
-    def test_text(self):
-        out = self.translate('--file', self.file)
-        self.assertIn(
-            'Flavor old one: 4 keys; 4 to set; 1 key not fully translated.\n',
-            out)
-        self.assertEqual(4, len(base.cells(out.partition('\n\n')[2])) - 1)
-        self.assertRegex(out, r'hw:numa_node\.0 +1 +nfv:numa_node\.0=1 +'
-                              'renamed')
-
     def test_commands(self):
         """The client understands them, and asks for a checking API."""
         out = self.translate('--file', self.file, '-f', 'commands')
@@ -432,44 +373,6 @@ class TranslateTest(base.CommandTestCase):
                 properties.command, properties.flavor, properties.properties))
         self.assertIn('\n# hw:wrs:min_vcpus=2: none, dropped; a server has '
                       'all its vCPUs', out)
-
-    def test_commands_that_create(self):
-        """All sizes; a key that stays is set, too."""
-        path = self.files.write([{
-            'ID': '-7', 'Name': 'f', 'VCPUs': 2, 'RAM': 2048, 'Disk': 20,
-            'Ephemeral': 5, 'Swap': 512, 'Is Public': False,
-            'Properties': {'hw:numa_nodes': '1'}}])
-        out = self.translate('--file', path, '-f', 'commands', code=0)
-        (_version, create), (_version, properties) = test_rendering.parsed(
-            self.lines(out))
-        self.assertEqual(
-            ('f', '-7', 2, 2048, 20, 5, 512, False),
-            (create.name, create.id, create.vcpus, create.ram, create.disk,
-             create.ephemeral, create.swap, create.public))
-        self.assertEqual({'hw:numa_nodes': '1'}, properties.properties)
-        self.assertIn('\n# private: ', out)
-        self.assertIn('Flavor f: 1 key; 1 to set.\n',
-                      self.translate('--file', path, code=0))
-
-    def test_commands_in_place(self):
-        """A flavor that was read from the cloud exists."""
-        path = os.path.join(self.files.folder, 'cloud')
-        file.save(small_clouds.cloud(flavors=(dataclasses.replace(
-            small_clouds.flavor(4, name='old one'), extra_specs=self.SPECS),)),
-            path)
-        self.assertIn('Flavor old one: 4 keys; 4 to set, 3 to remove; 1 key ',
-                      self.translate('--all', '--from', path))
-        (version, new), (other, old) = test_rendering.parsed(self.translate(
-            '--all', '--from', path, '-f', 'commands').splitlines())
-        self.assertEqual(('2.86', '2.86'), (version, other))
-        self.assertEqual(('flavor set', 'old one', {
-            'hw:cpu_policy': 'mixed', 'nfv:shared_vcpu': '0',
-            'hw:cpu_dedicated_mask': '^0', 'nfv:numa_node.0': '1'}),
-            (new.command, new.flavor, new.properties))
-        self.assertEqual(
-            ('flavor unset', 'old one', {
-                'hw:wrs:shared_vcpu', 'hw:wrs:min_vcpus', 'hw:numa_node.0'}),
-            (old.command, old.flavor, set(old.properties)))
 
     def test_commands_run_twice(self):
         """A run that failed can be repeated; a flavor is created once."""
@@ -529,35 +432,6 @@ case "$*" in *"flavor set"*) exit 1;; esac
         self.assertRegex(out, '(?m)^# openstack .* flavor create .* bad$')
         self.assertRegex(out, '(?m)^# openstack .* flavor set .* bad$')
 
-    def test_every_key_that_is_dropped(self):
-        """Also one that means nothing, and one that Nova does not know."""
-        specs = {'hw:wrs:min_vcpus': '2', 'hw:unknown': 'x',
-                 'sw:wrs:guest:heartbeat': 'false',
-                 'sw:wrs:auto_recovery': 'true',
-                 'hw:wrs:live_migration_timeout': '800'}
-        path = self.files.write({'f': {
-            'vcpus': 2, 'ram': 1, 'properties': specs}})
-        document, = json.loads(
-            self.translate('--file', path, '-f', 'json'))['translations']
-        dropped = {line['key'] for line in document['keys']
-                   if not line['becomes']}
-        self.assertLessEqual(
-            {'hw:unknown', 'hw:wrs:min_vcpus', 'sw:wrs:guest:heartbeat'},
-            dropped)
-        out = self.translate('--file', path, '-f', 'commands')
-        for key in dropped:
-            self.assertRegex(
-                out, f'(?m)^# {key}={specs[key]}: [a-z. ]+, dropped; .')
-
-    def test_errors_afterwards(self):
-        path = self.files.write({'f': {
-            'vcpus': 2, 'ram': 1, 'properties': {'hw:wrs:shared_vcpu': '2'}}})
-        out = self.translate('--file', path)
-        self.assertRegex(out, r'^Flavor f: .*; \d errors? afterwards\.')
-        self.assertRegex(out, r'hw:cpu_dedicated_mask +\^2 +- +error')
-        self.assertIn('\n# error afterwards: hw:cpu_dedicated_mask: ',
-                      self.translate('--file', path, '-f', 'commands'))
-
     def test_commands_for_a_name_like_an_option(self):
         path = self.files.write({'--old': {
             'vcpus': 1, 'ram': 1, 'properties': {'hw:numa_node.0': '1'}}})
@@ -605,43 +479,3 @@ case "$*" in *"flavor set"*) exit 1;; esac
         lines = re.sub('(?m)^(#.*|if .*|fi)\n', '', out)
         return ['openstack' + each for each in re.split(
             r'\n *openstack', '\n' + lines)[1:]]
-
-    def test_image(self):
-        image = '8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20'
-        path = self.files.write({'id': image, 'name': '$(x)', 'properties': {
-            'hw_vif_model': 'avp', 'hw_numa_node.0': '1', 'other': 'x'}})
-        out = self.translate('--image', path, '-f', 'commands')
-        self.assertIn('openstack image set --property hw_vif_model=virtio '
-                      f'--property hw_vif_multiqueue_enabled=true -- {image}\n'
-                      'openstack image unset --property hw_numa_node.0 '
-                      f'-- {image}\n', out)
-        self.assertNotIn('other', out)
-
-    def test_document(self):
-        found, = json.loads(self.translate(
-            '--file', self.file, '-f', 'json'))['translations']
-        self.assertEqual('old one', found['flavor'])
-        self.assertEqual(
-            [translations.CHANGED, translations.COMBINATION,
-             translations.NONE,
-             translations.RENAMED], [line['kind'] for line in found['keys']])
-        self.assertEqual('mixed', found['extra_specs']['hw:cpu_policy'])
-
-    def test_nothing_to_do(self):
-        path = self.files.write({'f': {'vcpus': 1, 'ram': 1}})
-        self.assertEqual('Flavor f: no keys.\n', self.translate(
-            '--file', path, code=0))
-        path = os.path.join(self.files.folder, 'cloud')
-        file.save(CLOUD, path)
-        self.assertEqual('# flavor odd\n', self.translate(
-            'odd', '--from', path, '-f', 'commands', code=0))
-
-    def test_cloud(self):
-        path = os.path.join(self.files.folder, 'cloud')
-        file.save(CLOUD, path)
-        out = self.translate('good', 'odd', '--from', path, '-f', 'value',
-                             '-c', 'Flavor', code=0)
-        self.assertEqual({'good', 'odd'}, set(out.split()))
-        code, _out, err = self.run_command('flavor', 'translate')
-        self.assertEqual((2, 'error: NAME, --all or --file needed\n'),
-                         (code, err))
