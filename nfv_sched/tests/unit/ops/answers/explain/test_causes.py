@@ -312,12 +312,6 @@ class ExamplesTest(base.TimedTestCase):
                 yield [sentences.cause(each, len(found.hosts))
                        for each in found.causes]
 
-    def test_telco(self):
-        self.assertEqual(
-            [['All 3 hosts: 8 free dedicated CPUs on one NUMA node with the '
-              'virtual switch needed, the nearest host, compute-3, has 6.'],
-             []], list(self.explain('telco', 'fw-large', 'fw-south')))
-
     def test_refusals(self):
         self.assertEqual(
             [['Both hosts: 4 free dedicated CPUs on one NUMA node with the '

@@ -159,35 +159,6 @@ steps: [{boot: s, flavor: small}]
         self.assertEqual(1, self.changes(found)[
             'big mapped (nova-manage cell_v2 discover_hosts)'])
 
-    def test_refused_by_placement(self):
-        found = self.explain(
-            vcpus=6, hw__cpu_policy='dedicated',
-            trait__CUSTOM_FAST='required')
-        self.assertFalse(found.fits)
-        self.assertEqual(0, found.placement.left)
-        # Only the big host has so many CPUs, only the small one the trait.
-        self.assertEqual(('no trait CUSTOM_FAST',),
-                         self.host(found, 'big').misses)
-        (missed,) = self.host(found, 'small').misses
-        self.assertIn('PCPU 6 needed', missed)
-        self.assertEqual({'big', 'small'}, set(found.nearest[:2]))
-        changes = self.changes(found)
-        self.assertEqual(1, changes['without trait:CUSTOM_FAST'])
-        self.assertIn('4 vCPUs', changes)
-
-    def test_refused_by_filters(self):
-        found = self.explain(
-            vcpus=12, hw__cpu_policy='dedicated', hw__mem_page_size='2MB',
-            nfv__vswitch_numa_affinity='strict')
-        self.assertFalse(found.fits)
-        refusals = {refusal.filter: refusal.text for refusal
-                    in self.host(found, 'big').refusals}
-        self.assertIn('12 dedicated CPUs on one NUMA node',
-                      refusals['VSwitchNUMAAffinityFilter'])
-        ran = [each for each in found.filters if each.before is not None]
-        self.assertEqual(found.placement.left, ran[0].before)
-        self.assertEqual(0, ran[-1].after)
-
     def test_prefer_and_fewer_vcpus(self):
         """The largest number that fits, and the best change first."""
         with self.simulation(CLOUD) as simulation:

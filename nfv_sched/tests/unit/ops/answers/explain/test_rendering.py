@@ -126,16 +126,6 @@ class TextTest(base.TimedTestCase):
         self.assertRegex(found, 'WWeigher +h1 +1 +1 +1000 +1000 ')
         self.assertNotIn('Idle', found)
 
-    def test_nothing_weighed(self):
-        for hosts, expected in ((('h1',), 'Only one host'),
-                                (('h1', 'h2', 'h3'), '3 hosts pass')):
-            self.assertIn(expected, self.text(values.Explanation(
-                subject='Server s', fits=True, placement=ASKED, hosts=tuple(
-                    host(name, rank=n) for n, name in enumerate(hosts, 1)),
-                weighing=values.Weighing(
-                    hosts=hosts, totals=(0.0,) * len(hosts), weighers=(),
-                    equal=1, subset=1))))
-
     def test_weights_are_readable(self):
         """No powers of ten, and each host has its row, however narrow."""
         names = [f'cmp{n}.region1.example.net' for n in (1, 2, 3)]

@@ -36,19 +36,6 @@ class MakingRoomTest(running.RunningTestCase):
         return [(move.name, move.source, move.destination)
                 for move in self.found.moves]
 
-    def test_one_move(self):
-        self.assertEqual(
-            [('u', 'three', 'two'), ('a', 'one', 'three')], self.plan(*TIGHT))
-        room, guest = self.found.guests
-        self.assertEqual((guest.uuid, None), (room.room_for, guest.room_for))
-        self.assertEqual((room,), self.found.making_room)
-        self.assertTrue(self.found.exact)
-        self.assertEqual(((), None), (guest.lacking, guest.reason))
-
-    def test_not_asked_for(self):
-        found = drain.plan(self.running(*TIGHT), 'one')
-        self.assertEqual(((), 1), (found.moves, len(found.staying)))
-
     def test_several_moves(self):
         moves = self.plan(*TIGHT, 'v p1 three')
         self.assertEqual(['u', 'v'], sorted(name for name, *_rest
@@ -59,10 +46,6 @@ class MakingRoomTest(running.RunningTestCase):
         """First the guests that find a host as it is."""
         moves = self.plan(*TIGHT, 'b p1 one')
         self.assertEqual(['b', 'u', 'a'], [name for name, *_rest in moves])
-
-    def test_needless(self):
-        """Nothing else moves if each guest finds a host."""
-        self.assertEqual(1, len(self.plan('a p4 one', 'u p1 three')))
 
     def test_no_room(self):
         self.assertEqual([], self.plan(

@@ -72,13 +72,6 @@ class RollingTest(running.RunningTestCase):
             name for name, _source, _destination in self.moves()])
         self.assertEqual((), self.found.not_emptied)
 
-    def test_hosts_that_stay(self):
-        """A host that is not to be emptied is as good as one that was."""
-        self.assertEqual([['two'], ['one']], self.plan(
-            'a p1 one', 'b p1 one', 'c p1 two', 'd p4 three',
-            hosts=('one', 'two')))
-        self.assertEqual(3, len(self.moves()))
-
     def test_moves_twice(self):
         """A server moves again with a host that had to take it."""
         self.assertEqual([['one'], ['two'], ['three']], self.plan(
@@ -102,16 +95,6 @@ class RollingTest(running.RunningTestCase):
         self.assertEqual((movable.ObstacleKind.STATE, 'suspended'),
                          guest.reason)
 
-    def test_no_room(self):
-        servers = [f'{name} p4 {host}' for name, host in zip(
-            'abcdef', HOSTS * 2)]
-        self.assertEqual([], self.plan(*servers))
-        self.assertEqual(list(HOSTS), [
-            plan.host for plan in self.found.not_emptied])
-        for plan in self.found.not_emptied:
-            self.assertEqual(2, len(plan.staying))
-            self.assertTrue(plan.staying[0].lacking)
-
     def test_shelved(self):
         """Only if no more hosts can be emptied; then others may be."""
         servers = [f'{name} p4 {host}' for name, host in zip(
@@ -124,14 +107,6 @@ class RollingTest(running.RunningTestCase):
             move.name for move in self.found.moves
             if move.kind == movable.SHELVE))
         self.assertEqual(6, len(self.found.moves))
-
-    def test_shelved_one_by_one(self):
-        """Hosts that are emptied together could not help each other."""
-        servers = [f'{name} p4 {host}' for name, host in zip(
-            'abcdef', HOSTS * 2)]
-        self.plan(*servers, shelve=True, at_once=3)
-        self.assertEqual(2, sum(
-            move.kind == movable.SHELVE for move in self.found.moves))
 
     def test_not_shelved(self):
         """A locked server keeps the others of its host from it."""
@@ -158,17 +133,6 @@ class RollingTest(running.RunningTestCase):
         self.assertEqual([['three', 'one'], ['two']], self.plan(
             'a p1 one', 'b p1 two', 'c p1 two', at_once=2))
         self.assertEqual('two', self.moves()[0][2])
-
-    def test_fewer_at_once(self):
-        """As many at once as have room elsewhere."""
-        self.assertEqual([['three'], ['two'], ['one']], self.plan(
-            'a p4 one', 'b p2 one', 'c p4 two', 'd p2 two', 'e p2 three',
-            at_once=2))
-
-    def test_all_at_once(self):
-        """There is no host left for the servers."""
-        self.assertEqual([['two', 'three'], ['one']], self.plan(
-            'a p1 one', at_once=3))
 
     def test_server_groups(self):
         """Members stay apart all the time."""
