@@ -2,7 +2,7 @@
 """Follow the requests of nova-scheduler until Nova finds no valid host.
 
 Nova logs what Placement was asked and how many hosts each filter left, and
-keeps neither.  So three methods of it are wrapped, and the filters as they are
+keeps neither.  So two methods of it are wrapped, and the filters as they are
 seen for the first time.  The wrappers change no result, and of exceptions only
 the reason in ``NoValidHost``.
 """
@@ -18,6 +18,7 @@ from urllib import parse
 from nova import exception
 from oslo_log import log as logging
 
+from nfv_sched.nova import fields
 from nfv_sched.nova import scheduler
 
 LOG = logging.getLogger(__name__)
@@ -55,28 +56,27 @@ class FollowedRequest:
     :ivar servers: UUIDs of the servers of the request
     :ivar runs: filters that have run for the last server that Nova looked for
         a host for
-    :ivar filtered: whether Nova has filtered hosts for it
-    :ivar passed: whether a host passed all filters
     :ivar answered: whether Placement has answered each query
+    :ivar candidates: whether an answer had allocation candidates
     """
 
-    __slots__ = ('spec_obj', 'servers', 'runs', 'filtered', 'passed',
-                 'answered', '_resources')
+    __slots__ = ('spec_obj', 'servers', 'runs', 'answered', 'candidates',
+                 '_resources')
 
     def __init__(self, spec_obj, servers: Iterable[str] | None) -> None:
         self.spec_obj = spec_obj
         self.servers = tuple(servers or ())
         self.runs: list[FilterRun] = []
-        self.filtered = self.passed = False
-        self.answered = True
+        self.answered, self.candidates = True, False
         self._resources: list = []
 
     def queried(self, resources, answer) -> None:
         """Note a query for allocation candidates."""
         # After an error the answer is None, or a tuple that begins with None.
         self._resources.append(resources)
-        self.answered = self.answered and bool(
-            answer) and answer[0] is not None
+        requests = answer[0] if answer else None
+        self.answered = self.answered and requests is not None
+        self.candidates = self.candidates or bool(requests)
 
     def queries(self) -> tuple[str, ...]:
         """Return the queries for allocation candidates, without the limit.
@@ -88,10 +88,25 @@ class FollowedRequest:
                 resources.to_querystring()) if key != 'limit'])
             for resources in self._resources])
 
-    def begin(self, spec_obj) -> None:
-        """Start filtering hosts for a server."""
-        self.spec_obj = spec_obj or self.spec_obj
-        self.runs, self.filtered, self.passed = [], True, False
+    def ran(self, run: FilterRun, spec_obj) -> None:
+        """Note a run of a filter; forget those before it began anew."""
+        self.spec_obj = spec_obj
+        if any(run.filter == before.filter for before in self.runs):
+            self.runs = []
+        self.runs.append(run)
+
+    @property
+    def filtered(self) -> bool:
+        """Whether Nova has looked for a host among the candidates."""
+        return bool(self.runs) or self.answered and self.candidates
+
+    @property
+    def passed(self) -> bool:
+        """Whether a host passed all filters; none run on forced hosts."""
+        return bool(self.runs[-1].left) if self.runs else (
+            self.filtered and bool(
+                fields.get(self.spec_obj, 'force_hosts') or
+                fields.get(self.spec_obj, 'force_nodes')))
 
 
 def watch(is_wanted: Callable[[], bool],
@@ -116,8 +131,6 @@ def watch(is_wanted: Callable[[], bool],
             (getattr(manager, 'SchedulerManager', None),
              'select_destinations',
              functools.partial(_request, is_wanted, refused, tenant_reason)),
-            (getattr(getattr(manager, 'host_manager', None),
-                     'HostManager', None), 'get_filtered_hosts', _hosts),
             (getattr(getattr(manager, 'report', None),
                      'SchedulerReportClient', None),
              'get_allocation_candidates', _query)):
@@ -157,15 +170,16 @@ def _request(is_wanted: Callable[[], bool],
 
 
 def _follow(refused: Callable[[FollowedRequest, str], None],
-            method: Callable, *args, **kwargs):
+            method: Callable, manager, *args, **kwargs):
     """Call ``SchedulerManager.select_destinations``, and follow it."""
+    _wrap_filters(manager)
     # RPC passes all by name.
     followed = FollowedRequest(
         kwargs.get('spec_obj'), kwargs.get('instance_uuids'))
     # Put back below: worker threads of oslo.messaging are used again.
     before, _THREAD.followed = _followed_request(), followed
     try:
-        return method(*args, **kwargs)
+        return method(manager, *args, **kwargs)
     except Exception as exc:
         # oslo.messaging hides the exceptions that clients are to get.
         error = getattr(exc, 'exc_info', (None, exc))[1]
@@ -221,14 +235,10 @@ def _query(method: Callable, *args, **kwargs):
     return answer
 
 
-def _hosts(method: Callable, manager, *args, **kwargs):
-    """Call ``HostManager.get_filtered_hosts``."""
-    followed = _followed_request()
-    if followed is None:
-        return method(manager, *args, **kwargs)
-    # Called for each server of a request, and again for alternates.
-    followed.begin(kwargs.get('spec_obj', (*args, None, None)[1]))
-    for host_filter in getattr(manager, 'enabled_filters', ()):
+def _wrap_filters(manager) -> None:
+    """Wrap the enabled filters of the manager that are not wrapped yet."""
+    for host_filter in getattr(
+            getattr(manager, 'host_manager', None), 'enabled_filters', ()):
         # Objects of filters live as long as the process.
         if not scheduler.is_marked(host_filter.filter_all, _FOLLOWED, True):
             name = type(host_filter).__name__
@@ -237,9 +247,6 @@ def _hosts(method: Callable, manager, *args, **kwargs):
                     host_filter.filter_all, functools.partial(_filter, name))
             except Exception:
                 LOG.exception('What %s does cannot be noted', name)
-    remaining = method(manager, *args, **kwargs)
-    followed.passed = bool(remaining)
-    return remaining
 
 
 def _filter(name: str, method: Callable, filter_obj_list, spec_obj):
@@ -251,5 +258,5 @@ def _filter(name: str, method: Callable, filter_obj_list, spec_obj):
     passing = method(host_states, spec_obj)
     if passing is not None:
         passing = list(passing)
-        followed.runs.append(FilterRun(name, host_states, passing))
+        followed.ran(FilterRun(name, host_states, passing), spec_obj)
     return passing

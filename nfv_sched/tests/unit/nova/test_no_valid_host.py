@@ -6,7 +6,6 @@ import types
 import fixtures
 from nova import exception
 from nova.scheduler.client import report
-from nova.scheduler import host_manager
 from nova.scheduler import manager
 from nova.scheduler import utils
 from oslo_messaging.rpc import dispatcher
@@ -46,8 +45,6 @@ class FollowTest(base.TestCase):
                 (manager.SchedulerManager, 'select_destinations',
                  rpc_server.expected_exceptions(exception.NoValidHost)(
                      lambda *args, **kwargs: self.select())),
-                (host_manager.HostManager, 'get_filtered_hosts',
-                 staticmethod(self.filtered)),
                 (report.SchedulerReportClient, 'get_allocation_candidates',
                  lambda client, context, resources: self.answer)):
             # MonkeyPatch would wrap what is there, and look like it.
@@ -65,33 +62,33 @@ class FollowTest(base.TestCase):
     def refused(self, followed, message):
         self.refusals.append((followed, message))
 
-    @staticmethod
-    def filtered(hosts_manager, hosts, spec_obj, index=0):
-        for each in hosts_manager.enabled_filters:
-            hosts = list(each.filter_all(list(hosts), spec_obj))
-            if not hosts:
-                break
-        return hosts
-
     def query(self, resources=None):
         return report.SchedulerReportClient.get_allocation_candidates(
             None, None, resources or utils.ResourceRequest())
 
     def filter(self):
-        return host_manager.HostManager.get_filtered_hosts(
-            types.SimpleNamespace(enabled_filters=self.filters),
-            iter(self.hosts), self.spec)
+        hosts = self.hosts
+        for each in self.filters:
+            hosts = list(each.filter_all(hosts, self.spec))
+            if not hosts:
+                break
+        return hosts
 
     def select(self):
         self.query()
         if not self.filter():
             raise exception.NoValidHost(reason='none')
 
+    def manager(self):
+        return types.SimpleNamespace(host_manager=types.SimpleNamespace(
+            enabled_filters=self.filters))
+
     def schedule(self):
         """Schedule a request; returns it if it found no host."""
         try:
             manager.SchedulerManager.select_destinations(
-                None, None, spec_obj=self.spec, instance_uuids=['uuid'])
+                self.manager(), None, spec_obj=self.spec,
+                instance_uuids=['uuid'])
         except dispatcher.ExpectedException:
             pass
         if not self.refusals:
@@ -117,7 +114,7 @@ class FollowTest(base.TestCase):
         error = self.assertRaises(
             dispatcher.ExpectedException,
             manager.SchedulerManager.select_destinations,
-            None, None, spec_obj=self.spec)
+            self.manager(), None, spec_obj=self.spec)
         return error.exc_info[1].kwargs['reason']
 
     def test_reason_for_the_client(self):
@@ -134,6 +131,52 @@ class FollowTest(base.TestCase):
         self.filters.pop()
         self.assertIsNone(self.schedule())
 
+    def test_several_servers(self):
+        """What counts is the last pass of the filters."""
+        def select():
+            self.filters[1].names = 'ab'
+            self.query()
+            self.filter()
+            self.filter()  # alternates
+            self.spec.instance_uuid = 'second'
+            self.filters[1].names = ''
+            FollowTest.select(self)
+
+        self.select = select
+        followed = self.schedule()
+        self.assertEqual([2, 0], [len(run.left) for run in followed.runs])
+        self.assertFalse(followed.passed)
+
+    def test_forced_host(self):
+        """Nova runs no filters then: it could not be claimed."""
+        def select():
+            self.query()
+            raise exception.NoValidHost(reason='')
+
+        self.select = select
+        self.answer = [{'allocations': {}}], {}, '1.36'
+        for forced in True, False:
+            self.refusals.clear()
+            self.spec.force_hosts = ['a'] if forced else None
+            followed = self.schedule()
+            self.assertEqual((True, forced),
+                             (followed.filtered, followed.passed))
+
+    def test_no_answer_to_the_second_query(self):
+        """What the first one had does not count: Nova raises."""
+        def select():
+            self.query()
+            self.answer = None, None, None
+            self.query()
+            raise TypeError
+
+        self.select = select
+        self.answer = [{'allocations': {}}], {}, '1.36'
+        self.assertRaises(TypeError, self.schedule)
+        (followed, _message), = self.refusals
+        self.assertEqual((False, False),
+                         (followed.answered, followed.filtered))
+
     def test_queries(self):
         """In words of Placement, without the limit."""
         def select():
@@ -146,6 +189,7 @@ class FollowTest(base.TestCase):
             raise exception.NoValidHost(reason='')
 
         self.select = select
+        self.answer = [], {}, '1.36'
         followed = self.schedule()
         self.assertEqual(
             ('required=HW_NUMA_ROOT&resources=PCPU:2',
@@ -206,8 +250,7 @@ class FollowTest(base.TestCase):
         """What is not there is not wrapped."""
         self.useFixture(fixtures.MockPatchObject(
             manager, 'SchedulerManager', None))
-        self.useFixture(fixtures.MockPatchObject(
-            manager, 'host_manager', None))
+        self.useFixture(fixtures.MockPatchObject(manager, 'report', None))
         no_valid_host.watch(bool, self.refused, self.tenant_reason)
 
 
