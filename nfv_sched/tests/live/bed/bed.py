@@ -39,32 +39,16 @@ _LAST = ('epmd', 'rabbitmq', 'mariadb')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cell:
-    """A guest NUMA node as it was claimed.
-
-    :param host_node: host NUMA node
-    :param pinning: host CPU of each pinned guest CPU
-    """
-
-    host_node: int
-    pinning: Mapping[int, int]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Topology:
     """Where a guest is.
 
     :param host: compute node, None if it has none
-    :param cells: guest NUMA nodes, none without a NUMA topology
+    :param host_nodes: host NUMA nodes, in the order of the guest's; none
+        without a NUMA topology
     """
 
     host: str | None
-    cells: Sequence[Cell]
-
-    @property
-    def host_nodes(self) -> list[int]:
-        """Host NUMA nodes, in the order of the guest's."""
-        return [cell.host_node for cell in self.cells]
+    host_nodes: Sequence[int]
 
 
 def directory_of(path: str | os.PathLike | None = None) -> pathlib.Path:
@@ -155,7 +139,7 @@ class Bed:
         text = rows[0]['numa_topology']
         cells = json.loads(text)['nova_object.data']['cells'] if text else ()
         return Topology(rows[0]['host'], [
-            _cell(cell['nova_object.data']) for cell in cells])
+            cell['nova_object.data']['id'] for cell in cells])
 
     def report_agents(self, agents: Sequence[Mapping]) -> None:
         """Let these agents, and no others, report to Neutron.
@@ -431,9 +415,3 @@ def _lock(directory: pathlib.Path):
     return lock(directory / 'lock',
                 f'The bed in {directory} is just being brought up or down by '
                 'another process')
-
-
-def _cell(data: Mapping) -> Cell:
-    pinning = data.get('cpu_pinning_raw') or {}
-    return Cell(data['id'], {int(guest): host
-                             for guest, host in pinning.items()})
