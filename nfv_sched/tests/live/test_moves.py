@@ -41,15 +41,6 @@ class MovesTest(base.LiveTestCase):
             for service in services:
                 self.admin.compute.enable_service(service)
 
-    def test_cold_migration(self):
-        server = self.boot_strict(base.LEFT)
-        self.admin.compute.migrate_server(server)
-        self.wait_for(server, 'VERIFY_RESIZE')
-        self.assert_strict(server)
-        self.admin.compute.confirm_server_resize(server)
-        self.wait_for(server, 'ACTIVE')
-        self.assert_moved(server, base.LEFT)
-
     def test_live_migration_to_the_other_node(self):
         """From switch node 0 to a host with its switch on node 1."""
         server = self.boot_strict(base.LEFT)
