@@ -2,12 +2,10 @@
 """The commands ``nfv-sched capacity list`` and ``nfv-sched capacity show``."""
 
 import argparse
-from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-import contextlib
 import typing as ty
 
 from nfv_sched.base import strings
@@ -16,7 +14,6 @@ from nfv_sched.ops.answers.capacity import rendering
 from nfv_sched.ops.answers import requests as request_document
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
-from nfv_sched.ops.cloud import api_only
 from nfv_sched.ops.cloud import blazar
 from nfv_sched.ops.cloud import names as name_checks
 from nfv_sched.ops.cloud import snapshot
@@ -73,10 +70,6 @@ have a host after the loss of any N hosts. Existing servers are not moved.
 With --mix: how many times the mix fits as a whole, filling host after host;
 more may fit in another order.
 
-With --api you need only an account: "At most" is what Placement alone admits,
-with Nova's default options. Pinning, pages, NUMA nodes, devices and filters
-are not considered, so fewer servers may fit, but not more.
-
 examples:
   nfv-sched capacity list
   nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
@@ -85,8 +78,6 @@ examples:
   nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
   nfv-sched capacity list --flavor vrouter.16 --like router-7
   nfv-sched capacity list --add-hosts 4:compute-7
-  nfv-sched capacity list --by host --os-cloud admin
-  nfv-sched capacity list --project telco --os-cloud admin
 
 {source.EXIT_CODES}"""
 
@@ -108,26 +99,8 @@ examples:
 
 {source.EXIT_CODES}"""
 
-#: Option -> why it does not go with ``--api``.
-_NOT_BY_API = {
-    'empty': 'the API does not show what hosts have without servers',
-    'survive': 'only what Placement grants is known, not what fits',
-    'mix': 'only what Placement grants is known, not what fits',
-    'networks': 'the API does not show the VFs and NUMA nodes of networks',
-    'like': 'the API does not show the VFs and NUMA nodes of networks',
-    'ports': 'limits of ports and rules are in nova.conf',
-    'image': 'only what Placement grants is known, not what fits',
-    'properties': 'only what Placement grants is known, not what fits'}
-
-#: Options whose attribute has another name.
-_OPTIONS = {'networks': '--network', 'properties': '--image-property'}
 #: Maximum number of flavors in a note.
 _MOST_NAMES = 3
-
-_UPPER = (
-    'note: no more than this fits: pinning, pages, NUMA nodes, devices, '
-    "networks and filters are not looked at, and Nova's options are not "
-    'known\n')
 
 #: Columns for the quota of a project.
 _QUOTA_COLUMNS = ('Quota allows', 'Quota used')
@@ -160,10 +133,9 @@ class _Capacity(source.CloudMixin, base.Lister):
                  'project unless --project names another')
         return parser
 
-    def cloud(self, parsed_args: argparse.Namespace,
-              parts: Collection[str] | None = None) -> snapshot.Cloud:
+    def cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
         """Read the cloud; see :meth:`source.CloudMixin.cloud`."""
-        cloud = super().cloud(parsed_args, parts)
+        cloud = super().cloud(parsed_args)
         project = parsed_args.project
         if parsed_args.reservation is not None:
             self._reservation = _reservation(cloud, parsed_args.reservation)
@@ -190,7 +162,7 @@ class _Capacity(source.CloudMixin, base.Lister):
         from nfv_sched.ops.answers.capacity import quota
         name = parsed_args.project
         try:
-            with self._keystone(parsed_args) as connection:
+            with quota.keystone() as connection:
                 return quota.project_id(connection, name)
         except quota.UnknownProjectError as exc:
             raise source.NotInCloudError(str(exc)) from exc
@@ -201,15 +173,6 @@ class _Capacity(source.CloudMixin, base.Lister):
                     'enough') from exc
             # Few accounts may list projects; an ID needs no look-up.
             return name
-
-    def _keystone(
-        self, parsed_args: argparse.Namespace,
-    ) -> contextlib.AbstractContextManager[ty.Any]:
-        """Return a context with a connection to Keystone."""
-        if parsed_args.api:
-            return self._connection(parsed_args)
-        from nfv_sched.ops.answers.capacity import quota
-        return quota.keystone()
 
     def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
@@ -307,12 +270,9 @@ class ListCapacity(_Capacity):
 
     epilog = _LIST_EPILOG
     schemas = {'capacity-list': capacity_document.FlavorFits,
-               'capacity-list-api': capacity_document.FlavorBounds,
                'capacity-list-mix': capacity_document.MixFit}
     least_important = ('Ports', 'Hosts with capacity', 'Placement capacity',
                        'Lost capacity by cause')
-
-    takes_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -337,22 +297,8 @@ class ListCapacity(_Capacity):
                  'together')
         return parser
 
-    def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse options that need more than Placement, with --api."""
-        super().check(parsed_args)
-        if not parsed_args.api:
-            return
-        for name, why in _NOT_BY_API.items():
-            value = getattr(parsed_args, name)
-            if value is not None and value is not False and value != []:
-                raise source.UsageError(
-                    f'{_OPTIONS.get(name, f"--{name}")} does not go with '
-                    f'--api: {why}')
-
     def take_action(self, parsed_args):
-        cloud = self.cloud(parsed_args, ('hosts', 'flavors'))
-        if parsed_args.api:
-            cloud = api_only.known(cloud)
+        cloud = self.cloud(parsed_args)
         hosts = _chosen(cloud, parsed_args)
         if parsed_args.mix:
             return self._mix(parsed_args, cloud, hosts)
@@ -361,8 +307,6 @@ class ListCapacity(_Capacity):
             parsed_args.flavor, 'flavor')
         flavors = [flavor for flavor in cloud.flavors
                    if flavor.name in names and not flavor.disabled]
-        if parsed_args.api:
-            return self._bounds(parsed_args, cloud, flavors, hosts)
         counted = self._count(parsed_args, cloud, flavors, hosts)
         allowances = self._allowances(parsed_args, [
             each.flavor for each in counted if each.error is None])
@@ -445,54 +389,12 @@ class ListCapacity(_Capacity):
         from nfv_sched.ops.answers.capacity import quota
         allowances = {}
         try:
-            if parsed_args.api:
-                with self._connection(parsed_args) as connection:
-                    of_flavor = quota.by_api(connection, parsed_args.project)
-            else:
-                of_flavor = quota.from_nova(parsed_args.project)
+            of_flavor = quota.from_nova(parsed_args.project)
             for flavor in flavors:
                 allowances[flavor.name] = of_flavor(flavor)
         except quota.QuotaError as exc:
             self._missing.append(str(exc))
         return allowances
-
-    def _bounds(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
-                flavors: Sequence[snapshot.Flavor],
-                hosts: Sequence[str]) -> tuple:
-        """Return the table for ``--api``."""
-        from nfv_sched.ops.answers.capacity import upper_bound
-        with progress.shown() as update:
-            flavor_bounds = upper_bound.bounds(
-                cloud, flavors, hosts=set(hosts),
-                update=lambda done, total: update(done, total, 'flavors'))
-        self.app.stderr.write(_UPPER)
-        if parsed_args.reservation is not None:
-            self._tell_reserved(parsed_args, cloud, hosts)
-        allowances = self._allowances(parsed_args, [
-            each.flavor for each in flavor_bounds if each.error is None])
-        columns = ['Flavor', 'At most', *self._quota_columns(parsed_args),
-                   'Hosts with capacity', 'Error']
-        rows = [
-            [*([] if name is None else [name]), each.flavor.name, part.most,
-             *self._quota_values(
-                 parsed_args, allowances.get(each.flavor.name)),
-             part.with_room, each.error or '']
-            for each in flavor_bounds
-            for _by, name, members in _parts(parsed_args.by, cloud, hosts)
-            for part in [each.within(members)]]
-        if parsed_args.by != _CLOUD:
-            columns.insert(0, parsed_args.by.capitalize())
-        bounds = [
-            capacity_document.bound(
-                cloud, each, part, allowances.get(each.flavor.name))
-            for each in flavor_bounds
-            for part in _parts(parsed_args.by, cloud, hosts)]
-        self._document = documents.Document(capacity_document.FlavorBounds(
-            by=parsed_args.by, capacities=tuple(bounds)), ('capacities',))
-        return self.with_details(
-            parsed_args, (columns, rows), rendering.bound_records(
-                parsed_args.by, bounds,
-                has_quota=bool(self._quota_columns(parsed_args))))
 
     def document(self, column_names, data):
         return self._document

@@ -4,7 +4,6 @@
 
 import abc
 import argparse
-from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import gc
@@ -21,7 +20,6 @@ from nfv_sched.ops.answers.journal import rendering
 from nfv_sched.ops.answers.journal import shadow_report
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
-from nfv_sched.ops.cloud import api_only
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import journal_folder
 from nfv_sched.ops.commands import source
@@ -43,15 +41,6 @@ notified.
 
 """
 
-_API = """\
-With --api only an account is needed. The output then has what Placement
-answers to Nova's own query, with Nova's default options, and what each host
-misses of it.
-Filters and weights are not known by the API, nor are PCI devices and networks.
-The exit code is 0 then if Placement returns hosts, 3 if it returns none.
-
-"""
-
 _EXIT_CODES = """\
 
 exit code: 0 if it would fit, 3 if it would not, 1 if something could not be
@@ -64,17 +53,8 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
 
     simulates = True
 
-    takes_api = True
-
     #: What --network takes the place of, for its help text.
     replaced_networks = ''
-
-    #: Options that are of no use without filters: attribute of the command
-    #: line -> (option, its default).
-    for_filters: Mapping[str, tuple[str, ty.Any]] = {
-        'networks': ('--network', []),
-        'all_filters': ('--all-filters', False),
-        'try_seconds': ('--try-seconds', None)}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -101,19 +81,12 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse, with --api, options that need filters, and others."""
+        """Refuse a format of the text for tenants."""
         super().check(parsed_args)
         if parsed_args.for_tenant and (
                 parsed_args.formatter != base.TABLE or parsed_args.columns):
             raise source.UsageError(
                 '--for-tenant is a text: it does not go with -f and -c')
-        if not parsed_args.api:
-            return
-        for name, (option, default) in self.for_filters.items():
-            if getattr(parsed_args, name) != default:
-                raise source.UsageError(
-                    f'{option} does not go with --api: only what Placement '
-                    'answers is known, not what filters do')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command with fewer garbage collections; called by cliff."""
@@ -123,10 +96,6 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             return super().run(parsed_args)
         finally:
             gc.set_threshold(*before)
-
-    @abc.abstractmethod
-    def parts(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        """Return the parts of the cloud that are read with --api."""
 
     @abc.abstractmethod
     def subject(self, cloud: snapshot.Cloud, state: ty.Any,
@@ -143,19 +112,15 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
 
         :returns: columns and rows of the hosts
         """
-        cloud = self.cloud(parsed_args, self.parts(parsed_args))
+        cloud = self.cloud(parsed_args)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.explain import next_steps
         from nfv_sched.ops.answers.explain import rendering as of_explain
         from nfv_sched.ops.model.requests import request
         from nfv_sched.ops.simulator import start
         self._render = of_explain
-        start_from = cloud
-        if parsed_args.api:
-            cloud = api_only.known(cloud)
-            start_from = api_only.startable(cloud)
         try:
-            with start.started(start_from) as state:
+            with start.started(cloud) as state:
                 self._subject = self.subject(cloud, state, parsed_args)
                 self._found = self._explain(state, self._subject, parsed_args)
         except request.ExplainError as exc:
@@ -168,18 +133,15 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             'host')
         self._host_ids = {
             host.name: host.uuid for host in reversed(cloud.hosts)}
-        self.has_findings = self._found.fits is False
-        return (of_explain.columns(self._found),
-                of_explain.host_rows(
-                    self._found, self._hosts, self._host_ids))
+        self.has_findings = not self._found.fits
+        return of_explain.COLUMNS, of_explain.host_rows(
+            self._found, self._hosts, self._host_ids)
 
     @staticmethod
     def _explain(state: ty.Any, subject: ty.Any,
                  parsed_args: argparse.Namespace) -> ty.Any:
         """Return the ``values.Explanation`` of a subject."""
         from nfv_sched.ops.answers.explain import explanation
-        if parsed_args.api:
-            return explanation.explain_placement(state, subject)
         seconds = parsed_args.try_seconds
         with progress.shown() as update:
             return explanation.explain(
@@ -258,7 +220,7 @@ class ExplainServer(_Explain):
                'server-explain-then': journal_document.JournalRefusals,
                'server-explain-shadow': shadow_report.ShadowReport}
 
-    epilog = _SHARED + _API + """\
+    epilog = _SHARED + """\
 examples:
   nfv-sched server explain router-7
   nfv-sched server explain router-7 --network provider,physnet=physnet0
@@ -270,7 +232,6 @@ examples:
   nfv-sched server explain --then --full -f csv
   nfv-sched server explain --then --shadow --days 7
   nfv-sched server explain --then --shadow --journal c1 --journal c2
-  nfv-sched server explain router-7 --os-cloud admin
 
 exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
 was not, 1 if something could not be read, and is named, 2 if the command line
@@ -372,7 +333,7 @@ is wrong.
         if uuidutils.is_uuid_like(parsed_args.server):
             return parsed_args.server
         return source.server(
-            self.cloud(parsed_args, ('servers',)), parsed_args.server).uuid
+            self.cloud(parsed_args), parsed_args.server).uuid
 
     def produce_output(self, parsed_args, column_names, data) -> int:
         if self._refusals is None:
@@ -408,9 +369,6 @@ is wrong.
             journal_document.refusals(self._journal, self._one_server),
             ('refusals',))
 
-    def parts(self, parsed_args):
-        return 'hosts', 'servers'
-
     def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.model.requests import subject
         return subject.server(cloud, state, parsed_args.server,
@@ -422,16 +380,13 @@ class ExplainFlavor(_Explain):
 
     schemas = {'flavor-explain': explain_document.Explained}
 
-    for_filters = {**_Explain.for_filters, 'count': ('--count', 1)}
-
-    epilog = _SHARED + _API + """\
+    epilog = _SHARED + """\
 examples:
   nfv-sched flavor explain vrouter.16
   nfv-sched flavor explain vrouter.16 --network provider --count 3
   nfv-sched flavor explain fw.8 --image fw-2026.1
   nfv-sched flavor explain fw.8 --image-property hw_vif_model=virtio
   nfv-sched flavor explain fw.8 --group spread --from cloud.json.gz
-  nfv-sched flavor explain fw.8 --os-cloud admin
 """ + _EXIT_CODES
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -447,11 +402,6 @@ examples:
             help=f'make so many servers by one request, {_MOST_SERVERS} at '
                  'most (default: 1)')
         return parser
-
-    def parts(self, parsed_args):
-        # Server groups come with the servers.
-        return ('hosts', 'flavors', 'servers')[
-            :2 if parsed_args.group is None else 3]
 
     def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.model.requests import subject

@@ -52,9 +52,6 @@ Rules free are what new servers can have, by the ledger in Placement where it
 is published, else by Neutron; empty without a limit, or if not known. Limit
 notes name over-allocations.
 
-There is no --api here: the API shows NUMA nodes and CPUs of servers only, one
-server in each request. "host show HOST --api" does that for a host.
-
 examples:
   nfv-sched host list --sort worst
   nfv-sched host list --host 'compute-1*' --from cloud.json.gz
@@ -71,19 +68,12 @@ no server on the host. With -f json, yaml, shell or value everything is a value
 of its own. Names of -f shell, value and -c have the keys of JSON, and the
 number of each item in its list, from 0: numa_nodes_0_pcpus_used.
 
-With --api there are the host and its servers, each with its NUMA nodes on the
-host, the CPUs of its pinned vCPUs and its page size: a request for each server
-on the host, with microversion 2.78, by an account with the role admin. NUMA
-nodes, CPUs, pages and devices of the host are not known then, nor which are
-free; nor CPUs of emulator threads, and ports.
-
 {host_facts.EPILOG}
 
 examples:
   nfv-sched host show compute-3
   nfv-sched host show compute-3 --facts machines
   nfv-sched host show compute-3 --from cloud.json.gz -f json
-  nfv-sched host show compute-3 --os-cloud admin
 
 {source.EXIT_CODES}"""
 
@@ -110,8 +100,6 @@ examples:
 {source.EXIT_CODES}"""
 
 _NOT_KNOWN = 'not known'
-# What is read of the cloud with --api.
-_BY_API = ('hosts', 'servers')
 
 #: Value of --sort -> sort key of a host.
 _ORDERS: dict[str, Callable[['values.HostView'], tuple]] = {
@@ -322,9 +310,7 @@ class _WithFacts(source.CloudMixin):
         :param chosen: function that selects the hosts
         """
         files = host_facts.listed(parsed_args.facts)
-        cloud = self.cloud(
-            parsed_args, _BY_API if self.takes_api else None,
-            choose=chosen)
+        cloud = self.cloud(parsed_args)
         hosts = chosen(cloud)
         machines = host_facts.machines(files, cloud, hosts, self._warn)
         # Imported here so that --help does not wait for Nova.
@@ -340,24 +326,12 @@ class ShowHost(_WithFacts, base.ShowOne):
 
     epilog = _SHOW_EPILOG
     schemas = {'host-show': host_document.HostDetails}
-    takes_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('host', metavar='HOST', help='name of the host')
         host_facts.add(parser)
         return parser
-
-    def check(self, parsed_args: argparse.Namespace) -> None:
-        super().check(parsed_args)
-        if not parsed_args.api:
-            return
-        if parsed_args.facts is not None:
-            raise source.UsageError(
-                '--facts: the API does not show which CPUs are for servers')
-        if source.is_changed(parsed_args):
-            raise source.UsageError(
-                f'the API does not show enough of hosts for {source.CHANGES}')
 
     def take_action(self, parsed_args):
         _cloud, (host,) = self.views(
@@ -407,15 +381,13 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
         yield 'Cell', host.cell
     yield 'Availability zone', host.zone
     yield 'Aggregates', ', '.join(host.aggregates)
-    yield 'pCPUs', _NOT_KNOWN if view.is_by_api else (
-        f'{view.used} of {view.dedicated} used; largest fit '
-        f'{view.largest_fit}')
+    yield 'pCPUs', (f'{view.used} of {view.dedicated} used; largest fit '
+                    f'{view.largest_fit}')
     yield 'Memory MiB', f'{host.memory_used} of {host.memory} used'
     small = view.small_pages
     if small is not None:
         yield 'Small pages MiB', rendering.small_pages(small)
-    yield 'Ports', (_NOT_KNOWN if view.is_by_api
-                    else _of(view.limits.ports))
+    yield 'Ports', _of(view.limits.ports)
     network = host.network
     yield 'DHCP servers', _number(network and network.dhcp_servers)
     yield 'Routers', _number(network and network.routers)
@@ -427,10 +399,7 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
     if view.devices:
         yield 'Devices without node', tables.Lines(
             list(map(rendering.devices, view.devices)))
-    # By the API there are no nodes with a line for each core.
-    yield 'Servers', tables.Lines([
-        rendering.guest(guest, with_cpus=view.is_by_api)
-        for guest in view.guests])
+    yield 'Servers', tables.Lines(list(map(rendering.guest, view.guests)))
 
 
 def _number(value: int | None) -> int | str:

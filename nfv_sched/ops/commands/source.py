@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the cloud that a command works on, and report what could not be read.
 
-The cloud comes from Nova's databases, from the API alone, or from a file.  The
-commands print values and exit with 0 if all is well, 1 if something could not
-be read, 2 if the command line is wrong, 3 if the operator should act on the
-result.
+The cloud comes from Nova's databases or from a file, and its flavors, servers
+and agents of Neutron also from the API alone.  The commands print values and
+exit with 0 if all is well, 1 if something could not be read, 2 if the command
+line is wrong, 3 if the operator should act on the result.
 """
 
 import argparse
@@ -48,16 +48,17 @@ line is wrong.
 """
 
 _NOT_IN_API = (
-    'with --api or --os-cloud: the API shows no NUMA nodes, CPUs, pages or '
-    "devices of hosts; this needs Nova's databases, where nova.conf names "
-    'them, or --from FILE; of the servers on a host, "host show" shows what '
-    'the API has')
+    'with --api or --os-cloud: the API shows no NUMA nodes, CPUs, pages and '
+    'devices of hosts; save a snapshot where nova.conf names Nova\'s '
+    'databases, "openstack nfv snapshot save FILE", or serve it, "openstack '
+    'nfv snapshot serve", and use --from FILE or --from URL')
 
 # Options that choose a cloud, with their meaning.
 _CONFIGURED = ('--config-file FILE',
                "nova.conf of nova-scheduler, which names Nova's databases")
 _FROM = ('--from FILE',
-         'a snapshot or a cloud file; to try it: --from telco')
+         'a snapshot ("snapshot save", "snapshot serve") or a cloud file; to '
+         'try it: --from telco')
 _API = ('--api', 'the API alone, with the account of openstack')
 _OS_CLOUD = (
     '--os-cloud NAME', 'the API alone, with an account of clouds.yaml')
@@ -254,13 +255,10 @@ class AccountMixin(ErrorMixin):
                 f'the OS_* variables: {exc}') from exc
 
     def api_cloud(self, parsed_args: argparse.Namespace,
-                  parts: Collection[str],
-                  choose: snapshot.HostChoice | None = None) -> snapshot.Cloud:
+                  parts: Collection[str]) -> snapshot.Cloud:
         """Read parts of the cloud from its API.
 
         :param parts: names of the ``Cloud`` fields that are needed
-        :param choose: function that chooses the hosts whose servers are
-            needed, with their NUMA nodes
         :raises CloudUnreadError: if it cannot be read
         """
         # Nova and the client's libraries take seconds to import.
@@ -271,8 +269,7 @@ class AccountMixin(ErrorMixin):
             try:
                 return api.read(
                     connection, parts,
-                    lambda what, done, total: update(done, total, what),
-                    choose)
+                    lambda what, done, total: update(done, total, what))
             except api.APIError as exc:
                 raise CloudUnreadError(str(exc) + (
                     ': --os-cloud or the OS_* variables'
@@ -290,7 +287,7 @@ class CloudMixin(AccountMixin):
     #: as with Ironic, only the first one is; the user is told so.
     simulates = False
 
-    #: True if data from the API can be enough, so that --api is offered.
+    #: True if the API can show all that is needed, so that --api is offered.
     takes_api = False
 
     #: True if the cloud may have more or fewer hosts than there are.
@@ -348,24 +345,21 @@ class CloudMixin(AccountMixin):
             option = '--os-cloud'
         if not parsed_args.api:
             return
-        if not self.takes_api:
+        if not self.takes_api or (
+                self.takes_changes and is_changed(parsed_args)):
             raise UsageError(_NOT_IN_API)
         if parsed_args.source is not None or parsed_args.config_file:
             raise UsageError(f'either {option}, or --from or --config-file')
 
     def cloud(self, parsed_args: argparse.Namespace,
               parts: Collection[str] | None = None,
-              newer: Callable[[str], None] | None = None,
-              choose: snapshot.HostChoice | None = None) -> snapshot.Cloud:
+              newer: Callable[[str], None] | None = None) -> snapshot.Cloud:
         """Read the cloud.
 
         :param parts: names of the ``Cloud`` fields that are needed, with
             ``--api``; None if the API does not show enough
         :param newer: called with a line if a newer snapshot of a server is
             waited for; None to take the one that it has
-        :param choose: function that chooses the hosts whose servers are
-            needed, with ``--api``; without it, all servers are read, but no
-            NUMA nodes
         :raises CloudUnreadError: if the cloud cannot be read at all
         :raises UsageError: if the API does not show enough
         """
@@ -374,16 +368,12 @@ class CloudMixin(AccountMixin):
         if parsed_args.api:
             if parts is None:
                 raise UsageError(_NOT_IN_API)
-            if self.takes_changes and is_changed(parsed_args):
-                parts = {*parts, 'hosts'}
-            cloud = self.api_cloud(
-                parsed_args, parts, choose and _or_none(choose))
+            cloud = self.api_cloud(parsed_args, parts)
         elif parsed_args.source is not None:
             cloud = load(parsed_args.source, parsed_args.config_file, newer)
         else:
             cloud = self.live_cloud(parsed_args)
-        self._missing = [str(each) for each in cloud.missing
-                         if each.kind not in snapshot.API_LIMITS]
+        self._missing = list(map(str, cloud.missing))
         if self.takes_changes:
             cloud, notes = changed(cloud, parsed_args)
             self.app.stderr.writelines(f'note: {note}\n' for note in notes)
@@ -412,8 +402,7 @@ class CloudMixin(AccountMixin):
                 '--image: a file has no images; give the properties with '
                 '--image-property KEY=VALUE')
         from nfv_sched.ops.model.requests import images
-        with (self._connection(parsed_args) if parsed_args.api
-              else images.connection()) as connection:
+        with images.connection() as connection:
             try:
                 return {**images.properties(connection, parsed_args.image),
                         **properties}
@@ -421,21 +410,6 @@ class CloudMixin(AccountMixin):
                 raise NotInCloudError(str(exc)) from exc
             except images.GlanceError as exc:
                 raise CloudUnreadError(str(exc)) from exc
-
-
-def _or_none(choose: snapshot.HostChoice) -> snapshot.HostChoice:
-    """Return a choice of no hosts where there are none to choose.
-
-    The command chooses again when it is known what could not be read.
-
-    :param choose: raises UsageError if there are none
-    """
-    def chosen(cloud: snapshot.Cloud) -> Collection[snapshot.Host]:
-        try:
-            return choose(cloud)
-        except UsageError:
-            return ()
-    return chosen
 
 
 def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:
@@ -985,8 +959,6 @@ def _with_limits(cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
                  notes: list[str]) -> snapshot.Cloud:
     """Return a cloud with the limits of ``--limit``; add notes about them."""
     from nfv_sched.ops.cloud import changed_limits
-    if getattr(parsed_args, 'api', False):
-        raise UsageError('--limit: the API does not show the limits of hosts')
     values = dict(parsed_args.limit)
     for name, value in values.items():
         if name not in changed_limits.NAMES:

@@ -13,7 +13,6 @@ from nfv_sched.ops.cloud import snapshot
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.answers.capacity import quota as nfv_quota
-    from nfv_sched.ops.answers.capacity import upper_bound
     from nfv_sched.ops.model.counting import binding
     from nfv_sched.ops.model.counting import capacity
 
@@ -188,49 +187,6 @@ class FlavorFits:
     hosts_lost: int | None
     blazar: BlazarHosts | None
     capacities: tuple[FlavorFit, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FlavorBound:
-    """The most servers of a flavor that Placement alone would grant.
-
-    :ivar host: name of the host; null unless by host
-    :ivar host_id: UUID of its compute node; null likewise
-    :ivar aggregate: name of the aggregate; null unless by aggregate, and for
-        hosts in no aggregate
-    :ivar aggregate_id: its UUID; null likewise, or if it was not read
-    :ivar flavor: name of the flavor
-    :ivar flavor_id: ID of the flavor; null if it was not read
-    :ivar at_most: number of servers that Placement would grant; fewer may fit
-    :ivar hosts_with_capacity: number of hosts on which it would grant one
-    :ivar quota: number of servers that the quota of the project allows, in
-        all of the cloud; null without --project, or if it could not be read
-    :ivar error: why Nova takes no server of the flavor, for people; null if
-        it does
-    """
-
-    host: str | None
-    host_id: str | None
-    aggregate: str | None
-    aggregate_id: str | None
-    flavor: str
-    flavor_id: str | None
-    at_most: int
-    hosts_with_capacity: int
-    quota: QuotaAllowance | None
-    error: str | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FlavorBounds:
-    """The most servers of each flavor that Placement would grant (--api).
-
-    :ivar by: what a row is for
-    :ivar capacities: a row for each flavor and part of the cloud
-    """
-
-    by: ty.Literal['cloud', 'aggregate', 'host']
-    capacities: tuple[FlavorBound, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -468,23 +424,6 @@ def _lost(counted: 'capacity.FlavorCapacity') -> Iterable[LostCapacity]:
 
 def _kind(limit: 'binding.Binding') -> tuple[str, str | None, int | None]:
     return limit.kind.name.lower(), limit.name or None, limit.nodes
-
-
-def bound(cloud: snapshot.Cloud, flavor_bound: 'upper_bound.Bound',
-          part: CloudPart,
-          allowance: 'nfv_quota.ProjectAllowance | None' = None,
-          ) -> FlavorBound:
-    """Return the row of a flavor for a part of the cloud, with --api.
-
-    :param flavor_bound: for all hosts
-    :param allowance: what the quota of the project allows; None if not known
-    """
-    within = flavor_bound.within(part.hosts)
-    return FlavorBound(
-        **_where(cloud, part), flavor=flavor_bound.flavor.name,
-        flavor_id=flavor_bound.flavor.id or None, at_most=within.most,
-        hosts_with_capacity=within.with_room, quota=_quota(allowance),
-        error=flavor_bound.error)
 
 
 def _quota(

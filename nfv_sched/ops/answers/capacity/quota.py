@@ -2,7 +2,7 @@
 """Work out how many more servers the quota of a project allows.
 
 Quotas are not part of a snapshot: they are read when they are asked for, from
-Nova's databases and Keystone, or by the API.
+Nova's databases and Keystone.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,6 @@ from collections.abc import Mapping
 import contextlib
 import dataclasses
 import typing as ty
-import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exceptions
 from openstack import connection as sdk_connection
@@ -24,8 +23,6 @@ from nfv_sched.base import strings
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import snapshot
 
-# Resources of the compute API that servers use.
-_OF_SERVERS = ('instances', 'cores', 'ram')
 _TIMEOUT = 60
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            OSError)
@@ -127,38 +124,6 @@ def from_nova(project: str) -> OfFlavor:
         return _allowance(needs, read[resources])
 
     return of_flavor
-
-
-def by_api(connection: sdk_connection.Connection, project: str) -> OfFlavor:
-    """Read the quota of a project by the compute API.
-
-    :param project: ID of the project
-    :raises QuotaError: if the API cannot be read
-    """
-    path = f'/os-quota-sets/{urllib.parse.quote(project, safe="")}/detail'
-    try:
-        with http_limits.limited(connection.session):
-            response = connection.compute.get(path)
-            if response.status_code != 200:
-                raise QuotaError(
-                    f'the quota of project {project} cannot be read: GET '
-                    f'{path}: {response.status_code} {response.reason}')
-            quotas = {
-                name: (int(each['limit']),
-                       int(each['in_use']) + int(each['reserved']))
-                for name, each in response.json()['quota_set'].items()
-                if name in _OF_SERVERS}
-            if len(quotas) < len(_OF_SERVERS):
-                raise KeyError(*set(_OF_SERVERS) - set(quotas))
-    except http_limits.MALFORMED as exc:
-        raise QuotaError(
-            f'the quota of project {project} cannot be read: malformed '
-            f'answer: {exc.__class__.__name__}: {exc}') from exc
-    except _ERRORS as exc:
-        raise QuotaError(f'the quota of project {project} cannot be read: '
-                         f'{http_limits.reason(exc)}') from exc
-    return lambda flavor: _allowance(
-        {'instances': 1, 'cores': flavor.vcpus, 'ram': flavor.memory}, quotas)
 
 
 @contextlib.contextmanager

@@ -105,34 +105,19 @@ def fit_records(
         for fit, part, of_label, quota in zip(fits, parts, lost, quotas)]
 
 
-def bound_records(
-    by: str, bounds: Sequence[document.FlavorBound], *, has_quota: bool,
-) -> tuple[list[str], list[list]]:
-    """Return columns and rows of flavors for programs, with --api."""
-    quota_columns, quotas = _quota_records(bounds) if has_quota else (
-        [], [[] for _bound in bounds])
-    return [*_part_columns(by), 'Flavor', 'Flavor ID', 'At most',
-            *quota_columns, 'Hosts with capacity', 'Error'], [[
-                *_part_names(by, bound), bound.flavor, bound.flavor_id,
-                bound.at_most, *quota, bound.hosts_with_capacity, bound.error]
-                for bound, quota in zip(bounds, quotas)]
-
-
 def _part_columns(by: str) -> list[str]:
     """Return the columns that name the part of the cloud of a row."""
     title = by.capitalize()
     return [] if by == 'cloud' else [title, f'{title} ID']
 
 
-def _part_names(
-    by: str, row: document.FlavorFit | document.FlavorBound,
-) -> list[str | None]:
+def _part_names(by: str, row: document.FlavorFit) -> list[str | None]:
     return {'cloud': [], 'aggregate': [row.aggregate, row.aggregate_id],
             'host': [row.host, row.host_id]}[by]
 
 
 def _quota_records(
-    rows: Sequence[document.FlavorFit | document.FlavorBound],
+    rows: Sequence[document.FlavorFit],
 ) -> tuple[list[str], list[list[int | None]]]:
     """Return columns and values of the quota of a project."""
     uses = [{use.resource: use for use in row.quota.resources}

@@ -155,7 +155,7 @@ def _failures(host: values.ExplainedHost) -> Iterator[_Failure]:
                        lack)
     if host.misses and not host.lacks:
         yield _Failure(_Kind.CUT, _Kind.CUT)
-    for refusal in host.refusals or ():
+    for refusal in host.refusals:
         yield _failure_of_filter(refusal)
     if not host.failures and host.stopped and not host.passed:
         yield _Failure(_Kind.FILTER, (_Kind.FILTER, host.stopped),

@@ -273,11 +273,10 @@ class HostVerdict:
         given back
     :ivar placement_finds: whether Placement's answer has the host
     :ivar placement_lacks: requirements of Placement that it does not meet
-    :ivar refusals: refusals by filters, each asked alone; null if filters are
-        not known
+    :ivar refusals: refusals by filters, each asked alone
     :ivar refusals_in_shadow: refusals by filters that are in shadow there,
         without effect; empty if other filters refuse it
-    :ivar passes: whether Nova's chain passes it; null if that is not known
+    :ivar passes: whether Nova's chain passes it
     :ivar removed_by: class name of the filter of the chain that removed it;
         null if none has
     :ivar rank: its place among the hosts that pass, from 1; null if it does
@@ -289,9 +288,9 @@ class HostVerdict:
     runs_there: bool
     placement_finds: bool
     placement_lacks: tuple[PlacementLack, ...]
-    refusals: tuple[HostRefusal, ...] | None
+    refusals: tuple[HostRefusal, ...]
     refusals_in_shadow: tuple[HostRefusal, ...]
-    passes: bool | None
+    passes: bool
     removed_by: str | None
     rank: int | None
 
@@ -481,15 +480,13 @@ class Explained:
     :ivar usual_ports: ports that "capacity list" assumes for each new server
         of the flavor, while the request has none, as no --network is given;
         null otherwise
-    :ivar fits: whether all servers of the request would be placed; null if
-        only Placement is known, and finds hosts
-    :ivar reason: why it does not fit, for people; null if it does, or that is
-        not known
+    :ivar fits: whether all servers of the request would be placed
+    :ivar reason: why it does not fit, for people; null if it does
     :ivar causes: what keeps the first server off all hosts, that of most hosts
         first; empty if a host takes it
     :ivar destinations: where each server would go, as far as it fits
     :ivar placement: the stage in which Nova asks Placement
-    :ivar filters: Nova's chain, in order; null if filters are not known
+    :ivar filters: Nova's chain, in order
     :ivar hosts: the hosts of --host, or all
     :ivar weighing: order of the hosts that pass; null if none does
     :ivar nearest: names of the hosts with the fewest failures, the nearest
@@ -509,12 +506,12 @@ class Explained:
     request: RequestedServers
     assumed: tuple[str, ...]
     usual_ports: request_document.NewPorts | None
-    fits: bool | None
+    fits: bool
     reason: str | None
     causes: tuple[RefusalCause, ...]
     destinations: tuple[Destination, ...]
     placement: PlacementAnswer
-    filters: tuple[FilterStage, ...] | None
+    filters: tuple[FilterStage, ...]
     hosts: tuple[HostVerdict, ...]
     weighing: HostOrder | None
     nearest: tuple[str, ...]
@@ -541,7 +538,6 @@ def explained(
         server_state=server.state if server else None, host=subject.present,
         request=_request(subject.requested), assumed=explanation.assumed,
         usual_ports=None if subject.usual_ports is None
-        or explanation.filters is None
         else request_document.new_ports(subject.usual_ports),
         fits=explanation.fits, reason=explanation.reason or None,
         causes=tuple([_cause(cause, len(explanation.hosts), host_ids)
@@ -551,7 +547,7 @@ def explained(
             numa_nodes=each.nodes, cpus=each.cpus, pci_devices=each.devices,
             failed_claims=each.notes) for each in explanation.places]),
         placement=_placement(explanation.placement),
-        filters=None if explanation.filters is None else tuple([FilterStage(
+        filters=tuple([FilterStage(
             filter=each.name, hosts_in=each.before, hosts_out=each.after,
             refuses_alone=each.alone, error=each.error)
             for each in explanation.filters]),
@@ -623,8 +619,7 @@ def _host(host: values.ExplainedHost,
             reserved=sum(miss.count for miss in lack.misses) if lack else 0)
             for text, lack in zip(
                 host.misses, host.lacks or (None,) * len(host.misses))]),
-        refusals=None if host.refusals is None else tuple(
-            map(_refusal, host.refusals)),
+        refusals=tuple(map(_refusal, host.refusals)),
         refusals_in_shadow=tuple(map(_refusal, host.shadowed)),
         passes=host.passed, removed_by=host.stopped, rank=host.rank)
 

@@ -16,11 +16,9 @@ from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.answers.explain import scheduling
 from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers.explain import weights
-from nfv_sched.ops.cloud import api_only
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import request
-from nfv_sched.ops.model.requests import subject as subjects
 from nfv_sched.ops.model.verdicts import filters
 from nfv_sched.ops.model.verdicts import placement
 from nfv_sched.ops.simulator import request as simulated
@@ -31,11 +29,6 @@ from nfv_sched.ops.simulator import state as states
 NEAREST = 5
 #: Default time limit, in seconds, for changes of a request.
 RELAX_SECONDS = 60.0
-
-_DEFAULTS = ("Nova's defaults for [scheduler] and all other options: the API "
-             'does not show nova.conf')
-_NO_DEVICES = (f'PCI devices are not looked at: {api_only.ALIAS} is left out, '
-               'as aliases are in nova.conf')
 
 _Progress = Callable[[int, int, str], None]
 
@@ -105,52 +98,12 @@ def explain(
         untried=outcome.untried, seconds=seconds)
 
 
-def explain_placement(state: states.State,
-                      subject: subjects.ExplainSubject) -> values.Explanation:
-    """Explain what Placement finds for a request.
-
-    Of a cloud that was read by its API, nothing more is known.  PCI devices
-    are left out.
-
-    :param state: the cloud; restored afterwards
-    :raises ExplainError: if there can be no such request
-    """
-    seconds: dict[str, float] = {}
-    explained_request = subject.requested
-    boot_request = request.wanted(state, dataclasses.replace(
-        explained_request, flavor=api_only.without_devices(
-            explained_request.flavor)))
-    with _time_stage(seconds, 'Placement'):
-        ran = scheduling.ask(state, boot_request)
-        answer = placement.explain(
-            state, [query for query, _count in ran.queries])
-    assumed = [_DEFAULTS, *_unknown_of(explained_request.flavor, answer.stage)]
-    if api_only.ALIAS in explained_request.flavor.extra_specs:
-        assumed.append(_NO_DEVICES)
-    hosts = tuple([
-        values.ExplainedHost(
-            name=name, present=name == subject.present,
-            misses=answer.misses.get(name, ()),
-            lacks=answer.lacks.get(name, ()),
-            found=name in answer.found, refusals=None, passed=None)
-        for name in state.hosts])
-    return values.Explanation(
-        subject=subject.text, assumed=tuple(assumed),
-        request=_text(explained_request),
-        fits=None if ran.reason is None else False,
-        reason=ran.reason or '',
-        causes=_causes(hosts, explained_request) if ran.queries else (),
-        placement=answer.stage, filters=None, hosts=hosts,
-        wanted=explained_request.count, seconds=seconds)
-
-
 def _causes(
     hosts: tuple[values.ExplainedHost, ...],
     explained_request: request.ExplainedRequest,
 ) -> tuple[values.CommonCause, ...]:
     """Return what keeps the request off all hosts; nothing if one passes."""
-    if any(host.passed or (host.passed is None and host.found)
-           for host in hosts):
+    if any(host.passed for host in hosts):
         return ()
     return causes.find(hosts, [
         network for network, _groups in explained_request.ports])
@@ -227,7 +180,7 @@ def _nearest_hosts(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
     """Return the hosts with the fewest failures, the closest first."""
     order = sorted(hosts, key=lambda host: (
         host.failures, host.missing,
-        -max([refusal.rank for refusal in host.refusals or ()], default=0)))
+        -max([refusal.rank for refusal in host.refusals], default=0)))
     return tuple(host.name for host in order[:NEAREST])
 
 

@@ -52,9 +52,8 @@ def find(
     yield from _hosts(cloud, subject, explanation)
     # A server that runs was given back in a copy: its host is not so free.
     # Plans are made for the flavor as the cloud has it.
-    if subject.present is not None or explanation.fits is not False or (
-            explanation.filters is None
-            or not _has_flavor(cloud, subject.requested.flavor)):
+    if subject.present is not None or explanation.fits or not _has_flavor(
+            cloud, subject.requested.flavor):
         return
     requested = dataclasses.replace(
         subject.requested,

@@ -19,7 +19,6 @@ from nfv_sched.base import strings
 from nfv_sched.nova import flavors
 from nfv_sched.ops.answers.explain import scheduling
 from nfv_sched.ops.answers.explain import values
-from nfv_sched.ops.cloud import api_only
 from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import state as states
@@ -39,7 +38,8 @@ _HARMLESS = (
     'hw:cpu_sockets', 'hw:cpu_cores', 'hw:cpu_threads', 'hw:cpu_max_',
     'hw:boot_menu', 'hw:watchdog_action', 'hw:vif_multiqueue_enabled',
     'hw:serial_port_count', 'hw:hide_hypervisor_id')
-_ALIAS = api_only.ALIAS
+#: Extra spec that requests PCI devices.
+ALIAS = 'pci_passthrough:alias'
 #: Size of small pages, in KiB.
 SMALL = 4
 #: Extra spec with a page size.
@@ -400,7 +400,7 @@ def _without_keys(
 ) -> Iterator[Change]:
     specs = explained_request.flavor.extra_specs
     for key in specs:
-        if key == _ALIAS or key.startswith(_HARMLESS):
+        if key == ALIAS or key.startswith(_HARMLESS):
             continue
         dropped = {key, *(
             other for other in specs for prefix in _DEPENDENT.get(key, ())
@@ -420,7 +420,7 @@ def _without_devices(
 
 
 def _aliases(explained_request: request.ExplainedRequest) -> list[str]:
-    value = explained_request.flavor.extra_specs.get(_ALIAS, '')
+    value = explained_request.flavor.extra_specs.get(ALIAS, '')
     return [alias.strip() for alias in value.split(',') if alias.strip()]
 
 
@@ -433,12 +433,12 @@ def _change_alias(explained_request: request.ExplainedRequest, alias: str,
     specs = dict(explained_request.flavor.extra_specs)
     aliases = _aliases(explained_request)
     aliases[aliases.index(alias)] = fewer
-    specs[_ALIAS] = ','.join(filter(None, aliases))
-    if not specs[_ALIAS]:
-        del specs[_ALIAS]
+    specs[ALIAS] = ','.join(filter(None, aliases))
+    if not specs[ALIAS]:
+        del specs[ALIAS]
     text, size = (f'the PCI devices {fewer}', _SMALLER) if fewer else (
         f'without the PCI devices {alias}', _WITHOUT)
-    return Change(text, size, explained_request.with_specs(specs), _ALIAS)
+    return Change(text, size, explained_request.with_specs(specs), ALIAS)
 
 
 def _without_others(

@@ -19,12 +19,8 @@ _WEIGHED = 3
 _OLD = 60
 _CHANGES = 10
 _CAUSES = 3
-_UNKNOWN = ('Not known by the API: filters, weights, the nearest hosts, and '
-            'what would make filters take it.')
 COLUMNS = ('Host', 'Host ID', 'Placement', 'Refused by', 'Passed', 'Rank',
            'Lacks')
-#: Columns if filters are not known.
-PLACEMENT_COLUMNS = ('Host', 'Host ID', 'Placement', 'Lacks')
 
 
 def text(explanation: values.Explanation, hosts: Sequence[str],
@@ -69,12 +65,7 @@ def _head(explanation: values.Explanation) -> list[tables.Part]:
     lines: list[tables.Part] = [
         explanation.subject, f'Asks for: {explanation.request}']
     lines += [f'Assumed: {text}' for text in explanation.assumed]
-    if explanation.fits is None:
-        count = explanation.placement.left
-        lines.append(
-            f'Placement returns {_of_hosts(count)}; whether filters take '
-            f'{"it" if count == 1 else "them"} is not known by the API.')
-    elif explanation.fits:
+    if explanation.fits:
         lines.append(tables.Line('It fits.', tables.GOOD))
     else:
         # If all were refused at once, the reason says which was the first.
@@ -115,8 +106,7 @@ def _stages(explanation: values.Explanation) -> list[tables.Part]:
     rows = [('Placement', stage.hosts, stage.left, '; '.join(
         f'{each.need.text}: {_of_hosts(each.hosts)}'
         for each in stage.removed))]
-    ran = [each for each in explanation.filters or ()
-           if each.before is not None]
+    ran = [each for each in explanation.filters if each.before is not None]
     if ran:
         rows.append(('Filters', ran[0].before, ran[-1].after, ', '.join(
             f'{each.name} {each.before - each.after}' for each in ran
@@ -152,12 +142,12 @@ def _requirements(stage: values.PlacementStage) -> list[tables.Part]:
 
 def _filters(explanation: values.Explanation,
              all_filters: bool) -> list[tables.Part]:
-    errors = any(each.error for each in explanation.filters or ())
+    errors = any(each.error for each in explanation.filters)
     rows = [
         (each.name, '-' if each.before is None else each.before,
          '-' if each.after is None else each.after, each.alone,
          *([each.error] if errors else []))
-        for each in explanation.filters or ()
+        for each in explanation.filters
         if all_filters or each.alone or each.error]
     if not rows:
         return []
@@ -208,8 +198,6 @@ def _hosts(explanation: values.Explanation, names: Sequence[str],
 def _verdict(host: values.ExplainedHost) -> str:
     if host.passed:
         return f'passes, {_ordinal(host.rank or 1)}'
-    if host.found and host.passed is None:
-        return 'found'
     if host.failures == 0:
         return f'removed by {host.stopped}' if host.stopped else (
             'not considered')
@@ -227,7 +215,7 @@ def _ordinal(rank: int) -> str:
 
 def _lacks(host: values.ExplainedHost) -> list[str]:
     same: dict[str, list[str]] = {}
-    for refusal in host.refusals or ():
+    for refusal in host.refusals:
         same.setdefault(refusal.text, []).append(
             refusal.filter.removesuffix('Filter'))
     return [f'Placement: {text}' for text in host.misses] + [
@@ -301,8 +289,6 @@ def _figure(value: float) -> str:
 
 
 def _changes(explanation: values.Explanation) -> list[tables.Part]:
-    if explanation.filters is None:
-        return [_UNKNOWN]
     if explanation.fits:
         return []
     lines: list[tables.Part] = []
@@ -341,26 +327,17 @@ def _of_hosts(number: int) -> str:
     return tables.count(number, 'host')
 
 
-def columns(explanation: values.Explanation) -> tuple[str, ...]:
-    """Return the columns of the rows of hosts; fewer without filters."""
-    return PLACEMENT_COLUMNS if explanation.filters is None else COLUMNS
-
-
 def host_rows(explanation: values.Explanation, hosts: Sequence[str],
               host_ids: Mapping[str, str]) -> list[tuple]:
-    """Return a row for each host, in the order of :func:`columns`.
+    """Return a row for each host, in the order of :data:`COLUMNS`.
 
     :param hosts: names of the hosts to show
     :param host_ids: UUID of the compute node of each host, by its name
     """
     chosen = frozenset(hosts)
-    if explanation.filters is None:
-        return [(host.name, host_ids[host.name], host.found,
-                 '; '.join(_lacks(host)))
-                for host in explanation.hosts if host.name in chosen]
     return [
         (host.name, host_ids[host.name], host.found,
-         ' '.join(refusal.filter for refusal in host.refusals or ()),
+         ' '.join(refusal.filter for refusal in host.refusals),
          host.passed, '' if host.rank is None else host.rank,
          '; '.join(_lacks(host)))
         for host in explanation.hosts if host.name in chosen]

@@ -16,7 +16,6 @@ from nova import exception
 from nova import objects
 
 from nfv_sched.ops.answers.explain import values
-from nfv_sched.ops.model.counting import placement_count
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import request
@@ -247,24 +246,6 @@ def run(state: states.State, boot_request: request.BootRequest,
         course.queries = tuple(state.placement.queries)
     # The rounds for alternates are no part of the answer.
     del course.rounds[boot_request.count:]
-    return course
-
-
-def ask(state: states.State, boot_request: request.BootRequest) -> Course:
-    """Ask Placement for a request, and do nothing else.
-
-    :param state: the cloud; restored afterwards
-    :returns: the queries, and why Placement finds no host; nothing is raised
-    """
-    course = Course()
-    model = state.placement
-    with booting(state, boot_request) as booted, _errors_as_reason(course):
-        queries = placement_count.queries(state,
-                                          spec_of(state, boot_request, booted))
-        course.queries = tuple([
-            (query, len(model.answer(query))) for query in queries])
-        if not any(count for _query, count in course.queries):
-            course.reason = model.explain(queries[0])
     return course
 
 

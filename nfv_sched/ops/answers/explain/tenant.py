@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import os_resource_classes as orc
 
+from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.answers.explain import values
-from nfv_sched.ops.cloud import api_only
 from nfv_sched.ops.model.requests import subject as subjects
 
 _Kind = values.CauseKind
@@ -29,9 +29,6 @@ def text(explanation: values.Explanation,
     who = (f'The server {subject.server.name or subject.server.uuid}'
            if subject.server is not None
            else f'A new server of the flavor {requested.flavor.name}')
-    if explanation.fits is None:
-        return [f'Whether {who[:1].lower()}{who[1:]} can be placed now is not '
-                'known.']
     if explanation.fits:
         return [f'{who} can be placed now.' if subject.present is None
                 else f'{who} runs.']
@@ -88,6 +85,6 @@ def _changes(explanation: values.Explanation,
         # how much is free on a host.
         if not change.enabled and (flavor.vcpus, flavor.memory) == (
                 present.vcpus, present.memory) and flavor.extra_specs.get(
-                    api_only.ALIAS) in (
-                        None, present.extra_specs.get(api_only.ALIAS)):
+                    relaxation.ALIAS) in (
+                        None, present.extra_specs.get(relaxation.ALIAS)):
             yield change.text

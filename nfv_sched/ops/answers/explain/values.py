@@ -26,11 +26,10 @@ class ExplainedHost:
     :ivar misses: requirements of the query to Placement that it does not meet
     :ivar lacks: the same as values; empty if the answer was cut off
     :ivar found: whether Placement's answer has it
-    :ivar refusals: refusals by filters, each asked alone; None if filters are
-        not known
+    :ivar refusals: refusals by filters, each asked alone
     :ivar shadowed: refusals by filters that are in shadow there, without
         effect; empty if other filters refuse it
-    :ivar passed: whether Nova's own chain passes it; None if that is not known
+    :ivar passed: whether Nova's own chain passes it
     :ivar stopped: filter of the chain that removed it; None if none has
     :ivar rank: its place among the hosts that passed, from 1; None if it did
         not pass
@@ -41,22 +40,21 @@ class ExplainedHost:
     misses: tuple[str, ...] = ()
     lacks: tuple[QueryLack, ...] = ()
     found: bool = False
-    refusals: tuple[FilterRefusal, ...] | None = ()
+    refusals: tuple[FilterRefusal, ...] = ()
     shadowed: tuple[FilterRefusal, ...] = ()
-    passed: bool | None = False
+    passed: bool = False
     stopped: str | None = None
     rank: int | None = None
 
     @property
     def failures(self) -> int:
         """Number of requirements and filters that it fails."""
-        return len(self.misses) + len(self.refusals or ())
+        return len(self.misses) + len(self.refusals)
 
     @property
     def missing(self) -> float:
         """The largest missing part of a resource; 1 if something else is."""
-        return max((each.missing for each in self.refusals or ()),
-                   default=0.0)
+        return max((each.missing for each in self.refusals), default=0.0)
 
 
 class CauseKind(enum.StrEnum):
@@ -263,14 +261,12 @@ class Explanation:
     :ivar subject: the server or flavor, for people
     :ivar assumed: assumptions about the request, a sentence each
     :ivar request: the request, for people
-    :ivar fits: whether all of its servers would be placed; None if Placement
-        finds hosts, and more is not known
-    :ivar reason: why it does not fit; empty if it does, or that is not known
+    :ivar fits: whether all of its servers would be placed
+    :ivar reason: why it does not fit; empty if it does
     :ivar causes: what keeps the first server off all hosts, that of most hosts
         first; empty if a host takes it
     :ivar placement: the stage of Placement
-    :ivar filters: Nova's own chain, in order; None if filters are not known:
-        then neither are weights, the nearest hosts and relaxations
+    :ivar filters: Nova's own chain, in order
     :ivar hosts: all known hosts
     :ivar weighing: order of the hosts that passed; None if none did
     :ivar places: the host of each server, as far as it fits
@@ -288,11 +284,11 @@ class Explanation:
     subject: str
     assumed: tuple[str, ...] = ()
     request: str = ''
-    fits: bool | None = False
+    fits: bool = False
     reason: str = ''
     causes: tuple[CommonCause, ...] = ()
     placement: PlacementStage = PlacementStage()
-    filters: tuple[Filter, ...] | None = ()
+    filters: tuple[Filter, ...] = ()
     hosts: tuple[ExplainedHost, ...] = ()
     weighing: Weighing | None = None
     places: tuple[ChosenHost, ...] = ()

@@ -292,10 +292,8 @@ class ServerOnHost:
     :ivar state: its state in Nova (vm_state)
     :ivar vcpus: number of vCPUs
     :ivar memory_mib: memory in MiB
-    :ivar numa_nodes: its parts; empty if it floats over the host; null if
-        they could not be read
-    :ivar remote: devices and networks near other NUMA nodes only, for people;
-        null with --api
+    :ivar numa_nodes: its parts; empty if it floats over the host
+    :ivar remote: devices and networks near other NUMA nodes only, for people
     """
 
     server: str
@@ -306,8 +304,8 @@ class ServerOnHost:
     state: str
     vcpus: int
     memory_mib: int
-    numa_nodes: tuple[ServerPart, ...] | None
-    remote: tuple[str, ...] | None
+    numa_nodes: tuple[ServerPart, ...]
+    remote: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,8 +332,6 @@ class SmallPagesUse:
 class HostDetails:
     """A host.
 
-    What the API does not show is null with --api.
-
     :ivar host: its name, unique in the cloud
     :ivar host_id: UUID of its compute node
     :ivar state: "up", or what keeps it from taking servers
@@ -343,24 +339,20 @@ class HostDetails:
     :ivar cell: name of its Nova cell; null if it is not known
     :ivar availability_zone: name of its zone
     :ivar aggregates: names of its aggregates
-    :ivar pcpus: number of CPUs for pinned servers; null with --api
-    :ivar pcpus_used: number of those in use; null with --api
-    :ivar largest_fit: most vCPUs of a new pinned server with one NUMA node;
-        null with --api
+    :ivar pcpus: number of CPUs for pinned servers
+    :ivar pcpus_used: number of those in use
+    :ivar largest_fit: most vCPUs of a new pinned server with one NUMA node
     :ivar wholeness: part of the free CPUs that one such server can use, 0 to
-        1; null without free CPUs, and with --api
+        1; null without free CPUs
     :ivar memory_mib: memory in MiB
     :ivar memory_used_mib: used memory in MiB, with that of the platform
-    :ivar small_pages: memory in small pages; null if it reports none, and
-        with --api
-    :ivar network: what the network puts on the host; null with --api
+    :ivar small_pages: memory in small pages; null if it reports none
+    :ivar network: what the network puts on the host
     :ivar cpus_not_for_servers: number of CPUs of which Nova does not know;
         null without --facts
-    :ivar notes: oddities, and what is not known with --api, for people
-    :ivar numa_nodes: its NUMA nodes; empty if it reports none; null with
-        --api
-    :ivar devices_without_node: PCI devices of which the node is not known;
-        null with --api
+    :ivar notes: oddities, for people
+    :ivar numa_nodes: its NUMA nodes; empty if it reports none
+    :ivar devices_without_node: PCI devices of which the node is not known
     :ivar servers: its servers, the oldest first
     """
 
@@ -371,18 +363,18 @@ class HostDetails:
     cell: str | None
     availability_zone: str
     aggregates: tuple[str, ...]
-    pcpus: int | None
-    pcpus_used: int | None
-    largest_fit: int | None
+    pcpus: int
+    pcpus_used: int
+    largest_fit: int
     wholeness: float | None
     memory_mib: int
     memory_used_mib: int
     small_pages: SmallPagesUse | None
-    network: NetworkUse | None
+    network: NetworkUse
     cpus_not_for_servers: int | None
     notes: tuple[str, ...]
-    numa_nodes: tuple[NodeOfHost, ...] | None
-    devices_without_node: tuple[DevicesOfNIC, ...] | None
+    numa_nodes: tuple[NodeOfHost, ...]
+    devices_without_node: tuple[DevicesOfNIC, ...]
     servers: tuple[ServerOnHost, ...]
 
 
@@ -431,23 +423,20 @@ def _rows(view: 'values.HostView') -> Iterator[NodeRow]:
 
 def shown(view: 'values.HostView') -> HostDetails:
     """Return the document of a host."""
-    host, by_api = view.host, view.is_by_api
+    host = view.host
     return HostDetails(
         host=view.title, host_id=host.uuid, state=view.state,
         disabled_reason=host.disabled_reason or None, cell=host.cell or None,
         availability_zone=host.zone, aggregates=host.aggregates,
-        pcpus=None if by_api else view.dedicated,
-        pcpus_used=None if by_api else view.used,
-        largest_fit=None if by_api else view.largest_fit,
-        wholeness=view.wholeness,
+        pcpus=view.dedicated, pcpus_used=view.used,
+        largest_fit=view.largest_fit, wholeness=view.wholeness,
         memory_mib=host.memory, memory_used_mib=host.memory_used,
         small_pages=_small_pages(view.small_pages),
-        network=None if by_api else _network(view),
+        network=_network(view),
         cpus_not_for_servers=view.hidden, notes=view.notes,
-        numa_nodes=None if by_api else tuple(map(_node, view.nodes)),
-        devices_without_node=None if by_api else tuple(
-            map(_devices, view.devices)),
-        servers=tuple([_server(guest, by_api) for guest in view.guests]))
+        numa_nodes=tuple(map(_node, view.nodes)),
+        devices_without_node=tuple(map(_devices, view.devices)),
+        servers=tuple(map(_server, view.guests)))
 
 
 def _names(guests: 'Sequence[values.GuestView]') -> tuple[ServerName, ...]:
@@ -509,16 +498,16 @@ def _node(view: 'values.NodeView') -> NodeOfHost:
         servers=_names(view.guests))
 
 
-def _server(guest: 'values.GuestView', is_by_api: bool) -> ServerOnHost:
+def _server(guest: 'values.GuestView') -> ServerOnHost:
     return ServerOnHost(
         server=guest.name, server_id=guest.uuid,
         project_id=guest.project or None, flavor=guest.flavor,
         flavor_id=guest.flavor_id or None, state=guest.state,
         vcpus=guest.vcpus, memory_mib=guest.memory,
-        numa_nodes=None if guest.has_unknown_parts else tuple([ServerPart(
+        numa_nodes=tuple([ServerPart(
             node=part.node, pinned_vcpus=part.dedicated,
             pins=tuple([document.PinnedVCPU(vcpu=vcpu, cpu=cpu)
                         for vcpu, cpu in part.pins]),
             shared_vcpus=part.shared, memory_mib=part.memory,
             page_size_kib=part.page_size) for part in guest.parts]),
-        remote=None if is_by_api else guest.remote)
+        remote=guest.remote)

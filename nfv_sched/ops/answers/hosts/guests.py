@@ -27,14 +27,13 @@ def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
 
 def guest(
     server: snapshot.Server, host: snapshot.Host, label: str,
-    switch: frozenset[int], is_unread: bool = False,
+    switch: frozenset[int],
 ) -> values.GuestView:
     """Return the view of a server on a host.
 
     :param label: see :func:`labels`
     :param switch: numbers of the nodes with the virtual switch; empty if the
         host does not report them
-    :param is_unread: whether its NUMA topology could not be read
     """
     parts = _parts(server.nodes or ())
     return values.GuestView(
@@ -44,8 +43,7 @@ def guest(
         vcpus=server.flavor.vcpus,
         memory=server.flavor.memory, parts=parts,
         remote=tuple(_remote(server, host, {part.node for part in parts},
-                             switch)) if parts else (),
-        has_unknown_parts=is_unread)
+                             switch)) if parts else ())
 
 
 def _parts(nodes: Sequence[snapshot.GuestNode]) -> tuple[values.Part, ...]:

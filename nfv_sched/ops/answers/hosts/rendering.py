@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 from collections.abc import Sequence
 
-from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.answers.hosts import values
@@ -82,30 +81,16 @@ def thread(thread: values.Thread) -> str:
     return owners or thread.state.value
 
 
-def part(part: values.Part, with_cpus: bool = False) -> str:
-    """Describe the part of a server on a NUMA node.
-
-    :param with_cpus: also name its host CPUs and page size
-    """
-    pinned = f'{part.dedicated} pinned' if part.dedicated else ''
-    if with_cpus and part.pins:
-        pinned += ' on CPU ' + cpu_spec.to_text(
-            [cpu for _vcpu, cpu in part.pins])
-    counts = [pinned, f'{part.shared} shared' if part.shared else '']
-    text = f'node {part.node}: {", ".join(filter(None, counts)) or "memory"}'
-    if with_cpus and part.page_size is not None:
-        text += f', {page_size(part.page_size)} pages'
-    return text
+def part(part: values.Part) -> str:
+    """Describe the part of a server on a NUMA node."""
+    counts = [f'{part.dedicated} pinned' if part.dedicated else '',
+              f'{part.shared} shared' if part.shared else '']
+    return f'node {part.node}: {", ".join(filter(None, counts)) or "memory"}'
 
 
-def guest(guest: values.GuestView, with_cpus: bool = False) -> str:
-    """Describe a server in a line.
-
-    :param with_cpus: also name host CPUs and page sizes
-    """
-    where = '; '.join([part(each, with_cpus) for each in guest.parts]) or (
-        'NUMA nodes not known' if guest.has_unknown_parts
-        else 'floats over the host')
+def guest(guest: values.GuestView) -> str:
+    """Describe a server in a line."""
+    where = '; '.join(map(part, guest.parts)) or 'floats over the host'
     text = (f"{guest.label}: {strings.count(guest.vcpus, 'vCPU')}, "
             f"{guest.memory} MiB, {where}")
     if guest.state != 'active':

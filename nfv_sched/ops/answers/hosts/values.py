@@ -61,7 +61,6 @@ class GuestView:
     :ivar parts: by host NUMA node; empty if it floats over the host
     :ivar remote: devices and networks near other NUMA nodes only, a sentence
         each
-    :ivar has_unknown_parts: whether its NUMA topology could not be read
     """
 
     uuid: str
@@ -75,7 +74,6 @@ class GuestView:
     memory: int
     parts: tuple[Part, ...] = ()
     remote: tuple[str, ...] = ()
-    has_unknown_parts: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,8 +194,6 @@ class HostView:
     :ivar hidden: number of CPUs that are not for servers; None if not known
     :ivar notes: oddities, a sentence each
     :ivar networks: networks of its servers, by name
-    :ivar is_by_api: whether it was read by the API, which shows neither NUMA
-        nodes nor devices of hosts, nor their ports and limits
     """
 
     host: snapshot.Host
@@ -212,7 +208,6 @@ class HostView:
     hidden: int | None
     notes: tuple[str, ...]
     networks: tuple[NetworkView, ...] = ()
-    is_by_api: bool = False
 
     @property
     def floating(self) -> tuple[GuestView, ...]:

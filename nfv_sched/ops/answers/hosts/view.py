@@ -132,10 +132,8 @@ def _view(
     switch = frozenset(node.number for node in host.nodes or ()
                        if label in node.physnets)
     names = guests.labels(servers)
-    unread = cloud.unread(snapshot.MissingKind.TOPOLOGIES)
     guest_views = {server.uuid: guests.guest(
-        server, host, names[server.uuid], switch, server.uuid in unread)
-        for server in servers}
+        server, host, names[server.uuid], switch) for server in servers}
     tenancies: dict[int, list[cores.Tenancy]] = {}
     for server in servers:
         for part in server.nodes or ():
@@ -146,8 +144,6 @@ def _view(
     cpu_ratio = ratio(cloud, host, 'cpu')
     small_pages = memory.small_pages(
         host, servers, ratio(cloud, host, 'ram'))
-    is_by_api = host.uuid in cloud.unread(
-        snapshot.MissingKind.HOST_RESOURCES)
     return values.HostView(
         host=host, title=title, state=_state(host),
         nodes=tuple(
@@ -163,10 +159,9 @@ def _view(
             option(cloud, 'ledger') == 'placement'),
         shared_limit=int(host.vcpus * cpu_ratio), small_pages=small_pages,
         hidden=_hidden(host, machine), notes=(
-            *(_api_notes(cloud, host, servers) if is_by_api else _notes(
-                host, tenancies, guest_views.values(), small_pages)),
+            *_notes(host, tenancies, guest_views.values(), small_pages),
             *machines.notes(host, machine)),
-        networks=_networks(servers, network_names), is_by_api=is_by_api)
+        networks=_networks(servers, network_names))
 
 
 def _networks(servers: Iterable[snapshot.Server],
@@ -275,15 +270,6 @@ def _hidden(host: snapshot.Host,
         return None
     reported = sum(len(node.shared | node.dedicated) for node in host.nodes)
     return max(count - reported, 0)
-
-
-def _api_notes(cloud: snapshot.Cloud, host: snapshot.Host,
-               servers: Iterable[snapshot.Server]) -> list[str]:
-    """Return what the API does not show of a host and its servers."""
-    uuids = {host.uuid, *(server.uuid for server in servers)}
-    return [str(each) for each in cloud.missing
-            if each.kind in snapshot.API_LIMITS
-            and not uuids.isdisjoint(each.uuids)]
 
 
 def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],

@@ -111,21 +111,3 @@ def flavor(vcpus=4, name='pinned', memory=None, **specs):
         name=name, vcpus=vcpus, memory=memory or 512 * vcpus,
         extra_specs={'hw:cpu_policy': 'dedicated', **{
             key.replace('__', ':'): value for key, value in specs.items()}})
-
-
-def by_api(found):
-    """A cloud as far as its API and Placement show it.
-
-    :param found: all of it
-    """
-    return dataclasses.replace(
-        found, source='the API', options={}, moves=None, hosts=tuple(
-            dataclasses.replace(
-                host, nodes=None, devices=(), cpu_info='', supported=(),
-                network=None, stats={}, cpu_ratio=None, memory_ratio=None,
-                disk_ratio=None, vcpus=0, vcpus_used=0, memory=0,
-                memory_used=0, disk=0, disk_used=0,
-                disk_available_least=None) for host in found.hosts),
-        servers=tuple(dataclasses.replace(
-            server, nodes=None, devices=(), ports=None,
-            emulator_threads=None) for server in found.servers))

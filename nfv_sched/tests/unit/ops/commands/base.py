@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands run in this process."""
 
-import contextlib
 import csv
 import io
 import re
@@ -10,8 +9,6 @@ from unittest import mock
 import fixtures
 
 from nfv_sched.ops.cli import base as cli_base
-from nfv_sched.ops.cloud import api
-from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import progress
 from nfv_sched.tests import base
 
@@ -35,16 +32,6 @@ class CommandTestCase(base.TestCase):
         # However long it takes here.
         self.useFixture(fixtures.MockPatchObject(
             progress, 'DELAY', float('inf')))
-
-    def api_shows(self, cloud: snapshot.Cloud) -> mock.Mock:
-        """Have a cloud read where a command reads it by the API.
-
-        :returns: what is called in place of ``cloud.api.read``
-        """
-        self.useFixture(fixtures.MockPatch(
-            'openstack.connect', lambda cloud: contextlib.nullcontext()))
-        return self.useFixture(fixtures.MockPatchObject(
-            api, 'read', return_value=cloud)).mock
 
     def run_command(self, *args: str) -> tuple[int, str, str]:
         """Run a command of nfv-sched.

@@ -47,23 +47,6 @@ class APITestCase(base.CommandTestCase):
         return line.removeprefix('error: ')
 
 
-class SilentCellTest(APITestCase):
-    """The cell of a host does not answer."""
-
-    def test_named_host(self):
-        """It is not said to be wrong: it may be there."""
-        self.nova.hypervisors = [nova_api.hypervisor('h1')]
-        self.nova.services = [nova_api.service('h1'), {
-            'binary': 'nova-compute', 'host': 'h2', 'status': 'UNKNOWN'}]
-        for args in (('capacity', 'list', '--host', 'h2'),
-                     ('server', 'explain', 'vm')):
-            code, out, err = self.run_command(*args, '--api')
-            self.assertEqual((1, ''), (code, out))
-            wrong, *left_out = err.splitlines()
-            self.assertIn('no ', wrong)
-            self.assertIn('such as that of h2', ''.join(left_out))
-
-
 class FlavorTest(APITestCase):
 
     def setUp(self):
@@ -291,329 +274,31 @@ class RebalanceTest(APITestCase):
             'agent', 'rebalance', '--api'))
 
 
-class PlacementTestCase(APITestCase):
-    """A test with two hosts of which Placement knows."""
-
-    def setUp(self):
-        super().setUp()
-        pinned = nova_api.flavor('pinned', hw__cpu_policy='dedicated')
-        self.nova.flavors = [pinned]
-        for number, (host, used) in enumerate((('h1', 4), ('h2', 12))):
-            uuid = f'{number:08d}-0000-4000-8000-000000000000'
-            self.nova.hypervisors.append(nova_api.hypervisor(host, id=uuid))
-            self.nova.services.append(nova_api.service(host))
-            self.api.placement.add(
-                uuid, PCPU=9, MEMORY_MB=20001, DISK_GB=2001,
-                allocations={f'{number}': {'PCPU': used}})
-
-
-class PlacementTest(PlacementTestCase):
-    """What Placement alone says, from answers of Nova and Placement."""
-
-    def test_capacity(self):
-        code, out, err = self.run_command(
-            'capacity', 'list', '--api', '--by', 'host', '-f', 'json')
-        self.assertEqual(0, code, err)
-        self.assertIn('note: no more than this fits', err)
-        self.assertEqual(
-            [('h1', 3), ('h2', 1)],
-            [(row['host'], row['at_most'])
-             for row in json.loads(out)['capacities']])
-
-    def test_explain(self):
-        self.nova.flavors[0]['vcpus'] = 8
-        code, out, err = self.run_command(
-            'flavor', 'explain', 'pinned', '--api')
-        self.assertEqual((0, ''), (code, err))
-        self.assertIn('Placement returns 1 host;', out)
-        self.assertIn('PCPU 8 needed, 4 free', out)
-        self.nova.flavors[0]['ram'] = 10 ** 6
-        code, out, err = self.run_command(
-            'flavor', 'explain', 'pinned', '--api')
-        self.assertEqual((3, ''), (code, err))
-
-    def test_image(self):
-        """By its name, from Glance, for what Placement needs of it."""
-        image = {'id': 'e6b1f4c5-7f8f-4f5a-9ad3-5e53d0a6a2f1', 'name': 'fw-1',
-                 'trait:CUSTOM_FAST': 'required', 'hw_odd': 'x', 'size': 7,
-                 'visibility': 'public'}
-        self.api.glance.images = [image]
-        for name in ('fw-1', image['id']):
-            code, out, err = self.run_command(
-                'flavor', 'explain', 'pinned', '--api', '--image', name)
-            self.assertEqual((3, ''), (code, err))
-            self.assertIn('CUSTOM_FAST', out)
-        self.assertEqual(
-            "no image named 'fw-2'; did you mean fw-1?", self.refused(
-                'flavor', 'explain', 'pinned', '--api', '--image', 'fw-2',
-                code=2))
-        self.api.glance.images = [image, {**image, 'id': 'other'}]
-        self.assertEqual(
-            f"several images named 'fw-1': {image['id']}, other", self.refused(
-                'flavor', 'explain', 'pinned', '--api', '--image', 'fw-1',
-                code=2))
-        self.api.glance.status = 403
-        self.assertIn('the image API cannot be read: ', self.refused(
-            'flavor', 'explain', 'pinned', '--api', '--image', 'fw-1'))
-
-    def test_tenant(self):
-        """Who may not list hosts gets a line, not a figure."""
-        self.api.placement.answers = {'resource_providers': (403, {})}
-        line = self.refused('capacity', 'list', '--api')
-        self.assertIn('such as admin', line)
-
-
-class HostTest(PlacementTestCase):
-    """A host with its servers, as far as the API shows them."""
-
-    def setUp(self):
-        super().setUp()
-        self.nova.aggregates = [nova_api.aggregate(1, 'dpdk', ['h1'])]
-        self.nova.servers = [
-            nova_api.placed_server(name, self.nova.flavors[0], host)
-            for name, host in (('fw', 'h1'), ('web', 'h1'), ('dns', 'h2'))]
-        self.nova.topologies['id-of-fw'] = nova_api.topology(
-            nova_api.numa_node(1, {0: 8, 1: 9, 2: 10}, [3], 2048),
-            page_size=1048576)
-
-    LIMITS = ('NUMA nodes, CPUs, pages and PCI devices of the host, and which '
-              'of them are free, are not known: the API does not show them')
-
-    def show(self, *args, code=0, host='h1'):
-        found, out, err = self.run_command(
-            'host', 'show', host, '--api', '-f', 'json', *args)
-        self.assertEqual(code, found, err)
-        return json.loads(out), err
-
-    def test_table(self):
-        code, out, err = self.run_command('host', 'show', 'h1', '--api')
-        self.assertEqual((0, ''), (code, err))
-        self.assertEqual([
-            ['Field', 'Value'], ['Host', 'h1'], ['State', 'up'],
-            ['Availability zone', 'nova'], ['Aggregates', 'dpdk'],
-            ['pCPUs', 'not known'], ['Memory MiB', '1024 of 4096 used'],
-            ['Ports', 'not known'], ['DHCP servers', 'not known'],
-            ['Routers', 'not known'], ['CPUs not for servers', 'not known'],
-            ['Notes', self.LIMITS],
-            ['Servers', 'fw: 4 vCPUs, 2048 MiB, node 1: 3 pinned on CPU 8-10, '
-             '1 shared, 1G pages'],
-            ['web: 4 vCPUs, 2048 MiB, floats over the host'],
-        ], base.cells(out))
-        code, out, err = self.run_command(
-            'host', 'show', 'h1', '--api', '-f', 'shell')
-        self.assertEqual((0, ''), (code, err))
-        self.assertIn('\npcpus=None\n', out)
-        self.assertIn('\nnuma_nodes=None\n', out)
-
-    def test_json(self):
-        found, err = self.show()
-        self.assertEqual('', err)
-        self.assertEqual(dict.fromkeys((
-            'pcpus', 'pcpus_used', 'largest_fit', 'wholeness', 'network',
-            'small_pages', 'cpus_not_for_servers', 'numa_nodes',
-            'devices_without_node')), {
-                key: value for key, value in found.items() if value is None
-                and key not in ('cell', 'disabled_reason')})
-        self.assertEqual([self.LIMITS], found['notes'])
-        self.assertEqual({'web': [], 'fw': [{
-            'node': 1, 'pinned_vcpus': 3, 'pins': [
-                {'vcpu': 0, 'cpu': 8}, {'vcpu': 1, 'cpu': 9},
-                {'vcpu': 2, 'cpu': 10}],
-            'shared_vcpus': 1, 'memory_mib': 2048,
-            'page_size_kib': 1048576}]}, {
-                each['server']: each['numa_nodes']
-                for each in found['servers']})
-        self.assertEqual({None}, {
-            each['remote'] for each in found['servers']})
-
-    def test_requests(self):
-        """One for each server of the host, and none to Placement."""
-        self.api.placement.stop()
-        self.show()
-        self.assertEqual(['compute 2.78'] * 2, [
-            version for resource, _query, version in self.nova.requests
-            if resource == 'topologies'])
-
-    def test_hidden(self):
-        """A note with the number, and no error."""
-        self.nova.topologies = {
-            'id-of-fw': (404, {}), 'id-of-web': (404, {})}
-        found, err = self.show()
-        self.assertEqual('', err)
-        self.assertEqual(
-            {'NUMA topology of 2 servers not known, such as of id-of-fw: 404 '
-             'Not Found; deleted meanwhile, perhaps', self.LIMITS},
-            set(found['notes']))
-        self.assertEqual([None, None], [
-            each['numa_nodes'] for each in found['servers']])
-        self.assertIn('fw: 4 vCPUs, 2048 MiB, NUMA nodes not known',
-                      self.run_command('host', 'show', 'h1', '--api')[1])
-
-    def test_malformed(self):
-        """It is named, and all else is shown."""
-        self.nova.topologies['id-of-fw'] = (200, {})
-        found, err = self.show(code=1)
-        self.assertEqual(
-            "error: Server id-of-fw is left out, its record is malformed: "
-            "KeyError: 'nodes'\n", err)
-        self.assertEqual(
-            ['web'], [each['server'] for each in found['servers']])
-
-    def test_unknown(self):
-        self.assertEqual("no host named 'h3'", self.refused(
-            'host', 'show', 'h3', '--api', code=2))
-        self.nova.services.append({
-            'binary': 'nova-compute', 'host': 'h3', 'status': 'UNKNOWN'})
-        code, out, err = self.run_command('host', 'show', 'h3', '--api')
-        self.assertEqual((1, ''), (code, out))
-        self.assertIn('such as that of h3', err)
-        self.assertEqual([], [
-            resource for resource, *_others in self.nova.requests
-            if resource in ('servers', 'topologies')])
-
-    def test_refused(self):
-        for args, said in (
-                (('--facts', self.folder), '--facts: the API does not show'),
-                (('--add-hosts', '1:h1'), '--add-hosts, --remove-host and'),
-                (('--remove-host', 'h2'), '--add-hosts, --remove-host and')):
-            self.assertIn(said, self.refused(
-                'host', 'show', 'h1', '--api', *args, code=2))
-        self.assertEqual([], self.api.requests)
-
-
-class QuotaTest(PlacementTestCase):
-    """What the quota of a project allows, by the API."""
-
-    ID = 'a' * 32
-    #: It could be a formula, a URL, another column or a line.
-    NAME = '=1+1|x,"é/../..\n?a=b'
-
-    def setUp(self):
-        super().setUp()
-        self.api.projects = [
-            {'id': self.ID, 'name': self.NAME},
-            {'id': 'b' * 32, 'name': 'twin'},
-            {'id': 'c' * 32, 'name': 'twin'}]
-        self.nova.quota_sets[self.ID] = nova_api.quota_set(
-            instances=(10, 3), cores=(20, 9), ram=(-1, 9000))
-
-    def rows(self, *args, code=0):
-        found, out, err = self.run_command(
-            'capacity', 'list', '--api', *args, '-f', 'csv')
-        self.assertEqual(code, found, err)
-        return self.csv_rows(out), err.splitlines()[1:]
-
-    def test_allows(self):
-        """By name and by ID, the least that any resource allows."""
-        for project in (self.NAME, self.ID):
-            rows, errors = self.rows('--project', project)
-            self.assertEqual([], errors)
-            self.assertEqual([{
-                'Flavor': 'pinned', 'Flavor ID': 'id-of-pinned', 'At most': 4,
-                'Quota allows': 2, 'Quota instances used': 3,
-                'Quota instances limit': 10, 'Quota instances needed': 1,
-                'Quota cores used': 9, 'Quota cores limit': 20,
-                'Quota cores needed': 4, 'Quota ram MiB used': 9000,
-                'Quota ram MiB limit': '', 'Quota ram MiB needed': 2048,
-                'Hosts with capacity': 2, 'Error': ''}], rows)
-            table = self.run_command('capacity', 'list', '--api', '--project',
-                                     project)[1]
-            self.assertIn('cores 9/20', table)
-        self.nova.quota_sets[self.ID] = nova_api.quota_set(
-            instances=(5, 3), cores=(20, 9), ram=(9000, 9500))
-        row, = self.rows('--project', self.ID)[0]
-        self.assertEqual((0, 9500, 9000), (
-            row['Quota allows'], row['Quota ram MiB used'],
-            row['Quota ram MiB limit']))
-        self.nova.quota_sets[self.ID] = nova_api.quota_set(
-            instances=(5, 3), cores=(18, 9), ram=(-1, 0))
-        row, = self.rows('--project', self.ID)[0]
-        self.assertEqual((2, 3, 5, 9, 18), (
-            row['Quota allows'], row['Quota instances used'],
-            row['Quota instances limit'], row['Quota cores used'],
-            row['Quota cores limit']))
-        self.nova.quota_sets[self.ID] = nova_api.quota_set(
-            instances=(-1, 3), cores=(-1, 9), ram=(-1, 0))
-        row, = self.rows('--project', self.ID)[0]
-        self.assertEqual(('', 3, ''), (
-            row['Quota allows'], row['Quota instances used'],
-            row['Quota instances limit']))
-
-    def test_document(self):
-        code, out, err = self.run_command(
-            'capacity', 'list', '--api', '--project', self.NAME, '-f', 'json',
-            '--by', 'host')
-        self.assertEqual(0, code, err)
-        self.assertEqual([{'allows': 2, 'resources': [
-            {'resource': 'instances', 'limit': 10, 'used': 3, 'needed': 1},
-            {'resource': 'cores', 'limit': 20, 'used': 9, 'needed': 4},
-            {'resource': 'ram', 'limit': None, 'used': 9000, 'needed': 2048},
-        ]}] * 2, [row['quota'] for row in json.loads(out)['capacities']])
-
-    def test_unknown_projects(self):
-        for name, message in (
-                ('twins', "no project named 'twins'; did you mean twin?"),
-                ('twin', "several projects named 'twin': " + ', '.join(
-                    (32 * 'b', 32 * 'c'))),
-                ('d' * 32, f"no project named {'d' * 32!r}")):
-            self.assertIn(message, self.refused(
-                'capacity', 'list', '--api', '--project', name, code=2))
-
-    def test_keystone_refuses(self):
-        """An ID is enough."""
-        self.api.faults['identity/v3/projects'] = None
-        self.assertEqual([2], [row['Quota allows'] for row in self.rows(
-            '--project', self.ID)[0]])
-        self.assertThat(self.refused(
-            'capacity', 'list', '--api', '--project', 'telco'),
-            matchers.MatchesRegex(
-                '--project telco: Keystone cannot be read: .*404.*; the ID '
-                'of the project is enough'))
-
-    def test_quota_unread(self):
-        """All else is shown."""
-        for status, answer, message in (
-                (403, {}, 'GET /os-quota-sets/a+/detail: 403'),
-                (200, {'quota_set': {}}, 'malformed answer: KeyError'),
-                (200, {'quota_set': {'cores': 3}}, 'malformed answer: '),
-                (200, b'{', 'malformed answer: ')):
-            self.nova.answers['os-quota-sets'] = (status, answer)
-            (row,), (error,) = self.rows('--project', self.ID, code=1)
-            self.assertEqual((4, ''), (row['At most'], row['Quota allows']))
-            self.assertThat(error, matchers.MatchesRegex(
-                'error: the quota of project a+ cannot be read: ' + message))
-
-    def test_path(self):
-        """No name leads elsewhere."""
-        self.api.projects = [{'id': '../x?y', 'name': 'odd'}]
-        self.nova.quota_sets['../x?y'] = self.nova.quota_sets[self.ID]
-        self.assertEqual([2], [row['Quota allows'] for row in self.rows(
-            '--project', 'odd')[0]])
-        self.api.projects = [{'id': None, 'name': 'odd'}]
-        self.assertIn(
-            'Keystone cannot be read: malformed answer', self.refused(
-                'capacity', 'list', '--api', '--project', 'odd'))
-
-
 class CommandLineTest(APITestCase):
 
     def test_not_enough(self):
-        """What needs NUMA nodes says so, before anything is asked."""
+        """What needs hosts says what to do, before anything is asked."""
         for args in (
-            ('capacity', 'show', 'f'), ('host', 'list'), ('cloud', 'audit',),
+            ('capacity', 'list'), ('capacity', 'show', 'f'),
+            ('flavor', 'explain', 'f'), ('server', 'explain', 's'),
+            ('server', 'explain', 's', '--then'), ('host', 'list'),
+            ('host', 'show', 'h'), ('host', 'map'), ('cloud', 'audit'),
             ('cloud', 'defrag', '--flavor', 'f'), ('cloud', 'failover'),
             ('host', 'drain', 'h'),
             ('metrics', '--textfile', 'x'),
             ('flavor', 'lint', '--all', '--hosts'),
+            ('flavor', 'lint', '--all', '--used', '--remove-host', 'h'),
+            ('agent', 'rebalance', '--add-hosts', '1:h'),
+            ('agent', 'rebalance', '--limit', 'vnics_per_guest=2'),
         ):
             for option in (('--api',), ('--os-cloud', 'x')):
                 line = self.refused(*args, *option, code=2)
                 if 'x' in option and args[1] in ('defrag', 'drain'):
                     self.assertIn('--os-cloud is for --run', line)
                     continue
-                self.assertIn('the API shows no NUMA nodes', line)
-                self.assertIn('"host show" shows what the API has', line)
-                self.assertIn('--from FILE', line)
+                for said in ('the API shows no NUMA nodes', '"openstack nfv '
+                             'snapshot save FILE"', '--from FILE'):
+                    self.assertIn(said, line)
         self.assertEqual([], self.api.requests)
 
     def test_contradictions(self):
@@ -631,11 +316,8 @@ class CommandLineTest(APITestCase):
         for args, shown in ((('flavor', 'lint'), True),
                             (('flavor', 'translate'), True),
                             (('agent', 'rebalance'), True),
-                            (('flavor', 'explain'), True),
-                            (('server', 'explain'), True),
-                            (('capacity', 'list'), True),
-                            (('host', 'show'), True),
-                            (('capacity', 'show'), False)):
+                            (('flavor', 'explain'), False),
+                            (('capacity', 'list'), False)):
             _code, out, _err = self.run_command(*args, '--help')
             self.assertEqual(shown, '--api' in out)
             self.assertEqual(shown, '--os-cloud' in out)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
 
@@ -12,6 +13,7 @@ from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.cloud import nova_api
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops import small_clouds
 
@@ -279,83 +281,98 @@ class CapacityTest(base.CommandTestCase):
         self.assertIn('/nowhere', err)
 
 
-class APITest(base.CommandTestCase):
-    """With an account of the API alone."""
+class QuotaTest(base.CommandTestCase):
+    """What the quota of a project allows, which Keystone names."""
+
+    ID = 'a' * 32
+    #: It could be a formula, a URL, another column or a line.
+    NAME = '=1+1|x,"é/../..\n?a=b'
 
     def setUp(self):
         super().setUp()
-        self.read = self.api_shows(small_clouds.by_api(CLOUD))
+        self.api = nova_api.CloudAPI()
+        self.api.projects = [
+            {'id': self.ID, 'name': self.NAME},
+            {'id': 'b' * 32, 'name': 'twin'},
+            {'id': 'c' * 32, 'name': 'twin'}]
+        self.api.start()
+        self.addCleanup(self.api.stop)
+        self.quotas = {self.ID: {
+            'instances': (10, 3), 'cores': (20, 9), 'ram': (None, 9000)}}
+        for of, name, value in (
+                (source, 'reader', lambda arguments: lambda: CLOUD),
+                (quota, 'keystone', self.api.connect),
+                (quota, 'from_nova', self.from_nova)):
+            self.useFixture(fixtures.MockPatchObject(of, name, value))
 
-    def capacity(self, *args):
-        return self.run_command('capacity', 'list', '--api', *args)
+    def from_nova(self, project):
+        quotas = self.quotas[project]
+        return lambda flavor: quota.ProjectAllowance(tuple([
+            quota.ResourceLimit(name, *quotas[name], needed)
+            for name, needed in (('instances', 1), ('cores', flavor.vcpus),
+                                 ('ram', flavor.memory))]))
 
-    def table(self, *args):
-        code, out, err = self.capacity(*args, '-f', 'csv')
-        self.assertEqual(0, code)
-        self.assertEqual(
-            'note: no more than this fits: pinning, pages, NUMA nodes, '
-            "devices, networks and filters are not looked at, and Nova's "
-            'options are not known\n', err)
-        return self.csv_rows(out)
+    def allowed(self, project, *args):
+        return self.run_command(
+            'capacity', 'list', '--flavor', 'v*', '--project', project, *args)
 
-    def test_list(self):
-        """What Placement says of the whole cloud."""
-        self.assertEqual([
-            {'Flavor': flavor.name, 'Flavor ID': flavor.id, 'At most': most,
-             'Hosts with capacity': 3, 'Error': ''}
-            for flavor, most in zip(FLAVORS, (10, 5))], self.table())
-        self.assertEqual(('hosts', 'flavors'), self.read.call_args.args[1])
+    def row(self, project):
+        code, out, err = self.allowed(project, '-f', 'csv')
+        self.assertEqual((0, ''), (code, err))
+        row, = self.csv_rows(out)
+        return {name.removeprefix('Quota '): value
+                for name, value in row.items() if name.startswith('Quota ')}
 
-    def test_columns(self):
-        code, out, _err = self.capacity('-f', 'csv')
-        self.assertEqual(0, code)
-        self.assertEqual(
-            '"Flavor","Flavor ID","At most","Hosts with capacity","Error"',
-            out.splitlines()[0])
+    def test_allows(self):
+        """By name and by ID, the least that any resource allows."""
+        for project in (self.NAME, self.ID):
+            self.assertEqual({
+                'allows': 2, 'instances used': 3, 'instances limit': 10,
+                'instances needed': 1, 'cores used': 9, 'cores limit': 20,
+                'cores needed': 4, 'ram MiB used': 9000, 'ram MiB limit': '',
+                'ram MiB needed': 2048}, self.row(project))
+            self.assertIn('cores 9/20', self.allowed(project)[1])
+        self.quotas[self.ID]['cores'] = (8, 9)
+        self.assertEqual(0, self.row(self.ID)['allows'])
+        self.quotas[self.ID] = dict.fromkeys(
+            self.quotas[self.ID], (None, 3))
+        self.assertEqual('', self.row(self.ID)['allows'])
+        self.assertIn('unlimited', self.allowed(self.ID)[1])
 
-    def test_by(self):
-        self.assertEqual(
-            [('nfv', 6), ('', 4)],
-            [(row['Aggregate'], row['At most']) for row in self.table(
-                '--flavor', 'v*', '--by', 'aggregate')])
-        self.assertEqual(
-            [('two', 4), ('six', 4)],
-            [(row['Host'], row['At most']) for row in self.table(
-                '--flavor', 'v*', '--by', 'host', '--host', '[ts]*')])
+    def test_document(self):
+        _code, out, _err = self.allowed(
+            self.NAME, '-f', 'json', '--by', 'host')
+        self.assertEqual([{'allows': 2, 'resources': [
+            {'resource': 'instances', 'limit': 10, 'used': 3, 'needed': 1},
+            {'resource': 'cores', 'limit': 20, 'used': 9, 'needed': 4},
+            {'resource': 'ram', 'limit': None, 'used': 9000, 'needed': 2048},
+        ]}] * 3, [row['quota'] for row in json.loads(out)['capacities']])
 
-    def test_hosts(self):
-        for args, most in ((('--az', 'east'), 4), (('--host', 'one'), 2),
-                           (('--aggregate', 'nfv'), 6)):
-            row, = self.table('--flavor', 'v*', *args)
-            self.assertEqual(most, row['At most'])
+    def test_unknown_projects(self):
+        for name, message in (
+                ('twins', "no project named 'twins'; did you mean twin?"),
+                ('twin', "several projects named 'twin': " + ', '.join(
+                    (32 * 'b', 32 * 'c'))),
+                ('d' * 32, f"no project named {'d' * 32!r}")):
+            self.assertEqual((2, '', f'error: {message}\n'),
+                             self.allowed(name))
 
-    def test_placement_unread(self):
-        """A host of which nothing is known is no host without room."""
-        cloud = small_clouds.by_api(CLOUD)
-        one, *others = cloud.hosts
-        for missing, hosts, exit_code in (
-                ((), ['one', 'two', 'six'], 0),
-                ((snapshot.Missing(kind=snapshot.MissingKind.PROVIDERS,
-                                   uuids=(one.uuid,)),),
-                 ['two', 'six'], 1)):
-            self.read.return_value = dataclasses.replace(
-                cloud, missing=missing, hosts=(
-                    dataclasses.replace(one, providers=()), *others))
-            code, out, err = self.capacity(
-                '--by', 'host', '--flavor', 'v*', '-f', 'csv')
-            self.assertEqual(exit_code, code)
-            self.assertEqual(hosts, [
-                row['Host'] for row in self.csv_rows(out)])
-            for text in missing:
-                self.assertIn(f'error: {text}', err)
+    def test_keystone_refuses(self):
+        """An ID is enough."""
+        self.api.faults['identity/v3/projects'] = None
+        self.assertEqual(2, self.row(self.ID)['allows'])
+        code, out, err = self.allowed('telco')
+        self.assertEqual((1, ''), (code, out))
+        self.assertRegex(
+            err, '^error: --project telco: Keystone cannot be read: .*404.*; '
+            'the ID of the project is enough\n$')
 
-    def test_refused_options(self):
-        for option, *args in (
-                ('--empty',), ('--survive', '0'), ('--mix', 'fw.6=1'),
-                ('--ports', '0'), ('--network', 'n'),
-                ('--like', 's'), ('--image-property', 'a=b')):
-            code, out, err = self.capacity(option, *args)
-            self.assertEqual((2, ''), (code, out))
-            self.assertIn(f'error: {option} does not go with --api: ', err)
-            self.assertEqual(1, len(err.splitlines()))
-        self.read.assert_not_called()
+    def test_odd_projects(self):
+        """No name leads elsewhere."""
+        self.api.projects = [{'id': '../x?y', 'name': 'odd'}]
+        self.quotas['../x?y'] = self.quotas[self.ID]
+        self.assertEqual(2, self.row('odd')['allows'])
+        self.api.projects = [{'id': None, 'name': 'odd'}]
+        code, _out, err = self.allowed('odd')
+        self.assertEqual(1, code)
+        self.assertIn('Keystone cannot be read: malformed answer', err)

@@ -19,7 +19,6 @@ from nfv_sched.tests.unit.ops.answers.audit import faults
 from nfv_sched.tests.unit.ops.answers.machine import trees
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops.commands import test_golden
-from nfv_sched.tests.unit.ops import small_clouds
 
 #: What "tools/json-schemas --hashes" prints: no schema changes unnoticed.
 HASHES = pathlib.Path(__file__).with_name('schema_hashes.txt')
@@ -117,17 +116,6 @@ class DocumentsTest(base.CommandTestCase):
             found = self.document('cloud-audit', 'cloud', 'audit', '--from',
                                   self.saved(broken(name)))
             self.assertNotEqual([], found['findings'])
-
-    def test_api(self):
-        self.api_shows(small_clouds.by_api(clouds.sound()))
-        for by in ('cloud', 'aggregate', 'host'):
-            document = self.document(
-                'capacity-list-api', 'capacity', 'list', '--api', '--by', by)
-            self.assertNotEqual([], document['capacities'])
-        document = self.document(
-            'server-explain', 'server', 'explain',
-            clouds.sound().servers[0].name, '--api')
-        self.assertIsNone(document['filters'])
 
     def test_journal(self):
         (self.folder / 'refusals-20260102T030405Z-1-0123abcd.jsonl').touch()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
 import gc
 import json
 import pathlib
@@ -10,11 +9,11 @@ import fixtures
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.answers.explain import explanation
-from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
+from nfv_sched.ops.model.requests import images
 from nfv_sched.tests.unit.journal import test_entry
+from nfv_sched.tests.unit.ops.cloud import nova_api
 from nfv_sched.tests.unit.ops.commands import test_simulate
-from nfv_sched.tests.unit.ops import small_clouds
 
 CLOUD = """\
 hosts:
@@ -112,94 +111,45 @@ class ExplainTest(test_simulate.SimulateTestCase):
             self.assertEqual(1, len(err.splitlines()))
 
 
-class APITest(test_simulate.SimulateTestCase):
-    """With an account of the API alone."""
+class ImageTest(test_simulate.SimulateTestCase):
+    """By its name or ID, from Glance, for what Placement needs of it."""
 
     def setUp(self):
         super().setUp()
-        self.cloud = small_clouds.by_api(source.load(self.file(CLOUD)))
-        self.read = self.api_shows(self.cloud)
+        self.api = nova_api.CloudAPI()
+        self.api.start()
+        self.addCleanup(self.api.stop)
+        cloud = source.load(self.file(CLOUD))
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'reader', lambda arguments: lambda: cloud))
+        self.useFixture(fixtures.MockPatchObject(
+            images, 'connection', self.api.connect))
 
-    def explain(self, kind, *args):
-        return self.run_command(kind, 'explain', *args, '--api')
+    def explain(self, name):
+        return self.run_command(
+            'flavor', 'explain', 'pinned', '--image', name,
+            '--try-seconds', '0')
 
-    def test_flavor(self):
-        code, out, err = self.explain('flavor', 'pinned')
-        self.assertEqual((0, ''), (code, err))
-        self.assertIn('Placement returns 3 hosts; whether filters take them '
-                      'is not known by the API.', out)
-        self.assertIn("Assumed: Nova's defaults for [scheduler]", out)
-        self.assertIn('Not known by the API: filters, weights,', out)
-        for text in ('Filters ', '--network', 'Nearest', 'It fits'):
-            self.assertNotIn(text, out)
-        self.assertEqual(('hosts', 'flavors'), self.read.call_args.args[1])
-
-    def test_nothing_found(self):
-        code, out, err = self.explain('flavor', 'fast')
-        self.assertEqual((3, ''), (code, err))
-        self.assertIn(
-            'It does not fit.\n2 of 3 hosts: no trait CUSTOM_FAST.\n', out)
-        self.assertIn('no trait CUSTOM_FAST', out)
-
-    def test_server(self):
-        """What it has is given back; where it fits is not said."""
-        code, out, err = self.explain('server', 's-1', '-f', 'json')
-        self.assertEqual((0, ''), (code, err))
-        found = json.loads(out)
-        self.assertEqual((None, None, None), (
-            found['fits'], found['filters'], found['weighing']))
-        present, = [host for host in found['hosts'] if host['runs_there']]
-        self.assertEqual((True, None, None), (
-            present['placement_finds'], present['refusals'],
-            present['passes']))
-        self.assertEqual(('hosts', 'servers'), self.read.call_args.args[1])
-
-    def test_rows(self):
-        code, out, err = self.explain('flavor', 'pinned', '-f', 'csv')
-        self.assertEqual((0, ''), (code, err))
-        self.assertEqual('"Host","Host ID","Placement","Lacks"',
-                         out.splitlines()[0])
-        self.assertEqual(3, len(out.splitlines()[1:]))
-
-    def test_placement_unread(self):
-        """Nothing is said of a host of which nothing is known."""
-        *others, fast = self.cloud.hosts
-        self.read.return_value = dataclasses.replace(
-            self.cloud, missing=(snapshot.Missing(
-                kind=snapshot.MissingKind.PROVIDERS, uuids=(fast.uuid,)),),
-            hosts=(*others, dataclasses.replace(fast, providers=())))
-        code, out, err = self.explain('flavor', 'pinned', '-f', 'json')
+    def test_image(self):
+        image = {'id': 'e6b1f4c5-7f8f-4f5a-9ad3-5e53d0a6a2f1', 'name': 'fw-1',
+                 'trait:CUSTOM_OTHER': 'required', 'hw_odd': 'x', 'size': 7,
+                 'visibility': 'public'}
+        self.api.glance.images = [image]
+        for name in ('fw-1', image['id']):
+            code, out, err = self.explain(name)
+            self.assertEqual((3, ''), (code, err))
+            self.assertIn('CUSTOM_OTHER', out)
         self.assertEqual(
-            (1, f'error: {self.read.return_value.missing[0]}\n'),
-            (code, err))
-        self.assertEqual([host.name for host in others], [
-            host['host'] for host in json.loads(out)['hosts']])
-
-    def test_refused_options(self):
-        for args, option in (
-                (('flavor', 'pinned', '--all-filters'), '--all-filters'),
-                (('flavor', 'pinned', '--count', '2'), '--count'),
-                (('flavor', 'pinned', '--try-seconds', '0'), '--try-seconds'),
-                (('flavor', 'pinned', '--network', 'tun'), '--network'),
-                (('server', 's-1', '--network', 'tun'), '--network')):
-            code, out, err = self.explain(*args)
-            self.assertEqual((2, ''), (code, out))
-            self.assertEqual(
-                f'error: {option} does not go with --api: only what Placement '
-                'answers is known, not what filters do\n', err)
-        self.read.assert_not_called()
-
-    def test_then(self):
-        """The journal is read by the UUID that the API shows."""
-        directory = self.useFixture(fixtures.TempDir()).path
-        pathlib.Path(directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl'
-                     ).touch()
-        code, out, err = self.explain(
-            'server', 's-1', '--then', '--journal', directory)
+            (2, '', "error: no image named 'fw-2'; did you mean fw-1?\n"),
+            self.explain('fw-2'))
+        self.api.glance.images = [image, {**image, 'id': 'other'}]
         self.assertEqual(
-            (0, 'The journal has no refusal of this server.\n', ''),
-            (code, out, err))
-        self.assertEqual(('servers',), self.read.call_args.args[1])
+            (2, '', f"error: several images named 'fw-1': {image['id']}, "
+             'other\n'), self.explain('fw-1'))
+        self.api.glance.status = 403
+        code, out, err = self.explain('fw-1')
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('error: the image API cannot be read: ', err)
 
 
 class ThenTest(test_simulate.SimulateTestCase):

@@ -25,8 +25,8 @@ from nfv_sched.tests.unit.ops import small_clouds
 _ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 CONFIG = ('  --config-file FILE  nova.conf of nova-scheduler, which names '
           "Nova's databases")
-FROM = ('  --from FILE         a snapshot or a cloud file; to try it: '
-        '--from telco')
+FROM = ('  --from FILE         a snapshot ("snapshot save", "snapshot serve") '
+        'or a cloud file; to try it: --from telco')
 ACCOUNT = '  --os-cloud NAME     the API alone, with an account of clouds.yaml'
 
 
@@ -71,7 +71,7 @@ class NoConfigurationTest(base.CommandTestCase):
                  'there is no cloud to read')
         for command, lines in (
                 (('host', 'list'), (CONFIG, FROM)),
-                (('capacity', 'list'), (CONFIG, FROM, ACCOUNT)),
+                (('agent', 'rebalance'), (CONFIG, FROM, ACCOUNT)),
                 (('snapshot', 'save', '/x/y'), (CONFIG,))):
             code, out, err = self.run_command(*command)
             self.assertEqual((1, '', [first, *lines]),

@@ -481,13 +481,6 @@ steps:""", 1)
             'host', 'list', '--limit', 'vnics_per_gest=2')
         self.assertEqual(2, code)
         self.assertIn('vnics_per_guest', err)
-        self.api_shows(small_clouds.by_api(small_clouds.cloud(
-            small_clouds.host(), flavors=(small_clouds.flavor(4),))))
-        code, _out, err = self.run_command(
-            'capacity', 'list', '--api', '--limit', 'vnics_per_guest=2')
-        self.assertEqual(
-            (2, 'error: --limit: the API does not show the limits of hosts\n'),
-            (code, err))
 
     def test_simulation(self):
         steps = self.file('steps: [{boot: new, flavor: f, count: 3, '
@@ -501,20 +494,6 @@ steps:""", 1)
         self.assertEqual(2, code)
         self.assertIn('--add-hosts, --remove-host and --limit are for --from',
                       err)
-
-    def test_by_api(self):
-        """The hosts are read for it, whatever else is."""
-        read = self.api_shows(small_clouds.by_api(small_clouds.cloud(
-            small_clouds.host(), flavors=(small_clouds.flavor(4),))))
-        code, out, err = self.run_command(
-            'capacity', 'list', '--api', '--add-hosts', '1:one', '-f', 'csv')
-        self.assertEqual(0, code, err)
-        self.assertEqual(8, self.csv_rows(out)[0]['At most'])
-        code, out, err = self.run_command(
-            'agent', 'rebalance', '--api', '--add-hosts', '1:one')
-        self.assertIn('hosts', read.call_args.args[1])
-        code, out, err = self.run_command('agent', 'rebalance', '--api')
-        self.assertEqual(('network_agents',), read.call_args.args[1])
 
     def test_wrong(self):
         for text, *args in (

@@ -76,33 +76,6 @@ class TextTest(base.TimedTestCase):
         self.assertRegex(
             text, 'a +passes, first +Some, which is in shadow: no switch')
 
-    def test_placement_alone(self):
-        """No word of filters where they are not known."""
-        unknown = {'refusals': None, 'passed': None}
-        found = values.Explanation(
-            subject='Flavor f', request='4 vCPUs', fits=None, filters=None,
-            placement=values.PlacementStage(
-                queries=((),), hosts=2, left=1, requirements=(
-                    required('PCPU=4', 1, 2),)),
-            hosts=(values.ExplainedHost(name='full', **unknown,
-                                        misses=('PCPU 4 needed, 2 free',)),
-                   values.ExplainedHost(name='free', found=True, **unknown)))
-        told = self.text(found)
-        for line in (
-                'Placement returns 1 host; whether filters take it is not '
-                'known by the API.',
-                'full  Placement  Placement: PCPU 4 needed, 2 free',
-                'free  found      -',
-                'Not known by the API: filters, weights, the nearest hosts'):
-            self.assertIn(line, told)
-        self.assertLess(told.index('free '), told.index('full '))
-        for text in ('Filters', 'It fits', 'It does not', 'Nearest:'):
-            self.assertNotIn(text, told)
-        self.assertEqual(rendering.PLACEMENT_COLUMNS, rendering.columns(found))
-        self.assertEqual(
-            [('free', 'f', True, '')],
-            rendering.host_rows(found, ['free'], {'free': 'f'}))
-
     def test_fits(self):
         found = self.text(values.Explanation(
             subject='Server s', request='4 vCPUs', fits=True,

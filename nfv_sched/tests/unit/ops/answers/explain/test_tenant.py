@@ -93,12 +93,9 @@ class TextTest(base.TimedTestCase):
                                   requested=_SUBJECT.requested))), _SUBJECT))
 
     def test_not_refused(self):
-        for fits, text in ((True, 'A new server of the flavor f can be placed '
-                            'now.'), (None, 'Whether a new server of the '
-                                      'flavor f can be placed now is not '
-                                      'known.')):
-            self.assertEqual([text], tenant.text(
-                values.Explanation(subject='', fits=fits), _SUBJECT))
+        self.assertEqual(
+            ['A new server of the flavor f can be placed now.'],
+            tenant.text(values.Explanation(subject='', fits=True), _SUBJECT))
 
 
 class OthersTest(test_explanation.ExplanationTestCase):
