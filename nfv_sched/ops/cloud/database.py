@@ -27,11 +27,15 @@ from nfv_sched.ledger import neutron
 from nfv_sched.limits import usage
 from nfv_sched.nova import records
 from nfv_sched.ops.cloud import agents
-from nfv_sched.ops.cloud import images
 from nfv_sched.ops.cloud import options as cloud_options
 from nfv_sched.ops.cloud import providers
 from nfv_sched.ops.cloud import snapshot
 
+# Image properties, and prefixes of them, that do not matter for scheduling.
+_OTHER_PROPERTIES = ('base_image_ref', 'owner', 'boot_roles', 'stores',
+                     'disk_format', 'container_format')
+_OTHER_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_', 'image_',
+                   'os_glance_', 'os_hash_')
 # Errors from a row that is not as Nova writes it.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 _CELL_DISABLED = 'its cell is disabled'
@@ -375,7 +379,9 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         snapshot.Flavor(
             name='', vcpus=columns.vcpus or 0, memory=columns.memory_mb or 0,
             disk=columns.root_gb or 0, ephemeral=columns.ephemeral_gb or 0),
-        image=images.properties(row.image),
+        image={name: text for name, text in row.image.items()
+               if name not in _OTHER_PROPERTIES
+               and not name.startswith(_OTHER_PREFIXES)},
         # Without a host they have the numbers of guest nodes, from the flavor.
         nodes=_guest_nodes(topology) if columns.host is not None else None,
         emulator_threads=topology and topology.get(

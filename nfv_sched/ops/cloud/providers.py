@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the resource providers of hosts from Placement, by any client."""
+"""Read the resource providers of hosts from Placement."""
 
 from collections.abc import Callable
 from collections.abc import Collection

@@ -10,8 +10,6 @@ The fields are also those of the file (:mod:`nfv_sched.ops.cloud.file`).  A
 change that older releases would misread needs a new ``VERSION``.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import enum
@@ -606,16 +604,8 @@ class MissingKind(enum.StrEnum):
     PLACEMENT = 'placement'
     #: Resource providers of some hosts.
     PROVIDERS = 'providers'
-    #: Information that the API does not show: hosts of cells that do not
-    #: answer, with their servers; servers whose flavor is not shown; fields
-    #: of all servers.
+    #: Servers in cells that do not answer, of which the API shows the hosts.
     SILENT_HOSTS = 'silent-hosts'
-    SERVERS = 'servers'
-    SERVER_FIELDS = 'server-fields'
-    #: What the API never shows of hosts, by the UUIDs of their compute nodes.
-    HOST_RESOURCES = 'host-resources'
-    #: NUMA topologies that the API does not show this account.
-    TOPOLOGIES = 'topologies'
     #: A filter or weigher that a file names and this machine does not have.
     CLASS = 'class'
     #: Any other; also all of a file of version 1, which has texts only.
@@ -624,8 +614,6 @@ class MissingKind(enum.StrEnum):
 
 #: Kinds that may concern any host or server of a cell.
 UNREAD_CELLS = (MissingKind.CELL, MissingKind.SILENT_CELL)
-#: Kinds that are limits of the API, not errors.
-API_LIMITS = (MissingKind.HOST_RESOURCES, MissingKind.TOPOLOGIES)
 
 # Sentences by kind; of other kinds, the text is the whole sentence.
 _SENTENCES: Mapping[MissingKind, str] = {
@@ -647,16 +635,7 @@ _SENTENCES: Mapping[MissingKind, str] = {
         'Placement cannot be read for {count} host{s}, such as{error}',
     MissingKind.SILENT_HOSTS:
         '{count} host{s} and all servers there are left out: cells do not '
-        'answer, such as that of {name}',
-    MissingKind.SERVERS:
-        'Left out: {count} server{s} without a flavor, as while a cell does '
-        'not answer, such as {name}',
-    MissingKind.HOST_RESOURCES:
-        'NUMA nodes, CPUs, pages and PCI devices of the host, and which of '
-        'them are free, are not known: the API does not show them',
-    MissingKind.TOPOLOGIES:
-        'NUMA topology of {count} server{s} not known, such as of '
-        '{name}{error}'}
+        'answer, such as that of {name}'}
 
 # Of such a kind in an anonymized snapshot, which has no texts.
 _UNKNOWN = 'Something is left out, and the snapshot does not say what'
@@ -740,7 +719,3 @@ class Cloud:
         """Return the UUIDs of everything missing that is of these kinds."""
         return frozenset([uuid for each in self.missing if each.kind in kinds
                           for uuid in each.uuids])
-
-
-#: Function that chooses hosts of a cloud.
-HostChoice = Callable[[Cloud], Collection[Host]]

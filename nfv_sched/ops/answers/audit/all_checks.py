@@ -29,8 +29,7 @@ _PLACES = (values.POLICY, values.PINNED_TWICE, values.NOT_DEDICATED)
 
 _Kind = snapshot.MissingKind
 #: Kinds that may concern servers without naming them.
-_UNNAMED = frozenset((*snapshot.UNREAD_CELLS, _Kind.NO_CELLS,
-                      _Kind.SILENT_HOSTS, _Kind.OTHER))
+_UNNAMED = frozenset((*snapshot.UNREAD_CELLS, _Kind.NO_CELLS, _Kind.OTHER))
 
 
 def of_places(
@@ -51,7 +50,7 @@ def of_places(
     unchecked = set(uuids) - checked
     if not any(each.kind in _UNNAMED for each in cloud.missing):
         unchecked &= {server.uuid for server in cloud.servers} | cloud.unread(
-            _Kind.SERVER, _Kind.SERVERS)
+            _Kind.SERVER)
     return [
         each for each in findings(cloud, hosts=hosts)
         if each.server in checked and each.kind in _PLACES], unchecked

@@ -53,9 +53,6 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 def compare_requests(site: hosts.Site) -> Iterator[values.AuditFinding]:
     """Compare the devices of servers with their PCI requests."""
-    if site.host.uuid in site.cloud.unread(
-            snapshot.MissingKind.HOST_RESOURCES):
-        return
     # It holds devices for two flavors until its resize is confirmed.
     doubtful = {move.server for move in site.moves
                 if move.source == move.target}

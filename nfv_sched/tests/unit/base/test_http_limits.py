@@ -217,13 +217,7 @@ class LimitsTest(base.NeutronTestCase):
         with contextlib.closing(client.Client(base.CONF)) as reader:
             reader.providers()
 
-    def placement(self):
-        """Read Placement with an account, and find its version first."""
-        self.cloud.placement.url = self.server.url
-        self.server.sound = lambda path: None
-        api.read(self.cloud.connect(), ('hosts',))
-
-    def nova(self, parts=('hosts',), sound=lambda path: None):
+    def nova(self, parts=('servers',), sound=lambda path: None):
         """Read Nova, and find its version first."""
         self.cloud.nova.url = self.server.url
         self.server.sound = sound
@@ -237,8 +231,8 @@ class LimitsTest(base.NeutronTestCase):
                 {'rel': 'self', 'href': f'{self.server.url}/v2.1/'}]}}
         self.nova(('flavors',), {'/v2.1': version, '/v2.1/': version}.get)
 
-    READERS = ('neutron', 'neutron_list', 'placement', 'placement_list',
-               'nova', 'nova_list')
+    READERS = ('neutron', 'neutron_list', 'placement_list', 'nova',
+               'nova_list')
 
     def assert_refused(self, reader, name):
         """It is one error, in time."""
@@ -345,7 +339,8 @@ class LimitsTest(base.NeutronTestCase):
         session = connection.session
         before = dict(session.session.adapters), session.redirect
         for self.server.fault in _reply(b''), FAULTS['endless body']:
-            self.assertRaises(api.APIError, api.read, connection, ('hosts',))
+            self.assertRaises(
+                api.APIError, api.read, connection, ('servers',))
             self.assertEqual(before, (
                 dict(session.session.adapters), session.redirect))
             self.assertEqual(['https://', 'http://'],

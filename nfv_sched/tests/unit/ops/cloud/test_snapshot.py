@@ -12,7 +12,7 @@ class MissingTest(base.TestCase):
         """Each kind has one; of these kinds the text is the sentence."""
         missing = {'cell': 'far', 'hosts': ('h2', 'h1'),
                    'uuids': ('b', 'a', 'c'), 'text': '{no}: x'}
-        only_text = {_Kind.SERVER_FIELDS, _Kind.CLASS, _Kind.OTHER}
+        only_text = {_Kind.CLASS, _Kind.OTHER}
         for kind, fields, sentence in (
                 (_Kind.NO_CELLS, {}, 'There are no cells'),
                 (_Kind.CELL, {'cell': 'far', 'uuids': ('c',)},
@@ -36,9 +36,6 @@ class MissingTest(base.TestCase):
                 (_Kind.SILENT_HOSTS, {'hosts': ('h2', 'h1')}, '2 hosts and '
                  'all servers there are left out: cells do not answer, such '
                  'as that of h1'),
-                (_Kind.SERVERS, {'uuids': ('a',)}, 'Left out: 1 server '
-                 'without a flavor, as while a cell does not answer, such as '
-                 'a'),
                 *[(kind, {}, 'no') for kind in only_text]):
             self.assertEqual(sentence, str(snapshot.Missing(
                 kind=kind, text='no', **fields)))
@@ -54,7 +51,7 @@ class MissingTest(base.TestCase):
         self.assertEqual(
             {'Something is left out, and the snapshot does not say what'},
             {str(snapshot.Missing(kind=kind)) for kind in (
-                _Kind.SERVER_FIELDS, _Kind.CLASS, _Kind.OTHER)})
+                _Kind.CLASS, _Kind.OTHER)})
 
     def test_unread(self):
         cloud = snapshot.Cloud(taken='', missing=(
