@@ -125,22 +125,16 @@ class Client:
 
     :param conf: configuration object with ``[placement]``
     :param threads: number of these threads
-    :param adapter: adapter used to reach Placement instead of ``[placement]``;
-        the caller limits its answers and closes it
     :raises UnavailableError: if ``[placement]`` cannot be used
     """
 
-    def __init__(self, conf=None, threads: int = 1,
-                 adapter: ks_adapter.Adapter | None = None):
-        self._own = adapter is None
-        self._adapter = connect(conf) if adapter is None else adapter
-        if self._own:
-            http_limits.limit(self._adapter.session, connections=threads)
+    def __init__(self, conf, threads: int = 1):
+        self._adapter = connect(conf)
+        http_limits.limit(self._adapter.session, connections=threads)
 
     def close(self) -> None:
         """Close all connections."""
-        if self._own:
-            self._adapter.session.session.close()
+        self._adapter.session.session.close()
 
     def define(self) -> None:
         """Create the resource classes and the trait in Placement."""

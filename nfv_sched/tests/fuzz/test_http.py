@@ -7,11 +7,7 @@ import random
 import time
 
 import fixtures
-from keystoneauth1 import adapter as ks_adapter
-from keystoneauth1 import session as ks_session
-from keystoneauth1 import token_endpoint
 
-from nfv_sched.base import http_limits
 from nfv_sched.ledger import client
 from nfv_sched.ledger import neutron
 from nfv_sched.limits import demand
@@ -143,12 +139,13 @@ class FuzzTest(network_base.NeutronTestCase):
         service = _LedgerAPI(lambda: self.chance)
         service.start()
         self.addCleanup(service.stop)
-        session = ks_session.Session(
-            auth=token_endpoint.Token(service.url, 'token'), timeout=10)
-        http_limits.limit(session)
-        self.addCleanup(session.session.close)
-        placement = client.Client(adapter=ks_adapter.Adapter(
-            session, service_type='placement'))
+        with open(self.nova_conf, 'a') as nova_conf:
+            nova_conf.write('[placement]\nauth_type = none\n'
+                            f'endpoint_override = {service.url}\n'
+                            'timeout = 10\n')
+        network_base.CONF(['--config-file', self.nova_conf], project='nova')
+        placement = client.Client(network_base.CONF)
+        self.addCleanup(placement.close)
         held = names.Held(1, {names.PORTS: 2})
         calls = (
             placement.define, placement.undefined, placement.providers,
