@@ -39,7 +39,7 @@ ROOMS = (
 #: one is the border to something.
 MOST = {
     'floors': 10, 'arrows': 95, 'mirrored types': 9, 'renamed imports': 313,
-    'lines': 79_080, 'lines of tests': 92_550, 'modules loaded': 91,
+    'lines': 78_080, 'lines of tests': 90_980, 'modules loaded': 91,
     'lines loaded': 17_150}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')

@@ -12,8 +12,6 @@ from nfv_sched.tests.unit.ops import blazar_clouds
 from nfv_sched.tests.unit.ops.commands import base
 
 WHOLE, SLOTS = blazar_clouds.WHOLE, blazar_clouds.SLOTS
-LATER = ('note: none of these hosts is in the reservation; hosts are added '
-         'when the lease starts\n')
 
 
 class BlazarTest(base.CommandTestCase):
@@ -52,12 +50,6 @@ class BlazarTest(base.CommandTestCase):
             self.assertEqual((2, ''), (code, out))
             self.assertEqual(
                 f'error: no reservation of Blazar named {name!r}\n', err)
-
-    def test_without_hosts(self):
-        code, _out, err = self.run_command(
-            'capacity', 'list', '--reservation', blazar_clouds.LATER,
-            '--ports', '1', '--from', self.file)
-        self.assertEqual((0, LATER), (code, err))
 
     def test_explain_server(self):
         """The hint of the server counts, and who it belongs to."""
