@@ -108,8 +108,8 @@ class DocumentsTest(base.CommandTestCase):
                 self.validate(name, document)
                 kept.add(name)
         self.assertEqual(schemas().keys() - {
-            'capacity-list-api', 'host-profile-check',
-            'simulation-run-examples', 'simulation-run-files'}, kept)
+            'host-profile-check', 'simulation-run-examples',
+            'simulation-run-files'}, kept)
 
     def test_audit(self):
         for name in sorted(faults.FAULTS):
