@@ -14,7 +14,7 @@ VERSION = 1
 
 
 class LineError(ValueError):
-    """A line is no entry, or an entry no line; the text has the reason."""
+    """An unknown line, or an entry that is too long for one."""
 
 
 class RefusedBy(enum.StrEnum):

@@ -56,15 +56,15 @@ def listed(directory: str) -> list[File]:
 
     :raises OSError: if the directory cannot be read
     """
-    found = []
+    files = []
     with os.scandir(directory) as items:
         for item in items:
             with contextlib.suppress(FileNotFoundError):
                 status = item.stat(follow_symlinks=False)
                 if _NAME.fullmatch(item.name) and stat.S_ISREG(status.st_mode):
-                    found.append(
+                    files.append(
                         File(status.st_mtime_ns, item.path, status.st_size))
-    return sorted(found)
+    return sorted(files)
 
 
 def stamp(seconds: float) -> str:
