@@ -1,33 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describe requests in documents: assumed ports and names in queries."""
+"""Describe the assumed ports of requests in documents."""
 
 import collections
-from collections.abc import Iterable
 import dataclasses
 import typing as ty
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.model.requests import assumed_ports
-    from nfv_sched.ops.simulator import placement
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class QueriedName:
-    """A name in a query that Placement does not know, or may not know.
-
-    :ivar kind: "trait" or "resource class"
-    :ivar name: name of the trait or resource class
-    """
-
-    kind: str
-    name: str
-
-
-def queried_names(
-        names: 'Iterable[placement.Unknown]') -> tuple[QueriedName, ...]:
-    """Return names in a query for a document."""
-    return tuple([QueriedName(kind=each.kind, name=each.name)
-                  for each in names])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import typing as ty
 from nfv_sched.ops.answers import requests as request_document
 from nfv_sched.ops.cloud import blazar
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.simulator import placement
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.answers.capacity import quota as nfv_quota
@@ -168,7 +169,7 @@ class FlavorFit:
     error: str | None
     ports: request_document.NewPorts
     uncounted: tuple[str, ...]
-    unverified: tuple[request_document.QueriedName, ...]
+    unverified: tuple[placement.Unknown, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,7 +339,7 @@ class HostFits:
     error: str | None
     ports: request_document.NewPorts
     uncounted: tuple[str, ...]
-    unverified: tuple[request_document.QueriedName, ...]
+    unverified: tuple[placement.Unknown, ...]
     blazar: BlazarHosts | None
     hosts: tuple[HostFit, ...]
 
@@ -391,8 +392,7 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
         fits_if_empty=None if if_empty is None else if_empty.within(
             part.hosts).fits, quota=_quota(allowance),
         error=counted.error, ports=request_document.new_ports(counted.ports),
-        uncounted=counted.uncounted, unverified=request_document.queried_names(
-            counted.unverified))
+        uncounted=counted.uncounted, unverified=counted.unverified)
 
 
 def blazar_hosts(cloud: snapshot.Cloud,
@@ -446,8 +446,7 @@ def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
     return HostFits(
         flavor=counted.flavor.name, flavor_id=counted.flavor.id or None,
         error=counted.error, ports=request_document.new_ports(counted.ports),
-        uncounted=counted.uncounted, unverified=request_document.queried_names(
-            counted.unverified),
+        uncounted=counted.uncounted, unverified=counted.unverified,
         blazar=blazar_hosts(cloud, counted.hosts),
         hosts=tuple([HostFit(
             host=name, host_id=hosts[name].uuid, fits=each.fits,

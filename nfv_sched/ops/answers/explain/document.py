@@ -69,68 +69,6 @@ class RequestedServers:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementQuery:
-    """A query to Placement.
-
-    :ivar needs: its requirements: a host must meet all of them
-    """
-
-    needs: tuple[values.PlacementNeed, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementAnswer:
-    """The stage in which Nova asks Placement.
-
-    :ivar queries: Nova's queries, in order
-    :ivar hosts: number of known hosts
-    :ivar hosts_left: number of hosts in the answers
-    :ivar requirements: requirements of the first query
-    :ivar removed: hosts that no query finds, each counted once
-    :ivar asks_again: whether Nova asks again for VCPU in place of PCPU
-    :ivar max_placement_results: that option of [scheduler]; null if Placement
-        was not asked
-    :ivar hosts_cut_off: number of hosts that this limit has cut off
-    :ivar unsupported: parts of the queries that cannot be answered here; no
-        host is found then
-    :ivar refused: why Placement refuses the queries; null if it does not
-    :ivar unknown: names that Placement does not know, if it refuses them
-    :ivar unverified: forbidden traits that Placement may not know
-    """
-
-    queries: tuple[PlacementQuery, ...]
-    hosts: int
-    hosts_left: int
-    requirements: tuple[values.StageRequirement, ...]
-    removed: tuple[values.StageRemoval, ...]
-    asks_again: bool
-    max_placement_results: int | None
-    hosts_cut_off: int
-    unsupported: tuple[str, ...]
-    refused: str | None
-    unknown: tuple[request_document.QueriedName, ...]
-    unverified: tuple[request_document.QueriedName, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FilterStage:
-    """A filter of Nova's chain.
-
-    :ivar filter: its class name
-    :ivar hosts_in: number of hosts that it was given; null if it was not run
-    :ivar hosts_out: number of hosts that it passed; null likewise
-    :ivar refuses_alone: number of all hosts that it refuses, asked alone
-    :ivar error: the exception that it raised; null if it raised none
-    """
-
-    filter: str
-    hosts_in: int | None
-    hosts_out: int | None
-    refuses_alone: int
-    error: str | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementLack:
     """A requirement of Placement that a host does not meet.
 
@@ -334,94 +272,6 @@ class RefusalCause:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HostWeight:
-    """The weight that a weigher gives to a host.
-
-    :ivar host: name of the host
-    :ivar raw: weight as the weigher returns it
-    :ivar normalized: weight normalized over the hosts that pass
-    :ivar multiplier: multiplier of the weigher for the host
-    :ivar weight: normalized weight times multiplier
-    """
-
-    host: str
-    raw: float
-    normalized: float
-    multiplier: float
-    weight: float
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class WeigherWeights:
-    """A weigher, and its weights.
-
-    :ivar weigher: its class name
-    :ivar first_without_it: name of the host that would be first without it;
-        null if that is the same one
-    :ivar weights: the weights, of the best host first
-    """
-
-    weigher: str
-    first_without_it: str | None
-    weights: tuple[HostWeight, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HostTotal:
-    """The weight of a host.
-
-    :ivar host: name of the host
-    :ivar weight: sum of its weights
-    """
-
-    host: str
-    weight: float
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HostOrder:
-    """The order of the hosts that pass.
-
-    :ivar hosts: the hosts, the best first
-    :ivar weighers: weighers of Nova's configuration; empty if only one host
-        passes
-    :ivar equal_hosts: number of hosts that share the first place
-    :ivar host_subset_size: that option of [filter_scheduler]: Nova takes one
-        of the first so many at random
-    :ivar read_at: when the cloud was read: ISO 8601, UTC; null if not known
-    :ivar age_seconds: seconds since then; null likewise
-    """
-
-    hosts: tuple[HostTotal, ...]
-    weighers: tuple[WeigherWeights, ...]
-    equal_hosts: int
-    host_subset_size: int
-    read_at: str | None
-    age_seconds: int | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
-    """The host to which a server would go.
-
-    :ivar host: name of the host
-    :ivar host_id: UUID of its compute node
-    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
-        has none
-    :ivar cpus: CPUs of the host to which it would be pinned
-    :ivar pci_devices: PCI addresses of its devices
-    :ivar failed_claims: claims on other hosts that failed before, for people
-    """
-
-    host: str
-    host_id: str
-    numa_nodes: tuple[int, ...] | None
-    cpus: tuple[int, ...]
-    pci_devices: tuple[str, ...]
-    failed_claims: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HelpfulChange:
     """A change, or two together, with which the request would fit.
 
@@ -437,34 +287,6 @@ class HelpfulChange:
     hosts_enabled: tuple[str, ...]
     hosts: int
     host: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HelpfulStep:
-    """A step that can be taken after a refusal.
-
-    :ivar text: what it is good for, for people
-    :ivar kind: "enable" or "map" a host that would take the server; "defrag"
-        as other servers can make room by moving; "servers" shows what is in
-        the way; "add-host" as one more would take it; "larger-host" as none
-        is large enough, however empty
-    :ivar command: words of the command line; empty if there is no command
-    :ivar host: name of the host that it is about; null for none
-    :ivar like: names of the hosts that new ones must be like, or larger
-    :ivar lacks: what such a host has too little of even if it is empty, for
-        people; empty if it need not be larger
-    :ivar moves: number of live migrations that make room; null if it is not
-        "defrag"
-    """
-
-    text: str
-    kind: ty.Literal['enable', 'map', 'defrag', 'servers', 'add-host',
-                     'larger-host']
-    command: tuple[str, ...]
-    host: str | None
-    like: tuple[str, ...]
-    lacks: tuple[str, ...]
-    moves: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -509,16 +331,16 @@ class Explained:
     fits: bool
     reason: str | None
     causes: tuple[RefusalCause, ...]
-    destinations: tuple[Destination, ...]
-    placement: PlacementAnswer
-    filters: tuple[FilterStage, ...]
+    destinations: tuple[values.Destination, ...]
+    placement: values.PlacementAnswer
+    filters: tuple[values.FilterStage, ...]
     hosts: tuple[HostVerdict, ...]
-    weighing: HostOrder | None
+    weighing: values.HostOrder | None
     nearest: tuple[str, ...]
     changes: tuple[HelpfulChange, ...]
     changes_tried: int
     changes_untried: int
-    next_steps: tuple[HelpfulStep, ...]
+    next_steps: tuple[values.HelpfulStep, ...]
     seconds: Mapping[str, float]
 
 
@@ -542,30 +364,18 @@ def explained(
         fits=explanation.fits, reason=explanation.reason or None,
         causes=tuple([_cause(cause, len(explanation.hosts), host_ids)
                       for cause in explanation.causes]),
-        destinations=tuple([Destination(
-            host=each.host, host_id=host_ids[each.host],
-            numa_nodes=each.nodes, cpus=each.cpus, pci_devices=each.devices,
-            failed_claims=each.notes) for each in explanation.places]),
-        placement=_placement(explanation.placement),
-        filters=tuple([FilterStage(
-            filter=each.name, hosts_in=each.before, hosts_out=each.after,
-            refuses_alone=each.alone, error=each.error)
-            for each in explanation.filters]),
+        destinations=explanation.places, placement=explanation.placement,
+        filters=explanation.filters,
         hosts=tuple([_host(host, host_ids) for host in explanation.hosts
                      if host.name in names]),
-        weighing=_host_order(explanation.weighing),
+        weighing=explanation.weighing,
         nearest=explanation.nearest,
         changes=tuple([HelpfulChange(
             text=each.text, request=_request(each.requested),
             hosts_enabled=each.enabled, hosts=each.hosts, host=each.host)
             for each in explanation.relaxations]),
         changes_tried=explanation.tried, changes_untried=explanation.untried,
-        next_steps=tuple([HelpfulStep(
-            text=sentences.step(each),
-            kind=ty.cast(ty.Any, each.kind.value), command=each.command,
-            host=each.host or None, like=each.like, lacks=each.lacks,
-            moves=each.moves or None) for each in explanation.steps]),
-        seconds=explanation.seconds)
+        next_steps=explanation.steps, seconds=explanation.seconds)
 
 
 def _request(
@@ -593,19 +403,6 @@ def _cut_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Return properties; only those of an edited file can be too long."""
     return {strings.short(key, _LONGEST): strings.short(value, _LONGEST)
             for key, value in properties.items()}
-
-
-def _placement(stage: values.PlacementStage) -> PlacementAnswer:
-    return PlacementAnswer(
-        queries=tuple([PlacementQuery(needs=needs)
-                       for needs in stage.queries]),
-        hosts=stage.hosts, hosts_left=stage.left,
-        requirements=stage.requirements, removed=stage.removed,
-        asks_again=stage.fallback, max_placement_results=stage.limit,
-        hosts_cut_off=stage.cut, unsupported=stage.unsupported,
-        refused=stage.refused or None,
-        unknown=request_document.queried_names(stage.unknown),
-        unverified=request_document.queried_names(stage.unverified))
 
 
 def _host(host: values.ExplainedHost,
@@ -666,20 +463,3 @@ def _cause(cause: values.CommonCause, hosts: int,
         refusal=None if refusal is None else _refusal(refusal),
         places=() if shortage is None else tuple(map(str, shortage.places)),
         physical_networks=cause.networks)
-
-
-def _host_order(weighing: values.Weighing | None) -> HostOrder | None:
-    if weighing is None:
-        return None
-    return HostOrder(
-        hosts=tuple([HostTotal(host=host, weight=total) for host, total
-                     in zip(weighing.hosts, weighing.totals)]),
-        weighers=tuple([WeigherWeights(
-            weigher=each.name, first_without_it=each.without,
-            weights=tuple([HostWeight(
-                host=host, raw=weight.raw, normalized=weight.normal,
-                multiplier=weight.multiplier, weight=weight.value)
-                for host, weight in zip(weighing.hosts, each.weights)]))
-            for each in weighing.weighers]),
-        equal_hosts=weighing.equal, host_subset_size=weighing.subset,
-        read_at=weighing.taken or None, age_seconds=weighing.age)

@@ -75,7 +75,8 @@ def explain(
         weighing = weights.explain(first_round)
         if weighing is not None:
             weighing = dataclasses.replace(
-                weighing, taken=read_at, age=snapshot.age(read_at))
+                weighing, read_at=read_at or None,
+                age_seconds=snapshot.age(read_at))
     hosts = tuple(_hosts(state, answer, verdicts, shadowed, first_round,
                          weighing, present))
     outcome = relaxation.RelaxationResult((), 0, 0)
@@ -110,7 +111,7 @@ def _causes(
 
 
 def _unknown_of(flavor: snapshot.Flavor,
-                stage: values.PlacementStage) -> tuple[str, ...]:
+                stage: values.PlacementAnswer) -> tuple[str, ...]:
     """Return what is not known about a request, a sentence each."""
     return tuple([
         f'Placement knows the {each.kind} {each.name}, which was not read: '
@@ -139,10 +140,10 @@ def _hosts(
     state: states.State, answer: placement.PlacementResult,
     verdicts: filters.Verdicts, shadowed: filters.Verdicts,
     first_round: scheduling.SchedulingRound,
-    weighing: values.Weighing | None, present: str | None,
+    weighing: values.HostOrder | None, present: str | None,
 ) -> Iterator[values.ExplainedHost]:
     passed = frozenset(first_round.passed)
-    ranks = {name: rank for rank, name in enumerate(
+    ranks = {each.host: rank for rank, each in enumerate(
         weighing.hosts if weighing else (), 1)}
     stopped: dict[str, str] = {}
     for ran in first_round.filters:
@@ -166,13 +167,13 @@ def _hosts(
 
 def _filters(verdicts: Mapping[str, Mapping[str, values.FilterRefusal]],
              first_round: scheduling.SchedulingRound) -> Iterator[
-                 values.Filter]:
+                 values.FilterStage]:
     ran = {each.name: each for each in first_round.filters}
     for name, refused in verdicts.items():
         each = ran.get(name)
-        yield values.Filter(
-            name=name, before=each and len(each.before),
-            after=each and len(each.after), alone=len(refused),
+        yield values.FilterStage(
+            filter=name, hosts_in=each and len(each.before),
+            hosts_out=each and len(each.after), refuses_alone=len(refused),
             error=each and each.error)
 
 

@@ -13,6 +13,7 @@ import typing as ty
 
 from nfv_sched.ops.answers.capacity import smallest_move
 from nfv_sched.ops.answers.explain import scheduling
+from nfv_sched.ops.answers.explain import sentences
 from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.cloud import changed_hosts
@@ -42,7 +43,7 @@ def find(
     cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
     explanation: values.Explanation, options: Sequence[str] = (),
     seconds: float = SECONDS,
-) -> Iterator[values.NextStep]:
+) -> Iterator[values.HelpfulStep]:
     """Yield the steps that help if the request does not fit.
 
     :param options: words of the command line that choose the cloud and the
@@ -74,8 +75,8 @@ def find(
             return
     # Of what no empty host takes, no moves make room for more.
     steps = list(_moves(cloud, subject, options, seconds))
-    if not bound and not any(each.kind is _Kind.DEFRAG for each in steps):
-        yield values.NextStep(kind=_Kind.ADD_HOST, like=like)
+    if not bound and not any(each.kind == _Kind.DEFRAG for each in steps):
+        yield sentences.step(_Kind.ADD_HOST, like=like)
     yield from steps
 
 
@@ -101,7 +102,7 @@ def _needed_hosts(cloud: snapshot.Cloud,
 
 def _larger_hosts(
     state: states.State, requested: request.ExplainedRequest, number: int,
-) -> Iterator[values.NextStep]:
+) -> Iterator[values.HelpfulStep]:
     """Yield the step to add hosts that are larger than all.
 
     :param state: the cloud without servers
@@ -122,14 +123,14 @@ def _larger_hosts(
                 lacking.append((len(lacks), host.name, lacks))
     if lacking:
         _count, name, lacks = min(lacking, key=operator.itemgetter(0))
-        yield values.NextStep(kind=_Kind.LARGER_HOST, like=(name,) * number,
-                              lacks=tuple([each.text for each in lacks]))
+        yield sentences.step(_Kind.LARGER_HOST, like=(name,) * number,
+                             lacks=[each.text for each in lacks])
 
 
 def _moves(
     cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
     options: Sequence[str], seconds: float,
-) -> Iterator[values.NextStep]:
+) -> Iterator[values.HelpfulStep]:
     """Yield the steps that look for servers to move."""
     requested = subject.requested
     flavor, ports = requested.flavor, None
@@ -144,8 +145,8 @@ def _moves(
                            max_moves=_MOVES, update=_limit(seconds))
         if plan.enough and _fits_after(
                 cloud, requested, [step.move for step in plan.steps]):
-            yield values.NextStep(
-                kind=_Kind.DEFRAG, moves=len(plan.steps), command=(
+            yield sentences.step(
+                _Kind.DEFRAG, moves=len(plan.steps), command=(
                     'nfv-sched', 'cloud', 'defrag', f'--flavor={flavor.name}',
                     *count, *options))
     with contextlib.suppress(TimeoutError, servers.Refused):
@@ -155,7 +156,7 @@ def _moves(
             first = list(itertools.islice(leaving, _TRIED))
         if any(_fits_without(cloud, requested, server)
                for _host, server in first):
-            yield values.NextStep(kind=_Kind.SERVERS, command=(
+            yield sentences.step(_Kind.SERVERS, command=(
                 'nfv-sched', 'capacity', 'show', '--next', *options, '--',
                 flavor.name))
 
@@ -207,7 +208,7 @@ def own_ports(subject: subjects.ExplainSubject) -> list[str]:
 def _hosts(
     cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
     explanation: values.Explanation,
-) -> Iterator[values.NextStep]:
+) -> Iterator[values.HelpfulStep]:
     """Yield commands for hosts that would take it, as was tried."""
     hosts = {host.name: host for host in cloud.hosts}
     for change in explanation.relaxations:
@@ -218,12 +219,12 @@ def _hosts(
         if host is None or not host.up:
             continue
         if not host.mapped:
-            yield values.NextStep(
-                kind=_Kind.MAP, host=host.name,
+            yield sentences.step(
+                _Kind.MAP, host=host.name,
                 command=nova_filters.DISCOVER_COMMAND)
         if not host.enabled:
-            yield values.NextStep(
-                kind=_Kind.ENABLE, host=host.name, command=(
+            yield sentences.step(
+                _Kind.ENABLE, host=host.name, command=(
                     'openstack', 'compute', 'service', 'set', '--enable', '--',
                     host.name, 'nova-compute'))
 

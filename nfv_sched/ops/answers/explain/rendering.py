@@ -88,35 +88,36 @@ def _head(explanation: values.Explanation) -> list[tables.Part]:
     return lines
 
 
-def _place(place: values.ChosenHost) -> str:
+def _place(place: values.Destination) -> str:
     parts = [place.host]
-    if place.nodes is not None:
-        parts.append(f'NUMA node{"s" if len(place.nodes) > 1 else ""} ' +
-                     ', '.join(map(str, place.nodes)))
+    if place.numa_nodes is not None:
+        parts.append(f'NUMA node{"s" if len(place.numa_nodes) > 1 else ""} ' +
+                     ', '.join(map(str, place.numa_nodes)))
     if place.cpus:
         parts.append(f'CPUs {cpu_spec.to_text(place.cpus)}')
-    if place.devices:
-        parts.append(f'devices {", ".join(place.devices)}')
-    parts += [f'after a {note}' for note in place.notes]
+    if place.pci_devices:
+        parts.append(f'devices {", ".join(place.pci_devices)}')
+    parts += [f'after a {note}' for note in place.failed_claims]
     return ', '.join(parts)
 
 
 def _stages(explanation: values.Explanation) -> list[tables.Part]:
     stage = explanation.placement
-    rows = [('Placement', stage.hosts, stage.left, '; '.join(
+    rows = [('Placement', stage.hosts, stage.hosts_left, '; '.join(
         f'{each.need.text}: {_of_hosts(each.hosts)}'
         for each in stage.removed))]
-    ran = [each for each in explanation.filters if each.before is not None]
+    ran = [each for each in explanation.filters if each.hosts_in is not None]
     if ran:
-        rows.append(('Filters', ran[0].before, ran[-1].after, ', '.join(
-            f'{each.name} {each.before - each.after}' for each in ran
-            if each.before != each.after)))
+        rows.append(('Filters', ran[0].hosts_in, ran[-1].hosts_out, ', '.join(
+            f'{each.filter} {each.hosts_in - each.hosts_out}' for each in ran
+            if each.hosts_in != each.hosts_out)))
     lines: list[tables.Part] = [_side_table(
         ('Stage', 'Hosts', 'Left', 'What removed them'), rows)]
-    if stage.cut:
+    if stage.hosts_cut_off:
         lines.append(
-            f'[scheduler] max_placement_results = {stage.limit} has cut off '
-            f'{_of_hosts(stage.cut)} that Placement would find.')
+            '[scheduler] max_placement_results = '
+            f'{stage.max_placement_results} has cut off '
+            f'{_of_hosts(stage.hosts_cut_off)} that Placement would find.')
     if stage.unsupported:
         lines.append('Not known how Placement answers: ' +
                      ', '.join(stage.unsupported))
@@ -129,11 +130,11 @@ def _side_table(columns: Sequence[str],
     return tables.Table(columns, rows, is_main=False)
 
 
-def _requirements(stage: values.PlacementStage) -> list[tables.Part]:
-    if stage.left == stage.hosts:
+def _requirements(stage: values.PlacementAnswer) -> list[tables.Part]:
+    if stage.hosts_left == stage.hosts:
         return []
     return [_side_table(
-        ('Asked of Placement first' if stage.fallback
+        ('Asked of Placement first' if stage.asks_again
          else 'Asked of Placement', 'Hosts that miss it',
          'Hosts left if it is dropped'),
         [(each.need.text, each.hosts_missing_it, each.hosts_without_it)
@@ -144,11 +145,11 @@ def _filters(explanation: values.Explanation,
              all_filters: bool) -> list[tables.Part]:
     errors = any(each.error for each in explanation.filters)
     rows = [
-        (each.name, '-' if each.before is None else each.before,
-         '-' if each.after is None else each.after, each.alone,
+        (each.filter, '-' if each.hosts_in is None else each.hosts_in,
+         '-' if each.hosts_out is None else each.hosts_out, each.refuses_alone,
          *([each.error] if errors else []))
         for each in explanation.filters
-        if all_filters or each.alone or each.error]
+        if all_filters or each.refuses_alone or each.error]
     if not rows:
         return []
     return [_side_table(
@@ -238,39 +239,40 @@ def _weights_parts(explanation: values.Explanation) -> list[tables.Part]:
             f'{len(weighing.hosts)} hosts pass the filters, and no weigher is '
             'enabled to compare them.')]
     present = {host.name for host in explanation.hosts if host.present}
-    indexes = [number for number, host in enumerate(weighing.hosts)
-               if number < _WEIGHED or host in present]
+    indexes = [number for number, each in enumerate(weighing.hosts)
+               if number < _WEIGHED or each.host in present]
     rows: list[tuple] = [
-        ('total', weighing.hosts[index], None, None, None,
-         _figure(weighing.totals[index]), None) for index in indexes]
+        ('total', weighing.hosts[index].host, None, None, None,
+         _figure(weighing.hosts[index].weight), None) for index in indexes]
     for weigher in weighing.weighers:
-        if not any(weight.value for weight in weigher.weights):
+        if not any(each.weight for each in weigher.weights):
             continue
-        decides = weigher.without and f'without it {weigher.without} first'
+        other = weigher.first_without_it
+        decides = other and f'without it {other} first'
         for index in indexes:
-            weight = weigher.weights[index]
+            each = weigher.weights[index]
             rows.append((
-                weigher.name, weighing.hosts[index], _figure(weight.raw),
-                _figure(weight.normal), _figure(weight.multiplier),
-                _figure(weight.value), decides))
+                weigher.weigher, each.host, _figure(each.raw),
+                _figure(each.normalized), _figure(each.multiplier),
+                _figure(each.weight), decides))
             decides = None
     parts: list[tables.Part] = [tables.Table(
         ('Weigher', 'Host', 'Weight', 'Normalized', 'Multiplier', 'Score',
          'Decides'), rows, is_main=False,
         least_important=('Multiplier', 'Normalized', 'Weight'))]
     parts.append(f'{of_first}Score = normalized weight x multiplier.')
-    if (weighing.age or 0) >= _OLD:
+    if (weighing.age_seconds or 0) >= _OLD:
         parts.append(
             'The hosts are weighed as they were '
-            f'{duration(weighing.age)} ago, at {weighing.taken}: '
+            f'{duration(weighing.age_seconds)} ago, at {weighing.read_at}: '
             'figures such as io_workload change meanwhile.')
-    if weighing.equal > 1:
-        parts.append(f'{weighing.equal} hosts are equal; which of them Nova '
-                     'takes is not determined.')
-    if weighing.subset > 1:
+    if weighing.equal_hosts > 1:
+        parts.append(f'{weighing.equal_hosts} hosts are equal; which of them '
+                     'Nova takes is not determined.')
+    if weighing.host_subset_size > 1:
         parts.append(
-            f'Nova takes one of the first {weighing.subset} at random '
-            '([filter_scheduler] host_subset_size).')
+            f'Nova takes one of the first {weighing.host_subset_size} at '
+            'random ([filter_scheduler] host_subset_size).')
     return parts
 
 
@@ -314,11 +316,10 @@ def _changes(explanation: values.Explanation) -> list[tables.Part]:
 def _steps(explanation: values.Explanation) -> list[tables.Part]:
     lines: list[tables.Part] = []
     for step in explanation.steps:
-        text = sentences.step(step)
         if not step.command:
-            lines.append(f'{text}.')
+            lines.append(f'{step.text}.')
             continue
-        lines += [f'{text[:1].upper()}{text[1:]}:', tables.Line(
+        lines += [f'{step.text[:1].upper()}{step.text[1:]}:', tables.Line(
             f'  {shlex.join(step.command)}', is_command=True)]
     return lines
 

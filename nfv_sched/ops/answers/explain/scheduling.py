@@ -83,7 +83,7 @@ class Course:
 
     queries: tuple[tuple[placement.Query, int], ...] = ()
     rounds: list[SchedulingRound] = dataclasses.field(default_factory=list)
-    places: list[values.ChosenHost] = dataclasses.field(default_factory=list)
+    places: list[values.Destination] = dataclasses.field(default_factory=list)
     reason: str | None = None
 
     @property
@@ -270,8 +270,8 @@ def _boot(state: states.State, spec: objects.RequestSpec,
     for server, selections in zip(booted, lists):
         state.notes = []
         conductor.claim(state, server, spec, selections)
-        course.places.append(values.ChosenHost(
-            host=server.host.name, nodes=server.nodes,
-            cpus=server.pinned_cpus,
-            devices=tuple(address for address, _node in server.devices),
-            notes=tuple(state.notes)))
+        course.places.append(values.Destination(
+            host=server.host.name, host_id=server.host.uuid,
+            numa_nodes=server.nodes, cpus=server.pinned_cpus,
+            pci_devices=tuple(address for address, _node in server.devices),
+            failed_claims=tuple(state.notes)))

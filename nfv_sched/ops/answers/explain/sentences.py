@@ -2,6 +2,8 @@
 """Write the causes of a refusal as sentences."""
 
 from collections.abc import Callable
+from collections.abc import Sequence
+import typing as ty
 
 from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
@@ -43,28 +45,41 @@ def deployment(each: values.CommonCause) -> str:
             'this on one NUMA node.')
 
 
-def step(each: values.NextStep) -> str:
+def step(
+    kind: values.StepKind, *, command: Sequence[str] = (),
+    host: str | None = None, like: Sequence[str] = (),
+    lacks: Sequence[str] = (), moves: int | None = None,
+) -> values.HelpfulStep:
+    """Return a step that can be taken; see its fields."""
+    return values.HelpfulStep(
+        text=_step_text(kind, host, like, lacks, moves or 0),
+        kind=ty.cast(ty.Any, kind), command=tuple(command), host=host,
+        like=tuple(like), lacks=tuple(lacks), moves=moves)
+
+
+def _step_text(kind: values.StepKind, host: str | None, like: Sequence[str],
+               lacks: Sequence[str], moves: int) -> str:
     """Return what a step is good for, as a sentence without its end."""
-    match each.kind:
+    match kind:
         case values.StepKind.ENABLE:
-            return f'{each.host} would take it, but is disabled'
+            return f'{host} would take it, but is disabled'
         case values.StepKind.MAP:
-            return f'{each.host} would take it, but is not mapped to its cell'
+            return f'{host} would take it, but is not mapped to its cell'
         case values.StepKind.DEFRAG:
-            return (f'{strings.count(each.moves, "live migration")} of other '
+            return (f'{strings.count(moves, "live migration")} of other '
                     'servers would make room')
         case values.StepKind.SERVERS:
             return 'the smallest server in the way on each host'
         case values.StepKind.ADD_HOST:
-            like = ' and '.join(dict.fromkeys(each.like))
-            hosts = 'a host' if len(each.like) == 1 else (
-                f'{len(each.like)} hosts')
-            return f'Add {hosts} like {like}'
+            names = ' and '.join(dict.fromkeys(like))
+            hosts = 'a host' if len(like) == 1 else (
+                f'{len(like)} hosts')
+            return f'Add {hosts} like {names}'
         case values.StepKind.LARGER_HOST:
-            hosts = 'a larger host' if len(each.like) == 1 else (
-                f'{len(each.like)} larger hosts')
-            return (f'Add {hosts}: {each.like[0]} does not suffice, '
-                    f'even if it is empty: {"; ".join(each.lacks)}')
+            hosts = 'a larger host' if len(like) == 1 else (
+                f'{len(like)} larger hosts')
+            return (f'Add {hosts}: {like[0]} does not suffice, '
+                    f'even if it is empty: {"; ".join(lacks)}')
     return ''
 
 

@@ -15,7 +15,9 @@ placement_need = verdict_values.placement_need
 QueryLack = verdict_values.QueryLack
 StageRequirement = verdict_values.StageRequirement
 StageRemoval = verdict_values.StageRemoval
-PlacementStage = verdict_values.PlacementStage
+PlacementAnswer = verdict_values.PlacementAnswer
+NOT_ASKED = verdict_values.NOT_ASKED
+PlacementQuery = verdict_values.PlacementQuery
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,96 +110,109 @@ class CommonCause:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """One filter of Nova's own chain.
+class FilterStage:
+    """A filter of Nova's chain.
 
-    :ivar name: its class name
-    :ivar before: number of hosts that it was given; None if it was not run
-    :ivar after: number of hosts that it passed
-    :ivar alone: number of all known hosts that it refuses alone
-    :ivar error: the exception that it raised
+    :ivar filter: its class name
+    :ivar hosts_in: number of hosts that it was given; null if it was not run
+    :ivar hosts_out: number of hosts that it passed; null likewise
+    :ivar refuses_alone: number of all hosts that it refuses, asked alone
+    :ivar error: the exception that it raised; null if it raised none
     """
 
-    name: str
-    before: int | None = None
-    after: int | None = None
-    alone: int = 0
-    error: str | None = None
+    filter: str
+    hosts_in: int | None
+    hosts_out: int | None
+    refuses_alone: int
+    error: str | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Weight:
+class HostWeight:
     """The weight that a weigher gives to a host.
 
-    :ivar raw: the weight as the weigher returns it
-    :ivar normal: the weight normalized over the hosts that passed
-    :ivar multiplier: the weigher's multiplier for this host
-    """
-
-    raw: float
-    normal: float
-    multiplier: float
-
-    @property
-    def value(self) -> float:
-        """The normalized weight times the multiplier."""
-        return self.multiplier * self.normal
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Weigher:
-    """A weigher, and its weights in the order of ``Weighing.hosts``.
-
-    :ivar name: its class name
-    :ivar weights: a weight for each host
-    :ivar without: the host that would be first without it, if that is another
-        one: then this weigher decides
-    """
-
-    name: str
-    weights: tuple[Weight, ...]
-    without: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Weighing:
-    """The order of the hosts that passed.
-
-    :ivar hosts: their names, the best first
-    :ivar totals: their weights
-    :ivar weighers: weighers of Nova's configuration
-    :ivar equal: number of hosts that share the first place
-    :ivar subset: ``[filter_scheduler] host_subset_size``: Nova takes one of
-        the first so many at random
-    :ivar taken: when the cloud was read: ISO 8601, UTC; empty if not known
-    :ivar age: seconds since then; None if not known
-    """
-
-    hosts: tuple[str, ...]
-    totals: tuple[float, ...]
-    weighers: tuple[Weigher, ...] = ()
-    equal: int = 1
-    subset: int = 1
-    taken: str = ''
-    age: int | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenHost:
-    """The host to which a server would go.
-
     :ivar host: name of the host
-    :ivar nodes: host NUMA node of each guest NUMA node; None if it has none
-    :ivar cpus: host CPUs to which it would be pinned
-    :ivar devices: PCI addresses
-    :ivar notes: claims that failed before
+    :ivar raw: weight as the weigher returns it
+    :ivar normalized: weight normalized over the hosts that pass
+    :ivar multiplier: multiplier of the weigher for the host
+    :ivar weight: normalized weight times multiplier
     """
 
     host: str
-    nodes: tuple[int, ...] | None = None
-    cpus: tuple[int, ...] = ()
-    devices: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    raw: float
+    normalized: float
+    multiplier: float
+    weight: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WeigherWeights:
+    """A weigher, and its weights.
+
+    :ivar weigher: its class name
+    :ivar first_without_it: name of the host that would be first without it;
+        null if that is the same one
+    :ivar weights: the weights, of the best host first
+    """
+
+    weigher: str
+    first_without_it: str | None
+    weights: tuple[HostWeight, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostTotal:
+    """The weight of a host.
+
+    :ivar host: name of the host
+    :ivar weight: sum of its weights
+    """
+
+    host: str
+    weight: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostOrder:
+    """The order of the hosts that pass.
+
+    :ivar hosts: the hosts, the best first
+    :ivar weighers: weighers of Nova's configuration; empty if only one host
+        passes
+    :ivar equal_hosts: number of hosts that share the first place
+    :ivar host_subset_size: that option of [filter_scheduler]: Nova takes one
+        of the first so many at random
+    :ivar read_at: when the cloud was read: ISO 8601, UTC; null if not known
+    :ivar age_seconds: seconds since then; null likewise
+    """
+
+    hosts: tuple[HostTotal, ...]
+    weighers: tuple[WeigherWeights, ...]
+    equal_hosts: int
+    host_subset_size: int
+    read_at: str | None
+    age_seconds: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """The host to which a server would go.
+
+    :ivar host: name of the host
+    :ivar host_id: UUID of its compute node
+    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
+        has none
+    :ivar cpus: CPUs of the host to which it would be pinned
+    :ivar pci_devices: PCI addresses of its devices
+    :ivar failed_claims: claims on other hosts that failed before, for people
+    """
+
+    host: str
+    host_id: str
+    numa_nodes: tuple[int, ...] | None
+    cpus: tuple[int, ...]
+    pci_devices: tuple[str, ...]
+    failed_claims: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,22 +251,31 @@ class StepKind(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NextStep:
-    """A step that an operator can take after a refusal.
+class HelpfulStep:
+    """A step that can be taken after a refusal.
 
+    :ivar text: what it is good for, for people
+    :ivar kind: "enable" or "map" a host that would take the server; "defrag"
+        as other servers can make room by moving; "servers" shows what is in
+        the way; "add-host" as one more would take it; "larger-host" as none
+        is large enough, however empty
     :ivar command: words of the command line; empty if there is no command
-    :ivar host: name of the host that it is about; empty for none
-    :ivar like: names of hosts that new ones must be like
-    :ivar lacks: what such a host has too little of, if it must be larger
-    :ivar moves: number of live migrations
+    :ivar host: name of the host that it is about; null for none
+    :ivar like: names of the hosts that new ones must be like, or larger
+    :ivar lacks: what such a host has too little of even if it is empty, for
+        people; empty if it need not be larger
+    :ivar moves: number of live migrations that make room; null if it is not
+        "defrag"
     """
 
-    kind: StepKind
-    command: tuple[str, ...] = ()
-    host: str = ''
-    like: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
-    moves: int = 0
+    text: str
+    kind: ty.Literal['enable', 'map', 'defrag', 'servers', 'add-host',
+                     'larger-host']
+    command: tuple[str, ...]
+    host: str | None
+    like: tuple[str, ...]
+    lacks: tuple[str, ...]
+    moves: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,15 +311,15 @@ class Explanation:
     fits: bool = False
     reason: str = ''
     causes: tuple[CommonCause, ...] = ()
-    placement: PlacementStage = PlacementStage()
-    filters: tuple[Filter, ...] = ()
+    placement: PlacementAnswer = NOT_ASKED
+    filters: tuple[FilterStage, ...] = ()
     hosts: tuple[ExplainedHost, ...] = ()
-    weighing: Weighing | None = None
-    places: tuple[ChosenHost, ...] = ()
+    weighing: HostOrder | None = None
+    places: tuple[Destination, ...] = ()
     wanted: int = 1
     nearest: tuple[str, ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
     tried: int = 0
     untried: int = 0
-    steps: tuple[NextStep, ...] = ()
+    steps: tuple[HelpfulStep, ...] = ()
     seconds: ty.Mapping[str, float] = dataclasses.field(default_factory=dict)

@@ -13,7 +13,7 @@ CONF = nova_internals.CONF
 
 def explain(
     scheduling_round: scheduling.SchedulingRound,
-) -> values.Weighing | None:
+) -> values.HostOrder | None:
     """Explain the order of the hosts.
 
     :param scheduling_round: the filters and weighers that ran for a server
@@ -27,42 +27,46 @@ def explain(
     totals = _totals(hosts, [weights for _name, weights in weighers])
     order = sorted(range(len(hosts)), key=lambda i: totals[i], reverse=True)
     best = {hosts[i] for i in order if totals[i] == totals[order[0]]}
-    return values.Weighing(
-        hosts=tuple(hosts[i] for i in order),
-        totals=tuple(totals[i] for i in order),
-        weighers=tuple(values.Weigher(
-            name=name, weights=tuple(weights[i] for i in order),
-            without=_first_without(hosts, best, [
+    return values.HostOrder(
+        hosts=tuple(values.HostTotal(host=hosts[i], weight=totals[i])
+                    for i in order),
+        weighers=tuple(values.WeigherWeights(
+            weigher=name, weights=tuple(weights[i] for i in order),
+            first_without_it=_first_without(hosts, best, [
                 other_weights for other, (_name, other_weights)
                 in enumerate(weighers)
                 if other != number]))
             for number, (name, weights) in enumerate(weighers)),
-        equal=len(best), subset=CONF.filter_scheduler.host_subset_size)
+        equal_hosts=len(best),
+        host_subset_size=CONF.filter_scheduler.host_subset_size,
+        read_at=None, age_seconds=None)
 
 
-def _weights(weighed: scheduling.Weighed) -> tuple[values.Weight, ...]:
+def _weights(weighed: scheduling.Weighed) -> tuple[values.HostWeight, ...]:
     normal = list(nova_internals.normalize_weights(
         list(weighed.raw), minval=weighed.weigher.minval,
         maxval=weighed.weigher.maxval))
     return tuple(
-        values.Weight(raw=raw, normal=normal, multiplier=multiplier)
-        for raw, normal, multiplier in zip(
-            weighed.raw, normal, weighed.multipliers))
+        values.HostWeight(
+            host=host, raw=raw, normalized=normal, multiplier=multiplier,
+            weight=multiplier * normal)
+        for host, raw, normal, multiplier in zip(
+            weighed.hosts, weighed.raw, normal, weighed.multipliers))
 
 
 def _totals(hosts: Sequence[str],
-            weighers: Sequence[Sequence[values.Weight]]) -> list[float]:
+            weighers: Sequence[Sequence[values.HostWeight]]) -> list[float]:
     totals = [0.0] * len(hosts)
     # In the order of Nova, as sums of floats depend on it.
     for weights in weighers:
         for i, weight in enumerate(weights):
-            totals[i] += weight.value
+            totals[i] += weight.weight
     return totals
 
 
 def _first_without(
     hosts: Sequence[str], best: set[str],
-    other_weighers: Sequence[Sequence[values.Weight]],
+    other_weighers: Sequence[Sequence[values.HostWeight]],
 ) -> str | None:
     """Return the host that these weighers put first, if it is another one."""
     totals = _totals(hosts, other_weighers)

@@ -37,7 +37,7 @@ class PlacementResult(ty.NamedTuple):
         classes that it lacks; of two that lack the same, more is nearer
     """
 
-    stage: values.PlacementStage
+    stage: values.PlacementAnswer
     found: frozenset[str]
     misses: Mapping[str, tuple[str, ...]]
     lacks: Mapping[str, tuple[values.QueryLack, ...]]
@@ -86,12 +86,12 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
     cut = fitting - answers
     misses.update(dict.fromkeys(cut, (_CUT,)))
     return PlacementResult(
-        values.PlacementStage(
-            queries=tuple([tuple({
+        values.PlacementAnswer(
+            queries=tuple([values.PlacementQuery(needs=tuple({
                 need.text: need for requirement in query.single_requirements
-                for need in [_need_of(requirement, names)]}.values())
+                for need in [_need_of(requirement, names)]}.values()))
                 for query in queries]),
-            hosts=len(roots), left=len(answers),
+            hosts=len(roots), hosts_left=len(answers),
             requirements=tuple(_requirements_to_drop(
                 model, queries, roots, names)),
             removed=tuple([
@@ -99,11 +99,12 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
                 for title, hosts in collections.Counter(
                     title for of_host in texts.values()
                     for title in of_host).most_common()]),
-            fallback=len(queries) > 1,
-            limit=queries[0].limit if queries else None, cut=len(cut),
+            asks_again=len(queries) > 1,
+            max_placement_results=queries[0].limit if queries else None,
+            hosts_cut_off=len(cut),
             unsupported=tuple(dict.fromkeys(
                 text for query in queries for text in query.unsupported)),
-            refused=refused,
+            refused=refused or None,
             unknown=model.unknown(queries[0]) if refused else (),
             unverified=model.unverified(queries[0]) if queries else ()),
         frozenset(answers), misses, lacks,

@@ -7,9 +7,7 @@ import typing as ty
 
 from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.simulator import placement
+from nfv_sched.ops.simulator import placement
 
 
 class RefusalKind(enum.StrEnum):
@@ -144,36 +142,50 @@ class StageRemoval:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementStage:
-    """The stage in which Nova asks Placement.
+class PlacementQuery:
+    """A query to Placement.
 
-    :ivar queries: the requirements of each query
-    :ivar hosts: number of known hosts
-    :ivar left: number of hosts in the answers
-    :ivar requirements: requirements of the first query
-    :ivar removed: hosts that no query finds, each counted for the query that
-        it is nearest to
-    :ivar fallback: whether Nova asks again for VCPU in place of PCPU
-    :ivar limit: ``[scheduler] max_placement_results``
-    :ivar cut: number of hosts that this limit has cut off
-    :ivar unsupported: parts of the queries that cannot be answered here; no
-        host is found then
-    :ivar refused: why Placement refuses the queries, so that Nova takes no
-        host, to follow "Placement"; empty if it does not
-    :ivar unknown: names in refused queries that Placement does not know
-    :ivar unverified: forbidden traits that Placement may not know, because its
-        traits were not read
+    :ivar needs: its requirements: a host must meet all of them
     """
 
-    queries: tuple[tuple[PlacementNeed, ...], ...] = ()
-    hosts: int = 0
-    left: int = 0
-    requirements: tuple[StageRequirement, ...] = ()
-    removed: tuple[StageRemoval, ...] = ()
-    fallback: bool = False
-    limit: int | None = None
-    cut: int = 0
-    unsupported: tuple[str, ...] = ()
-    refused: str = ''
-    unknown: 'tuple[placement.Unknown, ...]' = ()
-    unverified: 'tuple[placement.Unknown, ...]' = ()
+    needs: tuple[PlacementNeed, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementAnswer:
+    """The stage in which Nova asks Placement.
+
+    :ivar queries: Nova's queries, in order
+    :ivar hosts: number of known hosts
+    :ivar hosts_left: number of hosts in the answers
+    :ivar requirements: requirements of the first query
+    :ivar removed: hosts that no query finds, each counted once
+    :ivar asks_again: whether Nova asks again for VCPU in place of PCPU
+    :ivar max_placement_results: that option of [scheduler]; null if Placement
+        was not asked
+    :ivar hosts_cut_off: number of hosts that this limit has cut off
+    :ivar unsupported: parts of the queries that cannot be answered here; no
+        host is found then
+    :ivar refused: why Placement refuses the queries; null if it does not
+    :ivar unknown: names that Placement does not know, if it refuses them
+    :ivar unverified: forbidden traits that Placement may not know
+    """
+
+    queries: tuple[PlacementQuery, ...]
+    hosts: int
+    hosts_left: int
+    requirements: tuple[StageRequirement, ...]
+    removed: tuple[StageRemoval, ...]
+    asks_again: bool
+    max_placement_results: int | None
+    hosts_cut_off: int
+    unsupported: tuple[str, ...]
+    refused: str | None
+    unknown: tuple[placement.Unknown, ...]
+    unverified: tuple[placement.Unknown, ...]
+
+
+NOT_ASKED = PlacementAnswer(
+    queries=(), hosts=0, hosts_left=0, requirements=(), removed=(),
+    asks_again=False, max_placement_results=None, hosts_cut_off=0,
+    unsupported=(), refused=None, unknown=(), unverified=())

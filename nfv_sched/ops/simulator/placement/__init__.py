@@ -13,6 +13,6 @@ STANDARD_CLASSES = model.STANDARD_CLASSES
 STANDARD_TRAITS = model.STANDARD_TRAITS
 
 Query = queries.Query
-Unknown = queries.UnknownName
+Unknown = queries.QueriedName
 allocations_of = model.allocations_of
 refusal = queries.refusal

@@ -38,7 +38,7 @@ from nfv_sched.ops.simulator.placement import sentences
 Inventory = resource_provider.ProviderInventory
 Provider = resource_provider.ResourceProvider
 Query = queries.Query
-Unknown = queries.UnknownName
+Unknown = queries.QueriedName
 
 #: UUID of a provider -> resource class -> amount.
 Allocations = Mapping[str, Mapping[str, int]]

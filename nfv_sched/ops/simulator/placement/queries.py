@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import dataclasses
 import functools
 import re
-import typing as ty
 from urllib import parse
 
 import os_resource_classes as orc
@@ -234,10 +233,12 @@ def _subtract(amounts: Mapping[str, int],
     return reduced
 
 
-class UnknownName(ty.NamedTuple):
-    """A name that Placement does not know.
+@dataclasses.dataclass(frozen=True, slots=True)
+class QueriedName:
+    """A name in a query that Placement does not know, or may not know.
 
-    :ivar kind: ``trait`` or ``resource class``
+    :ivar kind: "trait" or "resource class"
+    :ivar name: name of the trait or resource class
     """
 
     kind: str
@@ -253,6 +254,6 @@ def refusal(brief: str) -> str:
             f'{brief}')
 
 
-def ignorance(unknown: Iterable[UnknownName]) -> str:
+def ignorance(unknown: Iterable[QueriedName]) -> str:
     """Return the part of a message that lists unknown names."""
     return f'knows no {" and no ".join(map(str, unknown))}'

@@ -449,7 +449,7 @@ class DecisionTest(base.TestCase):
                 placed = explained.placement
                 found.append((
                     each.requested.flavor.vcpus, each.requested.flavor.memory,
-                    explained.fits, placed.left, len(placed.unknown),
+                    explained.fits, placed.hosts_left, len(placed.unknown),
                     [requirement.hosts_missing_it for requirement
                      in placed.requirements],
                     sorted((host.passed, len(host.misses), sorted(

@@ -122,7 +122,7 @@ class ProjectTest(running.RunningTestCase):
             {host.name: host.misses for host in found.hosts})
         self.assertIn('aggregate own', [
             each.need.text for each in found.placement.requirements])
-        self.assertEqual(3, self.explain(cloud, 'b').placement.left)
+        self.assertEqual(3, self.explain(cloud, 'b').placement.hosts_left)
 
     def test_explain_no_aggregate(self):
         cloud = self.cloud_of('b p1 one', projects={'b': 'beta'},
@@ -199,7 +199,7 @@ aggregates:
             of = subject.server(cloud, state, 'a', [])
             found = explanation.explain(state, of.text, of.requested,
                                         present=of.present, relax_seconds=0)
-        return guest.destination, found.placement.left
+        return guest.destination, found.placement.hosts_left
 
     def test_moves(self):
         """Nova knows a zone by its aggregate, or lets any host do."""

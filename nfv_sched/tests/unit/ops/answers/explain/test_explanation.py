@@ -96,12 +96,12 @@ class ExplanationTest(ExplanationTestCase):
         self.assertTrue(found.fits)
         self.assertEqual('', found.reason)
         self.assertEqual((3, 2), (found.placement.hosts,
-                                  found.placement.left))
+                                  found.placement.hosts_left))
         self.assertEqual(
             ('has trait COMPUTE_STATUS_DISABLED',),
             self.host(found, 'shut').misses)
         self.assertTrue(self.host(found, 'big').passed)
-        self.assertEqual(found.weighing.hosts[0], found.places[0].host)
+        self.assertEqual(found.weighing.hosts[0].host, found.places[0].host)
         self.assertEqual(2, len(found.places[0].cpus))
         self.assertEqual((), found.relaxations)
 
@@ -255,8 +255,8 @@ steps: [{boot: a, flavor: one}]
     def test_placement_cuts(self):
         text = CLOUD + 'options:\n  scheduler: {max_placement_results: 1}\n'
         found = self.explain(text=text, hw__cpu_policy='dedicated')
-        self.assertEqual((1, 1), (found.placement.limit,
-                                  found.placement.cut))
+        self.assertEqual((1, 1), (found.placement.max_placement_results,
+                                  found.placement.hosts_cut_off))
         self.assertIn('cut off', self.host(found, 'big').misses[0])
 
     def test_no_time(self):
@@ -305,7 +305,7 @@ class OthersTest(ExplanationTestCase):
             found = self.explain(state=state, hw__cpu_policy='dedicated',
                                  relax_seconds=0)
             self.assertEqual('mine', found.reason)
-            self.assertEqual(3, found.filters[-1].alone)
+            self.assertEqual(3, found.filters[-1].refuses_alone)
 
     def test_odd_record(self):
         with self.simulation(CLOUD) as simulation:

@@ -114,9 +114,9 @@ class GeneratedTest(base.SimulatorTestCase):
                 self.assertEqual(host.found, not host.misses)
             # Weights
             weighing = said.weighing
-            if said.places and weighing.equal == 1 and (
-                    not said.places[0].notes):
-                self.assertEqual(weighing.hosts[0], said.places[0].host)
+            if said.places and weighing.equal_hosts == 1 and (
+                    not said.places[0].failed_claims):
+                self.assertEqual(weighing.hosts[0].host, said.places[0].host)
                 self.seen['winners'] += len(weighing.hosts) > 1
             self.seen['fits' if said.fits else 'refused'] += 1
             self.seen['hosts'] += len(said.hosts)

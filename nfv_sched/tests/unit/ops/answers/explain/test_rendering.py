@@ -17,7 +17,45 @@ def host(name, *texts, misses=(), rank=None, present=False):
         passed=rank is not None, rank=rank)
 
 
-ASKED = values.PlacementStage(queries=((),))
+def answer(**fields):
+    return dataclasses.replace(values.NOT_ASKED, **fields)
+
+
+def stage(name, hosts_in=None, hosts_out=None, refuses_alone=0):
+    return values.FilterStage(
+        filter=name, hosts_in=hosts_in, hosts_out=hosts_out,
+        refuses_alone=refuses_alone, error=None)
+
+
+def destination(host, numa_nodes=None, cpus=()):
+    return values.Destination(
+        host=host, host_id='', numa_nodes=numa_nodes, cpus=cpus,
+        pci_devices=(), failed_claims=())
+
+
+def order(hosts, *weighers, equal=1, subset=1, read_at=None, age=None):
+    """The order of hosts.
+
+    :param hosts: name -> weight
+    :param weighers: (name, raw, normalized, multiplier for each host), and
+        the host that is first without it
+    """
+    return values.HostOrder(
+        hosts=tuple([values.HostTotal(host=name, weight=weight)
+                     for name, weight in hosts.items()]),
+        weighers=tuple([values.WeigherWeights(
+            weigher=weigher, first_without_it=other, weights=tuple([
+                values.HostWeight(
+                    host=name, raw=raw, normalized=normalized,
+                    multiplier=multiplier, weight=normalized * multiplier)
+                for name, (raw, normalized, multiplier)
+                in zip(hosts, weights)]))
+            for weigher, weights, other in weighers]),
+        equal_hosts=equal, host_subset_size=subset, read_at=read_at,
+        age_seconds=age)
+
+
+ASKED = answer(queries=(values.PlacementQuery(needs=()),))
 
 
 def required(text, missing, without):
@@ -41,14 +79,14 @@ class TextTest(base.TimedTestCase):
         found = self.text(values.Explanation(
             subject='Server s', request='4 vCPUs', reason='no room',
             assumed=('no networks',),
-            placement=values.PlacementStage(
-                queries=((),), hosts=3, left=2, requirements=(
+            placement=dataclasses.replace(
+                ASKED, hosts=3, hosts_left=2, requirements=(
                     required('PCPU=4', 1, 3),
                     required('trait X', 0, 2)),
-                removed=(removed('VCPU=4'),), limit=2, cut=1),
+                removed=(removed('VCPU=4'),), max_placement_results=2,
+                hosts_cut_off=1),
             filters=(
-                values.Filter(name='AFilter', before=2, after=2),
-                values.Filter(name='BFilter', before=2, after=0, alone=3)),
+                stage('AFilter', 2, 2), stage('BFilter', 2, 0, 3)),
             hosts=(host('far', 'a', 'b', misses=('PCPU 4 needed, 2 free',)),
                    host('near', 'too [small]', 'too [small]')),
             nearest=('near', 'far'), tried=2, relaxations=(
@@ -63,7 +101,7 @@ class TextTest(base.TimedTestCase):
         self.assertLess(found.index('2 filters'),
                         found.index('Placement + 2 filters'))
         self.assertIn('AFilter', self.text(values.Explanation(
-            subject='s', filters=(values.Filter(name='AFilter'),),
+            subject='s', filters=(stage('AFilter'),),
             placement=ASKED), all_filters=True))
 
     def test_in_shadow(self):
@@ -80,18 +118,13 @@ class TextTest(base.TimedTestCase):
         found = self.text(values.Explanation(
             subject='Server s', request='4 vCPUs', fits=True,
             placement=ASKED,
-            places=(values.ChosenHost(host='h1', nodes=(0,),
-                                      cpus=(1, 2, 3, 7, 9, 10)),),
+            places=(destination('h1', (0,), (1, 2, 3, 7, 9, 10)),),
             hosts=(host('h2', rank=2, present=True), host('h1', rank=1)),
-            weighing=values.Weighing(
-                hosts=('h1', 'h2'), totals=(1000.0, 1.0), equal=2, subset=3,
-                weighers=(
-                    values.Weigher(name='WWeigher', without='h2', weights=(
-                        values.Weight(raw=1, normal=1, multiplier=1000.0),
-                        values.Weight(raw=0, normal=0, multiplier=1000.0))),
-                    values.Weigher(name='Idle', weights=(
-                        values.Weight(raw=1, normal=0, multiplier=1.0),
-                        values.Weight(raw=1, normal=0, multiplier=1.0)))))))
+            weighing=order(
+                {'h1': 1000.0, 'h2': 1.0},
+                ('WWeigher', ((1, 1, 1000.0), (0, 0, 1000.0)), 'h2'),
+                ('Idle', ((1, 0, 1.0), (1, 0, 1.0)), None),
+                equal=2, subset=3)))
         for text in ('It fits.', 'NUMA node 0, CPUs 1-3,7,9-10.',
                      'without it h2 first', 'h2 *', '2 hosts are equal',
                      'one of the first 3'):
@@ -102,15 +135,12 @@ class TextTest(base.TimedTestCase):
     def test_weights_are_readable(self):
         """No powers of ten, and each host has its row, however narrow."""
         names = [f'cmp{n}.region1.example.net' for n in (1, 2, 3)]
-        weights = [values.Weight(raw=raw, normal=1.0, multiplier=-0.5)
-                   for raw in (1024000.0, 1e15, -0.00001)]
+        weights = [(raw, 1.0, -0.5) for raw in (1024000.0, 1e15, -0.00001)]
         parts = rendering.text(values.Explanation(
             subject='Server s', fits=True, placement=ASKED,
             hosts=tuple(host(name, rank=n) for n, name in enumerate(names, 1)),
-            weighing=values.Weighing(
-                hosts=tuple(names), totals=(1.0, 1.0, 1.0),
-                weighers=(values.Weigher(
-                    name='DiskWeigher', weights=tuple(weights)),))), names)
+            weighing=order(dict.fromkeys(names, 1.0),
+                           ('DiskWeigher', weights, None))), names)
         narrow = tables.render(parts, 80)
         for name, weight in zip(names, ('1024000', '1000000000000000', '0')):
             self.assertRegex(narrow, f'DiskWeigher +{name} ')
@@ -122,10 +152,8 @@ class TextTest(base.TimedTestCase):
         """Which says nothing about the one that does not fit."""
         found = self.text(values.Explanation(
             subject='Flavor f', fits=False, placement=ASKED, wanted=3,
-            places=(values.ChosenHost(host='h1'),),
-            hosts=(host('h1', rank=1),),
-            weighing=values.Weighing(hosts=('h1',), totals=(0.0,),
-                                     weighers=())))
+            places=(destination('h1'),), hosts=(host('h1', rank=1),),
+            weighing=order({'h1': 0.0})))
         self.assertIn('For the first server: Only one host passes', found)
 
     def test_old_weights(self):
@@ -135,24 +163,22 @@ class TextTest(base.TimedTestCase):
             found = self.text(values.Explanation(
                 subject='Server s', fits=True, placement=ASKED,
                 hosts=(host('a', rank=1), host('b', rank=2)),
-                weighing=values.Weighing(
-                    hosts=('a', 'b'), totals=(1.0, 0.0), age=age,
-                    taken='2026-01-02T03:04:05Z', weighers=(values.Weigher(
-                        name='W', weights=(values.Weight(
-                            raw=1.0, normal=1.0, multiplier=1.0),) * 2),))))
+                weighing=order(
+                    {'a': 1.0, 'b': 0.0}, ('W', ((1.0, 1.0, 1.0),) * 2, None),
+                    read_at='2026-01-02T03:04:05Z', age=age)))
             self.assertEqual(said is not None, 'io_workload' in found)
             self.assertIn(f'{said} ago, at 2026-' if said else '', found)
 
     def test_found_by_the_second_query(self):
         """What the first finds no host for has removed none."""
-        stage = values.PlacementStage(
-            queries=((), ()), hosts=2, left=2, fallback=True,
+        asked = answer(
+            queries=ASKED.queries * 2, hosts=2, hosts_left=2, asks_again=True,
             requirements=(required('PCPU=4', 1, 2),))
-        found = self.text(values.Explanation(subject='s', placement=stage))
+        found = self.text(values.Explanation(subject='s', placement=asked))
         self.assertNotIn('PCPU=4', found)
         found = self.text(values.Explanation(
             subject='s', placement=dataclasses.replace(
-                stage, left=1, removed=(removed('no trait X'),))))
+                asked, hosts_left=1, removed=(removed('no trait X'),))))
         self.assertIn('no trait X: 1 host\n', found)
         self.assertNotIn('PCPU=4: 1 host', found)
         self.assertIn('Asked of Placement first', found)
@@ -172,7 +198,7 @@ class TextTest(base.TimedTestCase):
         """No host was looked at."""
         found = self.text(values.Explanation(
             subject='s', reason='the Nova API refuses the flavor',
-            hosts=(host('a'),), placement=values.PlacementStage(hosts=1),
+            hosts=(host('a'),), placement=answer(hosts=1),
             relaxations=(values.Relaxation(
                 text='without the PCI devices', hosts=1, host='a'),)))
         self.assertNotIn('Placement', found)
@@ -182,7 +208,7 @@ class TextTest(base.TimedTestCase):
     def test_several_servers(self):
         for places, text in (
             ((), 'It does not fit: full'),
-            ((values.ChosenHost(host='a', nodes=None, cpus=()),),
+            ((destination('a'),),
              'It does not fit (server 2 of 3): full')):
             self.assertIn(text, self.text(values.Explanation(
                 subject='s', reason='full', wanted=3, places=places)))

@@ -29,22 +29,24 @@ class WeightsTest(base.TimedTestCase):
     def test_order_and_what_decides(self):
         found = self.explain((_RAM(), (10, 20, 30), 1.0),
                              (_Prefer(), (0, 1, 0), 1000.0))
-        self.assertEqual(('b', 'c', 'a'), found.hosts)
-        self.assertEqual((1000.5, 1.0, 0.0), found.totals)
+        self.assertEqual(
+            [('b', 1000.5), ('c', 1.0), ('a', 0.0)],
+            [(each.host, each.weight) for each in found.hosts])
         ram, prefer = found.weighers
-        self.assertEqual(('_RAM', None), (ram.name, ram.without))
-        self.assertEqual(('_Prefer', 'c'), (prefer.name, prefer.without))
-        self.assertEqual((20, .5, 1.0), (
-            ram.weights[0].raw, ram.weights[0].normal,
-            ram.weights[0].multiplier))
-        self.assertEqual(1, found.equal)
+        self.assertEqual(('_RAM', None), (ram.weigher, ram.first_without_it))
+        self.assertEqual(('_Prefer', 'c'),
+                         (prefer.weigher, prefer.first_without_it))
+        self.assertEqual(('b', 20, .5, 1.0), (
+            ram.weights[0].host, ram.weights[0].raw,
+            ram.weights[0].normalized, ram.weights[0].multiplier))
+        self.assertEqual(1, found.equal_hosts)
 
     def test_equal(self):
         found = self.explain((_RAM(), (5, 5, 5), 1.0),
                              (_Prefer(), (1, 1, 0), 2.0))
-        self.assertEqual(2, found.equal)
-        self.assertEqual([None, None], [each.without
-                                        for each in found.weighers])
+        self.assertEqual(2, found.equal_hosts)
+        self.assertEqual([None, None], [
+            each.first_without_it for each in found.weighers])
 
     def test_none_passed(self):
         self.assertIsNone(weights.explain(scheduling.SchedulingRound()))
