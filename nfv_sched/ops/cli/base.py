@@ -377,6 +377,21 @@ class Lister(_Displaying, lister.Lister):
             (*row, *itertools.compress(more, picked))
             for row, more in zip(rows, more_rows)]
 
+    def cells(
+        self, parsed_args: argparse.Namespace,
+        columns: 'Sequence[tables.Column]', rows: Iterable[ty.Any],
+    ) -> tuple[Sequence[str], Iterable[Sequence[ty.Any]]]:
+        """Return the titles and cells of rows, in the requested format."""
+        if parsed_args.formatter != TABLE:
+            return [column.title for column in columns], [
+                [column.cell(row) for column in columns] for row in rows]
+        details = [column for column in columns if column.is_detail]
+        self.details = (*self.details, *(each.title for each in details))
+        columns = [*(each for each in columns if not each.is_detail), *details]
+        return [column.title for column in columns], [
+            [(column.text or column.cell)(row) for column in columns]
+            for row in rows]
+
     def print_text(self, parsed_args: argparse.Namespace,
                    parts: 'Iterable[tables.Part]') -> None:
         """Print text and tables, these sorted by ``--sort-column``."""

@@ -21,6 +21,9 @@ VERSION = 1
 #: Formats of documents.
 FORMATS = ('json', 'yaml')
 
+#: Metadata of a field that is not in documents.
+INTERNAL = {'internal': True}
+
 _DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 _NOT_IN_KEY = re.compile('[^a-z0-9]+')
 _FIELD = re.compile(r':ivar (\w+): (.*?)(?=:ivar |\Z)', re.DOTALL)
@@ -80,7 +83,13 @@ class Document:
                 key for row in self.content[name] for key in row))
         row_type = next(_dataclasses(
             ty.get_type_hints(type(self.content))[name]))
-        return [field.name for field in dataclasses.fields(row_type)]
+        return _keys(row_type)
+
+
+def _keys(described: ty.Any) -> list[str]:
+    """Return the fields of a dataclass that are in documents."""
+    return [field.name for field in dataclasses.fields(described)
+            if not field.metadata.get('internal')]
 
 
 def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
@@ -146,8 +155,8 @@ def builtins_of(value: ty.Any) -> ty.Any:
     :param value: of dataclasses, enums, sequences, mappings and JSON types
     """
     if dataclasses.is_dataclass(value):
-        return {field.name: builtins_of(getattr(value, field.name))
-                for field in dataclasses.fields(value)}
+        return {key: builtins_of(getattr(value, key))
+                for key in _keys(value)}
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (tuple, list)):
@@ -210,6 +219,10 @@ def _describe(schema: dict[str, ty.Any], described: type) -> None:
     schema.pop('title', None)
     schema['description'] = ' '.join(text.split())
     schema['additionalProperties'] = False
+    keys = _keys(described)
+    schema['properties'] = {key: schema['properties'][key] for key in keys}
+    if 'required' in schema:
+        schema['required'] = [key for key in schema['required'] if key in keys]
     for name, value in schema['properties'].items():
         value.pop('title', None)
         value['description'] = texts[name]

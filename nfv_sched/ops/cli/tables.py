@@ -7,6 +7,7 @@ Where there is no space for all columns, reasons and advice are printed below
 their rows, and other columns are left out and named.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -99,6 +100,31 @@ class Table:
     least_important: Sequence[str] = ()
     is_whole: bool = False
     is_main: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Column:
+    """A column of rows that are values of one type.
+
+    :ivar value: the cell for programs, one name or number: attributes joined
+        by dots, or a function of the row
+    :ivar text: function of the row that returns the cell for people; None for
+        the same cell
+    :ivar is_detail: whether people see it only if they ask for it
+    """
+
+    title: str
+    value: str | Callable[[ty.Any], ty.Any]
+    text: Callable[[ty.Any], ty.Any] | None = None
+    is_detail: bool = False
+
+    def cell(self, row: ty.Any) -> ty.Any:
+        """Return the cell of a row for programs."""
+        if not isinstance(self.value, str):
+            return self.value(row)
+        for name in self.value.split('.'):
+            row = row if row is None else getattr(row, name)
+        return ', '.join(row) if isinstance(row, tuple) else row
 
 
 #: A text is a line without a style.

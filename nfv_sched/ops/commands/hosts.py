@@ -3,7 +3,6 @@
 
 import argparse
 from collections.abc import Callable
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import math
@@ -19,8 +18,6 @@ from nfv_sched.ops.commands import host_facts
 from nfv_sched.ops.commands import source
 
 if ty.TYPE_CHECKING:
-    from nfv_sched.ops.answers.hosts import limit_use
-    from nfv_sched.ops.answers.hosts import values
     from nfv_sched.ops.cloud import snapshot
 
 _LIST_EPILOG = f"""\
@@ -102,11 +99,11 @@ examples:
 _NOT_KNOWN = 'not known'
 
 #: Value of --sort -> sort key of a host.
-_ORDERS: dict[str, Callable[['values.HostView'], tuple]] = {
-    'name': lambda view: (view.title,),
-    'free': lambda view: (-view.free, view.title),
-    'fit': lambda view: (-view.largest_fit, view.title),
-    'worst': lambda view: view.order,
+_ORDERS: dict[str, Callable[[host_document.HostDetails], tuple]] = {
+    'name': lambda host: (host.host,),
+    'free': lambda host: (-host.pcpus_free, host.host),
+    'fit': lambda host: (-host.largest_fit, host.host),
+    'worst': lambda host: host.order,
 }
 SORTS = tuple(_ORDERS)
 
@@ -148,28 +145,23 @@ class ListHost(source.CloudMixin, base.Lister):
     def take_action(self, parsed_args):
         cloud = self.cloud(parsed_args)
         # Imported here so that --help does not wait for Nova.
+        from nfv_sched.ops.answers.hosts import rendering
         from nfv_sched.ops.answers.hosts import view
-        views = sorted((
+        hosts = sorted((
             host for host in view.views(cloud, _chosen(cloud, parsed_args))
             if parsed_args.full is None
-            or host.limits.percent_used >= parsed_args.full),
+            or host.network.percent_used >= parsed_args.full),
             key=_ORDERS[parsed_args.sort])
-        sizes = sorted({pages.size for host in views for node in host.nodes
-                        for pages in node.node.pages})
-        self._views = views
-        if parsed_args.full is not None and not views:
+        if parsed_args.full is not None and not hosts:
             self.app.stderr.write(
                 f'no host uses {parsed_args.full:g} % or more of its ports or '
                 'rules\n')
-        records = _machine(views, sizes)
-        return self.with_details(parsed_args, _table(views, sizes), records)
+        self._listed = host_document.listed(hosts)
+        rows = self._listed.numa_nodes
+        return self.cells(parsed_args, rendering.columns(rows), rows)
 
     def document(self, column_names, data):
-        return documents.Document(
-            host_document.listed(self._views), ('numa_nodes',))
-
-
-Table = tuple[Sequence[str], list[tuple]]
+        return documents.Document(self._listed, ('numa_nodes',))
 
 
 def _percent(text: str) -> float:
@@ -182,130 +174,14 @@ def _percent(text: str) -> float:
     return value
 
 
-def _table(views: Iterable['values.HostView'],
-           sizes: Sequence[int]) -> Table:
-    """Return columns and rows for people."""
-    from nfv_sched.ops.answers.hosts import rendering
-    from nfv_sched.ops.cli import tables
-    columns = ('Host', 'Availability zone', 'State', 'Node', 'Switch',
-               'pCPUs used', 'Largest fit', 'Shared used',
-               *(f'{rendering.page_column(size)} used' for size in sizes),
-               'VFs used', 'Ports used', 'Rules used', 'Servers')
-    rows = []
-    for view in views:
-        # In each row, because --sort-column can separate the rows of a host.
-        host = (view.title, view.host.zone, view.state)
-        limits = (_of(view.limits.ports), _of(view.limits.rules))
-        for node in view.nodes:
-            pages = {each.size: each for each in node.node.pages}
-            rows.append((
-                *host, node.node.number, tables.yes_or_no(node.switch),
-                f'{node.used}/{len(node.node.dedicated)}', node.largest_fit,
-                f'{node.node.shared_used}/{node.shared_limit}',
-                *(rendering.page_cell(pages[size]) if size in pages else '-'
-                  for size in sizes),
-                '{}/{}'.format(*node.devices_of('VF')[:2]), *limits,
-                ', '.join(rendering.guest_on(guest, node)
-                          for guest in node.guests)))
-        if view.floating or not view.nodes:
-            rows.append((
-                *host, '-', '', '', '', _whole_shared(view),
-                *(_floating_memory(view, size) for size in sizes), '', *limits,
-                ', '.join(guest.label for guest in view.floating)))
-    return columns, rows
-
-
-def _of(usage: 'limit_use.LimitUse') -> str:
-    return f'{"?" if usage.used is None else usage.used}/' \
-           f'{"unlimited" if usage.limit is None else usage.limit}'
-
-
-def _floating_memory(view: 'values.HostView', size: int) -> str:
-    """Return used and available small pages, of servers without NUMA."""
-    small = view.small_pages
-    if small is None or small.size != size:
-        return ''
-    return f'{small.floating}/{small.available}'
-
-
-def _whole_shared(view: 'values.HostView') -> str:
-    """Return the vCPUs of servers that are on no NUMA node."""
-    if not view.nodes:
-        return f'{view.host.vcpus_used}/{view.shared_limit}'
-    return str(sum(guest.vcpus for guest in view.floating))
-
-
-def _machine(views: Iterable['values.HostView'],
-             sizes: Sequence[int]) -> Table:
-    """Return columns and rows for programs, with one number in each cell."""
-    from nfv_sched.ops.answers.hosts import rendering
-    from nfv_sched.ops.cli import tables
-    columns = (
-        'Host', 'Host ID', 'Availability zone', 'State', 'Node', 'Switch',
-        'pCPUs used', 'pCPUs total', 'Largest fit', 'Shared used',
-        'Shared total', 'Memory MiB used', 'Memory MiB total',
-        *(f'{rendering.page_column(size)} {text}' for size in sizes
-          for text in ('used', 'total', 'free')),
-        'VFs used', 'VFs total', 'VFs free', 'Ports used', 'Ports limit',
-        'Ports free', 'Rules used', 'Rules limit', 'Rules free',
-        'DHCP servers', 'Routers', 'Services limit', 'Limit sources',
-        'Limit notes', 'Networks', 'Servers', 'Server IDs')
-    rows: list[tuple] = []
-    for view in views:
-        network = view.host.network
-        limits = (
-            *(count for usage in (view.limits.ports, view.limits.rules)
-              for count in (usage.used, usage.limit, usage.free)),
-            network and network.dhcp_servers, network and network.routers,
-            view.limits.services_limit, ', '.join(view.limits.sources),
-            ', '.join(view.limits.notes))
-        host = view.title, view.host.uuid, view.host.zone, view.state
-        for node in view.nodes:
-            pages = {each.size: each for each in node.node.pages}
-            rows.append((
-                *host, node.node.number,
-                tables.yes_or_no(node.switch), node.used,
-                len(node.node.dedicated),
-                node.largest_fit, node.node.shared_used, node.shared_limit,
-                node.node.memory_used, node.node.memory,
-                *(amount for size in sizes for amount in (
-                    rendering.page_amounts(pages[size]) if size in pages
-                    else (None, None, None))),
-                *node.devices_of('VF'), *limits, ', '.join(node.networks),
-                *_guests(node.guests)))
-        if view.floating or not view.nodes:
-            whole, small = not view.nodes, view.small_pages
-            rows.append((
-                *host, None, None, None, None, None,
-                view.host.vcpus_used if whole else
-                sum(guest.vcpus for guest in view.floating),
-                view.shared_limit if whole else None,
-                view.host.memory_used if whole else
-                sum(guest.memory for guest in view.floating),
-                view.host.memory if whole else small and small.available,
-                *(amount for size in sizes for amount in (
-                    (small.floating, small.available, None)
-                    if small is not None and small.size == size
-                    else (None, None, None))),
-                None, None, None, *limits, '',
-                *_guests(view.floating)))
-    return columns, rows
-
-
-def _guests(guests: Sequence['values.GuestView']) -> tuple[str, str]:
-    """Return a list of names, and one of UUIDs."""
-    return (', '.join([guest.label for guest in guests]),
-            ', '.join([guest.uuid for guest in guests]))
-
-
 class _WithFacts(source.CloudMixin):
     """Mixin of a subcommand with the option --facts."""
 
     def views(
         self, parsed_args: argparse.Namespace,
         chosen: Callable[['snapshot.Cloud'], list['snapshot.Host']],
-    ) -> tuple['snapshot.Cloud', Sequence['values.HostView']]:
-        """Return the cloud, and views of some of its hosts.
+    ) -> tuple['snapshot.Cloud', Sequence[host_document.HostDetails]]:
+        """Return the cloud, and some of its hosts.
 
         :param chosen: function that selects the hosts
         """
@@ -334,11 +210,10 @@ class ShowHost(_WithFacts, base.ShowOne):
         return parser
 
     def take_action(self, parsed_args):
-        _cloud, (host,) = self.views(
+        _cloud, (self._host,) = self.views(
             parsed_args, lambda cloud: _named(cloud, parsed_args.host))
-        self._host = host_document.shown(host)
         if parsed_args.formatter == base.TABLE:
-            return tuple(zip(*_facts(host)))
+            return tuple(zip(*_facts(self._host)))
         values = documents.flat(self._host)
         return tuple(values), tuple(values.values())
 
@@ -367,69 +242,67 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
     return hosts
 
 
-def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
+def _facts(host: host_document.HostDetails) -> Iterator[tuple[str, ty.Any]]:
     """Yield names and values for the table of a host."""
     from nfv_sched.ops.answers.hosts import rendering
     from nfv_sched.ops.cli import tables
-    host = view.host
-    state = view.state
+    state = host.state
     if host.disabled_reason:
         state += f' ({host.disabled_reason})'
-    yield 'Host', view.title
+    yield 'Host', host.host
     yield 'State', state
     if host.cell:
         yield 'Cell', host.cell
-    yield 'Availability zone', host.zone
+    yield 'Availability zone', host.availability_zone
     yield 'Aggregates', ', '.join(host.aggregates)
-    yield 'pCPUs', (f'{view.used} of {view.dedicated} used; largest fit '
-                    f'{view.largest_fit}')
-    yield 'Memory MiB', f'{host.memory_used} of {host.memory} used'
-    small = view.small_pages
-    if small is not None:
-        yield 'Small pages MiB', rendering.small_pages(small)
-    yield 'Ports', _of(view.limits.ports)
-    network = host.network
-    yield 'DHCP servers', _number(network and network.dhcp_servers)
-    yield 'Routers', _number(network and network.routers)
-    yield 'CPUs not for servers', _number(view.hidden)
-    yield 'Notes', tables.Lines(view.notes)
-    for node in view.nodes:
-        yield f'Node {node.node.number}', tables.Lines(
-            list(_node_lines(node)))
-    if view.devices:
+    yield 'pCPUs', _pcpus(host)
+    yield 'Memory MiB', f'{host.memory_used_mib} of {host.memory_mib} used'
+    if host.small_pages is not None:
+        yield 'Small pages MiB', rendering.small_pages(host.small_pages)
+    yield 'Ports', rendering.limit(host.network.vswitch_ports)
+    yield 'DHCP servers', _number(host.network.dhcp_servers)
+    yield 'Routers', _number(host.network.routers)
+    yield 'CPUs not for servers', _number(host.cpus_not_for_servers)
+    yield 'Notes', tables.Lines(host.notes)
+    for node in host.numa_nodes:
+        yield f'Node {node.node}', tables.Lines(list(_node_lines(node)))
+    if host.devices_without_node:
         yield 'Devices without node', tables.Lines(
-            list(map(rendering.devices, view.devices)))
-    yield 'Servers', tables.Lines(list(map(rendering.guest, view.guests)))
+            list(map(rendering.devices, host.devices_without_node)))
+    yield 'Servers', tables.Lines(list(map(rendering.server, host.servers)))
 
 
 def _number(value: int | None) -> int | str:
     return _NOT_KNOWN if value is None else value
 
 
-def _node_lines(view: 'values.NodeView') -> Iterator[str]:
+def _pcpus(of: host_document.HostDetails | host_document.NodeOfHost) -> str:
+    return f'{of.pcpus_used} of {of.pcpus} used; largest fit {of.largest_fit}'
+
+
+def _node_lines(node: host_document.NodeOfHost) -> Iterator[str]:
     """Yield the lines about a NUMA node, for people."""
     from nfv_sched.ops.answers.hosts import rendering
-    node = view.node
     here = [text for text in (
-        'virtual switch' if view.switch else '',
-        f'networks {", ".join(view.networks)}' if view.networks else '',
-        f'places {", ".join(view.places)}' if view.places else '',
-        'tunnel endpoint' if node.tunneled else '') if text]
+        'virtual switch' if node.switch else '',
+        f'networks {", ".join(node.networks)}' if node.networks else '',
+        f'places {", ".join(node.places)}' if node.places else '',
+        'tunnel endpoint' if node.tunnel_endpoint else '') if text]
     if here:
         yield f'here: {"; ".join(here)}'
-    yield (f'pCPUs: {view.used} of {len(node.dedicated)} used; largest fit '
-           f'{view.largest_fit}')
-    if node.shared:
-        yield (f'shared vCPUs: {node.shared_used} of {view.shared_limit} on '
-               f'{strings.count(len(node.shared), "CPU")}')
+    yield f'pCPUs: {_pcpus(node)}'
+    if node.shared_cpus:
+        yield (f'shared vCPUs: {node.shared_vcpus} of '
+               f'{node.shared_vcpu_limit} on '
+               f'{strings.count(len(node.shared_cpus), "CPU")}')
     for pages in node.pages:
-        yield (f'{rendering.page_size(pages.size)} pages: '
+        yield (f'{rendering.page_size(pages.size_kib)} pages: '
                f'{rendering.pages(pages)}')
     if not node.pages:
-        yield f'memory: {node.memory_used} of {node.memory} MiB used'
-    for group in view.devices:
+        yield f'memory: {node.memory_used_mib} of {node.memory_mib} MiB used'
+    for group in node.devices:
         yield f'device: {rendering.devices(group)}'
-    yield from rendering.core_lines(view.cores)
+    yield from rendering.core_lines(node.cores)
 
 
 class MapHost(_WithFacts, base.Command):
@@ -457,19 +330,19 @@ class MapHost(_WithFacts, base.Command):
         return parser
 
     def take_action(self, parsed_args) -> None:
-        cloud, views = self.views(
+        cloud, hosts = self.views(
             parsed_args, lambda cloud: _chosen(cloud, parsed_args))
         from nfv_sched.ops.answers.hosts.map import page
         from nfv_sched.ops.answers.hosts.map import picture
         from nfv_sched.ops.answers.hosts.map import text
-        views = sorted(views, key=lambda host: host.title)
+        hosts = sorted(hosts, key=lambda host: host.host)
         on_stdout = atomic_file.is_stdout(parsed_args.output)
         if parsed_args.format == 'text':
-            pieces = text.render(cloud, views, formats.width(
+            pieces = text.render(cloud, hosts, formats.width(
                 self.app.stdout, parsed_args) if on_stdout else None)
         else:
             pieces = {'svg': picture.render, 'html': page.render}[
-                parsed_args.format](cloud, views)
+                parsed_args.format](cloud, hosts)
         if on_stdout:
             self.app.stdout.writelines(pieces)
             return

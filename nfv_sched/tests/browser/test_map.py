@@ -10,9 +10,9 @@ import ddt
 from selenium.webdriver.common import by
 from selenium.webdriver.common import keys
 
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts.map import page
 from nfv_sched.ops.answers.hosts.map import picture
-from nfv_sched.ops.answers.hosts import values
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.tests.browser import base
 from nfv_sched.tests import snapshots
@@ -105,17 +105,17 @@ class PageTest(_MapTest):
     def test_facts_titles(self):
         """Each of these CPUs is told."""
         self.show(CLOUDS['facts'], facts=FACTS['facts'])
-        other = values.CPUState.OTHER
+        other = document.CPUState.OTHER
         titles = self.run_script(
             '[...document.querySelectorAll(".n title")].map('
             'title => title.textContent)')
         expected = sorted(
-            f'CPU {thread.cpu}: {other.value}'
+            f'CPU {cpu.cpu}: {other}'
             for host in view.views(CLOUDS['facts'], facts=FACTS['facts'])
-            for node in host.nodes for core in node.cores for thread in core
-            if thread.state is other)
+            for node in host.numa_nodes for core in node.cores
+            for cpu in core.cpus if cpu.state is other)
         self.assertEqual(expected, sorted(
-            title for title in titles if title.endswith(f': {other.value}')))
+            title for title in titles if title.endswith(f': {other}')))
         self.assertGreater(len(expected), 12)
 
     def test_alone(self):
@@ -184,7 +184,7 @@ class PageTest(_MapTest):
         cloud = CLOUDS['networks']
         self.show(cloud)
         index, sections = self.hosts()
-        self.assertEqual([host.title for host in sorted(
+        self.assertEqual([host.host for host in sorted(
             view.views(cloud), key=operator.attrgetter('order'))], index)
         self.assertEqual(index, sections)
 
@@ -195,25 +195,24 @@ class PageTest(_MapTest):
         self.show(cloud)
         everything, _sections = self.hosts()
         views = view.views(cloud)
-        server = views[0].guests[0].label
+        server = views[0].servers[0].label
         for text, matches in (
-                ('compute-3', lambda host: host.title == 'compute-3'),
-                (' COMPUTE-3 ', lambda host: host.title == 'compute-3'),
-                ('az-1', lambda host: host.host.zone == 'az-1'),
-                ('sriov', lambda host: 'sriov' in host.host.aggregates),
+                ('compute-3', lambda host: host.host == 'compute-3'),
+                (' COMPUTE-3 ', lambda host: host.host == 'compute-3'),
+                ('az-1', lambda host: host.availability_zone == 'az-1'),
+                ('sriov', lambda host: 'sriov' in host.aggregates),
                 (server, lambda host: any(
-                    server in guest.label for guest in host.guests)),
+                    server in guest.label for guest in host.servers)),
                 ('provider-3', lambda host: any(
-                    network.name == 'provider-3'
-                    for network in host.networks)),
+                    name == 'provider-3' for name, _physnet in host.networks)),
                 ('physnet0', lambda host: True),
-                ('az-2 sriov', lambda host: host.host.zone == 'az-2' and
-                 'sriov' in host.host.aggregates),
+                ('az-2 sriov', lambda host: 'sriov' in host.aggregates and
+                 host.availability_zone == 'az-2'),
                 # Words of the page are not names.
                 ('vCPU', lambda host: False), ('aggregates', lambda host:
                                                False)):
             status = self.filter(text)
-            expected = [host.title for host in sorted(
+            expected = [host.host for host in sorted(
                 views, key=operator.attrgetter('order')) if matches(host)]
             self.assertEqual([expected, expected], self.hosts(), text)
             self.assertEqual(

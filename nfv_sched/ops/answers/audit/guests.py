@@ -54,7 +54,7 @@ def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
         site.host, site.servers, view.ratio(site.cloud, site.host, 'ram'))
     if small is None or not site.host.providers:
         return  # the reserved memory is not known
-    overuse = small.overuse
+    overuse = memory.overuse(small)
     if overuse:
         yield values.finding(values.RESERVE, site.title, overuse)
 

@@ -4,15 +4,16 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.fit import occupancy
-from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 
 #: A server, and one of its NUMA nodes that is on the host NUMA node.
-Tenancy = tuple[values.GuestView, snapshot.GuestNode]
+Tenancy = tuple[document.ServerOnHost, snapshot.GuestNode]
 
 
 def largest_fit(node: snapshot.Node) -> int:
@@ -50,48 +51,49 @@ def siblings(node: snapshot.Node,
 
 def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
           facts: Iterable[frozenset[int]] = (),
-          ) -> tuple[tuple[values.Thread, ...], ...]:
-    """Return the threads of each core of a NUMA node.
+          ) -> tuple[document.CoreUse, ...]:
+    """Return the cores of a NUMA node.
 
     :param tenancies: servers with a NUMA node here
     :param facts: see :func:`siblings`
     """
-    pinned, reserved = _owners(tenancies)
+    pinned, reserved = _users(tenancies)
     occupied_cpus = occupancy.total(occupied.shares(
-        [node], [part for _guest, part in tenancies])).cpus
-    return tuple(
-        tuple(_thread(node, cpu, pinned, reserved, cpu in occupied_cpus)
-              for cpu in core)
-        for core in siblings(node, facts))
+        [node], [part for _server, part in tenancies])).cpus
+    return tuple([document.CoreUse(cpus=tuple([
+        _cpu(node, cpu, pinned, reserved, cpu in occupied_cpus)
+        for cpu in core])) for core in siblings(node, facts)])
 
 
-def _owners(tenancies: Iterable[Tenancy]) -> tuple[
-        dict[int, list[values.CPUOwner]], dict[int, list[values.CPUOwner]]]:
-    """Return owners by CPU: of pinned vCPUs, and of emulator threads."""
-    pinned: dict[int, list[values.CPUOwner]] = {}
-    reserved: dict[int, list[values.CPUOwner]] = {}
-    for guest, part in tenancies:
+def _users(tenancies: Iterable[Tenancy]) -> tuple[
+        dict[int, list[document.CPUUser]], dict[int, list[document.CPUUser]]]:
+    """Return users by CPU: pinned vCPUs, and emulator threads."""
+    pinned: dict[int, list[document.CPUUser]] = {}
+    reserved: dict[int, list[document.CPUUser]] = {}
+    for server, part in tenancies:
+        user = document.CPUUser(server=server.label,
+                                server_id=server.server_id, vcpu=None)
         for vcpu, cpu in sorted(part.pins.items()):
-            pinned.setdefault(cpu, []).append(values.CPUOwner(
-                guest=guest, vcpu=vcpu))
+            pinned.setdefault(cpu, []).append(
+                dataclasses.replace(user, vcpu=vcpu))
         for cpu in part.reserved:
-            reserved.setdefault(cpu, []).append(values.CPUOwner(guest=guest))
+            reserved.setdefault(cpu, []).append(user)
     return pinned, reserved
 
 
-def _thread(node: snapshot.Node, cpu: int,
-            pinned: Mapping[int, list[values.CPUOwner]],
-            reserved: Mapping[int, list[values.CPUOwner]],
-            is_taken: bool) -> values.Thread:
-    """Return the state and the owners of a CPU.
+def _cpu(node: snapshot.Node, cpu: int,
+         pinned: Mapping[int, list[document.CPUUser]],
+         reserved: Mapping[int, list[document.CPUUser]],
+         is_taken: bool) -> document.CPUUse:
+    """Return the state and the users of a CPU.
 
     :param is_taken: a server occupies it, possibly just to keep it idle
     """
-    owners = tuple(pinned.get(cpu, [])) + tuple(reserved.get(cpu, []))
-    cpu_states = values.CPUState
-    if len(owners) > 1:
+    users = tuple(pinned.get(cpu, [])) + tuple(reserved.get(cpu, []))
+    cpu_states = document.CPUState
+    if len(users) > 1:
         state = cpu_states.CONFLICT
-    elif owners:
+    elif users:
         state = cpu_states.GUEST if cpu in pinned else cpu_states.EMULATOR
     elif cpu in node.pinned:
         state = cpu_states.IDLE if is_taken else cpu_states.UNKNOWN
@@ -101,7 +103,7 @@ def _thread(node: snapshot.Node, cpu: int,
         state = cpu_states.SHARED
     else:
         state = cpu_states.OTHER
-    return values.Thread(cpu=cpu, state=state, owners=owners)
+    return document.CPUUse(cpu=cpu, state=state, users=users)
 
 
 def problems(node: snapshot.Node,
@@ -110,15 +112,16 @@ def problems(node: snapshot.Node,
 
     They concern one NUMA node.
     """
-    pinned, reserved = _owners(tenancies)
-    threads = [thread for core in cores(node, tenancies) for thread in core]
+    pinned, reserved = _users(tenancies)
+    uses = [cpu for core in cores(node, tenancies) for cpu in core.cpus]
     where = f'node {node.number}'
     notes = []
     for state, text in (
-            (values.CPUState.UNKNOWN, 'taken by a server that is not known, '
-                                      'such as one that is being moved'),
-            (values.CPUState.CONFLICT, 'taken by several servers')):
-        cpus = [thread.cpu for thread in threads if thread.state is state]
+            (document.CPUState.UNKNOWN,
+             'taken by a server that is not known, such as one that is being '
+             'moved'),
+            (document.CPUState.CONFLICT, 'taken by several servers')):
+        cpus = [each.cpu for each in uses if each.state is state]
         if cpus:
             notes.append(f'{where}: CPU {cpu_spec.to_text(cpus)} {text}')
     used_cpus = pinned.keys() | reserved.keys()

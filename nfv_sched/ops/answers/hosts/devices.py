@@ -5,7 +5,7 @@ from collections.abc import Collection
 from collections.abc import Container
 from collections.abc import Mapping
 
-from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 
@@ -16,7 +16,7 @@ _USED = ('claimed', 'allocated')
 
 def grouped(
     devices: Collection[snapshot.Device], labels: Mapping[str, str],
-) -> dict[int | None, tuple[values.DeviceGroup, ...]]:
+) -> dict[int | None, tuple[document.DevicesOfNIC, ...]]:
     """Return PCI devices by NUMA node, grouped by PF or else by product.
 
     Removed devices do not count, nor does a PF whose VFs are in use instead.
@@ -58,15 +58,14 @@ def _key(device: snapshot.Device) -> tuple[str, str]:
 
 
 def _group(key: tuple[str, str], members: list[snapshot.Device],
-           labels: Mapping[str, str]) -> values.DeviceGroup:
+           labels: Mapping[str, str]) -> document.DevicesOfNIC:
     name, kind = key
     servers = {device.server for device in members
                if device.status in _USED}
-    guest_labels = sorted(labels[server] for server in servers
-                          if server in labels)
-    has_unknown = len(servers) > len(guest_labels)
-    return values.DeviceGroup(
+    names = sorted(labels[server] for server in servers if server in labels)
+    has_unknown = len(servers) > len(names)
+    return document.DevicesOfNIC(
         name=name, kind=kind, total=len(members),
         free=sum(device.status == 'available' for device in members),
         used=sum(device.status in _USED for device in members),
-        guests=(*guest_labels, *(['unknown guest'] if has_unknown else [])))
+        servers=(*names, *(['unknown guest'] if has_unknown else [])))

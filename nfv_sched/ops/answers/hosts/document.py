@@ -1,19 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Define the documents of ``host list`` and ``host show``."""
+"""Define hosts as ``host list``, ``host show`` and maps show them."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Sequence
 import dataclasses
-import typing as ty
+import enum
+import functools
 
 from nfv_sched.ops.answers.simulation import document
+from nfv_sched.ops.cli import documents
 
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.answers.hosts import limit_use
-    from nfv_sched.ops.answers.hosts import memory
-    from nfv_sched.ops.answers.hosts import values
-    from nfv_sched.ops.cloud import snapshot
+_internal = functools.partial(dataclasses.field, metadata=documents.INTERNAL)
+
+
+class CPUState(enum.StrEnum):
+    """The use of a CPU of a host by Nova.
+
+    Nova does not report CPUs that are neither for shared nor for pinned
+    servers; only facts about the machine have them.
+    """
+
+    GUEST = 'guest'  # a vCPU is pinned to it
+    EMULATOR = 'emulator'  # for emulator threads of a guest
+    IDLE = 'idle'  # kept idle: the server on its sibling wants whole cores
+    UNKNOWN = 'unknown guest'  # in use by the record, but by no known server
+    CONFLICT = 'conflict'  # several servers use it
+    SHARED = 'shared'
+    FREE = 'free'
+    OTHER = "not Nova's"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +36,14 @@ class ServerName:
 
     :ivar server: its name
     :ivar server_id: its UUID
+    :ivar label: its name without control characters, unique on the host
+    :ivar spans: number of host NUMA nodes that it is on
     """
 
     server: str
     server_id: str
+    label: str = _internal()
+    spans: int = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +92,13 @@ class HostLimitUse:
     limit: int | None
     free: int | None
 
+    @property
+    def percent_used(self) -> float:
+        """The part of the limit that is not free, in percent."""
+        if self.limit is None or self.free is None:
+            return 0.0
+        return 100.0 * (1 - max(self.free, 0) / max(self.limit, 1))
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkUse:
@@ -95,6 +120,12 @@ class NetworkUse:
     services_limit: int | None
     sources: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def percent_used(self) -> float:
+        """The higher percentage of ports and rules."""
+        return max(self.vswitch_ports.percent_used,
+                   self.security_rules.percent_used)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +155,8 @@ class NodeRow:
     :ivar networks: physical networks near it
     :ivar servers: servers with a part there
     :ivar network: what the network puts on the host
+    :ivar small_pages_kib: size of the small pages that the memory of servers
+        without NUMA topology is of; None of other rows
     """
 
     host: str
@@ -144,6 +177,7 @@ class NodeRow:
     networks: tuple[str, ...]
     servers: tuple[ServerName, ...]
     network: NetworkUse
+    small_pages_kib: int | None = _internal(default=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +262,7 @@ class NodeOfHost:
     :ivar tunnel_endpoint: whether tunnelled networks are near it
     :ivar pcpus: number of CPUs for pinned servers
     :ivar pcpus_used: number of those in use
+    :ivar pcpus_free: number of free ones
     :ivar largest_fit: most vCPUs of a new pinned server with one NUMA node
     :ivar shared_vcpus: number of shared vCPUs of servers
     :ivar shared_vcpu_limit: how many its shared CPUs can take
@@ -248,6 +283,7 @@ class NodeOfHost:
     tunnel_endpoint: bool
     pcpus: int
     pcpus_used: int
+    pcpus_free: int = _internal()
     largest_fit: int
     shared_vcpus: int
     shared_vcpu_limit: int
@@ -294,6 +330,7 @@ class ServerOnHost:
     :ivar memory_mib: memory in MiB
     :ivar numa_nodes: its parts; empty if it floats over the host
     :ivar remote: devices and networks near other NUMA nodes only, for people
+    :ivar label: its name without control characters, unique on the host
     """
 
     server: str
@@ -306,6 +343,7 @@ class ServerOnHost:
     memory_mib: int
     numa_nodes: tuple[ServerPart, ...]
     remote: tuple[str, ...]
+    label: str = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +356,7 @@ class SmallPagesUse:
     :ivar used_on_nodes_mib: of servers with NUMA topology, in MiB
     :ivar used_without_nodes_mib: of other servers, in MiB
     :ivar free_mib: the rest, in MiB; negative if the reserve is used
+    :ivar ratio: allocation ratio of the memory of servers without topology
     """
 
     size_kib: int
@@ -326,6 +365,12 @@ class SmallPagesUse:
     used_on_nodes_mib: int
     used_without_nodes_mib: int
     free_mib: int
+    ratio: float = _internal(default=1.0)
+
+    @property
+    def available_mib(self) -> int:
+        """The MiB for servers without NUMA topology, used or not."""
+        return max(self.free_mib + self.used_without_nodes_mib, 0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,6 +399,13 @@ class HostDetails:
     :ivar numa_nodes: its NUMA nodes; empty if it reports none
     :ivar devices_without_node: PCI devices of which the node is not known
     :ivar servers: its servers, the oldest first
+    :ivar possible_fit: largest fit if all free CPUs were on its largest NUMA
+        node
+    :ivar shared_vcpus: number of vCPUs in use, with pinned ones
+    :ivar shared_vcpu_limit: shared vCPUs that it can take if it reports no
+        NUMA nodes
+    :ivar networks: name, or else UUID, and physical network of each network
+        of its servers
     """
 
     host: str
@@ -376,138 +428,80 @@ class HostDetails:
     numa_nodes: tuple[NodeOfHost, ...]
     devices_without_node: tuple[DevicesOfNIC, ...]
     servers: tuple[ServerOnHost, ...]
+    possible_fit: int = _internal()
+    shared_vcpus: int = _internal()
+    shared_vcpu_limit: int = _internal()
+    networks: tuple[tuple[str, str | None], ...] = _internal(default=())
+
+    @property
+    def floating(self) -> tuple[ServerOnHost, ...]:
+        """The servers without a NUMA topology."""
+        return tuple(each for each in self.servers if not each.numa_nodes)
+
+    @property
+    def remote(self) -> tuple[ServerOnHost, ...]:
+        """The servers with a device or network near another NUMA node."""
+        return tuple(each for each in self.servers if each.remote)
+
+    @property
+    def pcpus_free(self) -> int:
+        """The number of free CPUs for pinned servers."""
+        return sum(node.pcpus_free for node in self.numa_nodes)
+
+    @property
+    def order(self) -> tuple:
+        """Sort key that puts the host with most to gain first.
+
+        First hosts whose free CPUs are scattered over NUMA nodes, by the part
+        of the possible fit that is left, then by the number of CPUs that do
+        not count; then the others, the fullest first; at last full ones and
+        those without pinned CPUs.
+        """
+        return (self.wholeness is None, not self.pcpus, self.wholeness or 0,
+                self.largest_fit - self.possible_fit, self.pcpus_free,
+                self.host)
 
 
-def listed(views: 'Iterable[values.HostView]') -> NodeRows:
-    """Return the document of several hosts."""
+def listed(hosts: Iterable[HostDetails]) -> NodeRows:
+    """Return the rows of several hosts."""
     return NodeRows(numa_nodes=tuple([
-        row for view in views for row in _rows(view)]))
+        row for host in hosts for row in _rows(host)]))
 
 
-def _rows(view: 'values.HostView') -> Iterator[NodeRow]:
-    """Yield the rows of a host."""
-    network = _network(view)
-    for each in view.nodes:
-        node = each.node
-        used, total, free = each.devices_of('VF')
+def _rows(host: HostDetails) -> Iterator[NodeRow]:
+    about = dict(
+        host=host.host, host_id=host.host_id, state=host.state,
+        availability_zone=host.availability_zone, network=host.network)
+    for node in host.numa_nodes:
+        devices = [each for each in node.devices if each.kind == 'VF']
         yield NodeRow(
-            host=view.title, host_id=view.host.uuid,
-            availability_zone=view.host.zone, state=view.state,
-            node=node.number, switch=each.switch, pcpus=len(node.dedicated),
-            pcpus_used=each.used, largest_fit=each.largest_fit,
-            shared_vcpus=node.shared_used,
-            shared_vcpu_limit=each.shared_limit, memory_mib=node.memory,
-            memory_used_mib=node.memory_used,
-            pages=tuple(map(_pages, node.pages)),
-            vfs=DeviceUse(total=total, used=used, free=free),
-            networks=each.networks, servers=_names(each.guests),
-            network=network)
-    if view.nodes and not view.floating:
+            **about, node=node.node, switch=node.switch, pcpus=node.pcpus,
+            pcpus_used=node.pcpus_used, largest_fit=node.largest_fit,
+            shared_vcpus=node.shared_vcpus,
+            shared_vcpu_limit=node.shared_vcpu_limit,
+            memory_mib=node.memory_mib, memory_used_mib=node.memory_used_mib,
+            pages=node.pages, vfs=DeviceUse(
+                total=sum(each.total for each in devices),
+                used=sum(each.used for each in devices),
+                free=sum(each.free for each in devices)),
+            networks=node.networks, servers=node.servers)
+    floating, small = host.floating, host.small_pages
+    if host.numa_nodes and not floating:
         return
-    small = view.small_pages
-    whole = not view.nodes
+    rest = dict(
+        node=None, switch=None, pcpus=None, pcpus_used=None, largest_fit=None,
+        pages=(), vfs=None, networks=(), servers=tuple([ServerName(
+            server=each.server, server_id=each.server_id, label=each.label,
+            spans=0) for each in floating]))
+    if not host.numa_nodes:
+        yield NodeRow(
+            **about, **rest, shared_vcpus=host.shared_vcpus,
+            shared_vcpu_limit=host.shared_vcpu_limit,
+            memory_mib=host.memory_mib, memory_used_mib=host.memory_used_mib)
+        return
     yield NodeRow(
-        host=view.title, host_id=view.host.uuid,
-        availability_zone=view.host.zone, state=view.state, node=None,
-        switch=None, pcpus=None, pcpus_used=None, largest_fit=None,
-        shared_vcpus=view.host.vcpus_used if whole else sum(
-            guest.vcpus for guest in view.floating),
-        shared_vcpu_limit=view.shared_limit if whole else None,
-        memory_mib=view.host.memory if whole else (
-            small.available if small is not None else None),
-        memory_used_mib=view.host.memory_used if whole else sum(
-            guest.memory for guest in view.floating),
-        pages=(), vfs=None, networks=(), servers=_names(view.floating),
-        network=network)
-
-
-def shown(view: 'values.HostView') -> HostDetails:
-    """Return the document of a host."""
-    host = view.host
-    return HostDetails(
-        host=view.title, host_id=host.uuid, state=view.state,
-        disabled_reason=host.disabled_reason or None, cell=host.cell or None,
-        availability_zone=host.zone, aggregates=host.aggregates,
-        pcpus=view.dedicated, pcpus_used=view.used,
-        largest_fit=view.largest_fit, wholeness=view.wholeness,
-        memory_mib=host.memory, memory_used_mib=host.memory_used,
-        small_pages=_small_pages(view.small_pages),
-        network=_network(view),
-        cpus_not_for_servers=view.hidden, notes=view.notes,
-        numa_nodes=tuple(map(_node, view.nodes)),
-        devices_without_node=tuple(map(_devices, view.devices)),
-        servers=tuple(map(_server, view.guests)))
-
-
-def _names(guests: 'Sequence[values.GuestView]') -> tuple[ServerName, ...]:
-    return tuple([ServerName(server=guest.name, server_id=guest.uuid)
-                  for guest in guests])
-
-
-def _pages(pages: 'snapshot.Pages') -> PagesUse:
-    return PagesUse(
-        size_kib=pages.size, total=pages.usable, free=pages.free,
-        used=pages.used, reserved=pages.reserved)
-
-
-def _limit(usage: 'limit_use.LimitUse') -> HostLimitUse:
-    return HostLimitUse(used=usage.used, limit=usage.limit, free=usage.free)
-
-
-def _network(view: 'values.HostView') -> NetworkUse:
-    network, limits = view.host.network, view.limits
-    return NetworkUse(
-        vswitch_ports=_limit(limits.ports),
-        security_rules=_limit(limits.rules),
-        dhcp_servers=None if network is None else network.dhcp_servers,
-        routers=None if network is None else network.routers,
-        services_limit=limits.services_limit, sources=limits.sources,
-        notes=limits.notes)
-
-
-def _small_pages(small: 'memory.SmallPages | None') -> SmallPagesUse | None:
-    return None if small is None else SmallPagesUse(
-        size_kib=small.size, total_mib=small.total,
-        reserved_mib=small.reserved, used_on_nodes_mib=small.on_nodes,
-        used_without_nodes_mib=small.floating, free_mib=small.free)
-
-
-def _devices(group: 'values.DeviceGroup') -> DevicesOfNIC:
-    return DevicesOfNIC(
-        name=group.name, kind=group.kind, total=group.total, used=group.used,
-        free=group.free, servers=group.guests)
-
-
-def _node(view: 'values.NodeView') -> NodeOfHost:
-    node = view.node
-    return NodeOfHost(
-        node=node.number, socket=node.socket, switch=view.switch,
-        networks=view.networks, places=view.places,
-        tunnel_endpoint=node.tunneled, pcpus=len(node.dedicated),
-        pcpus_used=view.used, largest_fit=view.largest_fit,
-        shared_vcpus=node.shared_used, shared_vcpu_limit=view.shared_limit,
-        shared_cpus=tuple(sorted(node.shared)), memory_mib=node.memory,
-        memory_used_mib=node.memory_used,
-        pages=tuple(map(_pages, node.pages)),
-        devices=tuple(map(_devices, view.devices)),
-        cores=tuple([CoreUse(cpus=tuple([CPUUse(
-            cpu=thread.cpu, state=thread.state.value, users=tuple([CPUUser(
-                server=owner.guest.label, server_id=owner.guest.uuid,
-                vcpu=owner.vcpu) for owner in thread.owners]))
-            for thread in core])) for core in view.cores]),
-        servers=_names(view.guests))
-
-
-def _server(guest: 'values.GuestView') -> ServerOnHost:
-    return ServerOnHost(
-        server=guest.name, server_id=guest.uuid,
-        project_id=guest.project or None, flavor=guest.flavor,
-        flavor_id=guest.flavor_id or None, state=guest.state,
-        vcpus=guest.vcpus, memory_mib=guest.memory,
-        numa_nodes=tuple([ServerPart(
-            node=part.node, pinned_vcpus=part.dedicated,
-            pins=tuple([document.PinnedVCPU(vcpu=vcpu, cpu=cpu)
-                        for vcpu, cpu in part.pins]),
-            shared_vcpus=part.shared, memory_mib=part.memory,
-            page_size_kib=part.page_size) for part in guest.parts]),
-        remote=guest.remote)
+        **about, **rest, shared_vcpus=sum(each.vcpus for each in floating),
+        shared_vcpu_limit=None,
+        memory_mib=None if small is None else small.available_mib,
+        memory_used_mib=sum(each.memory_mib for each in floating),
+        small_pages_kib=None if small is None else small.size_kib)

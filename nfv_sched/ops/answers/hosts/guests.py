@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 
-from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.hosts import document
+from nfv_sched.ops.answers.simulation import document as simulated
 from nfv_sched.ops.cloud import snapshot
 
 # Ports of these types are on the virtual switch.
@@ -25,41 +26,44 @@ def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
             for name, uuids in uuids_by_name.items() for uuid in uuids}
 
 
-def guest(
+def server_on_host(
     server: snapshot.Server, host: snapshot.Host, label: str,
     switch: frozenset[int],
-) -> values.GuestView:
-    """Return the view of a server on a host.
+) -> document.ServerOnHost:
+    """Return a server on a host.
 
     :param label: see :func:`labels`
     :param switch: numbers of the nodes with the virtual switch; empty if the
         host does not report them
     """
     parts = _parts(server.nodes or ())
-    return values.GuestView(
-        uuid=server.uuid, label=label, name=server.name,
-        project=server.project, flavor=server.flavor.name,
-        flavor_id=server.flavor.id, state=server.state,
-        vcpus=server.flavor.vcpus,
-        memory=server.flavor.memory, parts=parts,
-        remote=tuple(_remote(server, host, {part.node for part in parts},
-                             switch)) if parts else ())
+    return document.ServerOnHost(
+        server=server.name, server_id=server.uuid, label=label,
+        project_id=server.project or None, flavor=server.flavor.name,
+        flavor_id=server.flavor.id or None, state=server.state,
+        vcpus=server.flavor.vcpus, memory_mib=server.flavor.memory,
+        numa_nodes=parts, remote=tuple(_remote(
+            server, host, {part.node for part in parts},
+            switch)) if parts else ())
 
 
-def _parts(nodes: Sequence[snapshot.GuestNode]) -> tuple[values.Part, ...]:
+def _parts(nodes: Sequence[snapshot.GuestNode],
+           ) -> tuple[document.ServerPart, ...]:
     by_node: dict[int, list[snapshot.GuestNode]] = {}
     for node in nodes:
         by_node.setdefault(node.host_node, []).append(node)
-    return tuple(
-        values.Part(
-            node=number, of=len(by_node),
-            dedicated=sum(len(node.dedicated) for node in guest_nodes),
-            shared=sum(len(node.shared) for node in guest_nodes),
-            memory=sum(node.memory for node in guest_nodes),
-            page_size=guest_nodes[0].page_size,
-            pins=tuple(sorted(pin for node in guest_nodes
-                              for pin in node.pins.items())))
-        for number, guest_nodes in sorted(by_node.items()))
+    return tuple([
+        document.ServerPart(
+            node=number,
+            pinned_vcpus=sum(len(node.dedicated) for node in guest_nodes),
+            shared_vcpus=sum(len(node.shared) for node in guest_nodes),
+            memory_mib=sum(node.memory for node in guest_nodes),
+            page_size_kib=guest_nodes[0].page_size,
+            pins=tuple([simulated.PinnedVCPU(vcpu=vcpu, cpu=cpu)
+                        for vcpu, cpu in sorted(
+                            pin for node in guest_nodes
+                            for pin in node.pins.items())]))
+        for number, guest_nodes in sorted(by_node.items())])
 
 
 def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],

@@ -6,53 +6,23 @@ memory on none: only the sum over the host shows whether any is left.
 """
 
 from collections.abc import Iterable
-import dataclasses
 
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 
 _MIB = 1024  # KiB
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SmallPages:
-    """Memory in pages of the smallest size of a host, in MiB.
-
-    :ivar size: size of a page in KiB
-    :ivar total: all pages
-    :ivar reserved: for the platform: ``reserved_host_memory_mb`` minus
-        reserved huge pages
-    :ivar on_nodes: used by servers with a NUMA topology
-    :ivar floating: used by servers without NUMA topology
-    :ivar ratio: allocation ratio of the memory of these
-    """
-
-    size: int
-    total: int
-    reserved: int
-    on_nodes: int = 0
-    floating: int = 0
-    ratio: float = 1.0
-
-    @property
-    def available(self) -> int:
-        """The MiB for servers without NUMA topology, used or not."""
-        return max(self.total - self.reserved - self.on_nodes, 0)
-
-    @property
-    def free(self) -> int:
-        """The MiB left; below 0, servers use memory of the platform."""
-        return (self.total - self.reserved - self.on_nodes - self.floating)
-
-    @property
-    def overuse(self) -> str:
-        """Description of what floating servers use beyond; empty if none."""
-        ratio = max(self.ratio, 1.0)
-        if self.floating <= self.available * ratio:
-            return ''
-        return (f'servers without NUMA topology use {self.floating} MiB of '
-                f'small pages, {limit_text(self.available, ratio)} MiB may be '
-                f'used beyond the reserve of {self.reserved} MiB')
+def overuse(small: document.SmallPagesUse) -> str:
+    """Describe what servers without NUMA topology use beyond; else ``''``."""
+    ratio, available = max(small.ratio, 1.0), small.available_mib
+    if small.used_without_nodes_mib <= available * ratio:
+        return ''
+    return (f'servers without NUMA topology use '
+            f'{small.used_without_nodes_mib} MiB of small pages, '
+            f'{limit_text(available, ratio)} MiB may be used beyond the '
+            f'reserve of {small.reserved_mib} MiB')
 
 
 def limit_text(amount: int, ratio: float) -> str:
@@ -63,7 +33,7 @@ def limit_text(amount: int, ratio: float) -> str:
 
 def small_pages(host: snapshot.Host,
                 servers: Iterable[snapshot.Server], ratio: float = 1.0,
-                ) -> SmallPages | None:
+                ) -> document.SmallPagesUse | None:
     """Return the small pages of a host.
 
     :param servers: the servers on the host
@@ -78,15 +48,16 @@ def small_pages(host: snapshot.Host,
     small = [each for each in pages if each.size == size]
     huge_reserved = sum(each.reserved * each.size // _MIB
                         for each in pages if each.size != size)
-    return SmallPages(
-        size=size, total=_mib(small, 'total'),
-        reserved=max(_mib(small, 'reserved'),
-                     occupied.reserved_memory(host, sum(
-                         server.flavor.memory for server in servers))
-                     - huge_reserved),
-        on_nodes=_mib(small, 'used'),
-        floating=sum(server.flavor.memory for server in servers
-                     if server.nodes is None), ratio=ratio)
+    total, on_nodes = _mib(small, 'total'), _mib(small, 'used')
+    reserved = max(_mib(small, 'reserved'), occupied.reserved_memory(
+        host, sum(server.flavor.memory for server in servers))
+        - huge_reserved)
+    floating = sum(server.flavor.memory for server in servers
+                   if server.nodes is None)
+    return document.SmallPagesUse(
+        size_kib=size, total_mib=total, reserved_mib=reserved,
+        used_on_nodes_mib=on_nodes, used_without_nodes_mib=floating,
+        free_mib=total - reserved - on_nodes - floating, ratio=ratio)
 
 
 def _mib(pages: Iterable[snapshot.Pages], field: str) -> int:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describe hosts in words, for tables and maps."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+import functools
 
 from nfv_sched.base import strings
-from nfv_sched.ops.answers.hosts import memory
-from nfv_sched.ops.answers.hosts import values
-from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.answers.hosts import document
+from nfv_sched.ops.cli import tables
 
 _MIB = 1024  # KiB
-_PARTS = {1: '', 2: ' (half)', 3: ' (third)', 4: ' (quarter)'}
+_PARTS = {0: '', 1: '', 2: ' (half)', 3: ' (third)', 4: ' (quarter)'}
 
 
 def page_size(size: int) -> str:
@@ -38,92 +39,193 @@ def page_column(size: int) -> str:
     return page_size(size) + (' MiB' if is_small(size) else '')
 
 
-def page_amounts(pages: snapshot.Pages) -> tuple[int, ...]:
+def page_amounts(pages: document.PagesUse) -> tuple[int, ...]:
     """Return used, usable and free pages of a NUMA node; small ones in MiB."""
-    numbers = pages.used, pages.usable, pages.free
-    if is_small(pages.size):
-        numbers = tuple([number * pages.size // _MIB for number in numbers])
+    numbers = pages.used, pages.total, pages.free
+    if is_small(pages.size_kib):
+        numbers = tuple([number * pages.size_kib // _MIB
+                         for number in numbers])
     return numbers
 
 
-def page_cell(pages: snapshot.Pages) -> str:
+def page_cell(pages: document.PagesUse) -> str:
     """Return used and usable pages of a NUMA node; small ones in MiB."""
     return '{}/{}'.format(*page_amounts(pages))
 
 
-def small_pages(small: memory.SmallPages) -> str:
+def limit(use: document.HostLimitUse) -> str:
+    """Return use and limit."""
+    return (f'{"?" if use.used is None else use.used}/'
+            f'{"unlimited" if use.limit is None else use.limit}')
+
+
+def small_pages(small: document.SmallPagesUse) -> str:
     """Describe the small pages of a host in a line."""
-    text = (f'{small.floating} of {small.available} used by servers without '
-            f'NUMA topology, {small.on_nodes} by others; {small.reserved} '
-            'reserved')
-    return text if small.free >= 0 else (
-        f'{text}, {min(-small.free, small.reserved)} of it used')
+    text = (f'{small.used_without_nodes_mib} of {small.available_mib} used by '
+            f'servers without NUMA topology, {small.used_on_nodes_mib} by '
+            f'others; {small.reserved_mib} reserved')
+    return text if small.free_mib >= 0 else (
+        f'{text}, {min(-small.free_mib, small.reserved_mib)} of it used')
 
 
-def guest_on(guest: values.GuestView, view: values.NodeView) -> str:
-    """Return the label of a server, with its part on a NUMA node."""
-    of = view.part_of(guest).of
-    return guest.label + _PARTS.get(of, f' (1 of {of} parts)')
+def server_on(server: document.ServerName) -> str:
+    """Return the label of a server, and which part of it is on a node."""
+    return server.label + _PARTS.get(
+        server.spans, f' (1 of {server.spans} parts)')
 
 
-def owner(owner: values.CPUOwner) -> str:
-    """Describe the owner of a CPU and what it uses it for."""
-    if owner.vcpu is None:
-        return f'{owner.guest.label} emulator'
-    return f'{owner.guest.label} vCPU {owner.vcpu}'
+def user(user: document.CPUUser) -> str:
+    """Describe the user of a CPU and what it uses it for."""
+    return f'{user.server} ' + (
+        'emulator' if user.vcpu is None else f'vCPU {user.vcpu}')
 
 
-def thread(thread: values.Thread) -> str:
-    """Describe a CPU by its owners, or else by its state."""
-    owners = ' and '.join(map(owner, thread.owners))
-    if thread.state is values.CPUState.CONFLICT:
-        return f'conflict: {owners}'
-    return owners or thread.state.value
+def cpu(cpu: document.CPUUse) -> str:
+    """Describe a CPU by its users, or else by its state."""
+    users = ' and '.join(map(user, cpu.users))
+    if cpu.state == document.CPUState.CONFLICT:
+        return f'conflict: {users}'
+    return users or cpu.state
 
 
-def part(part: values.Part) -> str:
-    """Describe the part of a server on a NUMA node."""
-    counts = [f'{part.dedicated} pinned' if part.dedicated else '',
-              f'{part.shared} shared' if part.shared else '']
+def _part(part: document.ServerPart) -> str:
+    counts = [f'{part.pinned_vcpus} pinned' if part.pinned_vcpus else '',
+              f'{part.shared_vcpus} shared' if part.shared_vcpus else '']
     return f'node {part.node}: {", ".join(filter(None, counts)) or "memory"}'
 
 
-def guest(guest: values.GuestView) -> str:
+def server(server: document.ServerOnHost) -> str:
     """Describe a server in a line."""
-    where = '; '.join(map(part, guest.parts)) or 'floats over the host'
-    text = (f"{guest.label}: {strings.count(guest.vcpus, 'vCPU')}, "
-            f"{guest.memory} MiB, {where}")
-    if guest.state != 'active':
-        text += f', {guest.state}'
-    return text + ''.join(f', {reason}' for reason in guest.remote)
+    where = '; '.join(map(_part, server.numa_nodes)) or 'floats over the host'
+    text = (f"{server.label}: {strings.count(server.vcpus, 'vCPU')}, "
+            f"{server.memory_mib} MiB, {where}")
+    if server.state != 'active':
+        text += f', {server.state}'
+    return text + ''.join(f', {reason}' for reason in server.remote)
 
 
-def pages(pages: snapshot.Pages) -> str:
+def pages(pages: document.PagesUse) -> str:
     """Return used and usable pages of a NUMA node."""
     text = page_cell(pages).replace('/', ' of ')
-    text += ' MiB used' if is_small(pages.size) else ' used'
+    text += ' MiB used' if is_small(pages.size_kib) else ' used'
     if pages.reserved:
         text += f', {pages.reserved} more reserved'
     return text
 
 
-def devices(group: values.DeviceGroup) -> str:
+def devices(group: document.DevicesOfNIC) -> str:
     """Describe a group of devices in a line."""
     text = f'{group.kind} {group.name}, {group.used} of {group.total} used'
-    if group.guests:
-        text += f', used by {", ".join(group.guests)}'
+    if group.servers:
+        text += f', used by {", ".join(group.servers)}'
     return text
 
 
-def core_lines(
-    cores: Sequence[Sequence[values.Thread]],
-) -> Iterator[str]:
-    """Yield a line for each core: its CPUs, and the owner of each."""
-    numbers = [','.join(str(sibling.cpu) for sibling in core)
+def core_lines(cores: Sequence[document.CoreUse]) -> Iterator[str]:
+    """Yield a line for each core: its CPUs, and the users of each."""
+    numbers = [','.join([str(each.cpu) for each in core.cpus])
                for core in cores]
     width = max(map(len, numbers), default=0)
     for text, core in zip(numbers, cores):
-        whose = [thread(sibling) for sibling in core]
+        whose = list(map(cpu, core.cpus))
         if len(set(whose)) == 1:
             whose = whose[:1]
         yield f'CPU {text:<{width}}  {", ".join(whose)}'
+
+
+def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
+    """Return the columns of ``host list``; the page sizes are those of rows.
+
+    Names of hosts are in each row, because --sort-column can separate the
+    rows of a host.
+    """
+    column = tables.Column
+    detail = functools.partial(tables.Column, is_detail=True)
+    of_pages = []
+    for size in sorted({each.size_kib for row in rows for each in row.pages}):
+        title = page_column(size)
+        of_pages += [
+            column(f'{title} used', functools.partial(_page_amount, size, 0),
+                   functools.partial(_pages_text, size)),
+            detail(f'{title} total',
+                   functools.partial(_page_amount, size, 1)),
+            detail(f'{title} free',
+                   functools.partial(_page_amount, size, 2))]
+    return [
+        column('Host', 'host'), detail('Host ID', 'host_id'),
+        column('Availability zone', 'availability_zone'),
+        column('State', 'state'), column('Node', 'node'),
+        column('Switch', _switch), column('pCPUs used', 'pcpus_used', _pcpus),
+        detail('pCPUs total', 'pcpus'), column('Largest fit', 'largest_fit'),
+        column('Shared used', 'shared_vcpus', _shared),
+        detail('Shared total', 'shared_vcpu_limit'),
+        detail('Memory MiB used', 'memory_used_mib'),
+        detail('Memory MiB total', 'memory_mib'), *of_pages,
+        column('VFs used', 'vfs.used', _vfs), detail('VFs total', 'vfs.total'),
+        detail('VFs free', 'vfs.free'),
+        column('Ports used', 'network.vswitch_ports.used', _ports),
+        detail('Ports limit', 'network.vswitch_ports.limit'),
+        detail('Ports free', 'network.vswitch_ports.free'),
+        column('Rules used', 'network.security_rules.used', _rules),
+        detail('Rules limit', 'network.security_rules.limit'),
+        detail('Rules free', 'network.security_rules.free'),
+        detail('DHCP servers', 'network.dhcp_servers'),
+        detail('Routers', 'network.routers'),
+        detail('Services limit', 'network.services_limit'),
+        detail('Limit sources', 'network.sources'),
+        detail('Limit notes', 'network.notes'), detail('Networks', 'networks'),
+        column('Servers', _labels, _servers),
+        detail('Server IDs', _server_ids)]
+
+
+def _switch(row: document.NodeRow) -> str | None:
+    return None if row.node is None else tables.yes_or_no(row.switch)
+
+
+def _pcpus(row: document.NodeRow) -> str:
+    return '' if row.pcpus is None else f'{row.pcpus_used}/{row.pcpus}'
+
+
+def _shared(row: document.NodeRow) -> str:
+    if row.shared_vcpu_limit is None:
+        return str(row.shared_vcpus)
+    return f'{row.shared_vcpus}/{row.shared_vcpu_limit}'
+
+
+def _page_amount(size: int, index: int, row: document.NodeRow) -> int | None:
+    """Return used, usable or free pages of a row; small ones in MiB."""
+    if row.small_pages_kib == size:
+        return (row.memory_used_mib, row.memory_mib, None)[index]
+    for pages in row.pages:
+        if pages.size_kib == size:
+            return page_amounts(pages)[index]
+    return None
+
+
+def _pages_text(size: int, row: document.NodeRow) -> str:
+    used = _page_amount(size, 0, row)
+    return '' if used is None else f'{used}/{_page_amount(size, 1, row)}'
+
+
+def _vfs(row: document.NodeRow) -> str:
+    return '' if row.vfs is None else f'{row.vfs.used}/{row.vfs.total}'
+
+
+def _ports(row: document.NodeRow) -> str:
+    return limit(row.network.vswitch_ports)
+
+
+def _rules(row: document.NodeRow) -> str:
+    return limit(row.network.security_rules)
+
+
+def _labels(row: document.NodeRow) -> str:
+    return ', '.join([each.label for each in row.servers])
+
+
+def _servers(row: document.NodeRow) -> str:
+    return ', '.join(map(server_on, row.servers))
+
+
+def _server_ids(row: document.NodeRow) -> str:
+    return ', '.join([each.server_id for each in row.servers])

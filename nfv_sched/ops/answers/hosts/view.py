@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the views of the hosts of a cloud."""
+"""Tell what is on the hosts of a cloud."""
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -15,11 +16,11 @@ from nfv_sched.limits import decide
 from nfv_sched.limits import options as limits
 from nfv_sched.ops.answers.hosts import cores
 from nfv_sched.ops.answers.hosts import devices
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts import guests
 from nfv_sched.ops.answers.hosts import limit_use
 from nfv_sched.ops.answers.hosts import machines
 from nfv_sched.ops.answers.hosts import memory
-from nfv_sched.ops.answers.hosts import values
 from nfv_sched.ops.answers.machine import values as machine_values
 from nfv_sched.ops.cloud import snapshot
 
@@ -30,8 +31,8 @@ _DEFAULTS = {option.name: option.default
 def views(cloud: snapshot.Cloud,
           hosts: Sequence[snapshot.Host] | None = None,
           facts: Mapping[str, machine_values.Machine] | None = None,
-          ) -> tuple[values.HostView, ...]:
-    """Return the views of hosts of a cloud, in its order.
+          ) -> tuple[document.HostDetails, ...]:
+    """Return hosts of a cloud, in its order.
 
     :param hosts: hosts to return; None for all
     :param facts: UUID of a host -> facts about it that do not contradict
@@ -121,8 +122,8 @@ def _view(
     servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
     machine: machine_values.Machine | None,
     network_names: Mapping[str, str],
-) -> values.HostView:
-    """Return the view of a host.
+) -> document.HostDetails:
+    """Return what is on a host.
 
     :param metadata: metadata of each of its aggregates
     :param machine: facts about it, or None
@@ -132,41 +133,53 @@ def _view(
     switch = frozenset(node.number for node in host.nodes or ()
                        if label in node.physnets)
     names = guests.labels(servers)
-    guest_views = {server.uuid: guests.guest(
+    here = {server.uuid: guests.server_on_host(
         server, host, names[server.uuid], switch) for server in servers}
     tenancies: dict[int, list[cores.Tenancy]] = {}
     for server in servers:
         for part in server.nodes or ():
             tenancies.setdefault(part.host_node, []).append(
-                (guest_views[server.uuid], part))
+                (here[server.uuid], part))
     groups = devices.grouped(host.devices, names)
     node_numbers = {node.number for node in host.nodes or ()}
     cpu_ratio = ratio(cloud, host, 'cpu')
     small_pages = memory.small_pages(
         host, servers, ratio(cloud, host, 'ram'))
-    return values.HostView(
-        host=host, title=title, state=_state(host),
-        nodes=tuple(
-            _node_view(node, cloud, switch, tenancies.get(node.number, []),
-                       groups.get(node.number, ()), cpu_ratio,
-                       machines.cores(machine, node.number))
-            for node in host.nodes or ()),
-        guests=tuple(guest_views.values()),
-        devices=tuple(group for node, members in groups.items()
-                      if node not in node_numbers for group in members),
-        limits=limit_use.of_host(
+    nodes = tuple([
+        _node(node, cloud, switch, tenancies.get(node.number, []),
+              groups.get(node.number, ()), cpu_ratio,
+              machines.cores(machine, node.number))
+        for node in host.nodes or ()])
+    possible = min(sum(node.pcpus_free for node in nodes),
+                   max((node.pcpus for node in nodes), default=0))
+    largest_fit = max((node.largest_fit for node in nodes), default=0)
+    return document.HostDetails(
+        host=title, host_id=host.uuid, state=_state(host),
+        disabled_reason=host.disabled_reason or None, cell=host.cell or None,
+        availability_zone=host.zone, aggregates=host.aggregates,
+        pcpus=sum(node.pcpus for node in nodes),
+        pcpus_used=sum(node.pcpus_used for node in nodes),
+        largest_fit=largest_fit,
+        wholeness=largest_fit / possible if possible else None,
+        memory_mib=host.memory, memory_used_mib=host.memory_used,
+        small_pages=small_pages, network=limit_use.of_host(
             host, limits_of(cloud, host, metadata),
             option(cloud, 'ledger') == 'placement'),
-        shared_limit=int(host.vcpus * cpu_ratio), small_pages=small_pages,
-        hidden=_hidden(host, machine), notes=(
-            *_notes(host, tenancies, guest_views.values(), small_pages),
+        cpus_not_for_servers=_hidden(host, machine), notes=(
+            *_notes(host, tenancies, here.values(), small_pages),
             *machines.notes(host, machine)),
+        numa_nodes=nodes, devices_without_node=tuple([
+            group for node, members in groups.items()
+            if node not in node_numbers for group in members]),
+        servers=tuple(here.values()), possible_fit=possible,
+        shared_vcpus=host.vcpus_used,
+        shared_vcpu_limit=int(host.vcpus * cpu_ratio),
         networks=_networks(servers, network_names))
 
 
-def _networks(servers: Iterable[snapshot.Server],
-              names: Mapping[str, str]) -> tuple[values.NetworkView, ...]:
-    """Return the networks of servers, by name.
+def _networks(servers: Iterable[snapshot.Server], names: Mapping[str, str],
+              ) -> tuple[tuple[str, str | None], ...]:
+    """Return name and physical network of networks of servers, by name.
 
     :param names: names of networks by UUID, for ports without one
     """
@@ -174,8 +187,8 @@ def _networks(servers: Iterable[snapshot.Server],
         (port.network_name or names.get(port.network) or port.network,
          port.physnet or '')
         for server in servers for port in server.ports or ()}
-    return tuple(values.NetworkView(name=name, physnet=physnet or None)
-                 for name, physnet in sorted(networks) if name)
+    return tuple([(name, physnet or None)
+                  for name, physnet in sorted(networks) if name])
 
 
 def _state(host: snapshot.Host) -> str:
@@ -187,21 +200,30 @@ def _state(host: snapshot.Host) -> str:
     return ', '.join(states) or 'up'
 
 
-def _node_view(
+def _node(
     node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
-    tenancies: list[cores.Tenancy], groups: tuple[values.DeviceGroup, ...],
+    tenancies: list[cores.Tenancy], groups: tuple[document.DevicesOfNIC, ...],
     ratio: float, facts: Sequence[frozenset[int]],
-) -> values.NodeView:
+) -> document.NodeOfHost:
     networks, places = _labels(node, cloud)
-    return values.NodeView(
-        node=node, switch=node.number in switch if switch else None,
-        places=places, networks=networks,
-        largest_fit=cores.largest_fit(node),
-        shared_limit=int(len(node.shared) * ratio),
-        cores=cores.cores(node, tenancies, facts),
-        guests=tuple({guest.uuid: guest
-                      for guest, _part in tenancies}.values()),
-        devices=groups)
+    servers = {server.server_id: server for server, _part in tenancies}
+    return document.NodeOfHost(
+        node=node.number, socket=node.socket,
+        switch=node.number in switch if switch else None,
+        networks=networks, places=places, tunnel_endpoint=node.tunneled,
+        pcpus=len(node.dedicated), pcpus_used=len(node.pinned),
+        pcpus_free=len(node.free), largest_fit=cores.largest_fit(node),
+        shared_vcpus=node.shared_used,
+        shared_vcpu_limit=int(len(node.shared) * ratio),
+        shared_cpus=tuple(sorted(node.shared)), memory_mib=node.memory,
+        memory_used_mib=node.memory_used, pages=tuple([document.PagesUse(
+            size_kib=pages.size, total=pages.usable, free=pages.free,
+            used=pages.used, reserved=pages.reserved)
+            for pages in node.pages]),
+        devices=groups, cores=cores.cores(node, tenancies, facts),
+        servers=tuple([document.ServerName(
+            server=each.server, server_id=each.server_id, label=each.label,
+            spans=len(each.numa_nodes)) for each in servers.values()]))
 
 
 def option(cloud: snapshot.Cloud, name: str):
@@ -273,28 +295,29 @@ def _hidden(host: snapshot.Host,
 
 
 def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
-           guest_views: Iterable[values.GuestView],
-           small_pages: memory.SmallPages | None) -> list[str]:
+           servers: Collection[document.ServerOnHost],
+           small_pages: document.SmallPagesUse | None) -> list[str]:
     """Return oddities of a host, a sentence each."""
     notes = []
     if not host.mapped:
         notes.append('no host mapping: nothing that is scheduled there starts '
                      'until nova-manage cell_v2 discover_hosts is run')
-    if small_pages is not None and small_pages.overuse:
-        notes.append(small_pages.overuse)
+    overuse = '' if small_pages is None else memory.overuse(small_pages)
+    if overuse:
+        notes.append(overuse)
     if host.nodes is None:
         notes.append('it reports no NUMA nodes: no server with pinned CPUs, '
                      'huge pages or NUMA nodes fits')
     for node in host.nodes or ():
         notes += cores.problems(node, tenancies.get(node.number, []))
     node_numbers = {node.number for node in host.nodes or ()}
-    for guest in guest_views:
-        lost = sorted({part.node for part in guest.parts} - node_numbers)
+    for server in servers:
+        lost = sorted({part.node for part in server.numa_nodes} - node_numbers)
         if lost:
-            notes.append(f'{guest.label} is on node '
+            notes.append(f'{server.label} is on node '
                          f'{", ".join(map(str, lost))}, which the host does '
                          'not report')
-    known_servers = {guest.uuid for guest in guest_views}
+    known_servers = {server.server_id for server in servers}
     strangers = sorted(
         device.address for device in host.devices
         if device.server is not None and device.server not in known_servers)

@@ -18,7 +18,7 @@ from prometheus_client import core
 from prometheus_client import registry
 
 from nfv_sched.ops.answers.audit import values as audit_values
-from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cloud import snapshot
 
@@ -174,7 +174,7 @@ def counter(metric: Metric, by_labels: Mapping[Key, float]) -> core.Metric:
 
 
 def families(
-    cloud: snapshot.Cloud, views: Sequence[values.HostView],
+    cloud: snapshot.Cloud, hosts: Sequence[document.HostDetails],
     capacities: 'Sequence[capacity.FlavorCapacity]',
     *, findings: Iterable[audit_values.AuditFinding] | None = (),
     plans: Sequence[levelling.RebalancePlan] = (),
@@ -193,9 +193,10 @@ def families(
             metrics.add('nfv_sched_audit_findings', (kind,), 0)
         for finding in findings:
             metrics.add('nfv_sched_audit_findings', (finding.kind,), 1)
-    for view in views:
-        _host(metrics, view)
-        _nodes(metrics, view)
+    providers = {host.uuid: host.providers for host in cloud.hosts}
+    for host in hosts:
+        _host(metrics, host, providers[host.host_id])
+        _nodes(metrics, host)
     servers = collections.Counter(server.flavor.name for server
                                   in cloud.servers if server.host is not None)
     for of_flavor in capacities:
@@ -213,28 +214,27 @@ def families(
     return list(metrics.all())
 
 
-def _host(metrics: _Families, view: values.HostView) -> None:
+def _host(metrics: _Families, host: document.HostDetails,
+          providers: Iterable[snapshot.Provider]) -> None:
     """Add the metrics of a host as a whole, without those of its loss."""
-    name = view.title
-    metrics.add('nfv_sched_host_info',
-                (name, view.host.zone, view.state.replace(', ', ' ')), 1)
+    name, network = host.host, host.network
+    metrics.add('nfv_sched_host_info', (
+        name, host.availability_zone, host.state.replace(', ', ' ')), 1)
     for resource in _RESOURCES:
-        for provider in view.host.providers:
+        for provider in providers:
             stock = provider.inventories.get(resource)
             if stock is not None:
                 _used_and_free(
                     metrics, 'nfv_sched_host_resources', (name, resource),
                     stock.used, stock.capacity)
-    _used_and_free(metrics, 'nfv_sched_vswitch_ports', (name,),
-                   view.limits.ports.used, view.limits.ports.limit)
-    _used_and_free(metrics, 'nfv_sched_security_rules', (name,),
-                   view.limits.rules.used, view.limits.rules.limit)
-    network = view.host.network
-    if network is not None:
-        for kind, count in (('dhcp', network.dhcp_servers),
-                            ('router', network.routers)):
-            if count is not None:
-                metrics.add('nfv_sched_network_services', (name, kind), count)
+    for metric, use in (
+            ('nfv_sched_vswitch_ports', network.vswitch_ports),
+            ('nfv_sched_security_rules', network.security_rules)):
+        _used_and_free(metrics, metric, (name,), use.used, use.limit)
+    for kind, count in (('dhcp', network.dhcp_servers),
+                        ('router', network.routers)):
+        if count is not None:
+            metrics.add('nfv_sched_network_services', (name, kind), count)
 
 
 def _used_and_free(
@@ -274,9 +274,9 @@ class _Figures:
         return {key: self.whole(each) for key, each in figures_by_key.items()}
 
 
-def _nodes(metrics: _Families, view: values.HostView) -> None:
+def _nodes(metrics: _Families, host: document.HostDetails) -> None:
     """Add metrics by NUMA node, within the maximum number of series."""
-    figures = _figures(view)
+    figures = _figures(host)
     remaining = HOST_SERIES - _OF_HOST - sum(
         len(each.of_host()) for each in figures)
     for each in figures:
@@ -285,28 +285,29 @@ def _nodes(metrics: _Families, view: values.HostView) -> None:
         remaining -= more if fits else 0
         for (node, rest), value in (
                 each.by_node if fits else each.of_host()).items():
-            metrics.add(each.metric, (view.title, node, *rest), value)
+            metrics.add(each.metric, (host.host, node, *rest), value)
 
 
-def _figures(view: values.HostView) -> list[_Figures]:
+def _figures(host: document.HostDetails) -> list[_Figures]:
     """Return figures of the NUMA nodes, the most informative first."""
     cpus: dict[tuple[str, Key], float] = {}
     fits: dict[tuple[str, Key], float] = {}
     pages: dict[int, dict[tuple[str, Key], float]] = {}
     devices: dict[tuple[str, Key], float] = {}
-    for each in view.nodes:
-        node = str(each.node.number)
-        if each.node.dedicated:
-            cpus[node, ('used',)] = each.used
-            cpus[node, ('free',)] = len(each.node.free)
+    for each in host.numa_nodes:
+        node = str(each.node)
+        if each.pcpus:
+            cpus[node, ('used',)] = each.pcpus_used
+            cpus[node, ('free',)] = each.pcpus_free
             fits[node, ()] = each.largest_fit
-        for page in each.node.pages:
-            if page.total or page.used:
-                of_size = pages.setdefault(page.size, {})
-                of_size[node, (str(page.size), 'used')] = page.used
-                of_size[node, (str(page.size), 'free')] = page.free
+        for page in each.pages:
+            if page.total or page.reserved or page.used:
+                size = str(page.size_kib)
+                of_size = pages.setdefault(page.size_kib, {})
+                of_size[node, (size, 'used')] = page.used
+                of_size[node, (size, 'free')] = page.free
         _count_devices(devices, node, each.devices)
-    _count_devices(devices, 'unknown', view.devices)
+    _count_devices(devices, 'unknown', host.devices_without_node)
     return [
         _Figures('nfv_sched_node_pcpus', cpus),
         _Figures('nfv_sched_node_largest_fit_pcpus', fits, max),
@@ -316,7 +317,7 @@ def _figures(view: values.HostView) -> list[_Figures]:
 
 
 def _count_devices(counts: dict[tuple[str, Key], float], node: str,
-                   groups: Iterable[values.DeviceGroup]) -> None:
+                   groups: Iterable[document.DevicesOfNIC]) -> None:
     for group in groups:
         for state, number in (('used', group.used), ('free', group.free)):
             key = node, (group.kind, state)

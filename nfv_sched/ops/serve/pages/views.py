@@ -30,9 +30,9 @@ from nfv_sched.ops.answers.explain import explanation as nfv_explanation
 from nfv_sched.ops.answers.explain import next_steps
 from nfv_sched.ops.answers.explain import rendering as explain_rendering
 from nfv_sched.ops.answers.explain import values as explain_values
+from nfv_sched.ops.answers.hosts import document as host_document
 from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import page as host_map
-from nfv_sched.ops.answers.hosts import values as host_values
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.answers.rebalance import freed_capacity
@@ -159,7 +159,7 @@ class SnapshotPages:
             'long': markupsafe.Markup(' class="long"')}
 
     @functools.cached_property
-    def _views(self) -> list[host_values.HostView]:
+    def _views(self) -> list[host_document.HostDetails]:
         return sorted(view.views(self._cloud), key=lambda host: host.order)
 
     def _map(self, query: _Query) -> _Content:
@@ -167,7 +167,7 @@ class SnapshotPages:
             self._cloud, [query['host']] if query.get('host') else [])}
         words = query.get('q', '').lower().split()
         shown = _part([
-            host for host in self._views if host.host.uuid in chosen
+            host for host in self._views if host.host_id in chosen
             and all(word in _names(host) for word in words)],
             _HOSTS, '/', query)
         drawn = host_map.hosts(shown.items)
@@ -347,13 +347,13 @@ class SnapshotPages:
             'notes': [], 'command': 'nfv-sched agent rebalance'}
 
 
-def _names(host: host_values.HostView) -> str:
+def _names(host: host_document.HostDetails) -> str:
     """Return all by which a host is found, in lower case."""
     return '\n'.join([
-        host.title, *(name for _label, names in captions.groups(host)
-                      for name in names),
-        *(guest.label for guest in host.guests),
-        *(name for node in host.nodes for name in node.networks)]).lower()
+        host.host, *(name for _label, names in captions.groups(host)
+                     for name in names),
+        *(server.label for server in host.servers),
+        *(name for node in host.numa_nodes for name in node.networks)]).lower()
 
 
 def _texts(server: snapshot.Server) -> str:

@@ -101,7 +101,7 @@ def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         if (small := memory.small_pages(host, [
             server for server in hosts.cloud.servers
             if server.host == host.name])) is not None
-        and small.total - small.reserved < needed]
+        and small.total_mib - small.reserved_mib < needed]
     if lacking:
         yield values.LintFinding(
             values.WARNING, 'hw:mem_page_size',

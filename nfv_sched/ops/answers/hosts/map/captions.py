@@ -5,61 +5,58 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 
 from nfv_sched.base import strings
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts import rendering
-from nfv_sched.ops.answers.hosts import values
-from nfv_sched.ops.cloud import snapshot
 
 
-def of_host(view: values.HostView) -> Iterator[str]:
+def of_host(host: document.HostDetails) -> Iterator[str]:
     """Yield facts about a host, a phrase each."""
-    reason = view.host.disabled_reason
-    yield f'{view.state} ({reason})' if reason else view.state
-    if view.dedicated:
-        yield f'{view.used}/{view.dedicated} pCPUs used'
-        yield (f'largest fit {fit(view)} possible' if view.free
+    reason = host.disabled_reason
+    yield f'{host.state} ({reason})' if reason else host.state
+    if host.pcpus:
+        yield f'{host.pcpus_used}/{host.pcpus} pCPUs used'
+        yield (f'largest fit {fit(host)} possible' if host.pcpus_free
                else 'no free pCPU')
-    ports = view.limits.ports
+    network = host.network
+    ports = network.vswitch_ports
     if ports.used is not None:
         limit = '' if ports.limit is None else f'/{ports.limit}'
         yield f'{ports.used}{limit} switch ports'
-    small = view.small_pages
-    if small is not None and small.floating:
-        yield (f'{small.floating}/{small.available} MiB of small pages used '
-               'without NUMA topology')
-    network = view.host.network
-    if network is not None:
-        for number, what in ((network.dhcp_servers, 'DHCP server'),
-                             (network.routers, 'router')):
-            if number:
-                yield strings.count(number, what)
-    if view.hidden:
-        yield strings.count(view.hidden, 'CPU') + ' not for servers'
-    if view.remote:
-        yield strings.count(len(view.remote), 'remote server')
+    small = host.small_pages
+    if small is not None and small.used_without_nodes_mib:
+        yield (f'{small.used_without_nodes_mib}/{small.available_mib} MiB of '
+               'small pages used without NUMA topology')
+    for number, what in ((network.dhcp_servers, 'DHCP server'),
+                         (network.routers, 'router')):
+        if number:
+            yield strings.count(number, what)
+    if host.cpus_not_for_servers:
+        yield (strings.count(host.cpus_not_for_servers, 'CPU')
+               + ' not for servers')
+    if host.remote:
+        yield strings.count(len(host.remote), 'remote server')
 
 
-def fit(view: values.HostView) -> str:
+def fit(host: document.HostDetails) -> str:
     """Return the largest fit on a host, and what is possible.
 
     The same number of free CPUs would make the latter possible if they were
     on one NUMA node.
     """
-    if not view.dedicated:
+    if not host.pcpus:
         return ''
-    if not view.free:
+    if not host.pcpus_free:
         return 'full'
-    return f'{view.largest_fit} of {view.possible_fit}'
+    return f'{host.largest_fit} of {host.possible_fit}'
 
 
-def groups(view: values.HostView) -> list[tuple[str, list[str]]]:
+def groups(host: document.HostDetails) -> list[tuple[str, list[str]]]:
     """Return what a host belongs to: labels, and the names for each."""
-    aggregates = sorted(view.host.aggregates)
-    networks = [
-        network.name if network.physnet is None
-        else f'{network.name} ({network.physnet})'
-        for network in view.networks]
+    zone, aggregates = host.availability_zone, sorted(host.aggregates)
+    networks = [name if physnet is None else f'{name} ({physnet})'
+                for name, physnet in host.networks]
     return [(label, names) for label, names in (
-        ('availability zone', [view.host.zone] if view.host.zone else []),
+        ('availability zone', [zone] if zone else []),
         (_plural('aggregate', aggregates), aggregates),
         (_plural('network', networks), networks)) if names]
 
@@ -69,44 +66,38 @@ def _plural(noun: str, names: Sequence[str]) -> str:
     return noun if len(names) == 1 else f'{noun}s'
 
 
-def of_groups(view: values.HostView) -> list[str]:
-    """Describe what a host belongs to, a phrase for each kind of group."""
-    return [f'{label}: {", ".join(names)}' for label, names in groups(view)]
-
-
-def of_node(view: values.NodeView) -> str:
+def of_node(node: document.NodeOfHost) -> str:
     """Describe the usage of a NUMA node, and what fits."""
-    total = len(view.node.dedicated)
-    if not total:
+    if not node.pcpus:
         return 'no pCPUs'
-    return f'{view.used}/{total} pCPUs, fits {view.largest_fit}'
+    return f'{node.pcpus_used}/{node.pcpus} pCPUs, fits {node.largest_fit}'
 
 
-def of_guest(guest: values.GuestView) -> str:
+def of_server(server: document.ServerOnHost) -> str:
     """Describe size and NUMA nodes of a server."""
-    size = strings.count(guest.vcpus, 'vCPU')
-    if guest.state != 'active':
-        size += f', {guest.state}'
-    if not guest.parts:
+    size = strings.count(server.vcpus, 'vCPU')
+    if server.state != 'active':
+        size += f', {server.state}'
+    if not server.numa_nodes:
         return f'{size}, floating'
-    nodes = ', '.join(str(part.node) for part in guest.parts)
-    return f'{size}, node{"s" * (len(guest.parts) > 1)} {nodes}'
+    nodes = ', '.join([str(part.node) for part in server.numa_nodes])
+    return f'{size}, node{"s" * (len(server.numa_nodes) > 1)} {nodes}'
 
 
-def near(view: values.NodeView) -> str:
+def near(node: document.NodeOfHost) -> str:
     """Describe the physical networks and places near a NUMA node."""
     phrases = [f'{_plural(noun, names)} {", ".join(names)}'
-               for noun, names in (('physnet', view.networks),
-                                   ('place', view.places)) if names]
-    if view.node.tunneled:
+               for noun, names in (('physnet', node.networks),
+                                   ('place', node.places)) if names]
+    if node.tunnel_endpoint:
         phrases.append('tunnels')
     return '; '.join(phrases)
 
 
-def pages(pages: snapshot.Pages) -> str:
+def pages(pages: document.PagesUse) -> str:
     """Return used and usable pages of a NUMA node, with their unit."""
     return (f'{rendering.page_cell(pages)} '
-            f'{"MiB" if rendering.is_small(pages.size) else "pages"}')
+            f'{"MiB" if rendering.is_small(pages.size_kib) else "pages"}')
 
 
 def headline(count: int) -> str:

@@ -8,16 +8,15 @@ and shared vCPUs; devices hang below the box like tabs.
 
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import unicodedata
 
 from nfv_sched.base import strings
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import marks
 from nfv_sched.ops.answers.hosts import rendering
-from nfv_sched.ops.answers.hosts import values
 
 WIDTH = 312
 MARGIN = 8
@@ -124,27 +123,26 @@ class NodePicture:
     tabs: list[Tab]
 
 
-def node(view: values.NodeView, letters: Mapping[str, str],
-         colours: Mapping[str, str]) -> NodePicture:
+def node(node: document.NodeOfHost,
+         host_marks: marks.HostMarks) -> NodePicture:
     """Lay out the picture of a NUMA node.
 
-    :param letters: see :func:`nfv_sched.ops.answers.hosts.map.marks.letters`
-    :param colours: see :func:`nfv_sched.ops.answers.hosts.map.marks.colours`
+    :param host_marks: marks of the servers of its host
     """
-    rows = list(_rows(view.cores, letters, colours))
+    rows = list(_rows(node.cores, host_marks))
     y = HEAD + len(rows) * _PITCH + 2
     near = None
-    text = captions.near(view)
+    text = captions.near(node)
     if text:
         y += _LINE
         near = (y - 5, shortened(text, _NEAR), text)
     bars = []
-    for label, used, total, text in _amounts(view):
+    for label, used, total, text in _amounts(node):
         y += _LINE
         bars.append(Bar(y - 5, label, _length(used, total, BAR_WIDTH), text))
     box = y + 4
     tabs = []
-    for index, groups in enumerate(_nics(view.devices)):
+    for index, groups in enumerate(_nics(node.devices)):
         row, column = divmod(index, _TABS)
         shown = _counted_group(groups)
         tabs.append(Tab(
@@ -154,20 +152,22 @@ def node(view: values.NodeView, letters: Mapping[str, str],
             _length(shown.used, shown.total, TAB_WIDTH - 12),
             '; '.join(map(rendering.devices, groups))))
     height = tabs[-1].y + TAB_HEIGHT + 1 if tabs else box + 1
-    return NodePicture(f'Node {view.node.number}', captions.of_node(view),
-                       bool(view.switch), box, height, rows, near, bars, tabs)
+    return NodePicture(f'Node {node.node}', captions.of_node(node),
+                       bool(node.switch), box, height, rows, near, bars, tabs)
 
 
-def _nics(groups: Iterable[values.DeviceGroup]) -> list[
-        list[values.DeviceGroup]]:
+def _nics(groups: Iterable[document.DevicesOfNIC]) -> list[
+        list[document.DevicesOfNIC]]:
     """Return device groups by name: a PF together with its VFs."""
-    by_name: dict[str, list[values.DeviceGroup]] = {}
+    by_name: dict[str, list[document.DevicesOfNIC]] = {}
     for group in groups:
         by_name.setdefault(group.name, []).append(group)
     return list(by_name.values())
 
 
-def _counted_group(groups: Sequence[values.DeviceGroup]) -> values.DeviceGroup:
+def _counted_group(
+    groups: Sequence[document.DevicesOfNIC],
+) -> document.DevicesOfNIC:
     """Return the group to count: the PF if a server uses it, or its VFs."""
     return next((group for group in groups
                  if group.kind == 'PF' and group.used), groups[-1])
@@ -181,22 +181,22 @@ def _length(used: int, total: int, width: int) -> int:
 
 
 def _amounts(
-    view: values.NodeView,
+    node: document.NodeOfHost,
 ) -> Iterator[tuple[str, int, int, str]]:
     """Yield label, used, total and text of each bar of a node."""
-    for pages in view.node.pages:
-        if pages.usable or pages.used:
-            yield (rendering.page_size(pages.size), pages.used, pages.usable,
+    for pages in node.pages:
+        if pages.total or pages.used:
+            yield (rendering.page_size(pages.size_kib), pages.used,
+                   pages.total,
                    f'{captions.pages(pages)} used')
-    if view.node.shared:
-        yield ('shared', view.node.shared_used, view.shared_limit,
-               f'{view.node.shared_used}/{view.shared_limit} vCPUs used')
+    if node.shared_cpus:
+        yield ('shared', node.shared_vcpus, node.shared_vcpu_limit,
+               f'{node.shared_vcpus}/{node.shared_vcpu_limit} vCPUs used')
 
 
-def _rows(cores: Sequence[Sequence[values.Thread]],
-          letters: Mapping[str, str],
-          colours: Mapping[str, str]) -> Iterator[Row]:
-    threads = max(map(len, cores), default=1)
+def _rows(cores: Sequence[document.CoreUse],
+          host_marks: marks.HostMarks) -> Iterator[Row]:
+    threads = max((len(core.cpus) for core in cores), default=1)
     width = CORE if threads <= 2 else CORE // 2 * ((threads + 1) // 2)
     each = max((WIDTH - 2 * MARGIN + _GAP) // (width + _GAP), 1)
     for number, start in enumerate(range(0, len(cores), each)):
@@ -204,13 +204,13 @@ def _rows(cores: Sequence[Sequence[values.Thread]],
         signed: dict[int, list[tuple[int, str]]] = {}
         for index, core in enumerate(cores[start:start + each]):
             core_x = index * (width + _GAP)
-            row.numbers.append((core_x + width // 2, core[0].cpu))
-            for place, thread in enumerate(core):
-                sign = marks.sign(thread, letters, colours)
-                shape, x, y = _place(core_x, place, len(core))
+            row.numbers.append((core_x + width // 2, core.cpus[0].cpu))
+            for place, cpu in enumerate(core.cpus):
+                sign = marks.sign(cpu, host_marks)
+                shape, x, y = _place(core_x, place, len(core.cpus))
                 row.tiles.append(Tile(
                     f'{shape}{sign.kind}{"r" * sign.remote}', x,
-                    f'CPU {thread.cpu}: {_whose(thread)}'))
+                    f'CPU {cpu.cpu}: {_whose(cpu)}'))
                 x += _half(shape)
                 if sign.kind in 'fi':
                     continue
@@ -265,14 +265,13 @@ def shapes(nodes: Iterable[NodePicture],
              _SHAPES[shape[0]]) for shape in sorted(used | {*more})]
 
 
-def _whose(thread: values.Thread) -> str:
-    """Return the owners of a CPU, with names shortened."""
-    if len(thread.owners) != 1:
-        return shortened(rendering.thread(thread), _WHOSE)
-    (owner,) = thread.owners
-    name = shortened(owner.guest.label, _NAME)
-    return f'{name} emulator' if owner.vcpu is None else \
-        f'{name} vCPU {owner.vcpu}'
+def _whose(cpu: document.CPUUse) -> str:
+    """Return the users of a CPU, with names shortened."""
+    if len(cpu.users) != 1:
+        return shortened(rendering.cpu(cpu), _WHOSE)
+    (user,) = cpu.users
+    return rendering.user(dataclasses.replace(
+        user, server=shortened(user.server, _NAME)))
 
 
 def columns(text: str) -> int:

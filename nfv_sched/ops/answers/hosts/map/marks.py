@@ -11,17 +11,17 @@ from collections.abc import Mapping
 import string
 import typing as ty
 
-from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.hosts import document
 
 #: Number of colours for servers.
 COLOURS = 6
 
 _LETTERS = string.ascii_uppercase
 _STATES = {
-    values.CPUState.EMULATOR: 'e', values.CPUState.IDLE: '-',
-    values.CPUState.UNKNOWN: '?', values.CPUState.CONFLICT: '!',
-    values.CPUState.SHARED: 's', values.CPUState.FREE: '.',
-    values.CPUState.OTHER: 'n'}
+    document.CPUState.EMULATOR: 'e', document.CPUState.IDLE: '-',
+    document.CPUState.UNKNOWN: '?', document.CPUState.CONFLICT: '!',
+    document.CPUState.SHARED: 's', document.CPUState.FREE: '.',
+    document.CPUState.OTHER: 'n'}
 
 #: Sign and meaning, for the key of a map.
 _KEY = (
@@ -52,11 +52,25 @@ class Sign(ty.NamedTuple):
     remote: bool = False
 
 
-def has_others(views: Iterable[values.HostView]) -> bool:
+class HostMarks(ty.NamedTuple):
+    """The marks of the servers of a host with pinned CPUs.
+
+    :ivar letters: UUID of a server -> its letters
+    :ivar colours: UUID of a server -> its colour
+    :ivar remote: UUIDs of servers with a device or network near another NUMA
+        node
+    """
+
+    letters: Mapping[str, str] = {}
+    colours: Mapping[str, str] = {}
+    remote: frozenset[str] = frozenset()
+
+
+def has_others(hosts: Iterable[document.HostDetails]) -> bool:
     """Return True if some CPUs of the hosts are not Nova's."""
-    return any(thread.state is values.CPUState.OTHER
-               for view in views for node in view.nodes
-               for core in node.cores for thread in core)
+    return any(cpu.state is document.CPUState.OTHER
+               for host in hosts for node in host.numa_nodes
+               for core in node.cores for cpu in core.cpus)
 
 
 def key(has_others: bool) -> tuple[tuple[str, str], ...]:
@@ -64,13 +78,14 @@ def key(has_others: bool) -> tuple[tuple[str, str], ...]:
     return (*_KEY, _OTHER) if has_others else _KEY
 
 
-def letters(view: values.HostView) -> dict[str, str]:
-    """Return the letters of each server with pinned CPUs, by UUID."""
-    letters = {}
-    for guest in view.guests:
-        if any(part.dedicated for part in guest.parts):
-            letters[guest.uuid] = _letters(len(letters))
-    return letters
+def of_host(host: document.HostDetails) -> HostMarks:
+    """Choose the marks of the servers of a host."""
+    pinned = [server.server_id for server in host.servers
+              if any(part.pinned_vcpus for part in server.numa_nodes)]
+    return HostMarks(
+        {uuid: _letters(number) for number, uuid in enumerate(pinned)},
+        {uuid: str(number % COLOURS) for number, uuid in enumerate(pinned)},
+        frozenset(server.server_id for server in host.remote))
 
 
 def _letters(number: int) -> str:
@@ -82,27 +97,16 @@ def _letters(number: int) -> str:
     return text
 
 
-def colours(letters: Mapping[str, str]) -> dict[str, str]:
-    """Return the colour of each server with letters, by UUID."""
-    return {uuid: str(number % COLOURS)
-            for number, uuid in enumerate(letters)}
-
-
 _KINDS = {
-    values.CPUState.IDLE: 'i', values.CPUState.UNKNOWN: 'u',
-    values.CPUState.CONFLICT: 'x', values.CPUState.SHARED: 's',
-    values.CPUState.FREE: 'f', values.CPUState.OTHER: 'n'}
+    document.CPUState.IDLE: 'i', document.CPUState.UNKNOWN: 'u',
+    document.CPUState.CONFLICT: 'x', document.CPUState.SHARED: 's',
+    document.CPUState.FREE: 'f', document.CPUState.OTHER: 'n'}
 
 
-def sign(thread: values.Thread, letters: Mapping[str, str],
-         colours: Mapping[str, str]) -> Sign:
-    """Return the mark of a CPU.
-
-    :param letters: result of :func:`letters` for its host
-    :param colours: result of :func:`colours`
-    """
-    if thread.state in _KINDS:
-        return Sign(_STATES[thread.state], _KINDS[thread.state])
-    guest = thread.owners[0].guest
-    text = _STATES.get(thread.state) or letters.get(guest.uuid, '?')
-    return Sign(text, colours.get(guest.uuid, '0'), bool(guest.remote))
+def sign(cpu: document.CPUUse, marks: HostMarks) -> Sign:
+    """Return the mark of a CPU."""
+    if cpu.state in _KINDS:
+        return Sign(_STATES[cpu.state], _KINDS[cpu.state])
+    server = cpu.users[0].server_id
+    return Sign(_STATES.get(cpu.state) or marks.letters.get(server, '?'),
+                marks.colours.get(server, '0'), server in marks.remote)

@@ -18,11 +18,11 @@ import typing as ty
 import jinja2
 import markupsafe
 
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import drawing
 from nfv_sched.ops.answers.hosts.map import marks as map_marks
 from nfv_sched.ops.answers.hosts import rendering
-from nfv_sched.ops.answers.hosts import values
 from nfv_sched.ops.cli import templates as cli_templates
 from nfv_sched.ops.cloud import snapshot
 
@@ -82,20 +82,20 @@ def templates() -> jinja2.Environment:
 
 
 def render(cloud: snapshot.Cloud,
-           views: Sequence[values.HostView]) -> Iterator[str]:
+           details: Sequence[document.HostDetails]) -> Iterator[str]:
     """Yield the page, piece by piece; the hosts in the order of need."""
     return templates().get_template('page.html').generate(
-        headline=captions.headline(len(views)), cloud=about(cloud),
+        headline=captions.headline(len(details)), cloud=about(cloud),
         missing=map(str, cloud.missing), script=_script(), policy=_policy(),
-        **hosts(views))
+        **hosts(details))
 
 
-def hosts(views: Sequence[values.HostView]) -> dict[str, ty.Any]:
+def hosts(details: Sequence[document.HostDetails]) -> dict[str, ty.Any]:
     """Return what ``hosts.html`` needs to draw hosts, in the order of need."""
-    sections = [host(view, identifier) for view, identifier in sorted(
-        zip(views, _ids(views)), key=lambda pair: pair[0].order)]
+    sections = [host(each, identifier) for each, identifier in sorted(
+        zip(details, _ids(details)), key=lambda pair: pair[0].order)]
     nodes = [node for each in sections for node in each.nodes]
-    has_others = map_marks.has_others(views)
+    has_others = map_marks.has_others(details)
     marks = key(has_others)
     return {
         'hosts': sections, 'key': marks, 'shapes': shapes(nodes, marks),
@@ -144,38 +144,37 @@ def tab() -> markupsafe.Markup:
         f'{drawing.TAB_HEIGHT - 5}a4 4 0 01-4 4H4.5a4 4 0 01-4-4z"/>')
 
 
-def _ids(views: Sequence[values.HostView]) -> list[str]:
+def _ids(details: Sequence[document.HostDetails]) -> list[str]:
     """Return an HTML ID for each host, the same in every map."""
     ids: list[str] = []
     seen: dict[str, int] = {}
-    for view in views:
-        name = 'host-' + (_UNSAFE.sub('-', view.title).strip('-')[:60] or '-')
+    for each in details:
+        name = 'host-' + (_UNSAFE.sub('-', each.host).strip('-')[:60] or '-')
         seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1 or _UNSAFE.search(view.title):
+        if seen[name] > 1 or _UNSAFE.search(each.host):
             name += f'~{seen[name]}'
         ids.append(name)
     return ids
 
 
-def host(view: values.HostView, identifier: str) -> HostSection:
+def host(details: document.HostDetails, identifier: str) -> HostSection:
     """Return the section of a host.
 
     :param identifier: HTML ID of the section
     """
-    letters = map_marks.letters(view)
-    colours = map_marks.colours(letters)
+    marks = map_marks.of_host(details)
+    used, total = details.pcpus_used, details.pcpus
     return HostSection(
-        id=identifier, title=view.title, state=view.state,
-        fit=captions.fit(view),
-        used=f'{view.used}/{view.dedicated}',
-        part=f'{min(view.used / max(view.dedicated, 1), 1):.2f}',
-        remote=len(view.remote), facts=list(captions.of_host(view)),
-        groups=captions.groups(view),
-        near=sorted({name for node in view.nodes for name in node.networks}),
-        notes=view.notes,
-        nodes=[drawing.node(node, letters, colours) for node in view.nodes],
-        devices=[rendering.devices(group) for group in view.devices],
-        guests=[GuestRow(guest.label, letters.get(guest.uuid, ''),
-                         colours.get(guest.uuid, ''), captions.of_guest(guest),
-                         guest.remote)
-                for guest in view.guests])
+        id=identifier, title=details.host, state=details.state,
+        fit=captions.fit(details), used=f'{used}/{total}',
+        part=f'{min(used / max(total, 1), 1):.2f}',
+        remote=len(details.remote), facts=list(captions.of_host(details)),
+        groups=captions.groups(details), near=sorted({
+            name for node in details.numa_nodes for name in node.networks}),
+        notes=details.notes,
+        nodes=[drawing.node(node, marks) for node in details.numa_nodes],
+        devices=list(map(rendering.devices, details.devices_without_node)),
+        guests=[GuestRow(each.label, marks.letters.get(each.server_id, ''),
+                         marks.colours.get(each.server_id, ''),
+                         captions.of_server(each), each.remote)
+                for each in details.servers])

@@ -7,11 +7,11 @@ import dataclasses
 
 import markupsafe
 
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import drawing
 from nfv_sched.ops.answers.hosts.map import marks as map_marks
 from nfv_sched.ops.answers.hosts.map import page
-from nfv_sched.ops.answers.hosts import values
 from nfv_sched.ops.cloud import snapshot
 
 _MARGIN = 12
@@ -99,17 +99,17 @@ class Sheet:
 
 
 def render(cloud: snapshot.Cloud,
-           views: Sequence[values.HostView]) -> Iterator[str]:
+           details: Sequence[document.HostDetails]) -> Iterator[str]:
     """Yield the picture, piece by piece.
 
-    :param views: the hosts, in order
+    :param details: the hosts, in order
     """
-    hosts = [page.host(view, '') for view in views]
+    hosts = [page.host(each, '') for each in details]
     nodes = [node for host in hosts for node in host.nodes]
-    has_others = map_marks.has_others(views)
+    has_others = map_marks.has_others(details)
     key = page.key(has_others)
     return page.templates().get_template('picture.svg').generate(
-        headline=captions.headline(len(views)), tab=page.tab(),
+        headline=captions.headline(len(details)), tab=page.tab(),
         shapes=page.shapes(nodes, key), width=drawing.WIDTH,
         bars=drawing.BAR_WIDTH, others=has_others,
         sheet=_sheet(cloud, hosts, key))

@@ -4,10 +4,10 @@
 from collections.abc import Iterator
 from collections.abc import Sequence
 
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts.map import captions
-from nfv_sched.ops.answers.hosts.map import marks
+from nfv_sched.ops.answers.hosts.map import marks as map_marks
 from nfv_sched.ops.answers.hosts import rendering
-from nfv_sched.ops.answers.hosts import values
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import snapshot
 
@@ -15,58 +15,60 @@ _WIDTH = 64  # most characters of a row of cores
 _INDENT = 4  # of these rows, and of lines that continue another
 
 
-def render(cloud: snapshot.Cloud, views: Sequence[values.HostView],
+def render(cloud: snapshot.Cloud, hosts: Sequence[document.HostDetails],
            width: int | None = None) -> Iterator[str]:
     """Yield the map, line by line; without a width, lines are not broken."""
-    for line in _lines(views, width):
+    for line in _lines(hosts, width):
         indent = len(line) - len(line.lstrip()) + _INDENT
         yield tables.render([tables.Line(line, indent=indent)], width)
 
 
-def _lines(views: Sequence[values.HostView],
+def _lines(hosts: Sequence[document.HostDetails],
            width: int | None) -> Iterator[str]:
     """Yield lines that may be too long, but for those with CPUs."""
-    for view in views:
-        yield from _host(view, width)
+    for host in hosts:
+        yield from _host(host, width)
         yield ''
     yield 'The CPUs of a core stand together.'
-    for sign, meaning in marks.key(marks.has_others(views)):
+    for sign, meaning in map_marks.key(map_marks.has_others(hosts)):
         yield f'{sign}  {meaning}'
     yield '*  a device or network of the server is near another node'
 
 
-def _host(view: values.HostView, width: int | None) -> Iterator[str]:
-    letters = marks.letters(view)
-    colours = marks.colours(letters)
-    yield f'{view.title}: {", ".join(captions.of_host(view))}'
-    groups = captions.of_groups(view)
+def _host(host: document.HostDetails, width: int | None) -> Iterator[str]:
+    marks = map_marks.of_host(host)
+    yield f'{host.host}: {", ".join(captions.of_host(host))}'
+    groups = [f'{label}: {", ".join(names)}'
+              for label, names in captions.groups(host)]
     if groups:
         yield f'  {"; ".join(groups)}'
-    for note in view.notes:
+    for note in host.notes:
         yield f'  ! {note}'
-    for node in view.nodes:
+    for node in host.numa_nodes:
         switch = ', virtual switch' if node.switch else ''
-        yield f'  node {node.node.number}: {captions.of_node(node)}{switch}'
-        cells = [''.join(marks.sign(thread, letters, colours).text
-                         for thread in core) for core in node.cores]
+        yield f'  node {node.node}: {captions.of_node(node)}{switch}'
+        cells = [''.join([map_marks.sign(cpu, marks).text
+                          for cpu in core.cpus]) for core in node.cores]
         yield from _wrapped(cells, width)
-        facts = [f'{_page_title(pages.size)} {captions.pages(pages)}'
-                 for pages in node.node.pages if pages.total or pages.used]
+        facts = [f'{_page_title(pages.size_kib)} {captions.pages(pages)}'
+                 for pages in node.pages
+                 if pages.total or pages.reserved or pages.used]
         facts += [f'{group.kind} {group.name} {group.used}/{group.total}'
                   for group in node.devices]
         if facts:
             yield f'    used: {", ".join(facts)}'
-        if node.node.shared:
-            yield (f'    shared: {node.node.shared_used}/'
-                   f'{node.shared_limit} vCPUs')
+        if node.shared_cpus:
+            yield (f'    shared: {node.shared_vcpus}/'
+                   f'{node.shared_vcpu_limit} vCPUs')
         near = captions.near(node)
         if near:
             yield f'    near: {near}'
-    for guest in view.guests:
-        sign = letters.get(guest.uuid, '')
-        mark = '*' if guest.remote else ' '
-        yield (f'  {sign:>2}{mark} {guest.label}: {captions.of_guest(guest)}'
-               + ''.join(f'; {text}' for text in guest.remote))
+    for server in host.servers:
+        sign = marks.letters.get(server.server_id, '')
+        mark = '*' if server.remote else ' '
+        yield (f'  {sign:>2}{mark} {server.label}: '
+               f'{captions.of_server(server)}'
+               + ''.join(f'; {text}' for text in server.remote))
 
 
 def _page_title(size: int) -> str:

@@ -365,7 +365,7 @@ def _small_free(spot: Spot) -> int | None:
     small = memory.small_pages(spot.host, [
         server for server in spot.cloud.servers
         if server.host == spot.host.name])
-    return None if small is None else small.free
+    return None if small is None else small.free_mib
 
 
 def _use_reserve(spot: Spot) -> snapshot.Cloud:

@@ -8,27 +8,28 @@ from nova.virt import hardware
 
 from nfv_sched.nova import scheduler
 from nfv_sched.ops.answers.hosts import cores
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts import guests
-from nfv_sched.ops.answers.hosts import values
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 
-State = values.CPUState
+State = document.CPUState
 
 
 def tenancies(*servers, node=0):
     """Guests with a part on a node."""
-    return [(guests.guest(server, snapshots.host(), server.name, frozenset()),
-             part) for server in servers for part in server.nodes or ()
-            if part.host_node == node]
+    return [
+        (guests.server_on_host(
+            server, snapshots.host(), server.name, frozenset()), part)
+        for server in servers for part in server.nodes or ()
+        if part.host_node == node]
 
 
 def states(found):
     """CPU -> its state, and labels of its owners."""
-    return {thread.cpu: (thread.state, [owner.guest.label
-                                        for owner in thread.owners])
-            for core in found for thread in core}
+    return {cpu.cpu: (cpu.state, [user.server for user in cpu.users])
+            for core in found for cpu in core.cpus}
 
 
 class CoresTest(base.TestCase):
@@ -106,7 +107,7 @@ class CoresTest(base.TestCase):
         guest = snapshots.server('a', {0: [5, 1]})
         found = cores.cores(snapshots.node(**self.NODE), tenancies(guest))
         self.assertEqual([1, 0], [
-            thread.owners[0].vcpu for thread in found[1]])
+            cpu.users[0].vcpu for cpu in found[1].cpus])
 
     def test_isolated(self):
         """The thread beside a guest that wants its cores alone is idle."""

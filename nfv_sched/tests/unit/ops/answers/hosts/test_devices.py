@@ -16,7 +16,7 @@ class DevicesTest(base.TestCase):
 
     def grouped(self, *found):
         return {node: [(group.name, group.kind, group.free, group.used,
-                        group.total, group.guests) for group in groups]
+                        group.total, group.servers) for group in groups]
                 for node, groups in devices.grouped(
                     found, {'1': 'a', '2': 'b'}).items()}
 

@@ -31,24 +31,23 @@ class GuestTest(base.TestCase):
 
     def remote(self, server, switch=(0,), **fields):
         host = snapshots.host(nodes=self.host.nodes, **fields)
-        return guests.guest(server, host, server.name,
-                            frozenset(switch)).remote
+        return guests.server_on_host(server, host, server.name,
+                                     frozenset(switch)).remote
 
     def test_parts(self):
         server = snapshots.server(pins={0: [1, 2], 2: [3]}, shared={2: 1})
-        first, second = guests.guest(
-            server, self.host, 'vm', frozenset()).parts
-        self.assertEqual((0, 2, 0, 2), (
-            first.node, first.dedicated, first.shared, first.of))
-        self.assertEqual((2, 1, 1, 2), (
-            second.node, second.dedicated, second.shared, second.of))
+        self.assertEqual([(0, 2, 0), (2, 1, 1)], [
+            (part.node, part.pinned_vcpus, part.shared_vcpus)
+            for part in guests.server_on_host(
+                server, self.host, 'vm', frozenset()).numa_nodes])
 
     def test_two_parts_on_a_node(self):
         """Nova does not do that; it is shown as one part."""
         server = snapshots.server(pins={0: [1]})
         server = snapshots.server(nodes=server.nodes * 2)
-        (part,) = guests.guest(server, self.host, 'vm', frozenset()).parts
-        self.assertEqual((2, 1), (part.dedicated, part.of))
+        (part,) = guests.server_on_host(
+            server, self.host, 'vm', frozenset()).numa_nodes
+        self.assertEqual(2, part.pinned_vcpus)
 
     def test_device(self):
         server = snapshots.server(pins={0: [1]})

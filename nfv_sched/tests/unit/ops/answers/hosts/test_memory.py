@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import base
@@ -42,34 +43,35 @@ class SmallPagesTest(base.TestCase):
             host(reserved=6 * GIB, huge_reserved=1, used=GIB * 256),
             [*floating, snapshots.server('pinned', {0: [1]})])
         # 2 GiB of the reserve are huge pages of the switch.
-        self.assertEqual(memory.SmallPages(
-            size=4, total=16 * GIB, reserved=4 * GIB, on_nodes=2 * GIB,
-            floating=3 * GIB), small)
-        self.assertEqual((10 * GIB, 7 * GIB), (small.available, small.free))
+        self.assertEqual(document.SmallPagesUse(
+            size_kib=4, total_mib=16 * GIB, reserved_mib=4 * GIB,
+            used_on_nodes_mib=2 * GIB, used_without_nodes_mib=3 * GIB,
+            free_mib=7 * GIB), small)
+        self.assertEqual(10 * GIB, small.available_mib)
 
     def test_reserve_used(self):
         floating = [snapshots.server(f's{number}') for number in range(3)]
         small = memory.small_pages(host(reserved=18 * GIB), floating)
-        self.assertEqual((0, -3 * GIB), (small.available, small.free))
+        self.assertEqual((0, -3 * GIB), (small.available_mib, small.free_mib))
 
     def test_reserved_small_pages(self):
         """They are part of the reserve, not more of it."""
         for reserved, expected in ((3, 4), (5, 5)):
             self.assertEqual(expected * GIB, memory.small_pages(
                 host(reserved=reserved * GIB, huge_reserved=0,
-                     reserved_pages=2 * GIB * 256), ()).reserved)
+                     reserved_pages=2 * GIB * 256), ()).reserved_mib)
 
     def test_without_placement(self):
         """The host itself counts what is reserved as used."""
         made = dataclasses.replace(
             host(huge_reserved=0), memory_used=5 * GIB)
         self.assertEqual(4 * GIB, memory.small_pages(
-            made, [snapshots.server()]).reserved)
+            made, [snapshots.server()]).reserved_mib)
 
     def test_other_sizes(self):
         self.assertEqual((64, 16 * GIB), (
-            memory.small_pages(host(size=64), ()).size,
-            memory.small_pages(host(size=64), ()).total))
+            memory.small_pages(host(size=64), ()).size_kib,
+            memory.small_pages(host(size=64), ()).total_mib))
         self.assertIsNone(memory.small_pages(host(small=0), ()))
         self.assertIsNone(memory.small_pages(dataclasses.replace(
             host(), nodes=None), ()))

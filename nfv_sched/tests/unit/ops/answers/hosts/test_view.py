@@ -7,7 +7,7 @@ import json
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.ops.answers.hosts import values
+from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.answers.machine import values as machine_values
 from nfv_sched.ops.cloud import snapshot
@@ -31,14 +31,16 @@ class HostTest(base.TestCase):
         found = look(host, snapshots.server('a', {0: [1]}),
                      snapshots.server('b', {0: [2], 1: [5]}),
                      snapshots.server('c'))
-        self.assertEqual([1, 2], [each.largest_fit for each in found.nodes])
-        self.assertEqual([2, 1], [each.used for each in found.nodes])
-        self.assertEqual([4, 4], [each.shared_limit for each in found.nodes])
+        self.assertEqual([(1, 2, 4), (2, 1, 4)], [
+            (each.largest_fit, each.pcpus_used, each.shared_vcpu_limit)
+            for each in found.numa_nodes])
         self.assertEqual([['a', 'b'], ['b']], [
-            [guest.label for guest in each.guests] for each in found.nodes])
+            [guest.label for guest in each.servers]
+            for each in found.numa_nodes])
         self.assertEqual(['c'], [guest.label for guest in found.floating])
         self.assertEqual((3, 3, 6, 2), (
-            found.free, found.used, found.dedicated, found.largest_fit))
+            found.pcpus_free, found.pcpus_used, found.pcpus,
+            found.largest_fit))
         self.assertEqual(2 / 3, found.wholeness)
         self.assertEqual((), found.notes)
 
@@ -67,7 +69,7 @@ class HostTest(base.TestCase):
         (host,) = view.views(cloud)
         self.assertEqual(
             [('4', None), ('a', 'one'), ('b', None), ('c', None)],
-            [(network.name, network.physnet) for network in host.networks])
+            list(host.networks))
 
     def test_order(self):
         """The most scattered first; among those, with the most to win."""
@@ -80,7 +82,7 @@ class HostTest(base.TestCase):
                 ('halves', (4, 4)), ('part', (6, 3)))]
         self.assertEqual(
             ['halves', 'less', 'part', 'whole', 'full'],
-            [found.title for found in sorted(
+            [found.host for found in sorted(
                 view.views(snapshots.cloud(hosts)),
                 key=lambda found: found.order)])
 
@@ -90,9 +92,10 @@ class HostTest(base.TestCase):
         host = snapshots.host(nodes=[snapshots.node(physnets=names),
                                      snapshots.node(1)])
         found = look(host, options={'nfv_sched': {'vswitch_label': 'sw'}})
-        self.assertEqual([True, False], [each.switch for each in found.nodes])
+        self.assertEqual(
+            [True, False], [each.switch for each in found.numa_nodes])
         self.assertEqual((('physnet0',), ('osd',)), (
-            found.nodes[0].networks, found.nodes[0].places))
+            found.numa_nodes[0].networks, found.numa_nodes[0].places))
 
     def test_places_like_nodes(self):
         names = ('nfv_node0', 'nfv_node0x', 'nfv_nodes', 'n0', 'n0x')
@@ -104,15 +107,16 @@ class HostTest(base.TestCase):
                     physnets=frozenset(names))]),
                 options={'nfv_sched': {'node_label_prefix': prefix}})
             self.assertEqual((networks, places), (
-                found.nodes[0].networks, found.nodes[0].places))
+                found.numa_nodes[0].networks, found.numa_nodes[0].places))
 
     def test_no_label(self):
         """A host that does not say where the switch is."""
-        self.assertIsNone(look(snapshots.host()).nodes[0].switch)
+        self.assertIsNone(look(snapshots.host()).numa_nodes[0].switch)
 
     def test_ports(self):
-        def ports(view):
-            return view.limits.ports.used, view.limits.ports.limit
+        def ports(host):
+            use = host.network.vswitch_ports
+            return use.used, use.limit
 
         network = snapshot.HostNetwork(vswitch_ports=10, routers=1)
         host = snapshots.host(network=network)
@@ -144,7 +148,7 @@ class HostTest(base.TestCase):
         host = dataclasses.replace(snapshots.host(), nodes=None, vcpus=4)
         found = look(host, snapshots.server())
         self.assertEqual((0, 0, 1), (
-            found.free, found.largest_fit, len(found.floating)))
+            found.pcpus_free, found.largest_fit, len(found.floating)))
         self.assertIsNone(found.wholeness)
         self.assertIn('reports no NUMA nodes', found.notes[0])
 
@@ -159,7 +163,7 @@ class HostTest(base.TestCase):
                 (None, {}, 2)):
             found = look(snapshots.host(cpu_ratio=ratio),
                          options={'DEFAULT': options})
-            self.assertEqual(limit, found.nodes[0].shared_limit)
+            self.assertEqual(limit, found.numa_nodes[0].shared_vcpu_limit)
 
     def test_hidden(self):
         """CPUs that nova-compute does not report, if it says how many."""
@@ -171,7 +175,7 @@ class HostTest(base.TestCase):
                 ('{"topology": {"cells": 1e999}}', None),
                 ('[' * 100000, None)):
             self.assertEqual(hidden, look(snapshots.host(
-                cpu_info=info)).hidden)
+                cpu_info=info)).cpus_not_for_servers)
 
     def test_facts(self):
         """CPUs that are not Nova's are on their node, and are counted."""
@@ -186,16 +190,18 @@ class HostTest(base.TestCase):
                 for number, cores in enumerate((
                     [(0, 2), (1, 3)], [(4, 5)]))))})
         self.assertEqual([[0, 2], [1, 3]], [
-            [thread.cpu for thread in core] for core in found.nodes[0].cores])
+            [cpu.cpu for cpu in core.cpus]
+            for core in found.numa_nodes[0].cores])
         self.assertEqual(
-            [values.CPUState.FREE, values.CPUState.OTHER],
-            [thread.state for thread in found.nodes[0].cores[1]])
-        self.assertEqual(5, found.hidden)
+            [document.CPUState.FREE, document.CPUState.OTHER],
+            [cpu.state for cpu in found.numa_nodes[0].cores[1].cpus])
+        self.assertEqual(5, found.cpus_not_for_servers)
         self.assertEqual(1, len(found.notes))
-        self.assertEqual((1, 1), (found.dedicated, found.largest_fit))
+        self.assertEqual((1, 1), (found.pcpus, found.largest_fit))
         self.assertEqual(([[1]], None, ()), (
-            [[thread.cpu for thread in core]
-             for core in other.nodes[0].cores], other.hidden, other.notes))
+            [[cpu.cpu for cpu in core.cpus]
+             for core in other.numa_nodes[0].cores],
+            other.cpus_not_for_servers, other.notes))
 
     def test_facts_with_shared_cpus(self):
         """Those are Nova's, too."""
@@ -206,13 +212,13 @@ class HostTest(base.TestCase):
                 nodes=(machine_values.MachineNode(
                     number=0, cores=tuple(machine_values.Core(cpus=(cpu,))
                                           for cpu in range(4))),))})
-        self.assertEqual(2, found.hidden)
+        self.assertEqual(2, found.cpus_not_for_servers)
         self.assertEqual(
-            [values.CPUState.SHARED, values.CPUState.OTHER,
-             values.CPUState.FREE,
-             values.CPUState.OTHER],
-            [thread.state for core in found.nodes[0].cores
-             for thread in core])
+            [document.CPUState.SHARED, document.CPUState.OTHER,
+             document.CPUState.FREE,
+             document.CPUState.OTHER],
+            [cpu.state for core in found.numa_nodes[0].cores
+             for cpu in core.cpus])
 
     def test_facts_of_several_nodes(self):
         """Each node has its own."""
@@ -226,8 +232,8 @@ class HostTest(base.TestCase):
                     for cpu in (2 * number, 2 * number + 1)))
                 for number in range(2)))})
         self.assertEqual([[[0], [1]], [[2], [3]]], [
-            [[thread.cpu for thread in core] for core in node.cores]
-            for node in found.nodes])
+            [[cpu.cpu for cpu in core.cpus] for core in node.cores]
+            for node in found.numa_nodes])
 
     def test_facts_without_nodes(self):
         """Of a host without NUMA nodes it is not known what is Nova's."""
@@ -250,13 +256,14 @@ class HostTest(base.TestCase):
             'that is being moved',
             '1 devices of servers that are not known here, such as '
             '0000:01:00.1'], list(found.notes))
-        self.assertEqual('unknown guest', found.devices[0].guests[0])
+        self.assertEqual(
+            'unknown guest', found.devices_without_node[0].servers[0])
 
     def test_node_that_is_not_there(self):
         found = look(snapshots.host(), snapshots.server('a', {3: [1]}))
         self.assertEqual(('a is on node 3, which the host does not report',),
                          found.notes)
-        self.assertEqual((), found.nodes[0].guests)
+        self.assertEqual((), found.numa_nodes[0].servers)
 
 
 class CloudTest(base.TestCase):
@@ -278,7 +285,7 @@ class CloudTest(base.TestCase):
             snapshots.server('b', allocations={'x': {'VCPU': 1}}),
             snapshots.server('c')]))
         self.assertEqual([['b', 'c'], ['a']], [
-            [guest.label for guest in each.guests] for each in found])
+            [guest.label for guest in each.servers] for each in found])
 
     def test_cells(self):
         """Hosts of the same name in two cells."""
@@ -287,7 +294,7 @@ class CloudTest(base.TestCase):
             snapshots.server('a', cell='y'), snapshots.server('b', host=None),
             snapshots.server('c', host='other', cell='x')]))
         self.assertEqual([[], ['a']], [
-            [guest.label for guest in each.guests] for each in found])
+            [guest.label for guest in each.servers] for each in found])
 
     def test_stable(self):
         """The oldest first, whatever the order of the file."""
@@ -298,13 +305,13 @@ class CloudTest(base.TestCase):
         for order in (servers, servers[::-1]):
             self.assertEqual(['c', 'a', 'b'], [
                 guest.label for guest in look(
-                    snapshots.host(), *order).guests])
+                    snapshots.host(), *order).servers])
 
     def test_some(self):
         cloud = snapshots.generated(hosts=3)
         found = view.views(cloud, cloud.hosts[1:2])
-        self.assertEqual(['compute-2'], [each.title for each in found])
-        self.assertTrue(found[0].guests)
+        self.assertEqual(['compute-2'], [each.host for each in found])
+        self.assertTrue(found[0].servers)
 
     @hypothesis.settings(max_examples=50, deadline=None)
     @hypothesis.given(
@@ -313,16 +320,13 @@ class CloudTest(base.TestCase):
     def test_generated(self, seed, nodes, cores, threads, guests):
         """Every CPU is shown once, and the numbers agree with the states."""
         cloud = snapshots.generated(2, nodes, cores, threads, guests, seed)
-        for found in view.views(cloud):
+        for host, found in zip(cloud.hosts, view.views(cloud)):
             self.assertEqual((), found.notes)
-            for each in found.nodes:
-                states = [thread for core in each.cores for thread in core]
+            for node, each in zip(host.nodes, found.numa_nodes):
+                cpus = [cpu for core in each.cores for cpu in core.cpus]
+                self.assertEqual(node.shared | node.dedicated,
+                                 {cpu.cpu for cpu in cpus})
                 self.assertEqual(
-                    each.node.shared | each.node.dedicated,
-                    {thread.cpu for thread in states})
-                self.assertEqual(
-                    each.used, sum(bool(thread.owners) for thread in states))
-                self.assertEqual(
-                    len(each.node.free), sum(
-                        thread.state is thread.state.FREE
-                        for thread in states))
+                    each.pcpus_used, sum(bool(cpu.users) for cpu in cpus))
+                self.assertEqual(each.pcpus_free, sum(
+                    cpu.state is document.CPUState.FREE for cpu in cpus))

@@ -79,7 +79,7 @@ class MapTest(_PagesTest):
         """All hosts are there, the worst first, with their maps."""
         cloud = snapshots.generated(7)
         found = self.page_of(cloud, '/')
-        expected = [host.title for host in sorted(
+        expected = [host.host for host in sorted(
             view.views(cloud), key=operator.attrgetter('order'))]
         self.assertEqual(expected, [
             row['Host'] for row in found.table('Host')])

@@ -17,8 +17,7 @@ from nfv_sched.tests.unit.ops.answers.hosts.map import maps
 def drawn(node, *servers, **host):
     (view,) = maps.views(snapshots.cloud(
         [snapshots.host(nodes=[node], **host)], servers))
-    letters = marks.letters(view)
-    return drawing.node(view.nodes[0], letters, marks.colours(letters))
+    return drawing.node(view.numa_nodes[0], marks.of_host(view))
 
 
 def boxes(found):

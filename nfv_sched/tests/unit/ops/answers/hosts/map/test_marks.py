@@ -18,31 +18,32 @@ class SignsTest(base.TestCase):
         return maps.views(cloud)[0]
 
     def test_letters(self):
-        found = list(marks.letters(self.view(760)).values())
+        found = list(marks.of_host(self.view(760)).letters.values())
         self.assertEqual(['A', 'B', 'Z', 'AA', 'AZ', 'BA', 'ZZ', 'AAA'], [
             found[number] for number in (0, 1, 25, 26, 51, 52, 701, 702)])
         self.assertEqual(760, len(set(found)))
 
     def test_a_new_guest_changes_nothing(self):
         """The youngest comes last, so two maps can be compared."""
-        before = marks.letters(self.view(30))
-        after = marks.letters(self.view(30, snapshots.server(
-            '0', {0: [31]}, created='2027')))
+        before = marks.of_host(self.view(30)).letters
+        after = marks.of_host(self.view(30, snapshots.server(
+            '0', {0: [31]}, created='2027'))).letters
         self.assertEqual(before, {
             uuid: after[uuid] for uuid in before})
 
     def test_only_who_is_pinned(self):
         found = self.view(1, snapshots.server('floats'),
                           snapshots.server('shares', shared={0: 2}))
-        self.assertEqual(1, len(marks.letters(found)))
+        self.assertEqual(1, len(marks.of_host(found).letters))
 
     def test_others(self):
         """CPUs that are not Nova's have a letter and colour of their own."""
         _cloud, views = maps.with_facts()
         self.assertEqual([True, False], [
             marks.has_others([view]) for view in views])
-        thread = views[0].nodes[0].cores[0][0]
-        self.assertEqual(marks.Sign('n', 'n'), marks.sign(thread, {}, {}))
+        cpu = views[0].numa_nodes[0].cores[0].cpus[0]
+        self.assertEqual(marks.Sign('n', 'n'),
+                         marks.sign(cpu, marks.HostMarks()))
         self.assertEqual({'n'}, {sign for sign, _meaning in {
             *marks.key(True)}.difference(marks.key(False))})
 
@@ -52,6 +53,5 @@ class SignsTest(base.TestCase):
         self.assertEqual(len(found), len(set(found)))
 
     def test_colours(self):
-        letters = marks.letters(self.view(8))
-        self.assertEqual(list('01234501'),
-                         list(marks.colours(letters).values()))
+        self.assertEqual(list('01234501'), list(
+            marks.of_host(self.view(8)).colours.values()))

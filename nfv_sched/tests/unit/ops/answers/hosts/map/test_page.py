@@ -116,7 +116,7 @@ class PageTest(base.TestCase):
         links = [link for link in page_seen.links
                  if link.startswith('#host-compute')]
         self.assertEqual(
-            [f'#host-{view.title}' for view in sorted(
+            [f'#host-{view.host}' for view in sorted(
                 maps.views(cloud), key=lambda view: view.order)], links[:20])
         self.assertEqual(links[:20], links[20:])
         self.assertEqual([link[1:] for link in links[:20]], [
@@ -139,7 +139,7 @@ class PageTest(base.TestCase):
         self.assertEqual(
             ['halves', 'less', 'part', 'one-left', 'a-empty', 'b-empty',
              'full', 'bare'],
-            [view.title for view in views])
+            [view.host for view in views])
         self.assertEqual(
             ['3 of 6', '2 of 4', '4 of 5', '1 of 1', '7 of 7', '7 of 7',
              'full', ''],
