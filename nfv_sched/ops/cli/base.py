@@ -383,14 +383,14 @@ class Lister(_Displaying, lister.Lister):
     ) -> tuple[Sequence[str], Iterable[Sequence[ty.Any]]]:
         """Return the titles and cells of rows, in the requested format."""
         if parsed_args.formatter != TABLE:
+            columns = [each for each in columns if each.value is not None]
             return [column.title for column in columns], [
                 [column.cell(row) for column in columns] for row in rows]
         details = [column for column in columns if column.is_detail]
         self.details = (*self.details, *(each.title for each in details))
         columns = [*(each for each in columns if not each.is_detail), *details]
         return [column.title for column in columns], [
-            [(column.text or column.cell)(row) for column in columns]
-            for row in rows]
+            [column.for_people(row) for column in columns] for row in rows]
 
     def print_text(self, parsed_args: argparse.Namespace,
                    parts: 'Iterable[tables.Part]') -> None:

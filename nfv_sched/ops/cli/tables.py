@@ -107,14 +107,15 @@ class Column:
     """A column of rows that are values of one type.
 
     :ivar value: the cell for programs, one name or number: attributes joined
-        by dots, or a function of the row
+        by dots, or a function of the row; None if only people have the column
     :ivar text: function of the row that returns the cell for people; None for
         the same cell
-    :ivar is_detail: whether people see it only if they ask for it
+    :ivar is_detail: whether people see it only if they ask for it, and then
+        as programs do
     """
 
     title: str
-    value: str | Callable[[ty.Any], ty.Any]
+    value: str | Callable[[ty.Any], ty.Any] | None
     text: Callable[[ty.Any], ty.Any] | None = None
     is_detail: bool = False
 
@@ -125,6 +126,12 @@ class Column:
         for name in self.value.split('.'):
             row = row if row is None else getattr(row, name)
         return ', '.join(row) if isinstance(row, tuple) else row
+
+    def for_people(self, row: ty.Any) -> ty.Any:
+        """Return the cell of a row for people."""
+        if self.is_detail or self.text is None:
+            return self.cell(row)
+        return self.text(row)
 
 
 #: A text is a line without a style.

@@ -3,8 +3,10 @@
 """The command ``nfv-sched simulation run``."""
 
 import argparse
+from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
+import itertools
 import typing as ty
 
 from nfv_sched.base import strings
@@ -14,6 +16,9 @@ from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud.cloud_file import examples
 from nfv_sched.ops.commands import snapshot as snapshot_command
 from nfv_sched.ops.commands import source
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.cli import tables
 
 _EPILOG = """\
 vSwitch and Places say whether the NUMA nodes of a server are near the virtual
@@ -62,6 +67,14 @@ def _servers_and_hosts(result, all_hosts: bool):
         servers=[server for server in result.servers if server.name in names],
         hosts=[host for host in result.hosts
                if all_hosts or host.name in hosts])
+
+
+class _Table(ty.NamedTuple):
+    """A table with its cells."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[ty.Any]]
 
 
 class RunSimulation(source.ErrorMixin, base.Lister):
@@ -310,21 +323,17 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         if len(self._sections) > 1 and not report.has_network(self._result):
             self._sections = tuple(
                 key for key in self._sections if key != 'network')
-        self._tables = [self._detailed(parsed_args, make[key]())
+        self._tables = [self._table(parsed_args, make[key]())
                         for key in self._sections]
 
-    def _detailed(self, parsed_args: argparse.Namespace,
-                  table: ty.Any) -> ty.Any:
-        """Return a table for programs, or with their columns as details.
-
-        :param table: ``report.ReportTable``
-        """
-        if parsed_args.formatter == base.TABLE and (
-                len(table.rows) != len(table.records[1])):
-            return table  # of groups of hosts
-        columns, rows = self.with_details(
-            parsed_args, (table.columns, table.rows), table.records)
-        return dataclasses.replace(table, columns=columns, rows=rows)
+    def _table(self, parsed_args: argparse.Namespace,
+               table: ty.Any) -> _Table:
+        """Return the title, columns and cells of a ``report.ReportTable``."""
+        columns, rows = table.columns, table.rows
+        if table.groups is not None and parsed_args.formatter == base.TABLE:
+            columns = [each for each in columns if not each.is_detail]
+            rows = table.groups
+        return _Table(table.title, *self.cells(parsed_args, columns, rows))
 
     def document(self, column_names, data):
         if self._result is None:
@@ -349,11 +358,25 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         tables = [table for table in self._tables
                   if not chosen or set(chosen) & set(table.columns)]
         if parsed_args.formatter == base.TABLE:
-            self.print_text(parsed_args, self._report.text(
-                tables, chosen, self.details))
+            self.print_text(parsed_args, self._text(tables, chosen))
             if not chosen:
                 self.print_text(parsed_args, [
                     self._report.summary(self._result)])
             return 0
         table, = tables
         return super().produce_output(parsed_args, table.columns, table.rows)
+
+    def _text(self, shown: Sequence[_Table],
+              chosen: Sequence[str]) -> Iterator['tables.Part']:
+        """Yield tables for people; without columns chosen, the details not."""
+        from nfv_sched.ops.cli import tables
+        for table in shown:
+            picked = [column in chosen if chosen
+                      else column not in self.details
+                      for column in table.columns]
+            yield table.title
+            yield tables.Table(
+                list(itertools.compress(table.columns, picked)),
+                [list(itertools.compress(row, picked)) for row in table.rows],
+                self._report.LEAST_IMPORTANT, is_whole=bool(chosen))
+            yield ''

@@ -65,7 +65,7 @@ class Simulation:
     def __init__(self, state: states.State,
                  progress: Callable[[int, int], None] | None = None):
         self.state = state
-        self.outcomes: list[outcome.StepOutcome] = []
+        self.outcomes: list[outcome.SimulatedStep] = []
         self._expectations = expectations.Expectations(state.scenario.path)
         self._progress = progress or (lambda finished, total: None)
 
@@ -97,8 +97,8 @@ class Simulation:
         first = len(self.outcomes)
         if step.action == 'neutron':
             self.state.network.become(step.neutron, self.state.owners())
-            self.outcomes.append(outcome.StepOutcome(
-                step.number, step.action, '', True, '',
+            self.outcomes.append(outcome.SimulatedStep(
+                step=step.number, action=step.action, server='', result='done',
                 notes=(step.neutron,)))
         elif step.action == 'boot' and step.multi_create:
             for server in boot.boot_together(self.state, step):
@@ -117,8 +117,9 @@ class Simulation:
         self.state.notes = []
         if step.action in _OF_HOSTS:
             _OF_HOSTS[step.action](self.state, self.state.hosts[name])
-            self.outcomes.append(outcome.StepOutcome(
-                step.number, step.action, name, True, ''))
+            self.outcomes.append(outcome.SimulatedStep(
+                step=step.number, action=step.action, server=name,
+                result='done'))
             return
         if step.action == 'boot':
             self.state.servers[name] = servers.SimulatedServer(name,
@@ -134,11 +135,12 @@ class Simulation:
 
     def _record(self, step: actions.Step, server: servers.SimulatedServer,
                 source: str | None) -> None:
-        self.outcomes.append(outcome.StepOutcome(
+        self.outcomes.append(outcome.SimulatedStep(
             step=step.number, action=step.action, server=server.name,
-            ok=server.reason is None, status=server.status, source=source,
-            host=server.host.name if server.host else None,
-            nodes=server.nodes, vswitch=server.vswitch,
-            places=server.places,
-            devices=server.devices, pci=server.pci, cores=server.cores,
-            reason=server.reason or '', notes=tuple(self.state.notes)))
+            result='done' if server.reason is None else 'refused',
+            status=server.status, source=source,
+            destination=server.host and server.host.name,
+            numa_nodes=server.nodes, cores=server.cores,
+            vswitch=server.vswitch, places=server.places, pci=server.pci,
+            pci_devices=server.devices, reason=server.reason or None,
+            notes=tuple(self.state.notes)))

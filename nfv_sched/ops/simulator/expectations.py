@@ -24,7 +24,7 @@ class Expectations:
         self._path = path
 
     def check(self, step: actions.Step,
-              outcomes: Sequence[outcome.StepOutcome],
+              outcomes: Sequence[outcome.SimulatedStep],
               loads: Callable[[], Mapping[str, network.HostLoad]]) -> None:
         """Check the expectations of a step.
 
@@ -64,7 +64,7 @@ class Expectations:
                 f'{expected_text}, got {got}')
 
     def _compare(self, where: str, expect: actions.ServerExpectation,
-                 outcomes: Sequence[outcome.StepOutcome]) -> None:
+                 outcomes: Sequence[outcome.SimulatedStep]) -> None:
         def note(met: bool, expected_text: str, got: str) -> None:
             self._expect(where, expect, met, expected_text, got)
 
@@ -83,14 +83,14 @@ class Expectations:
                 text += f' ({_places(placed)})'
             note(len(got) == count, f'{count} {word}', text)
         facts = (
-            (expect.host, lambda o: o.host in expect.host,
+            (expect.host, lambda o: o.destination in expect.host,
              lambda: f'host {" or ".join(expect.host)}'),
-            (expect.not_host, lambda o: o.host not in expect.not_host,
+            (expect.not_host, lambda o: o.destination not in expect.not_host,
              lambda: f'not host {" or ".join(expect.not_host)}'),
-            (expect.nodes, lambda o: o.nodes == expect.nodes,
+            (expect.nodes, lambda o: o.numa_nodes == expect.nodes,
              lambda: f'host NUMA nodes {list(expect.nodes)}'),
-            (expect.nodes_in, lambda o: o.nodes is not None and
-             set(o.nodes) <= set(expect.nodes_in),
+            (expect.nodes_in, lambda o: o.numa_nodes is not None and
+             set(o.numa_nodes) <= set(expect.nodes_in),
              lambda: f'host NUMA nodes among {list(expect.nodes_in)}'),
             (expect.vswitch, lambda o: o.vswitch == expect.vswitch,
              lambda: f'vSwitch {expect.vswitch}'),
@@ -125,9 +125,10 @@ class Expectations:
                  f'a refusal with {expect.reason!r}', got)
 
 
-def _per_node(step_outcome: outcome.StepOutcome) -> dict[int | None, int]:
+def _per_node(step_outcome: outcome.SimulatedStep) -> dict[int | None, int]:
     """Return the number of PCI devices on each host NUMA node, or None."""
-    return dict(collections.Counter(node for _, node in step_outcome.devices))
+    return dict(collections.Counter(
+        device.node for device in step_outcome.pci_devices))
 
 
 def _devices_text(per_node: Mapping[int | None, int]) -> str:
@@ -137,18 +138,19 @@ def _devices_text(per_node: Mapping[int | None, int]) -> str:
     return f'{{{", ".join(texts)}}}'
 
 
-def _places(outcomes: Sequence[outcome.StepOutcome]) -> str:
+def _places(outcomes: Sequence[outcome.SimulatedStep]) -> str:
     """Return a short text on the hosts and NUMA nodes of servers."""
     texts = []
     for step_outcome in outcomes[:3]:
-        text = f'{step_outcome.server} on {step_outcome.host or "no host"}'
-        if step_outcome.nodes is not None:
-            text += f' nodes {list(step_outcome.nodes)}'
+        host = step_outcome.destination or 'no host'
+        text = f'{step_outcome.server} on {host}'
+        if step_outcome.numa_nodes is not None:
+            text += f' nodes {list(step_outcome.numa_nodes)}'
         if step_outcome.vswitch is not None:
             text += f' ({step_outcome.vswitch})'
         if step_outcome.places:
             text += f' ({outcome.places_text(step_outcome.places)})'
-        if step_outcome.devices:
+        if step_outcome.pci_devices:
             text += f' PCI devices {_devices_text(_per_node(step_outcome))}'
             if step_outcome.pci is not None:
                 text += f' ({step_outcome.pci})'

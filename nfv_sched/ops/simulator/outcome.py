@@ -4,50 +4,72 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import typing as ty
 
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
-from nfv_sched.ops.simulator import compute
-from nfv_sched.ops.simulator import network
-from nfv_sched.ops.simulator import placement as placement_mod
-from nfv_sched.ops.simulator import servers as simulated
+if ty.TYPE_CHECKING:  # these load Nova
+    from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+    from nfv_sched.ops.simulator import compute
+    from nfv_sched.ops.simulator import network
+    from nfv_sched.ops.simulator import placement as placement_mod
+    from nfv_sched.ops.simulator import servers as simulated
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class StepOutcome:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AssignedDevice:
+    """A PCI device of a server.
+
+    :ivar address: its PCI address
+    :ivar node: number of its NUMA node; null if it is not known
+    """
+
+    address: str
+    node: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedStep:
     """The outcome of one step for one server or host.
 
     :ivar step: number of the step
     :ivar action: action of the step
-    :ivar server: name of the server (or host)
-    :ivar ok: whether the step succeeded; otherwise it was refused
+    :ivar server: name of the server, or of the host of the step
+    :ivar result: whether it was done
     :ivar status: status of the server after the step
-    :ivar source: name of its host before the step, or None
-    :ivar host: name of its host after the step, or None
-    :ivar nodes: host NUMA node of each guest NUMA node, or None
-    :ivar vswitch: see ``servers.SimulatedServer.vswitch``
-    :ivar places: see ``servers.SimulatedServer.places``
-    :ivar devices: (PCI address, host NUMA node or None) of each PCI device
-    :ivar pci: see ``servers.SimulatedServer.pci``
-    :ivar cores: number of physical cores to which the server is pinned
-    :ivar reason: reason of the refusal; empty if the step succeeded
-    :ivar notes: messages on claims that failed before
+    :ivar source: name of its host before the step; null without one
+    :ivar destination: name of its host after the step; null without one
+    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
+        has none
+    :ivar cores: number of physical cores to which it is pinned
+    :ivar vswitch: its NUMA nodes relative to those of the virtual switch:
+        "local", "partial" or "remote"; null if that cannot be said
+    :ivar places: place -> the same relative to it
+    :ivar pci: its devices relative to its NUMA nodes, likewise; null without
+        devices
+    :ivar pci_devices: its PCI devices
+    :ivar reason: why it was refused, for people; null if it was not
+    :ivar notes: claims that failed before, for people
     """
 
     step: int
     action: str
     server: str
-    ok: bool
-    status: str
+    result: ty.Literal['done', 'refused']
+    status: str = ''
     source: str | None = None
-    host: str | None = None
-    nodes: tuple[int, ...] | None = None
+    destination: str | None = None
+    numa_nodes: tuple[int, ...] | None = None
+    cores: int = 0
     vswitch: str | None = None
     places: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    devices: tuple[tuple[str, int | None], ...] = ()
     pci: str | None = None
-    cores: int = 0
-    reason: str = ''
+    pci_devices: tuple[AssignedDevice, ...] = ()
+    reason: str | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was done."""
+        return self.result == 'done'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,12 +86,12 @@ class SimulationResult:
     :ivar seconds: duration of the steps
     """
 
-    scenario: scenarios.Scenario
-    servers: Sequence[simulated.SimulatedServer]
-    hosts: Sequence[compute.ComputeHost]
-    placement: placement_mod.Placement
-    loads: Mapping[str, network.HostLoad]
-    outcomes: Sequence[StepOutcome]
+    scenario: 'scenarios.Scenario'
+    servers: 'Sequence[simulated.SimulatedServer]'
+    hosts: 'Sequence[compute.ComputeHost]'
+    placement: 'placement_mod.Placement'
+    loads: 'Mapping[str, network.HostLoad]'
+    outcomes: Sequence[SimulatedStep]
     checks: int
     failures: Sequence[str]
     seconds: float

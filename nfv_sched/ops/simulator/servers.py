@@ -14,6 +14,7 @@ from nfv_sched.ops.cloud.cloud_file import scenario
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import outcome
 
 ACTIVE = 'ACTIVE'
 REFUSED = 'REFUSED'
@@ -222,12 +223,15 @@ class SimulatedServer:
             for cell in self.instance.numa_topology.cells if cell.cpuset)
 
     @property
-    def devices(self) -> tuple[tuple[str, int | None], ...]:
-        """The (PCI address, host NUMA node or None) of each PCI device."""
+    def devices(self) -> tuple[outcome.AssignedDevice, ...]:
+        """Its PCI devices, by address."""
         if self.host is None or self.claimed is None:
             return ()
-        return tuple(sorted((device.address, device.numa_node)
-                            for device in self.claimed.devices))
+        return tuple([
+            outcome.AssignedDevice(address=address, node=node)
+            for address, node in sorted(
+                (device.address, device.numa_node)
+                for device in self.claimed.devices)])
 
     @property
     def pci(self) -> str | None:
@@ -245,7 +249,7 @@ class SimulatedServer:
             return 'local'
         if self.nodes is None:
             return None
-        near = [node in self.nodes for _, node in devices]
+        near = [device.node in self.nodes for device in devices]
         if all(near):
             return 'local'
         return 'partial' if any(near) else 'remote'

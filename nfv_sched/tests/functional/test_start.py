@@ -167,9 +167,9 @@ class StartTest(test_snapshot.SnapshotTestCase):
                 action='boot', number=1, boot='new', flavor=flavor,
                 targets=('new',), host=host))
             found, = simulation.outcomes
-            return (found.reason, found.host, found.nodes,
+            return (found.reason, found.destination, found.numa_nodes,
                     state.servers['new'].pinned_cpus,
-                    sorted(address for address, _node in found.devices))
+                    sorted(device.address for device in found.pci_devices))
 
 
 class DevicesInPlacementTest(StartTest):

@@ -3,7 +3,9 @@
 
 from collections.abc import Mapping
 import dataclasses
-import typing as ty
+
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.simulator import outcome
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +45,6 @@ class FloatingVCPUs:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class AssignedDevice:
-    """A PCI device of a server.
-
-    :ivar address: its PCI address
-    :ivar node: number of its NUMA node; null if it is not known
-    """
-
-    address: str
-    node: int | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedServerState:
     """A server after the last step.
 
@@ -80,6 +70,8 @@ class SimulatedServerState:
     :ivar reason: why its last step was refused, for people; null if it was
         not
     :ivar notes: claims that failed before, for people
+    :ivar host_id: UUID of the compute node of its host; None if it has none
+    :ivar remark: reason and notes, for people
     """
 
     server: str
@@ -97,9 +89,11 @@ class SimulatedServerState:
     places: Mapping[str, str]
     pci_policy: str | None
     pci: str | None
-    pci_devices: tuple[AssignedDevice, ...]
+    pci_devices: tuple[outcome.AssignedDevice, ...]
     reason: str | None
     notes: tuple[str, ...]
+    host_id: str | None = dataclasses.field(metadata=documents.INTERNAL)
+    remark: str = dataclasses.field(metadata=documents.INTERNAL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,47 +219,6 @@ class SimulatedLoad:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedStep:
-    """The outcome of one step for one server or host.
-
-    :ivar step: number of the step
-    :ivar action: action of the step
-    :ivar server: name of the server, or of the host of the step
-    :ivar result: whether it was done
-    :ivar status: status of the server after the step
-    :ivar source: name of its host before the step; null without one
-    :ivar destination: name of its host after the step; null without one
-    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
-        has none
-    :ivar cores: number of physical cores to which it is pinned
-    :ivar vswitch: its NUMA nodes relative to those of the virtual switch:
-        "local", "partial" or "remote"; null if that cannot be said
-    :ivar places: place -> the same relative to it
-    :ivar pci: its devices relative to its NUMA nodes, likewise; null without
-        devices
-    :ivar pci_devices: its PCI devices
-    :ivar reason: why it was refused, for people; null if it was not
-    :ivar notes: claims that failed before, for people
-    """
-
-    step: int
-    action: str
-    server: str
-    result: ty.Literal['done', 'refused']
-    status: str
-    source: str | None
-    destination: str | None
-    numa_nodes: tuple[int, ...] | None
-    cores: int
-    vswitch: str | None
-    places: Mapping[str, str]
-    pci: str | None
-    pci_devices: tuple[AssignedDevice, ...]
-    reason: str | None
-    notes: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedCloud:
     """The result of the steps of a cloud file.
 
@@ -285,7 +238,7 @@ class SimulatedCloud:
     servers: tuple[SimulatedServerState, ...] | None
     hosts: tuple[SimulatedHostState, ...] | None
     network: tuple[SimulatedLoad, ...] | None
-    steps: tuple[SimulatedStep, ...] | None
+    steps: tuple[outcome.SimulatedStep, ...] | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

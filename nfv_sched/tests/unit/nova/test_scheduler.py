@@ -52,7 +52,7 @@ class PlacementAnswersTest(base.SimulatorTestCase):
             '- {boot: s, flavor: f, networks: [lan], host: east}',
             test_network.OPTIONS % 'ledger: placement' + test_network.HEAD))
         self.assertEqual(['east'], [
-            outcome.host for outcome in result.outcomes])
+            outcome.destination for outcome in result.outcomes])
         return result
 
     def test_told(self):

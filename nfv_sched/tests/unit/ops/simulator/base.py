@@ -110,6 +110,14 @@ class SimulatorTestCase(base.TestCase):
             return simulation.run()
 
     @staticmethod
+    def shown(table) -> tuple[list[str], list[tuple]]:
+        """The columns and cells of a ``report.ReportTable`` for people."""
+        columns = [each for each in table.columns if not each.is_detail]
+        return [column.title for column in columns], [
+            tuple([column.for_people(row) for column in columns])
+            for row in table.groups or table.rows]
+
+    @staticmethod
     def books(simulation: engine.Simulation):
         """All that is counted anywhere: compute nodes and Placement."""
         return {

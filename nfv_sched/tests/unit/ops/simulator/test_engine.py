@@ -368,7 +368,7 @@ class BooksTestCase(base.SimulatorTestCase):
                          if o.action == 'cold_migrate']
                 for outcome in moved:
                     self.assertEqual('revert' in end,
-                                     outcome.source == outcome.host)
+                                     outcome.source == outcome.destination)
 
     def test_confirm_and_revert_later(self):
         result = self.check(
@@ -387,7 +387,7 @@ class BooksTestCase(base.SimulatorTestCase):
             '{nfv_sched: {moves_without_limits: accept}}\n')
         for outcome in result.outcomes:
             if outcome.action == 'live_migrate':
-                self.assertNotEqual(outcome.source, outcome.host)
+                self.assertNotEqual(outcome.source, outcome.destination)
 
     def test_shelve(self):
         self.check(
@@ -508,7 +508,7 @@ class BooksTestCase(base.SimulatorTestCase):
             result = simulation.run()
             outcome = result.outcomes[0]
             self.assertTrue(outcome.ok)
-            self.assertNotEqual(self.full, outcome.host)
+            self.assertNotEqual(self.full, outcome.destination)
             self.assertIn(f'claim failed on {self.full}', outcome.notes[0])
             provider = simulation.state.placement.providers[
                 simulation.state.hosts[self.full].uuid]
@@ -518,17 +518,17 @@ class BooksTestCase(base.SimulatorTestCase):
         """The reason of a live migration has the claims that failed."""
         result = self.run_cloud(self.cloud('- {boot: s, flavor: pinned}\n'))
         for action, ok, reason, remark in (
-                ('boot', True, '', 'claim failed'),
-                ('boot', False, 'every claim failed',
+                ('boot', 'done', None, 'claim failed'),
+                ('boot', 'refused', 'every claim failed',
                  'every claim failed; claim failed'),
-                ('live_migrate', False, 'claim failed; then: no',
+                ('live_migrate', 'refused', 'claim failed; then: no',
                  'claim failed; then: no'),
-                ('live_migrate', True, '', 'claim failed')):
-            table = report.steps(dataclasses.replace(result, outcomes=[
-                dataclasses.replace(
-                    result.outcomes[0], action=action, ok=ok, reason=reason,
-                    notes=('claim failed',))]))
-            self.assertEqual(remark, table.rows[0][-1], action)
+                ('live_migrate', 'done', None, 'claim failed')):
+            _titles, rows = self.shown(report.steps(
+                dataclasses.replace(result, outcomes=[dataclasses.replace(
+                    result.outcomes[0], action=action, result=ok,
+                    reason=reason, notes=('claim failed',))])))
+            self.assertEqual(remark, rows[0][-1], action)
 
 
 class MixedTestCase(base.SimulatorTestCase):

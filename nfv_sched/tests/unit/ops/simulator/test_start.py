@@ -74,7 +74,8 @@ class StartTest(base.SimulatorTestCase):
             text, 'steps.yaml', found, nova_internals.extra_spec_problem)
         with start.started(found, scenario=with_steps) as state:
             result = engine.Simulation(state).run()
-        return [each.reason or each.host for each in result.outcomes], state
+        return [each.reason or each.destination
+                for each in result.outcomes], state
 
     def test_without_placement(self):
         """What Placement has follows from hosts and servers."""

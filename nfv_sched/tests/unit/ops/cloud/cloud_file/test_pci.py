@@ -129,8 +129,8 @@ class PCITestCase(base.SimulatorTestCase):
               flavor: unknown
               expect: {refused: 1, reason: nothing is not defined}
             """)
-        devices = [(s.host.name, address) for s in result.servers if s.host
-                   for address, _ in s.devices]
+        devices = [(s.host.name, device.address)
+                   for s in result.servers if s.host for device in s.devices]
         self.assertEqual(4, len(set(devices)))
 
     def test_numa_policies(self):
