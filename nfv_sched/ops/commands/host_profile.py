@@ -223,7 +223,7 @@ class ProfileHost(source.ErrorMixin, base.Lister):
             # These have no place for them that every reader keeps.
             for warning in host_profile.warnings:
                 self.app.stderr.write(
-                    f'warning: {warning.text}. Do: {warning.do}.\n')
+                    f'warning: {warning.warning}. Do: {warning.do}.\n')
         if formatter in _CONFIGURATION:
             self._text = getattr(
                 configuration, _CONFIGURATION[formatter])(host_profile)
@@ -234,7 +234,7 @@ class ProfileHost(source.ErrorMixin, base.Lister):
             pass
         elif formatter == base.TABLE:
             self._parts = tables.text(host_profile)
-        self._document = documents.Document(document.profiled(host_profile))
+        self._document = documents.Document(host_profile)
         return tables.COLUMNS, tables.rows(host_profile)
 
     def _compare(self, parsed_args: argparse.Namespace,

@@ -18,7 +18,6 @@ from nfv_sched.journal import entry
 from nfv_sched.ops.answers.journal import reading
 from nfv_sched.ops.answers.machine import read as machine_files
 from nfv_sched.ops.answers.machine import values as machine_values
-from nfv_sched.ops.answers.profile import document as profile_document
 from nfv_sched.ops.answers.profile import reported
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud.cloud_file import loader
@@ -179,8 +178,7 @@ class GrowthTest(test_files.FilesTestCase):
 
     def profile(self):
         return {'schema': documents.VERSION, **documents.builtins_of(
-            profile_document.profiled(machines.derive(
-                machines.machine(cores=4), shared=True)))}
+            machines.derive(machines.machine(cores=4), shared=True))}
 
     def test_profile(self):
         profile = self.profile()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the nova.conf of a running host with its profile."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
@@ -13,8 +13,10 @@ from nfv_sched.nova import compute_settings
 from nfv_sched.ops.answers.machine import facts
 from nfv_sched.ops.answers.machine import values
 from nfv_sched.ops.answers.profile import choices
+from nfv_sched.ops.answers.profile import configuration
 from nfv_sched.ops.answers.profile import cpus as cpu_functions
 from nfv_sched.ops.answers.profile import derivation as profiles
+from nfv_sched.ops.answers.profile import document
 
 #: CPU allocation ratios that differ by less count as equal.
 _CLOSE = 1e-4
@@ -58,23 +60,6 @@ class OptionDifferences:
     compares: bool = True
 
 
-def page_size(size: int) -> str:
-    """Return a page size in KiB in the form of nova.conf."""
-    name = choices.PAGE_NAMES.get(size)
-    return str(size) if name is None else f'{name}B'
-
-
-def ratio(number: float) -> str:
-    """Return a CPU allocation ratio without trailing zeros."""
-    return f'{number:.6f}'.rstrip('0').rstrip('.')
-
-
-def reserved_pages(pages: Mapping[tuple[int, int], int]) -> list[str]:
-    """Return ``reserved_huge_pages`` for pages by (NUMA node, KiB)."""
-    return [f'node:{node},size:{page_size(size)},count:{count}'
-            for (node, size), count in sorted(pages.items()) if count]
-
-
 def compare(paths: Sequence[str], chosen: choices.Choices,
             machine: values.Machine) -> OptionDifferences:
     """Compare a nova.conf with the profile of a machine.
@@ -111,7 +96,7 @@ def compare(paths: Sequence[str], chosen: choices.Choices,
             raise
         host_profile = None
     differing = () if host_profile is None else tuple(differences(
-        has, host_profile.settings, chosen.vswitch_label,
+        has, host_profile.nova, chosen.vswitch_label,
         chosen.node_label_prefix))
     # Else the answer would change with each server that is booted.
     compares = not down or host_profile is not None and _is_placed(
@@ -141,7 +126,7 @@ def _power_up(machine: values.Machine,
 
 
 def _is_placed(machine: values.Machine, cpus: frozenset[int],
-               host_profile: profiles.HostProfile,
+               host_profile: document.Profile,
                has: compute_settings.Settings) -> bool:
     """Return whether a profile is the same wherever CPUs really are.
 
@@ -159,10 +144,10 @@ def _is_placed(machine: values.Machine, cpus: frozenset[int],
     if anywhere is not None and not numbers.issuperset(
             frozenset().union(*has.physnets.values())):
         return False
-    for node in host_profile.nodes:
-        if anywhere is not None and node.total_memory and not node.cores:
+    for node in host_profile.numa_nodes:
+        if anywhere is not None and node.memory_mib and not node.cores:
             return False
-        guests = node.cpus[cpu_functions.GUESTS]
+        guests = frozenset(node.cpus[cpu_functions.GUESTS])
         for core in node.cores:
             if not guests.issuperset(core) and (
                     len(core) < threads
@@ -172,7 +157,7 @@ def _is_placed(machine: values.Machine, cpus: frozenset[int],
 
 
 def differences(has: compute_settings.Settings,
-                wants: compute_settings.Settings, vswitch_label: str,
+                wants: document.NovaOptions, vswitch_label: str,
                 node_label_prefix: str) -> Iterator[OptionDifference]:
     """Yield the options of a nova.conf that differ from the profile.
 
@@ -180,7 +165,7 @@ def differences(has: compute_settings.Settings,
     labels are.
 
     :param has: settings of the nova.conf
-    :param wants: settings of the profile
+    :param wants: options of the profile
     :param vswitch_label: label of NUMA nodes with the virtual switch
     :param node_label_prefix: prefix of the labels of single NUMA nodes
     """
@@ -188,37 +173,41 @@ def differences(has: compute_settings.Settings,
         ('DEFAULT', 'vcpu_pin_set', has.pin_set, ''),
         ('DEFAULT', 'reserved_host_cpus', str(has.reserved_cpus or ''), ''),
         ('compute', 'cpu_shared_set', *map(cpu_spec.to_text, (
-            has.shared, wants.shared))),
+            has.shared, wants.cpu_shared_set))),
         ('compute', 'cpu_dedicated_set', *map(cpu_spec.to_text, (
-            has.dedicated, wants.dedicated))),
+            has.dedicated, wants.cpu_dedicated_set))),
         ('DEFAULT', 'reserved_host_memory_mb', str(has.reserved_memory),
-         str(wants.reserved_memory)),
+         str(wants.reserved_host_memory_mib)),
         ('DEFAULT', 'reserved_huge_pages',
-         '; '.join(reserved_pages(has.reserved_pages)),
-         '; '.join(reserved_pages(wants.reserved_pages))),
+         '; '.join(configuration.reserved_pages([
+             document.ReservedPages(node=node, size_kib=size, count=count)
+             for (node, size), count in sorted(has.reserved_pages.items())
+             if count])),
+         '; '.join(configuration.reserved_pages(wants.reserved_huge_pages))),
     ):
         if one != other:
             yield OptionDifference(section=section, option=option,
                                    has=one or None, should_have=other or None)
-    if wants.cpu_ratio is not None and (
-            has.cpu_ratio is None
-            or abs(has.cpu_ratio - wants.cpu_ratio) > _CLOSE):
+    ratio = wants.cpu_allocation_ratio
+    if ratio is not None and (
+            has.cpu_ratio is None or abs(has.cpu_ratio - ratio) > _CLOSE):
         yield OptionDifference(
             section='DEFAULT', option='cpu_allocation_ratio',
-            has=None if has.cpu_ratio is None else ratio(has.cpu_ratio),
-            should_have=ratio(wants.cpu_ratio))
+            has=None if has.cpu_ratio is None else configuration.ratio(
+                has.cpu_ratio), should_have=configuration.ratio(ratio))
     names = rule.Names(vswitch_label, node_label_prefix)
     labels = (names.vswitch, place.label_of(profiles.OSD, names))
     for name in sorted({*has.physnets, *wants.physnets}):
         ours = name in labels or names.node(name) is not None
-        one, other = has.physnets.get(name), wants.physnets.get(name)
-        if one != other and (other is not None or ours):
+        one, other = (_nodes(physnets.get(name))
+                      for physnets in (has.physnets, wants.physnets))
+        if one != other and (name in wants.physnets or ours):
             yield OptionDifference(
                 section=f'neutron_physnet_{name}', option='numa_nodes',
-                has=_nodes(one), should_have=_nodes(other))
+                has=one, should_have=other)
 
 
-def _nodes(nodes: frozenset[int] | None) -> str | None:
+def _nodes(nodes: Iterable[int] | None) -> str | None:
     if nodes is None:
         return _NO_PHYSNET
     return ','.join(map(str, sorted(nodes))) or None

@@ -6,10 +6,26 @@ from collections.abc import Iterator
 import typing as ty
 
 from nfv_sched.base import cpu_spec
-from nfv_sched.ops.answers.profile import check
 from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import cpus
-from nfv_sched.ops.answers.profile import derivation as profiles
+from nfv_sched.ops.answers.profile import document
+
+
+def page_size(size: int) -> str:
+    """Return a page size in KiB in the form of nova.conf."""
+    name = choices.PAGE_NAMES.get(size)
+    return str(size) if name is None else f'{name}B'
+
+
+def ratio(number: float) -> str:
+    """Return a CPU allocation ratio without trailing zeros."""
+    return f'{number:.6f}'.rstrip('0').rstrip('.')
+
+
+def reserved_pages(pages: Iterable[document.ReservedPages]) -> list[str]:
+    """Return the values of ``reserved_huge_pages``."""
+    return [f'node:{each.node},size:{page_size(each.size_kib)},'
+            f'count:{each.count}' for each in pages]
 
 
 def mask(numbers: Iterable[int]) -> str:
@@ -17,47 +33,43 @@ def mask(numbers: Iterable[int]) -> str:
     return hex(sum(1 << number for number in set(numbers)))
 
 
-def nova_conf(profile: profiles.HostProfile) -> str:
+def nova_conf(profile: document.Profile) -> str:
     """Return the sections of nova.conf."""
     return ''.join(f'{line}\n' for line in _nova_conf(profile))
 
 
-def _nova_conf(profile: profiles.HostProfile) -> Iterator[str]:
-    settings = profile.settings
+def _nova_conf(profile: document.Profile) -> Iterator[str]:
+    nova = profile.nova
     yield '[DEFAULT]'
     yield '# What Placement keeps from servers, with the pages of the switch.'
-    yield f'reserved_host_memory_mb = {settings.reserved_memory}'
-    for value in check.reserved_pages(settings.reserved_pages):
+    yield f'reserved_host_memory_mb = {nova.reserved_host_memory_mib}'
+    for value in reserved_pages(nova.reserved_huge_pages):
         yield f'reserved_huge_pages = {value}'
-    if settings.cpu_ratio is not None:
-        yield f'cpu_allocation_ratio = {check.ratio(settings.cpu_ratio)}'
+    if nova.cpu_allocation_ratio is not None:
+        yield f'cpu_allocation_ratio = {ratio(nova.cpu_allocation_ratio)}'
     yield ''
     yield '[compute]'
-    for name, numbers in (('cpu_shared_set', settings.shared),
-                          ('cpu_dedicated_set', settings.dedicated)):
+    for name, numbers in (('cpu_shared_set', nova.cpu_shared_set),
+                          ('cpu_dedicated_set', nova.cpu_dedicated_set)):
         if numbers:
             yield f'{name} = {cpu_spec.to_text(numbers)}'
     yield ''
     yield '[neutron]'
     yield '# Add the physical networks that are there already.'
-    yield f'physnets = {",".join(settings.physnets)}'
-    for name, nodes in settings.physnets.items():
+    yield f'physnets = {",".join(nova.physnets)}'
+    for name, nodes in nova.physnets.items():
         yield ''
         yield f'[neutron_physnet_{name}]'
-        yield f'numa_nodes = {_numbers(nodes)}'
+        yield 'numa_nodes = ' + ','.join(map(str, nodes))
 
 
-def _numbers(numbers: Iterable[int]) -> str:
-    return ','.join(map(str, sorted(numbers)))
-
-
-def pages(profile: profiles.HostProfile, size: int) -> dict[int, int]:
+def pages(profile: document.Profile, size: int) -> dict[int, int]:
     """Return the huge pages of a size in KiB by NUMA node, without zeros."""
-    return {node.number: count for node in profile.nodes
-            if (count := node.memory.pages.get(size, 0))}
+    return {node.node: count for node in profile.numa_nodes
+            if (count := node.page_count(size))}
 
 
-def kernel_arguments(profile: profiles.HostProfile) -> list[str]:
+def kernel_arguments(profile: document.Profile) -> list[str]:
     """Return the arguments of the kernel.
 
     The kernel spreads a plain number of pages evenly over all NUMA nodes with
@@ -75,30 +87,30 @@ def kernel_arguments(profile: profiles.HostProfile) -> list[str]:
     if profile.vendor == 'intel':
         arguments.append('intel_iommu=on')
     arguments.append('iommu=pt')
-    if profile.isolated:
-        isolated = cpu_spec.to_text(profile.isolated)
+    if profile.isolated_cpus:
+        isolated = cpu_spec.to_text(profile.isolated_cpus)
         arguments += [f'isolcpus={isolated}', f'nohz_full={isolated}',
                       f'rcu_nocbs={isolated}']
     return arguments
 
 
-def _page_count(profile: profiles.HostProfile, size: int) -> str:
+def _page_count(profile: document.Profile, size: int) -> str:
     counts = pages(profile, size)
     if is_even(profile, size):
         return str(sum(counts.values()))
     return ','.join(f'{node}:{count}' for node, count in counts.items())
 
 
-def is_even(profile: profiles.HostProfile, size: int) -> bool:
+def is_even(profile: document.Profile, size: int) -> bool:
     """Return True if all nodes with memory have equally many pages."""
-    counts = {node.memory.pages.get(size, 0) for node in profile.nodes
-              if node.memory.kept or node.memory.pages or node.usable}
+    counts = {node.page_count(size) for node in profile.numa_nodes
+              if node.kept_memory_mib or node.pages or node.usable}
     return len(counts) == 1
 
 
-def kernel(profile: profiles.HostProfile) -> str:
+def kernel(profile: document.Profile) -> str:
     """Return the line of arguments of the kernel, with comments."""
-    lines = [' '.join(kernel_arguments(profile))]
+    lines = [' '.join(profile.kernel_arguments)]
     uneven = [size for size in profile.page_sizes
               if not is_even(profile, size)]
     if uneven:
@@ -116,16 +128,16 @@ def kernel(profile: profiles.HostProfile) -> str:
     return ''.join(f'{line}\n' for line in lines)
 
 
-def tuned(profile: profiles.HostProfile) -> str:
+def tuned(profile: document.Profile) -> str:
     """Return the variables of tuned, and which of its profiles to use."""
-    if not profile.isolated:
+    if not profile.isolated_cpus:
         return '# No CPU is isolated.\n# tuned-adm profile virtual-host\n'
     return ('# /etc/tuned/cpu-partitioning-variables.conf\n'
-            f'isolated_cores={cpu_spec.to_text(profile.isolated)}\n'
+            f'isolated_cores={cpu_spec.to_text(profile.isolated_cpus)}\n'
             '# Then: tuned-adm profile cpu-partitioning\n')
 
 
-def ovs_options(profile: profiles.HostProfile) -> dict[str, str]:
+def ovs_options(profile: document.Profile) -> dict[str, str]:
     """Return ``other_config`` of OVS-DPDK; empty without switch cores.
 
     A running switch starts DPDK as soon as ``dpdk-init`` is set, with the
@@ -135,7 +147,7 @@ def ovs_options(profile: profiles.HostProfile) -> dict[str, str]:
     if not switch:
         return {}
     options = {}
-    memory = {node.number: node.memory.switch for node in profile.nodes}
+    memory = {node.node: node.switch_memory_mib for node in profile.numa_nodes}
     # One number for each NUMA node from 0 on, also for missing numbers. DPDK
     # refuses more than it was built for; zeros at the end may be left out.
     last = max((node for node, mib in memory.items() if mib), default=0)
@@ -149,9 +161,9 @@ def ovs_options(profile: profiles.HostProfile) -> dict[str, str]:
     return options
 
 
-def ovs(profile: profiles.HostProfile) -> str:
+def ovs(profile: document.Profile) -> str:
     """Return the commands that set up OVS-DPDK."""
-    options = ovs_options(profile)
+    options = profile.ovs_other_config
     if not options:
         return '# The virtual switch has no cores of its own.\n'
     return ''.join(
@@ -160,26 +172,26 @@ def ovs(profile: profiles.HostProfile) -> str:
         '# If DPDK was on before: restart ovs-vswitchd.\n')
 
 
-def variables(profile: profiles.HostProfile) -> dict[str, ty.Any]:
+def variables(profile: document.Profile) -> dict[str, ty.Any]:
     """Return the variables for Ansible."""
-    settings = profile.settings
+    nova = profile.nova
     return {
-        'nfv_cpu_shared_set': cpu_spec.to_text(settings.shared),
-        'nfv_cpu_dedicated_set': cpu_spec.to_text(settings.dedicated),
-        'nfv_reserved_host_memory_mb': settings.reserved_memory,
+        'nfv_cpu_shared_set': cpu_spec.to_text(nova.cpu_shared_set),
+        'nfv_cpu_dedicated_set': cpu_spec.to_text(nova.cpu_dedicated_set),
+        'nfv_reserved_host_memory_mb': nova.reserved_host_memory_mib,
         'nfv_reserved_huge_pages':
-            check.reserved_pages(settings.reserved_pages),
-        'nfv_cpu_allocation_ratio': settings.cpu_ratio,
+            reserved_pages(nova.reserved_huge_pages),
+        'nfv_cpu_allocation_ratio': nova.cpu_allocation_ratio,
         'nfv_physnets': [
-            {'name': name, 'numa_nodes': sorted(nodes)}
-            for name, nodes in settings.physnets.items()],
-        'nfv_kernel_arguments': ' '.join(kernel_arguments(profile)),
-        'nfv_isolated_cores': cpu_spec.to_text(profile.isolated),
+            {'name': name, 'numa_nodes': list(nodes)}
+            for name, nodes in nova.physnets.items()],
+        'nfv_kernel_arguments': ' '.join(profile.kernel_arguments),
+        'nfv_isolated_cores': cpu_spec.to_text(profile.isolated_cpus),
         'nfv_platform_cpus': cpu_spec.to_text(profile.cpus(cpus.PLATFORM)),
         'nfv_ceph_cpus': cpu_spec.to_text(profile.cpus(cpus.CEPH)),
         'nfv_huge_pages': [
             {'node': node, 'size_kib': size, 'count': count}
             for size in profile.page_sizes
             for node, count in pages(profile, size).items()],
-        'nfv_ovs_other_config': ovs_options(profile),
+        'nfv_ovs_other_config': profile.ovs_other_config,
     }

@@ -10,11 +10,12 @@ import dataclasses
 
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place
-from nfv_sched.nova import compute_settings
 from nfv_sched.ops.answers.machine import values
 from nfv_sched.ops.answers.profile import ceph as ceph_plan
 from nfv_sched.ops.answers.profile import choices
+from nfv_sched.ops.answers.profile import configuration
 from nfv_sched.ops.answers.profile import cpus
+from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.answers.profile import memory
 from nfv_sched.ops.answers.profile import warnings
 
@@ -22,66 +23,8 @@ from nfv_sched.ops.answers.profile import warnings
 OSD = 'osd'
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NodeProfile:
-    """The setup of a NUMA node.
-
-    :ivar cpus: function -> its logical CPUs
-    :ivar usable: True if servers can be there
-    :ivar cores: logical CPUs of each physical core
-    :ivar total_memory: all of its memory in MiB
-    """
-
-    number: int
-    cpus: Mapping[str, frozenset[int]]
-    memory: memory.NodeMemory
-    usable: bool
-    cores: tuple[tuple[int, ...], ...]
-    total_memory: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HostProfile:
-    """The setup of a machine.
-
-    :ivar layout: layout of the CPUs
-    :ivar settings: derived settings of nova.conf
-    :ivar platform_memory: MiB for the platform, OSDs and the needs of the
-        host for each server, without the switch's
-    :ivar ceph: shares of OSDs and servers in the host
-    :ivar vcpus_per_osd: CPUs of each OSD
-    :ivar vendor: vendor of the CPUs
-    :ivar warnings: deviations from the guides
-    """
-
-    layout: str
-    nodes: tuple[NodeProfile, ...]
-    settings: compute_settings.Settings
-    platform_memory: int
-    ceph: ceph_plan.CephPlan
-    vcpus_per_osd: int
-    vendor: str
-    warnings: tuple[warnings.Warning, ...]
-
-    def cpus(self, function: str) -> frozenset[int]:
-        """Return all logical CPUs with a function."""
-        return frozenset().union(*(node.cpus[function]
-                                   for node in self.nodes))
-
-    @property
-    def isolated(self) -> frozenset[int]:
-        """The CPUs on which the kernel should run nothing by itself."""
-        return self.cpus(cpus.SWITCH) | self.cpus(cpus.GUESTS)
-
-    @property
-    def page_sizes(self) -> tuple[int, ...]:
-        """The sizes of its huge pages in KiB, the largest first."""
-        return tuple(sorted({size for node in self.nodes
-                             for size in node.memory.pages}, reverse=True))
-
-
 def derive(machine: values.Machine,
-           chosen: choices.Choices = choices.Choices()) -> HostProfile:
+           chosen: choices.Choices = choices.Choices()) -> document.Profile:
     """Derive the profile of a machine.
 
     :raises ProfileError: if it cannot be set up as chosen
@@ -107,28 +50,52 @@ def derive(machine: values.Machine,
                               machine.memory, chosen.ceph.mb_per_gb)
     shares = memory.share(machine, chosen, kept_memory, switch)
     ratio = ceph.ratio if shared else None
-    host_profile = HostProfile(
-        layout=chosen.layout,
-        nodes=tuple(NodeProfile(
-            number=node.number, memory=shares[node.number],
-            usable=node.usable, total_memory=node.memory,
-            cores=tuple([core.cpus for core in node.cores]),
-            cpus={function: assignment.cpus(function, node.number)
-                  for function in cpus.FUNCTIONS})
-            for node in machine.nodes),
-        settings=compute_settings.Settings(
-            shared=shared, dedicated=assignment.cpus(cpus.GUESTS),
-            reserved_memory=sum(kept_memory.values()) + sum(switch.values()),
-            reserved_pages={
-                (node, size): count for node, each in shares.items()
-                for size, count in each.reserved.items()},
-            cpu_ratio=None if ratio is None else round(ratio, 6),
-            physnets=_physnets(machine, chosen, assignment, near)),
-        platform_memory=sum(kept_memory.values()), ceph=ceph,
+    nova = document.NovaOptions(
+        cpu_shared_set=tuple(sorted(shared)),
+        cpu_dedicated_set=tuple(sorted(assignment.cpus(cpus.GUESTS))),
+        reserved_host_memory_mib=(
+            sum(kept_memory.values()) + sum(switch.values())),
+        reserved_huge_pages=tuple([
+            document.ReservedPages(node=node, size_kib=size, count=count)
+            for node, each in sorted(shares.items())
+            for size, count in sorted(each.reserved.items()) if count]),
+        cpu_allocation_ratio=None if ratio is None else round(ratio, 6),
+        physnets={name: tuple(sorted(nodes)) for name, nodes in _physnets(
+            machine, chosen, assignment, near).items()})
+    profile = document.Profile(
+        layout=chosen.layout, nova=nova,
+        numa_nodes=tuple([_node(node, assignment, shares[node.number])
+                          for node in machine.nodes]),
+        platform_memory_mib=sum(kept_memory.values()),
+        kernel_arguments=(), ovs_other_config={},
+        isolated_cpus=tuple(sorted(
+            assignment.cpus(cpus.SWITCH) | assignment.cpus(cpus.GUESTS))),
+        osd_memory_mb=ceph.osd_memory,
         vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
-        vendor=machine.vendor, warnings=())
-    return dataclasses.replace(host_profile, warnings=tuple(warnings.find(
-        machine, chosen, assignment, near, host_profile.settings, shares)))
+        servers_by_memory=ceph.guests, server_overhead_mb=ceph.overhead,
+        server_vcpus=ceph.vcpus, vendor=machine.vendor,
+        warnings=tuple(warnings.find(
+            machine, chosen, assignment, near, nova, shares)))
+    return dataclasses.replace(
+        profile,
+        kernel_arguments=tuple(configuration.kernel_arguments(profile)),
+        ovs_other_config=configuration.ovs_options(profile))
+
+
+def _node(node: values.MachineNode, assignment: cpus.CPUAssignment,
+          share: memory.NodeMemory) -> document.ProfileNode:
+    return document.ProfileNode(
+        node=node.number, usable=node.usable,
+        cpus={function: tuple(sorted(assignment.cpus(function, node.number)))
+              for function in cpus.FUNCTIONS},
+        cores=tuple([core.cpus for core in node.cores]),
+        memory_mib=node.memory, kept_memory_mib=share.kept,
+        switch_memory_mib=share.switch, pages=tuple([
+            document.ProfilePages(
+                size_kib=size, total=count,
+                switch=share.reserved.get(size, 0),
+                servers=count - share.reserved.get(size, 0))
+            for size, count in sorted(share.pages.items())]))
 
 
 def _shared_cpus(chosen: choices.Choices,

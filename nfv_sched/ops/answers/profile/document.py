@@ -4,8 +4,7 @@
 from collections.abc import Mapping
 import dataclasses
 
-from nfv_sched.ops.answers.profile import configuration
-from nfv_sched.ops.answers.profile import derivation as profiles
+from nfv_sched.ops.cli import documents
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +46,10 @@ class ProfileNode:
     switch_memory_mib: int
     pages: tuple[ProfilePages, ...]
 
+    def page_count(self, size: int) -> int:
+        """Return the number of huge pages of a size in KiB."""
+        return sum(each.total for each in self.pages if each.size_kib == size)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedPages:
@@ -82,7 +85,7 @@ class NovaOptions:
     physnets: Mapping[str, tuple[int, ...]]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class ProfileWarning:
     """A deviation from the guides.
 
@@ -115,6 +118,7 @@ class Profile:
     :ivar server_vcpus: number of vCPUs of servers that the CPUs carry; null
         without --guest-gb
     :ivar warnings: deviations from the guides
+    :ivar vendor: vendor of the CPUs
     """
 
     layout: str
@@ -130,41 +134,15 @@ class Profile:
     server_overhead_mb: int
     server_vcpus: int | None
     warnings: tuple[ProfileWarning, ...]
+    vendor: str = dataclasses.field(default='', metadata=documents.INTERNAL)
 
+    def cpus(self, function: str) -> frozenset[int]:
+        """Return all logical CPUs with a function."""
+        return frozenset(cpu for node in self.numa_nodes
+                         for cpu in node.cpus[function])
 
-def profiled(profile: profiles.HostProfile) -> Profile:
-    """Return the document of a profile."""
-    settings, ceph = profile.settings, profile.ceph
-    return Profile(
-        layout=profile.layout, numa_nodes=tuple([ProfileNode(
-            node=node.number, usable=node.usable,
-            cpus={function: tuple(sorted(cpus))
-                  for function, cpus in node.cpus.items()},
-            cores=node.cores, memory_mib=node.total_memory,
-            kept_memory_mib=node.memory.kept,
-            switch_memory_mib=node.memory.switch, pages=tuple([ProfilePages(
-                size_kib=size, total=count,
-                switch=node.memory.reserved.get(size, 0),
-                servers=node.memory.guest_pages(size))
-                for size, count in sorted(node.memory.pages.items())]))
-            for node in profile.nodes]),
-        nova=NovaOptions(
-            cpu_shared_set=tuple(sorted(settings.shared)),
-            cpu_dedicated_set=tuple(sorted(settings.dedicated)),
-            reserved_host_memory_mib=settings.reserved_memory,
-            reserved_huge_pages=tuple([
-                ReservedPages(node=node, size_kib=size, count=count)
-                for (node, size), count
-                in sorted(settings.reserved_pages.items()) if count]),
-            cpu_allocation_ratio=settings.cpu_ratio,
-            physnets={name: tuple(sorted(nodes))
-                      for name, nodes in settings.physnets.items()}),
-        platform_memory_mib=profile.platform_memory,
-        kernel_arguments=tuple(configuration.kernel_arguments(profile)),
-        isolated_cpus=tuple(sorted(profile.isolated)),
-        ovs_other_config=configuration.ovs_options(profile),
-        osd_memory_mb=ceph.osd_memory, vcpus_per_osd=profile.vcpus_per_osd,
-        servers_by_memory=ceph.guests, server_overhead_mb=ceph.overhead,
-        server_vcpus=ceph.vcpus, warnings=tuple([
-            ProfileWarning(warning=each.text, do=each.do)
-            for each in profile.warnings]))
+    @property
+    def page_sizes(self) -> tuple[int, ...]:
+        """The sizes of its huge pages in KiB, the largest first."""
+        return tuple(sorted({pages.size_kib for node in self.numa_nodes
+                             for pages in node.pages}, reverse=True))

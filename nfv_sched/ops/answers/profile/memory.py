@@ -42,10 +42,6 @@ class NodeMemory:
     pages: Mapping[int, int] = dataclasses.field(default_factory=dict)
     reserved: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
-    def guest_pages(self, size: int) -> int:
-        """Return the huge pages of a size in KiB that servers get."""
-        return self.pages.get(size, 0) - self.reserved.get(size, 0)
-
 
 def socket_memory(mtus: frozenset[int]) -> int:
     """Return the memory of OVS-DPDK on a NUMA node of its NICs, in MiB.

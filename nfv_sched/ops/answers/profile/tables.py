@@ -10,7 +10,7 @@ from nfv_sched.ops.answers.profile import check
 from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import configuration
 from nfv_sched.ops.answers.profile import cpus
-from nfv_sched.ops.answers.profile import derivation as profiles
+from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.cli import tables
 
 COLUMNS = ('Function', 'Node', 'CPUs', 'Memory kept MiB', 'Pages')
@@ -19,32 +19,31 @@ _NONE = '-'
 _NOT_SET = 'not set'
 
 
-def text(profile: profiles.HostProfile) -> list[tables.Part]:
+def text(profile: document.Profile) -> list[tables.Part]:
     """Return a profile for people."""
-    nodes = [node.number for node in profile.nodes]
+    nodes = [node.node for node in profile.numa_nodes]
     parts: list[tables.Part] = [
         tables.Table(('', *(f'Node {number}' for number in nodes)),
                      list(_by_node(profile)), is_main=False),
         '', *_settings(profile)]
     for warning in profile.warnings:
         parts += ['', tables.Line(
-            f'Warning: {warning.text}. Do: {warning.do}.', tables.MEDIUM)]
+            f'Warning: {warning.warning}. Do: {warning.do}.', tables.MEDIUM)]
     return parts
 
 
-def _by_node(profile: profiles.HostProfile) -> Iterator[Sequence[str]]:
+def _by_node(profile: document.Profile) -> Iterator[Sequence[str]]:
     for function in cpus.FUNCTIONS:
         if profile.cpus(function):
             yield (_function(function), *(
                 cpu_spec.to_text(node.cpus[function]) or _NONE
-                for node in profile.nodes))
-    yield ('memory kept', *(_mib(node.memory.kept)
-                            for node in profile.nodes))
+                for node in profile.numa_nodes))
+    yield ('memory kept', *(_mib(node.kept_memory_mib)
+                            for node in profile.numa_nodes))
     for size in profile.page_sizes:
         yield (f'{choices.PAGE_NAMES[size]} pages', *(
-            _pages(node.memory.pages.get(size, 0),
-                   node.memory.reserved.get(size, 0))
-            for node in profile.nodes))
+            _pages(node, size)
+            for node in profile.numa_nodes))
 
 
 def _function(function: str) -> str:
@@ -56,52 +55,54 @@ def _mib(number: int) -> str:
     return f'{number} MiB' if number % 1024 else f'{number // 1024} GiB'
 
 
-def _pages(count: int, reserved: int) -> str:
-    if not reserved:
-        return str(count)
-    return f'{count}, {reserved} of them for the switch'
+def _pages(node: document.ProfileNode, size: int) -> str:
+    text = str(node.page_count(size))
+    for pages in node.pages:
+        if pages.size_kib == size and pages.switch:
+            text += f', {pages.switch} of them for the switch'
+    return text
 
 
-def _settings(profile: profiles.HostProfile) -> Iterator[str]:
+def _settings(profile: document.Profile) -> Iterator[str]:
     """Yield the settings of Nova and OVS-DPDK, a line each."""
-    settings = profile.settings
-    for name, numbers in (('cpu_shared_set', settings.shared),
-                          ('cpu_dedicated_set', settings.dedicated)):
+    nova = profile.nova
+    for name, numbers in (('cpu_shared_set', nova.cpu_shared_set),
+                          ('cpu_dedicated_set', nova.cpu_dedicated_set)):
         if numbers:
             yield f'[compute] {name} = {cpu_spec.to_text(numbers)}'
-    yield f'reserved_host_memory_mb = {settings.reserved_memory}'
-    for value in check.reserved_pages(settings.reserved_pages):
+    yield f'reserved_host_memory_mb = {nova.reserved_host_memory_mib}'
+    for value in configuration.reserved_pages(nova.reserved_huge_pages):
         yield f'reserved_huge_pages = {value}'
-    if settings.cpu_ratio is not None:
-        yield f'cpu_allocation_ratio = {check.ratio(settings.cpu_ratio)}'
-    options = configuration.ovs_options(profile)
+    if nova.cpu_allocation_ratio is not None:
+        yield ('cpu_allocation_ratio = '
+               + configuration.ratio(nova.cpu_allocation_ratio))
+    options = profile.ovs_other_config
     for name in ('pmd-cpu-mask', 'dpdk-socket-mem'):
         if name in options:
             yield f'{name} = {options[name]}'
     yield 'labels: ' + ', '.join(
-        f'{name} = {",".join(map(str, sorted(nodes)))}'
-        for name, nodes in settings.physnets.items())
-    ceph = profile.ceph
-    if ceph.guests is not None:
-        yield (f'servers by memory: {ceph.guests}' + (
-            f'; vCPUs on shared CPUs: {ceph.vcpus}'
-            if settings.shared else ''))
+        f'{name} = {",".join(map(str, nodes))}'
+        for name, nodes in nova.physnets.items())
+    if profile.servers_by_memory is not None:
+        yield (f'servers by memory: {profile.servers_by_memory}' + (
+            f'; vCPUs on shared CPUs: {profile.server_vcpus}'
+            if nova.cpu_shared_set else ''))
 
 
-def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
+def rows(profile: document.Profile) -> list[Sequence[ty.Any]]:
     """Return a row for each function and NUMA node with CPUs or memory."""
     rows = []
-    for node in profile.nodes:
+    for node in profile.numa_nodes:
         for function in cpus.FUNCTIONS:
             numbers = cpu_spec.to_text(node.cpus[function])
-            memory = (node.memory.kept or '') if (
+            memory = (node.kept_memory_mib or '') if (
                 function == cpus.PLATFORM) else ''
             pages = ' '.join(
-                f'{choices.PAGE_NAMES[size]}:{node.memory.guest_pages(size)}'
-                for size in sorted(node.memory.pages)) if (
+                f'{choices.PAGE_NAMES[each.size_kib]}:{each.servers}'
+                for each in node.pages) if (
                     function == cpus.GUESTS) else ''
             if numbers or memory or pages:
-                rows.append((_function(function), node.number, numbers, memory,
+                rows.append((_function(function), node.node, numbers, memory,
                              pages))
     return rows
 

@@ -3,15 +3,14 @@
 
 from collections.abc import Iterator
 from collections.abc import Mapping
-import dataclasses
 
 from nfv_sched.base import strings
-from nfv_sched.nova import compute_settings
 from nfv_sched.ops.answers.machine import facts
 from nfv_sched.ops.answers.machine import values
 from nfv_sched.ops.answers.profile import ceph as ceph_plan
 from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import cpus
+from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.answers.profile import memory
 
 # Minimum of a compute node by the carrier-grade guide.
@@ -24,24 +23,15 @@ _LEAST = 1024
 _UNEVEN = 0.02
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Warning:
-    """A deviation from the guides.
-
-    :ivar text: description of the problem
-    :ivar do: instructions for the operator
-    """
-
-    text: str
-    do: str
+_Warning = document.ProfileWarning
 
 
 def find(
     machine: values.Machine, chosen: choices.Choices,
     assignment: cpus.CPUAssignment,
-    near: Mapping[str, int | None], settings: compute_settings.Settings,
+    near: Mapping[str, int | None], nova: document.NovaOptions,
     shares: Mapping[int, memory.NodeMemory],
-) -> Iterator[Warning]:
+) -> Iterator[_Warning]:
     """Yield all warnings.
 
     :param assignment: function of each CPU
@@ -50,72 +40,72 @@ def find(
     """
     yield from _machine(machine)
     yield from _memory(machine, chosen)
-    yield from _small_pages(machine, shares, settings)
+    yield from _small_pages(machine, shares, nova)
     yield from _switch(machine, chosen, assignment, near)
-    yield from _cpus(machine, assignment, chosen, settings)
-    yield from _ceph(machine, chosen, assignment, settings)
+    yield from _cpus(machine, assignment, chosen, nova)
+    yield from _ceph(machine, chosen, assignment, nova)
 
 
-def _machine(machine: values.Machine) -> Iterator[Warning]:
+def _machine(machine: values.Machine) -> Iterator[_Warning]:
     sockets = machine.sockets()
     if len(sockets) < _SOCKETS:
-        yield Warning(
+        yield _Warning(
             f'{strings.count(len(sockets), "socket")}, fewer than {_SOCKETS}',
             'a host for carrier-grade servers needs two; use this one for '
             'tests')
     small = {number: cores for number, cores in sorted(sockets.items())
              if cores < _CORES}
     if small:
-        yield Warning(
+        yield _Warning(
             f'fewer than {_CORES} cores on ' + ', '.join(
                 f'socket {number} ({cores})'
                 for number, cores in small.items()),
             'platform and switch take a large part of them: use CPUs with '
             'more cores')
     if machine.offline:
-        yield Warning(
+        yield _Warning(
             f'offline CPUs: {strings.some(map(str, sorted(machine.offline)))}',
             'they have no function here: bring them online and make the '
             'profile anew, or see that they stay off. If Nova switches them '
             'off ([libvirt] cpu_power_management), use facts from before')
     if machine.threads > 2 and machine.core_threads is None:
-        yield Warning(
+        yield _Warning(
             f'cores of {machine.threads} threads, by numbers that on some '
             'CPUs are not unique', 'see that "Thread(s) per core" of lscpu is '
             f'{machine.threads}; else give what "{facts.LSCPU}" prints')
 
 
 def _memory(machine: values.Machine,
-            chosen: choices.Choices) -> Iterator[Warning]:
+            chosen: choices.Choices) -> Iterator[_Warning]:
     if machine.memory < _MEMORY:
-        yield Warning(f'{machine.memory} MiB of memory, less than {_MEMORY}',
-                      'add memory, the same on each NUMA node')
+        yield _Warning(f'{machine.memory} MiB of memory, less than {_MEMORY}',
+                       'add memory, the same on each NUMA node')
     if machine.even_memory:
-        yield Warning('only the sum of the memory is known; each NUMA node '
-                      'was given the same', 'say it: --node-memory')
+        yield _Warning('only the sum of the memory is known; each NUMA node '
+                       'was given the same', 'say it: --node-memory')
     sizes = {node.number: node.memory for node in machine.nodes
              if node.usable}
     if sizes and max(sizes.values()) - min(sizes.values()) > (
             _UNEVEN * max(sizes.values())):
-        yield Warning(
+        yield _Warning(
             'NUMA nodes differ in memory: ' + ', '.join(
                 f'node {number} {memory} MiB'
                 for number, memory in sizes.items()),
             'put the same modules in all channels of each socket')
     for node in machine.nodes:
         if not node.cores:
-            yield Warning(
+            yield _Warning(
                 f'NUMA node {node.number} has memory, but no CPUs',
                 'Nova puts no server there: all of it is kept from servers')
         elif not node.memory:
-            yield Warning(
+            yield _Warning(
                 f'NUMA node {node.number} has CPUs, but no memory',
                 'no server can be there: put memory there')
     yield from _page_sizes(machine, chosen)
 
 
 def _page_sizes(machine: values.Machine,
-                chosen: choices.Choices) -> Iterator[Warning]:
+                chosen: choices.Choices) -> Iterator[_Warning]:
     has = machine.page_sizes
     if has is None:
         return
@@ -123,7 +113,7 @@ def _page_sizes(machine: values.Machine,
     for size, _part in memory.sizes(machine, chosen):
         name = choices.PAGE_NAMES[size]
         if size not in has:
-            yield Warning(
+            yield _Warning(
                 f'there are no pages of {name}'
                 f'{flag if name == "1G" else ""}',
                 'choose another --pages: ' + ', '.join(
@@ -132,7 +122,7 @@ def _page_sizes(machine: values.Machine,
                     '; or let the firmware or hypervisor show the flag'
                     if flag and name == '1G' else ''))
         elif chosen.pages is None and name != '1G':
-            yield Warning(
+            yield _Warning(
                 f'there are no pages of 1G{flag}, so pages of {name} are '
                 'used', f'nothing, if flavors ask for pages of {name}, or for '
                 'large ones')
@@ -140,14 +130,14 @@ def _page_sizes(machine: values.Machine,
 
 def _small_pages(machine: values.Machine,
                  shares: Mapping[int, memory.NodeMemory],
-                 settings: compute_settings.Settings) -> Iterator[Warning]:
+                 nova: document.NovaOptions) -> Iterator[_Warning]:
     """Warn if servers on shared CPUs have only the platform's memory."""
     free_memory = sum(node.memory - shares[node.number].kept
                       - sum(size * count for size, count
                             in shares[node.number].pages.items()) // 1024
                       for node in machine.usable)
-    if settings.shared and free_memory < _LEAST * len(machine.usable):
-        yield Warning(
+    if nova.cpu_shared_set and free_memory < _LEAST * len(machine.usable):
+        yield _Warning(
             f'{max(free_memory, 0)} MiB of small pages are left beyond what '
             'is kept: servers on the shared CPUs without huge pages take '
             'memory of the platform', 'leave some, such as --pages 1G:80%, or '
@@ -156,30 +146,30 @@ def _small_pages(machine: values.Machine,
 
 def _switch(machine: values.Machine, chosen: choices.Choices,
             assignment: cpus.CPUAssignment,
-            near: Mapping[str, int | None]) -> Iterator[Warning]:
+            near: Mapping[str, int | None]) -> Iterator[_Warning]:
     on = assignment.nodes(cpus.SWITCH)
     cores = sum(len(assignment.cores(cpus.SWITCH, node)) for node in on)
     if not cores:
         if chosen.layout != choices.FLOATING:
-            yield Warning(
+            yield _Warning(
                 'no core for the virtual switch', 'servers with '
                 'nfv:vswitch_numa_affinity=strict are refused here: give it '
                 'cores by --vswitch-cores')
     elif cores > _MOST_SWITCH_CORES:
-        yield Warning(
+        yield _Warning(
             f'{cores} cores for the virtual switch, more than '
             f'{_MOST_SWITCH_CORES}', 'more than eight were never tested by '
             'the guides: use SR-IOV for more traffic')
     for name, node in near.items() if cores else ():
         if node is None:
-            yield Warning(
+            yield _Warning(
                 f'the NUMA node of NIC {name} is not known',
                 'add --facts with the inspection data of Ironic, or --sys '
                 'with a copy of /sys of the machine, which has it in '
                 f'class/net/{name}/device/numa_node (-1 if the firmware does '
                 'not say)')
         elif node not in on:
-            yield Warning(
+            yield _Warning(
                 f'NIC {name} of the switch is on NUMA node {node}, which has '
                 'no core for the switch', 'each packet crosses to another '
                 f'node: --vswitch-cores {node}:N, or another NIC')
@@ -187,9 +177,9 @@ def _switch(machine: values.Machine, chosen: choices.Choices,
 
 def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
           chosen: choices.Choices,
-          settings: compute_settings.Settings) -> Iterator[Warning]:
-    if machine.threads > 1 and settings.dedicated:
-        yield Warning(
+          nova: document.NovaOptions) -> Iterator[_Warning]:
+    if machine.threads > 1 and nova.cpu_dedicated_set:
+        yield _Warning(
             'cores have several threads: Nova refuses servers with '
             'hw:cpu_thread_policy=isolate here',
             'have flavors ask for require and twice the vCPUs, or turn '
@@ -198,7 +188,7 @@ def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
         empty = [node.number for node in machine.usable
                  if not assignment.cpus(cpus.GUESTS, node.number)]
         if empty:
-            yield Warning(
+            yield _Warning(
                 'no CPU is left for pinned servers on NUMA node '
                 f'{", ".join(map(str, empty))}', 'give fewer cores to the '
                 'switch or to OSDs there')
@@ -206,19 +196,19 @@ def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
 
 def _ceph(machine: values.Machine, chosen: choices.Choices,
           assignment: cpus.CPUAssignment,
-          settings: compute_settings.Settings) -> Iterator[Warning]:
+          nova: document.NovaOptions) -> Iterator[_Warning]:
     ceph = chosen.ceph
-    if settings.cpu_ratio is not None and settings.cpu_ratio > (
-            ceph_plan.MOST_RATIO):
-        yield Warning(
-            f'a CPU allocation ratio of {settings.cpu_ratio:g}, more than '
+    ratio = nova.cpu_allocation_ratio
+    if ratio is not None and ratio > ceph_plan.MOST_RATIO:
+        yield _Warning(
+            f'a CPU allocation ratio of {ratio:g}, more than '
             f'{ceph_plan.MOST_RATIO}', 'give a higher --utilisation, or '
             f'lower the ratio to {ceph_plan.MOST_RATIO}')
     if not ceph.count:
         return
     nodes = assignment.nodes(cpus.CEPH)
     if ceph.node is None and nodes and len(machine.usable) > 1:
-        yield Warning(
+        yield _Warning(
             'no --ceph-node: OSDs have cores on NUMA node '
             f'{", ".join(map(str, nodes))}',
             'give --ceph-node NODE, the node of their disks: where OSDs are '
@@ -226,17 +216,17 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
             'refused')
     types = sorted(kind for kind, count in ceph.osds.items() if count)
     if len(types) > 1:
-        yield Warning(
+        yield _Warning(
             f'OSDs on disks of several types: {", ".join(types)}',
             'each OSD is given one CPU: use one type of disks a host')
     elif types == [choices.NVME] and (
             ceph.per_device != ceph_plan.BEST_PER_NVME):
-        yield Warning(
+        yield _Warning(
             f'NVMe devices with {strings.count(ceph.per_device, "OSD")} each',
             f'{ceph_plan.BEST_PER_NVME} OSDs on each make best use of them: '
             f'--osds-per-device {ceph_plan.BEST_PER_NVME}')
     if chosen.guest_gb is None:
-        yield Warning(
+        yield _Warning(
             'what servers need is not known: no CPU allocation ratio, and '
             'nothing kept for what the host needs for each server',
             'say --guest-gb and --utilisation, or --workload')

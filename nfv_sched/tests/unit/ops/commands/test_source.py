@@ -13,7 +13,6 @@ from oslo_messaging import conffixture
 import sqlalchemy as sa
 
 from nfv_sched.nova import database
-from nfv_sched.ops.answers.profile import document as profile_document
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import database as snapshot_database
 from nfv_sched.ops.cloud import file
@@ -337,8 +336,7 @@ class ChangesTest(test_simulate.SimulateTestCase):
 
     def profile(self, name='new.json', **changes):
         """A file with the profile of a machine, in the current directory."""
-        profile = documents.builtins_of(profile_document.profiled(
-            machines.derive(shared=True)))
+        profile = documents.builtins_of(machines.derive(shared=True))
         folder = self.useFixture(fixtures.TempDir()).path
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(folder)

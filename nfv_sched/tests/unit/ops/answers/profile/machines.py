@@ -40,9 +40,21 @@ def derive(of=None, **chosen):
                              choices.Choices(**chosen))
 
 
+def pages(node, field='total'):
+    """Size of pages -> their number, of which there are some."""
+    return {each.size_kib: count for each in node.pages
+            if (count := getattr(each, field))}
+
+
+def reserved(found):
+    """(NUMA node, size of pages) -> pages that are reserved."""
+    return {(each.node, each.size_kib): each.count
+            for each in found.nova.reserved_huge_pages}
+
+
 def texts(found):
     """What a profile warns of."""
-    return [warning.text for warning in found.warnings]
+    return [warning.warning for warning in found.warnings]
 
 
 @st.composite

@@ -8,11 +8,10 @@ Nova's own scheduler and claims fill it in the simulator.
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.ops.answers.profile import check
 from nfv_sched.ops.answers.profile import choices
+from nfv_sched.ops.answers.profile import configuration
 from nfv_sched.ops.answers.profile import cpus
 from nfv_sched.ops.answers.profile import derivation as profiles
-from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.answers.profile import reported
 from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.cloud import snapshot
@@ -26,8 +25,7 @@ from nfv_sched.tests.unit.ops.answers.profile import machines
 
 def fits(found, flavor):
     """Guests of a flavor that the simulator boots until one is refused."""
-    cloud = filled.cloud([reported.host(
-        document.profiled(found), 'compute-1')], [flavor])
+    cloud = filled.cloud([reported.host(found, 'compute-1')], [flavor])
     with start.started(cloud) as state:
         simulation = engine.Simulation(state)
         for number in range(1000):
@@ -44,7 +42,7 @@ def pinned(vcpus, memory, size, **specs):
     """A flavor of pinned guests in huge pages."""
     return snapshot.Flavor(name='f', vcpus=vcpus, memory=memory, extra_specs={
         'hw:cpu_policy': 'dedicated',
-        'hw:mem_page_size': check.page_size(size),
+        'hw:mem_page_size': configuration.page_size(size),
         **{key.replace('__', ':'): value for key, value in specs.items()}})
 
 
@@ -52,8 +50,9 @@ def promised(found, vcpus, memory, size, strict=False):
     """Guests that a profile has CPUs and pages for."""
     return sum(min(
         len(node.cpus[cpus.GUESTS]) // vcpus,
-        node.memory.guest_pages(size) // (memory * 1024 // size))
-        for node in found.nodes
+        machines.pages(node, 'servers').get(size, 0)
+        // (memory * 1024 // size))
+        for node in found.numa_nodes
         if not strict or node.cpus[cpus.SWITCH])
 
 
@@ -87,7 +86,7 @@ class CapacityTest(base.TestCase):
         found = machines.derive(machine, shared=True, guest_gb=2.0,
                                 utilisation=0.5, pages=((1048576, 0.5),))
         self.assertEqual((8, 2.0), (
-            found.ceph.vcpus, found.settings.cpu_ratio))
+            found.server_vcpus, found.nova.cpu_allocation_ratio))
         self.assertEqual(8, fits(found, snapshot.Flavor(
             name='f', vcpus=1, memory=1024)))
 
@@ -98,7 +97,7 @@ class CapacityTest(base.TestCase):
             machine, layout=choices.FLOATING, guest_gb=2.0, utilisation=0.1,
             ceph=choices.Ceph(osds={'hdd': 2}))
         self.assertEqual((8, 14336), (
-            found.ceph.guests, found.settings.reserved_memory))
+            found.servers_by_memory, found.nova.reserved_host_memory_mib))
         # The guide keeps half a GB for each; what it rounds off is left.
         self.assertEqual((32768 - 14336) // 2048, fits(
             found, snapshot.Flavor(name='f', vcpus=1, memory=2048)))
@@ -113,7 +112,8 @@ class CapacityTest(base.TestCase):
                 6, nodes, threads, 16 * machines.GIB, nics=())
             found = machines.derive(machine, layout=layout)
             size = next(size for size in found.page_sizes if any(
-                node.memory.guest_pages(size) for node in found.nodes))
+                size in machines.pages(node, 'servers')
+                for node in found.numa_nodes))
             count = promised(found, 2, 2048, size)
             self.assertGreater(count, nodes - 1)
             self.assertEqual(count, fits(found, pinned(
@@ -127,8 +127,8 @@ class CapacityTest(base.TestCase):
             found = machines.derive(
                 machine, layout=choices.FLOATING, guest_gb=2.0,
                 utilisation=0.5, ceph=choices.Ceph(osds={'hdd': 1}))
-            vcpus = int(2 * nodes * threads * found.settings.cpu_ratio)
-            memory = machine.memory - found.settings.reserved_memory
+            vcpus = int(2 * nodes * threads * found.nova.cpu_allocation_ratio)
+            memory = machine.memory - found.nova.reserved_host_memory_mib
             flavor = snapshot.Flavor(name='f', vcpus=1, memory=1024)
             self.assertEqual(min(vcpus, memory // 1024),
                              fits(found, flavor), (nodes, threads))
@@ -147,7 +147,8 @@ class CapacityTest(base.TestCase):
         except choices.ProfileError:
             hypothesis.reject()
         size = next((size for size in found.page_sizes if any(
-            node.memory.guest_pages(size) for node in found.nodes)), None)
+            size in machines.pages(node, 'servers')
+            for node in found.numa_nodes)), None)
         if size is None:
             hypothesis.reject()
         vcpus = data.draw(st.sampled_from((1, 2, 3)))

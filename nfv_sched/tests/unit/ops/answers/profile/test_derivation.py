@@ -17,7 +17,6 @@ from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import configuration
 from nfv_sched.ops.answers.profile import cpus
 from nfv_sched.ops.answers.profile import derivation as profiles
-from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.answers.profile import tables
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops.answers.profile import machines
@@ -43,7 +42,7 @@ class GeneratedTest(base.TestCase):
     def test_each_cpu_has_one_function(self, data):
         machine, chosen, found = self.profile(data)
         given = {}
-        for node in found.nodes:
+        for node in found.numa_nodes:
             for function, numbers in node.cpus.items():
                 for cpu in numbers:
                     # None has two.
@@ -54,14 +53,15 @@ class GeneratedTest(base.TestCase):
             for core in node.cores:
                 self.assertEqual(1, len({given[cpu] for cpu in core.cpus}))
         # Guests are nowhere else, and only where they have memory.
-        settings = found.settings
-        self.assertEqual(frozenset(), settings.shared & settings.dedicated)
-        self.assertTrue(settings.shared | settings.dedicated)
-        for cpu in settings.dedicated:
+        shared = set(found.nova.cpu_shared_set)
+        dedicated = set(found.nova.cpu_dedicated_set)
+        self.assertEqual(set(), shared & dedicated)
+        self.assertTrue(shared | dedicated)
+        for cpu in dedicated:
             self.assertEqual(cpus.GUESTS, given[cpu])
         for node in machine.nodes:
             if not node.usable:
-                self.assertEqual(frozenset(), node.cpus & settings.dedicated)
+                self.assertEqual(set(), dedicated & node.cpus)
         self.assertEqual(
             {cpu for cpu, function in given.items()
              if function == cpus.SWITCH},
@@ -74,28 +74,28 @@ class GeneratedTest(base.TestCase):
     @hypothesis.given(st.data())
     def test_memory_adds_up(self, data):
         machine, chosen, found = self.profile(data)
-        for node, own in zip(machine.nodes, found.nodes):
-            pages = sum(size * count for size, count
-                        in own.memory.pages.items()) // 1024
-            self.assertLessEqual(own.memory.kept + pages, node.memory)
-            self.assertEqual(own.memory.switch, sum(
-                size * count for size, count
-                in own.memory.reserved.items()) // 1024)
-            for size in own.memory.pages:
-                self.assertGreaterEqual(own.memory.guest_pages(size), 0)
+        for node, own in zip(machine.nodes, found.numa_nodes):
+            pages = sum(each.size_kib * each.total
+                        for each in own.pages) // 1024
+            self.assertLessEqual(own.kept_memory_mib + pages, node.memory)
+            self.assertEqual(own.switch_memory_mib, sum(
+                each.size_kib * each.switch for each in own.pages) // 1024)
+            for each in own.pages:
+                self.assertGreaterEqual(each.servers, 0)
         self.assertEqual(
-            sum(node.memory.kept + node.memory.switch
-                for node in found.nodes), found.settings.reserved_memory)
-        self.assertEqual(found.settings.reserved_memory - sum(
-            node.memory.switch for node in found.nodes),
-            found.platform_memory)
+            sum(node.kept_memory_mib + node.switch_memory_mib
+                for node in found.numa_nodes),
+            found.nova.reserved_host_memory_mib)
+        self.assertEqual(found.nova.reserved_host_memory_mib - sum(
+            node.switch_memory_mib for node in found.numa_nodes),
+            found.platform_memory_mib)
         # DPDK refuses numbers for more nodes than it knows.
         numbers = configuration.ovs_options(found).get('dpdk-socket-mem', '1')
         self.assertNotEqual('0', numbers.rpartition(',')[2])
         if numbers != '1':
             self.assertEqual(
-                {node.number: node.memory.switch for node in found.nodes
-                 if node.memory.switch},
+                {node.node: node.switch_memory_mib for node in found.numa_nodes
+                 if node.switch_memory_mib},
                 {node: int(mib) for node, mib in enumerate(
                     numbers.split(',')) if mib != '0'})
 
@@ -111,24 +111,24 @@ class GeneratedTest(base.TestCase):
             file.write(configuration.nova_conf(found))
         has = compute_conf.settings(compute_conf.read([path]), [path])
         self.assertEqual([], list(check.differences(
-            has, found.settings, chosen.vswitch_label,
+            has, found.nova, chosen.vswitch_label,
             chosen.node_label_prefix)))
         # What Nova's own functions make of it.
         CONF([], project='nova', default_config_files=[path])
-        self.assertEqual(found.settings.shared or None,
+        self.assertEqual(set(found.nova.cpu_shared_set) or None,
                          hardware.get_cpu_shared_set())
-        self.assertEqual(found.settings.dedicated or None,
+        self.assertEqual(set(found.nova.cpu_dedicated_set) or None,
                          hardware.get_cpu_dedicated_set())
         pages = hardware.numa_get_reserved_huge_pages()
-        self.assertEqual(dict(found.settings.reserved_pages), {
+        self.assertEqual(machines.reserved(found), {
             (node, size): count for node, sizes in pages.items()
             for size, count in sizes.items()})
-        self.assertEqual(found.settings.reserved_memory,
+        self.assertEqual(found.nova.reserved_host_memory_mib,
                          CONF.reserved_host_memory_mb)
         # Each text can be made.
         for render in (configuration.kernel, configuration.tuned,
                        configuration.ovs, configuration.variables,
-                       tables.text, tables.rows, document.profiled):
+                       tables.text, tables.rows):
             self.assertTrue(render(found))
 
 
@@ -571,23 +571,25 @@ class PowerTest(CheckTestCase):
         machine = data.draw(machines.machines(most_nodes=4, most_cores=6))
         chosen = data.draw(machines.chosen(machine))
         try:
-            settings = profiles.derive(machine, chosen).settings
+            nova = profiles.derive(machine, chosen).nova
         except choices.ProfileError:
             hypothesis.reject()
         cores = [core for node in machine.nodes for core in node.cores]
         if data.draw(st.booleans()):
-            settings = dataclasses.replace(
-                settings, shared=frozenset(), dedicated=frozenset().union(*(
-                    core.cpus for core in data.draw(st.sets(
-                        st.sampled_from(cores), min_size=1)))))
+            nova = dataclasses.replace(
+                nova, cpu_shared_set=(), cpu_dedicated_set=tuple(sorted(
+                    cpu for core in data.draw(st.sets(
+                        st.sampled_from(cores), min_size=1))
+                    for cpu in core.cpus)))
+        dedicated = set(nova.cpu_dedicated_set)
         path = self.conf('[compute]\ncpu_dedicated_set = '
-                         f'{cpu_spec.to_text(settings.dedicated) or 0}\n'
+                         f'{cpu_spec.to_text(dedicated) or 0}\n'
                          'cpu_shared_set = '
-                         f'{cpu_spec.to_text(settings.shared)}\n'
+                         f'{cpu_spec.to_text(nova.cpu_shared_set)}\n'
                          f'{StartTest.POWER}')
         down = data.draw(st.one_of(
-            st.just(settings.dedicated - {0}), st.sets(
-                st.sampled_from(sorted(settings.dedicated) or [0]))))
+            st.just(dedicated - {0}), st.sets(
+                st.sampled_from(sorted(dedicated) or [0]))))
         down = (down & machine.cpus) - {0}
         known = data.draw(st.booleans())
         machine = dataclasses.replace(machine, offline={}, core_threads=max(
@@ -616,7 +618,7 @@ class PowerTest(CheckTestCase):
         machine = machines.machine()
         found = machines.derive()
         text = configuration.nova_conf(found) + StartTest.POWER
-        off = found.settings.dedicated
+        off = set(found.nova.cpu_dedicated_set)
         first, second = machine.nodes
         for known in (True, False):
             idle = dataclasses.replace(machine, core_threads=2, offline={

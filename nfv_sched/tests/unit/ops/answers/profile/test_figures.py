@@ -4,7 +4,6 @@
 from nfv_sched.base import cpu_spec
 from nfv_sched.ops.answers.profile import ceph
 from nfv_sched.ops.answers.profile import choices
-from nfv_sched.ops.answers.profile import configuration
 from nfv_sched.ops.answers.profile import cpus
 from nfv_sched.ops.answers.profile import memory
 from nfv_sched.tests import base
@@ -18,7 +17,7 @@ def lists(profile):
     """Node -> function -> CPUs, of functions that there are."""
     return [{function: cpu_spec.to_text(numbers)
              for function, numbers in node.cpus.items() if numbers}
-            for node in profile.nodes]
+            for node in profile.numa_nodes]
 
 
 class HCGTest(base.TestCase):
@@ -32,76 +31,79 @@ class HCGTest(base.TestCase):
              'guests': '4-13,32-41'},
             {'shared': '14,42', 'guests': '15-27,43-55'}], lists(found))
         self.assertEqual([8 * GIB, 2 * GIB],
-                         [node.memory.kept for node in found.nodes])
+                         [node.kept_memory_mib for node in found.numa_nodes])
         self.assertEqual([{_1G: 120}, {_1G: 126}],
-                         [node.memory.pages for node in found.nodes])
-        self.assertEqual([119, 125], [node.memory.guest_pages(_1G)
-                                      for node in found.nodes])
-        settings = found.settings
-        self.assertEqual('3,14,31,42', cpu_spec.to_text(settings.shared))
+                         [machines.pages(node) for node in found.numa_nodes])
+        self.assertEqual([{_1G: 119}, {_1G: 125}], [
+            machines.pages(node, 'servers') for node in found.numa_nodes])
+        nova = found.nova
+        self.assertEqual('3,14,31,42', cpu_spec.to_text(nova.cpu_shared_set))
         self.assertEqual('4-13,15-27,32-41,43-55',
-                         cpu_spec.to_text(settings.dedicated))
-        self.assertEqual(12288, settings.reserved_memory)
-        self.assertEqual({(0, _1G): 1, (1, _1G): 1}, settings.reserved_pages)
-        self.assertEqual({'nfv_vswitch': {0}, 'nfv_node0': {0},
-                          'nfv_node1': {1}}, settings.physnets)
-        self.assertIsNone(settings.cpu_ratio)
-        options = configuration.ovs_options(found)
+                         cpu_spec.to_text(nova.cpu_dedicated_set))
+        self.assertEqual(12288, nova.reserved_host_memory_mib)
+        self.assertEqual({(0, _1G): 1, (1, _1G): 1},
+                         machines.reserved(found))
+        self.assertEqual({'nfv_vswitch': (0,), 'nfv_node0': (0,),
+                          'nfv_node1': (1,)}, nova.physnets)
+        self.assertIsNone(nova.cpu_allocation_ratio)
+        options = found.ovs_other_config
         self.assertEqual('0x60000006', options['pmd-cpu-mask'])
         self.assertEqual('1024,1024', options['dpdk-socket-mem'])
 
     def test_network_node(self):
         found = machines.derive(shared=True, network_node=True)
-        self.assertEqual(12288 + 4000, found.settings.reserved_memory)
+        self.assertEqual(12288 + 4000, found.nova.reserved_host_memory_mib)
         # 4000 MiB are not whole pages.
         self.assertEqual([120 - 4, 126],
-                         [node.memory.pages[_1G] for node in found.nodes])
+                         [node.page_count(_1G) for node in found.numa_nodes])
 
     def test_part_of_the_memory(self):
         found = machines.derive(pages=((_1G, 0.8),))
         self.assertEqual([int(119 * 0.8) + 1, int(125 * 0.8) + 1],
-                         [node.memory.pages[_1G] for node in found.nodes])
+                         [node.page_count(_1G) for node in found.numa_nodes])
 
     def test_small_huge_pages(self):
         """The page of 1 GiB of the switch is fixed."""
         found = machines.derive(pages=((2048, 1.0),))
         self.assertEqual({_1G: 1, 2048: 119 * 512},
-                         found.nodes[0].memory.pages)
-        self.assertEqual({_1G: 1}, found.nodes[0].memory.reserved)
+                         machines.pages(found.numa_nodes[0]))
+        self.assertEqual({_1G: 1}, machines.pages(
+            found.numa_nodes[0], 'switch'))
 
     def test_no_pages_of_1g(self):
         found = machines.derive(machines.machine(
             page_sizes=frozenset((2048,))))
-        self.assertEqual({2048: 120 * 512}, found.nodes[0].memory.pages)
+        self.assertEqual({2048: 120 * 512},
+                         machines.pages(found.numa_nodes[0]))
         self.assertEqual({(0, 2048): 512, (1, 2048): 512},
-                         found.settings.reserved_pages)
+                         machines.reserved(found))
 
     def test_switch_by_node(self):
         found = machines.derive(switch_cores={0: 2, 1: 1})
         self.assertEqual(['1-2,29-30', '14,42'],
                          [node[cpus.SWITCH] for node in lists(found)])
-        self.assertEqual({0, 1}, found.settings.physnets['nfv_vswitch'])
+        self.assertEqual((0, 1), found.nova.physnets['nfv_vswitch'])
 
     def test_switch_where_its_nic_is(self):
         found = machines.derive(switch_nics=(
             choices.SwitchNIC(name='0000:af:00.0', physnet='physnet1'),))
         self.assertEqual([None, '14-15,42-43'],
                          [node.get(cpus.SWITCH) for node in lists(found)])
-        self.assertEqual({'physnet1': {1}, 'nfv_vswitch': {1},
-                          'nfv_node0': {0}, 'nfv_node1': {1}},
-                         found.settings.physnets)
+        self.assertEqual({'physnet1': (1,), 'nfv_vswitch': (1,),
+                          'nfv_node0': (0,), 'nfv_node1': (1,)},
+                         found.nova.physnets)
 
     def test_no_switch(self):
         found = machines.derive(switch_cores=0)
-        self.assertEqual(10 * GIB, found.settings.reserved_memory)
-        self.assertEqual({}, found.settings.reserved_pages)
-        self.assertNotIn('nfv_vswitch', found.settings.physnets)
-        self.assertEqual({}, configuration.ovs_options(found))
+        self.assertEqual(10 * GIB, found.nova.reserved_host_memory_mib)
+        self.assertEqual({}, machines.reserved(found))
+        self.assertNotIn('nfv_vswitch', found.nova.physnets)
+        self.assertEqual({}, found.ovs_other_config)
 
     def test_other_labels(self):
         found = machines.derive(vswitch_label='sw', node_label_prefix='n')
-        self.assertEqual({'sw': {0}, 'n0': {0}, 'n1': {1}},
-                         found.settings.physnets)
+        self.assertEqual({'sw': (0,), 'n0': (0,), 'n1': (1,)},
+                         found.nova.physnets)
 
 
 class TripleOTest(base.TestCase):
@@ -122,29 +124,31 @@ class TripleOTest(base.TestCase):
              'guests': '3-13,31-41'},
             {'platform': '14,42', 'switch': '15,43',
              'guests': '16-27,44-55'}], lists(found))
-        self.assertEqual('0,14,28,42', cpu_spec.to_text(found.settings.shared))
+        self.assertEqual('0,14,28,42',
+                         cpu_spec.to_text(found.nova.cpu_shared_set))
         self.assertEqual('3-13,16-27,31-41,44-55',
-                         cpu_spec.to_text(found.settings.dedicated))
+                         cpu_spec.to_text(found.nova.cpu_dedicated_set))
         self.assertEqual('1-13,15-27,29-41,43-55',
-                         cpu_spec.to_text(found.isolated))
+                         cpu_spec.to_text(found.isolated_cpus))
         self.assertEqual('3072,1024',
-                         configuration.ovs_options(found)['dpdk-socket-mem'])
-        self.assertEqual(4096, found.platform_memory)
+                         found.ovs_other_config['dpdk-socket-mem'])
+        self.assertEqual(4096, found.platform_memory_mib)
         # Placement subtracts no huge pages by itself.
-        self.assertEqual(4096 + 3072 + 1024, found.settings.reserved_memory)
+        self.assertEqual(4096 + 3072 + 1024,
+                         found.nova.reserved_host_memory_mib)
         self.assertEqual({(0, _1G): 3, (1, _1G): 1},
-                         found.settings.reserved_pages)
+                         machines.reserved(found))
         self.assertEqual(
             'default_hugepagesz=1GB hugepagesz=1G hugepages=252 '
             'intel_iommu=on iommu=pt isolcpus=1-13,15-27,29-41,43-55',
-            ' '.join(configuration.kernel_arguments(found)[:6]))
+            ' '.join(found.kernel_arguments[:6]))
 
     def test_switch_without_nics(self):
         """The cores of other nodes are spare ones."""
         found = machines.derive(layout=choices.EVERY_NODE, switch_cores=1,
                                 mtus=frozenset((1500,)))
         self.assertEqual('2048,1024',
-                         configuration.ovs_options(found)['dpdk-socket-mem'])
+                         found.ovs_other_config['dpdk-socket-mem'])
 
     def test_pages(self):
         for size, part, pages in ((256, 0.5, 126), (256, 0.8, 201),
@@ -154,12 +158,13 @@ class TripleOTest(base.TestCase):
         found = machines.derive(layout=choices.EVERY_NODE,
                                 pages=((_1G, 0.8),))
         self.assertEqual([100, 101],
-                         sorted(node.memory.pages[_1G]
-                                for node in found.nodes))
+                         sorted(node.page_count(_1G)
+                                for node in found.numa_nodes))
 
     def test_own_shared_cores(self):
         found = machines.derive(layout=choices.EVERY_NODE, shared=True)
-        self.assertEqual('3,16,31,44', cpu_spec.to_text(found.settings.shared))
+        self.assertEqual('3,16,31,44',
+                         cpu_spec.to_text(found.nova.cpu_shared_set))
 
 
 class HyperConvergedTest(base.TestCase):
@@ -187,10 +192,12 @@ class HyperConvergedTest(base.TestCase):
                 ceph=choices.Ceph(osds={'hdd': osds}, gb_per_osd=3,
                                   mb_per_gb=1000))
             self.assertEqual(expected, [
-                found.ceph.guests, found.ceph.vcpus,
-                found.settings.reserved_memory, found.settings.cpu_ratio])
-            self.assertEqual('0-55', cpu_spec.to_text(found.settings.shared))
-            self.assertEqual(frozenset(), found.settings.dedicated)
+                found.servers_by_memory, found.server_vcpus,
+                found.nova.reserved_host_memory_mib,
+                found.nova.cpu_allocation_ratio])
+            self.assertEqual('0-55',
+                             cpu_spec.to_text(found.nova.cpu_shared_set))
+            self.assertEqual((), found.nova.cpu_dedicated_set)
 
     def test_measured(self):
         """5 GB for an OSD, which is the default."""
@@ -212,8 +219,8 @@ class HyperConvergedTest(base.TestCase):
     def test_without_workload(self):
         found = machines.derive(layout=choices.FLOATING,
                                 ceph=choices.Ceph(osds={'hdd': 10}))
-        self.assertEqual(51200, found.settings.reserved_memory)
-        self.assertIsNone(found.settings.cpu_ratio)
+        self.assertEqual(51200, found.nova.reserved_host_memory_mib)
+        self.assertIsNone(found.nova.cpu_allocation_ratio)
 
     def test_too_little(self):
         for osds, guest, part, told in (
@@ -251,17 +258,17 @@ class HyperConvergedTest(base.TestCase):
              'guests': '4-13,32-41'},
             {'ceph': '14-19,42-47', 'shared': '20,48',
              'guests': '21-27,49-55'}], lists(found))
-        self.assertEqual({1}, found.settings.physnets['nfv_osd'])
+        self.assertEqual((1,), found.nova.physnets['nfv_osd'])
         # 256 GB - 12 for platform and switch - 20 for OSDs: 26 guests.
-        self.assertEqual(26, found.ceph.guests)
+        self.assertEqual(26, found.servers_by_memory)
         self.assertEqual((12 + 20 + 13) * GIB,
-                         found.settings.reserved_memory)
-        self.assertEqual(round(1 / 0.9, 6), found.settings.cpu_ratio)
+                         found.nova.reserved_host_memory_mib)
+        self.assertEqual(round(1 / 0.9, 6), found.nova.cpu_allocation_ratio)
         self.assertEqual([8 * GIB + 6656, 2 * GIB + 20 * GIB + 6656],
-                         [node.memory.kept for node in found.nodes])
+                         [node.kept_memory_mib for node in found.numa_nodes])
 
     def test_on_all_nodes(self):
         found = machines.derive(ceph=choices.Ceph(osds={'hdd': 10}))
         self.assertEqual([6, 6], [
-            len(found.nodes[node].cpus[cpus.CEPH]) for node in (0, 1)])
-        self.assertEqual({0, 1}, found.settings.physnets['nfv_osd'])
+            len(found.numa_nodes[node].cpus[cpus.CEPH]) for node in (0, 1)])
+        self.assertEqual((0, 1), found.nova.physnets['nfv_osd'])

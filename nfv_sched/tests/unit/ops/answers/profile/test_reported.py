@@ -11,7 +11,6 @@ import os
 
 import fixtures
 
-from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.answers.profile import reported
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
@@ -40,8 +39,7 @@ class ReportedTest(base.TestCase):
     def added(self, *hosts, name='Big box!', cpu_ratio=None, **options):
         path = os.path.join(
             self.useFixture(fixtures.TempDir()).path, f'{name}.json')
-        content = documents.builtins_of(
-            document.profiled(machines.derive(shared=True)))
+        content = documents.builtins_of(machines.derive(shared=True))
         content['nova']['cpu_allocation_ratio'] = cpu_ratio
         with open(path, 'w') as stream:
             json.dump({'schema': documents.VERSION, **content}, stream)
