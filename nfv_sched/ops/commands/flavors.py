@@ -88,7 +88,6 @@ to do by hand; or if "flavor lint" finds an error of what the flavor becomes.
 
 
 def _add_flavors(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose flavors."""
     parser.add_argument(
         'names', metavar='NAME', nargs='*',
         help='names of flavors; * and ? stand for anything')
@@ -118,7 +117,6 @@ def _image(parsed_args: argparse.Namespace) -> flavor_file.Image:
 
 def _flavors(flavors: Sequence[snapshot.Flavor],
              parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
-    """Return the flavors that the command line selects."""
     patterns = () if parsed_args.all else parsed_args.names
     names = set(source.chosen([each.name for each in flavors], patterns,
                               'flavor'))
@@ -142,7 +140,6 @@ class LintFlavor(planning.Report):
     takes_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         _add_flavors(parser)
         _add_image(parser)
@@ -155,7 +152,6 @@ class LintFlavor(planning.Report):
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """Return the findings; called by the base class."""
         _check(parsed_args)
         image = _image(parsed_args)
         cloud = None
@@ -198,14 +194,12 @@ class TranslateFlavor(planning.PlanCommand):
     takes_changes = False  # no hosts are looked at
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         _add_flavors(parser)
         _add_image(parser)
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """Return the translations; called by the base class."""
         image = _image(parsed_args)
         if not image.properties or parsed_args.names or parsed_args.all:
             _check(parsed_args)

@@ -35,7 +35,6 @@ warning."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the folder of facts."""
     parser.add_argument(
         '--facts', metavar='DIR',
         help='a folder with a file for each host, HOST.json or HOST, of '
@@ -99,7 +98,6 @@ def machines(
 
 
 def _path(files: Mapping[str, str], name: str) -> str | None:
-    """Return the file of a host, or None."""
     paths = [files[each] for each in (f'{name}.json', name) if each in files]
     if len(paths) > 1:
         raise source.CloudUnreadError(

@@ -168,7 +168,6 @@ def _osds(text: str) -> dict[str, int]:
 
 
 def _memory(text: str) -> tuple[int, ...]:
-    """Parse memory of NUMA nodes in GiB; return MiB."""
     return tuple(int(1024 * _number(
         part, 0, facts.MOST_MEMORY // 1024, 'a memory size in GiB'))
         for part in text.split(','))
@@ -190,7 +189,6 @@ class ProfileHost(source.ErrorMixin, base.Lister):
         (*_CONFIGURATION, _ANSIBLE), formats.Commands)}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         _add_machine(parser.add_argument_group('the machine'))
         _add_host(parser.add_argument_group('the host'))
@@ -277,7 +275,6 @@ class ProfileHost(source.ErrorMixin, base.Lister):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
-        """Print the result in the chosen format."""
         if self._parts is not None:
             self.check_columns(parsed_args, column_names)
             self.print_text(parsed_args, self._parts)
@@ -289,7 +286,6 @@ class ProfileHost(source.ErrorMixin, base.Lister):
 
 
 def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
-    """Return the choices made on a command line."""
     guest_gb, utilisation = parsed_args.guest_gb, parsed_args.utilisation
     if parsed_args.workload:
         usual = choices.WORKLOADS[parsed_args.workload]
@@ -313,7 +309,6 @@ def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
 
 
 def _add_machine(group: ty.Any) -> None:
-    """Add the options that describe the machine."""
     group.add_argument(
         '--facts', action='append', default=[], metavar='FILE',
         help='of lscpu, libvirt, Ironic or Ansible; can be repeated (default: '
@@ -331,7 +326,6 @@ def _add_machine(group: ty.Any) -> None:
 
 
 def _add_host(group: ty.Any) -> None:
-    """Add the options for CPUs, switch and memory."""
     defaults = choices.Choices()
     group.add_argument(
         '--layout', choices=choices.LAYOUTS, default=defaults.layout,
@@ -377,7 +371,6 @@ def _add_host(group: ty.Any) -> None:
 
 
 def _add_guests(group: ty.Any) -> None:
-    """Add the options for OSDs and servers."""
     ceph = choices.Ceph()
     group.add_argument(
         '--osds', type=_osds, default={}, metavar='N[:TYPE][,...]',

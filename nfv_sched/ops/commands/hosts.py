@@ -110,7 +110,6 @@ SORTS = tuple(_ORDERS)
 
 def _chosen(cloud: 'snapshot.Cloud',
             parsed_args: argparse.Namespace) -> list['snapshot.Host']:
-    """Return the hosts that a command line selects."""
     return source.hosts(cloud, parsed_args.host, parsed_args.az,
                         parsed_args.aggregate)
 
@@ -243,7 +242,6 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
 
 
 def _facts(host: host_document.HostDetails) -> Iterator[tuple[str, ty.Any]]:
-    """Yield names and values for the table of a host."""
     from nfv_sched.ops.answers.hosts import rendering
     from nfv_sched.ops.cli import tables
     state = host.state
@@ -281,7 +279,6 @@ def _pcpus(of: host_document.HostDetails | host_document.NodeOfHost) -> str:
 
 
 def _node_lines(node: host_document.NodeOfHost) -> Iterator[str]:
-    """Yield the lines about a NUMA node, for people."""
     from nfv_sched.ops.answers.hosts import rendering
     here = [text for text in (
         'virtual switch' if node.switch else '',

@@ -147,7 +147,6 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check the options for a snapshot of the result."""
         if parsed_args.anonymize and parsed_args.save is None:
             raise source.UsageError('--anonymize is for --save')
         if parsed_args.save is not None and (
@@ -262,7 +261,6 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         return sections
 
     def _run_steps(self, path: str, parsed_args: argparse.Namespace):
-        """Run a file of steps on the cloud of ``--from``."""
         from nfv_sched.ops.cloud.cloud_file import text as cloud_text
         text = cloud_text.read(path)
         from nfv_sched.ops.cloud.cloud_file import loader
@@ -296,7 +294,6 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         return result
 
     def _save(self, state: ty.Any, parsed_args: argparse.Namespace) -> None:
-        """Save the cloud as it is now, if requested."""
         if parsed_args.save is None:
             return
         from nfv_sched.ops.simulator import record
@@ -328,7 +325,6 @@ class RunSimulation(source.ErrorMixin, base.Lister):
 
     def _table(self, parsed_args: argparse.Namespace,
                table: ty.Any) -> _Table:
-        """Return the title, columns and cells of a ``report.ReportTable``."""
         columns, rows = table.columns, table.rows
         if table.groups is not None and parsed_args.formatter == base.TABLE:
             columns = [each for each in columns if not each.is_detail]

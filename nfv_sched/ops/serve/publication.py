@@ -75,7 +75,6 @@ class Publication:
         self.turns = server.Turns()
 
     def publish(self, cloud: snapshot.Cloud) -> None:
-        """Replace the snapshot."""
         try:
             self._published[auth.Role.OPERATOR] = _packed(cloud)
             if self._users.has_role(auth.Role.READER):

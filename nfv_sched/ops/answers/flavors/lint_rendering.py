@@ -27,6 +27,5 @@ def text(results: Sequence[document.FlavorFinding],
 
 
 def rows(results: Sequence[document.FlavorFinding]) -> list[Sequence[ty.Any]]:
-    """Return a row for each finding."""
     return [(each.flavor, each.severity, each.key or '', each.finding, each.do)
             for each in results]

@@ -28,7 +28,6 @@ _PINNED = ('dedicated', 'mixed')
 
 
 def flavor(flavor: snapshot.Flavor) -> document.FlavorTranslation:
-    """Translate a flavor."""
     if len(flavor.extra_specs) > nfv_extra_specs.MOST_SPECS:
         return _of_flavor(flavor, [], flavor.extra_specs, _errors(flavor))
     lines = [_line(translations.FLAVOR, key, value, flavor.extra_specs)
@@ -125,7 +124,6 @@ def _line(where: str, key: str, value: str,
 
 def _kind(translation: translations.Translation, key: str, value: str,
           replacement: Mapping[str, str]) -> str:
-    """Return the kind of a translation of a key with its value."""
     if replacement == {key: value}:
         return translations.SAME
     if translation.kind != translations.SAME:

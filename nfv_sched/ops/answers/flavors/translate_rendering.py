@@ -49,7 +49,6 @@ def text(
 
 
 def _counts(translated: document.FlavorTranslation, is_new: bool) -> str:
-    """Count the keys in the table, and what the commands do."""
     if is_new and not translated.extra_specs and not translated.unset:
         return 'no keys'
     if not (is_new or translated.set or translated.unset):
@@ -64,7 +63,6 @@ def _counts(translated: document.FlavorTranslation, is_new: bool) -> str:
 def rows(
     all_translated: Sequence[document.FlavorTranslation],
 ) -> list[Sequence[ty.Any]]:
-    """Return a row for each key."""
     return [row for each in all_translated for row in (
         *((each.name, line.key or '', line.value, _pairs(line.becomes),
            line.kind, line.do or '') for line in each.keys),

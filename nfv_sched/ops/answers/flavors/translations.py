@@ -85,7 +85,6 @@ def _drop(value: str, specs: Specs) -> Specs:
 
 
 def _move_to(key: str) -> Becomes:
-    """Move the value to another key."""
     return lambda value, specs: {key: value}
 
 
@@ -303,14 +302,12 @@ TABLE = tuple(
 
 
 def find(where: str, key: str) -> Translation | None:
-    """Return the translation of a key; None if the table has none."""
     return next((each for each in TABLE if each.where == where and
                  _match(each.key, key) is not None), None)
 
 
 def becomes(translation: Translation, key: str, value: str,
             specs: Specs) -> dict[str, str]:
-    """Return the keys and values that replace a key and its value."""
     varying = _match(translation.key, key) or ''
     return {_PLACE.sub(lambda _match: varying, each): new
             for each, new in translation.becomes(value, specs).items()}

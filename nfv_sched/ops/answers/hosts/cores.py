@@ -67,7 +67,6 @@ def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
 
 def _users(tenancies: Iterable[Tenancy]) -> tuple[
         dict[int, list[document.CPUUser]], dict[int, list[document.CPUUser]]]:
-    """Return users by CPU: pinned vCPUs, and emulator threads."""
     pinned: dict[int, list[document.CPUUser]] = {}
     reserved: dict[int, list[document.CPUUser]] = {}
     for server, part in tenancies:

@@ -47,7 +47,6 @@ def _is_for_vfs(members: list[snapshot.Device],
 
 
 def _key(device: snapshot.Device) -> tuple[str, str]:
-    """Return name and kind of the group that a device belongs to."""
     kind = _KINDS.get(device.kind, device.kind)
     product = f'{device.vendor}:{device.product}'
     if device.kind == 'type-PF':

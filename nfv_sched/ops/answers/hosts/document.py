@@ -435,7 +435,6 @@ class HostDetails:
 
     @property
     def floating(self) -> tuple[ServerOnHost, ...]:
-        """The servers without a NUMA topology."""
         return tuple(each for each in self.servers if not each.numa_nodes)
 
     @property
@@ -445,7 +444,6 @@ class HostDetails:
 
     @property
     def pcpus_free(self) -> int:
-        """The number of free CPUs for pinned servers."""
         return sum(node.pcpus_free for node in self.numa_nodes)
 
     @property
@@ -463,7 +461,6 @@ class HostDetails:
 
 
 def listed(hosts: Iterable[HostDetails]) -> NodeRows:
-    """Return the rows of several hosts."""
     return NodeRows(numa_nodes=tuple([
         row for host in hosts for row in _rows(host)]))
 

@@ -34,7 +34,6 @@ def of_host(host: snapshot.Host, most: options.Limits,
 
 
 def _inventories(host: snapshot.Host) -> Mapping[str, snapshot.Inventory]:
-    """Return the inventories of the ledger of a host, by resource class."""
     uuid = names.provider_uuid(host.uuid)
     return next((provider.inventories for provider in host.providers
                  if provider.uuid == uuid), {})

@@ -54,13 +54,11 @@ def page_cell(pages: document.PagesUse) -> str:
 
 
 def limit(use: document.HostLimitUse) -> str:
-    """Return use and limit."""
     return (f'{"?" if use.used is None else use.used}/'
             f'{"unlimited" if use.limit is None else use.limit}')
 
 
 def small_pages(small: document.SmallPagesUse) -> str:
-    """Describe the small pages of a host in a line."""
     text = (f'{small.used_without_nodes_mib} of {small.available_mib} used by '
             f'servers without NUMA topology, {small.used_on_nodes_mib} by '
             f'others; {small.reserved_mib} reserved')
@@ -75,7 +73,6 @@ def server_on(server: document.ServerName) -> str:
 
 
 def user(user: document.CPUUser) -> str:
-    """Describe the user of a CPU and what it uses it for."""
     return f'{user.server} ' + (
         'emulator' if user.vcpu is None else f'vCPU {user.vcpu}')
 
@@ -95,7 +92,6 @@ def _part(part: document.ServerPart) -> str:
 
 
 def server(server: document.ServerOnHost) -> str:
-    """Describe a server in a line."""
     where = '; '.join(map(_part, server.numa_nodes)) or 'floats over the host'
     text = (f"{server.label}: {strings.count(server.vcpus, 'vCPU')}, "
             f"{server.memory_mib} MiB, {where}")
@@ -114,7 +110,6 @@ def pages(pages: document.PagesUse) -> str:
 
 
 def devices(group: document.DevicesOfNIC) -> str:
-    """Describe a group of devices in a line."""
     text = f'{group.kind} {group.name}, {group.used} of {group.total} used'
     if group.servers:
         text += f', used by {", ".join(group.servers)}'

@@ -70,7 +70,6 @@ def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
 
 def metadata_by_host(
         cloud: snapshot.Cloud) -> dict[str, list[Mapping[str, str]]]:
-    """Return the metadata of the aggregates of each host, by host name."""
     metadata: dict[str, list[Mapping[str, str]]] = {}
     for aggregate in cloud.aggregates:
         for name in aggregate.hosts:
@@ -233,14 +232,12 @@ def option(cloud: snapshot.Cloud, name: str):
 
 
 def label_names(cloud: snapshot.Cloud) -> rule.Names:
-    """Return the names of the labels in a cloud."""
     return rule.Names(option(cloud, 'vswitch_label'),
                       option(cloud, 'node_label_prefix'))
 
 
 def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
         tuple[str, ...], tuple[str, ...]]:
-    """Return the physical networks and the places near a NUMA node."""
     names = label_names(cloud)
     networks, places = [], []
     for label in sorted(node.physnets - {names.vswitch}):
@@ -297,7 +294,6 @@ def _hidden(host: snapshot.Host,
 def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
            servers: Collection[document.ServerOnHost],
            small_pages: document.SmallPagesUse | None) -> list[str]:
-    """Return oddities of a host, a sentence each."""
     notes = []
     if not host.mapped:
         notes.append('no host mapping: nothing that is scheduled there starts '

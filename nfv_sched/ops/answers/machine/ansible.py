@@ -86,7 +86,6 @@ def read(ansible_facts: Mapping[str, ty.Any]) -> facts.Facts:
 
 
 def _nics(ansible_facts: Mapping[str, ty.Any], names: list):
-    """Yield the network interfaces that are PCI devices."""
     for name in names:
         # Ansible writes the name of a fact with underscores only.
         fact = ansible_facts.get(re.sub(r'\W', '_', str(name)))

@@ -141,7 +141,6 @@ def machine(facts: Facts) -> values.Machine:
 
 
 def _cores(facts: Facts) -> dict[int, tuple[values.Core, ...]]:
-    """Return the cores of each NUMA node, by its number."""
     seen: set[int] = set()
     for cpu in facts.cpus or ():
         _expect_number(cpu.number, 'CPU')

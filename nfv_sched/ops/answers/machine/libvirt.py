@@ -14,7 +14,6 @@ _KIB = {'KiB': 1, 'MiB': 1 << 10, 'GiB': 1 << 20}
 
 
 def is_xml(text: str) -> bool:
-    """Return whether a text looks like XML."""
     return text.lstrip()[:1] == '<'
 
 

@@ -32,17 +32,14 @@ def quote_bare(text: str) -> str:
 
 
 def is_summary(data: ty.Any) -> bool:
-    """Return whether parsed JSON looks like output of ``lscpu -J``."""
     return isinstance(data, dict) and isinstance(data.get('lscpu'), list)
 
 
 def is_list(data: ty.Any) -> bool:
-    """Return whether parsed JSON looks like output of ``lscpu -J -e``."""
     return isinstance(data, dict) and isinstance(data.get('cpus'), list)
 
 
 def is_parsable(text: str) -> bool:
-    """Return whether a text looks like output of ``lscpu -p``."""
     return text.startswith('#') and _columns(text) is not None
 
 
@@ -85,7 +82,6 @@ def read_list(data: ty.Any) -> facts.Facts:
 
 def _facts(rows: Sequence[Mapping[str, ty.Any]],
            lists_offline: bool) -> facts.Facts:
-    """Return the facts in the rows of either list of CPUs."""
     if not rows:
         raise values.MachineError('there is no CPU')
     if any('cpu' not in row or 'core' not in row for row in rows):

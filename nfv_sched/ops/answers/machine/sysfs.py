@@ -97,7 +97,6 @@ def _text(*path: str) -> str:
 
 
 def _cpus(*path: str) -> frozenset[int]:
-    """Read the CPU list in a file."""
     text = _text(*path)
     try:
         return cpu_spec.parse(text)
@@ -156,7 +155,6 @@ def _read_number(*path: str) -> int | None:
 
 
 def _node_memory(folder: str) -> int:
-    """Return the memory of a NUMA node in MiB."""
     match = _MEMORY.search(_text(folder, 'meminfo'))
     if match is None:
         raise values.MachineError(f'{folder}/meminfo has no MemTotal')

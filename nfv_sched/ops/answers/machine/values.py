@@ -35,7 +35,6 @@ class MachineNode:
 
     @property
     def cpus(self) -> frozenset[int]:
-        """The online logical CPUs of the node."""
         return frozenset(cpu for core in self.cores for cpu in core.cpus)
 
     @property
@@ -89,12 +88,10 @@ class Machine:
 
     @property
     def cpus(self) -> frozenset[int]:
-        """All online logical CPUs."""
         return frozenset(cpu for node in self.nodes for cpu in node.cpus)
 
     @property
     def memory(self) -> int:
-        """All memory in MiB."""
         return sum(node.memory for node in self.nodes)
 
     @property

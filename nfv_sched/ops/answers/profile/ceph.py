@@ -38,7 +38,6 @@ class CephPlan:
 
     @property
     def reserved(self) -> int:
-        """Memory that servers do not get, in MB."""
         return self.osd_memory + self.overhead
 
 

@@ -214,7 +214,6 @@ def _nodes(nodes: Iterable[int] | None) -> str | None:
 
 
 def _misplaced(option: compute_settings.MisplacedOption) -> OptionDifference:
-    """Return the difference of an option in the wrong section."""
     return OptionDifference(
         section=option.section, option=option.option,
         has='; '.join(option.values), should_have=None, belongs=option.belongs)

@@ -68,7 +68,6 @@ class Ceph:
 
     @property
     def count(self) -> int:
-        """The number of all OSDs."""
         return sum(self.osds.values())
 
 

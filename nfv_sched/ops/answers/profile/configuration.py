@@ -12,7 +12,6 @@ from nfv_sched.ops.answers.profile import document
 
 
 def page_size(size: int) -> str:
-    """Return a page size in KiB in the form of nova.conf."""
     name = choices.PAGE_NAMES.get(size)
     return str(size) if name is None else f'{name}B'
 
@@ -23,7 +22,6 @@ def ratio(number: float) -> str:
 
 
 def reserved_pages(pages: Iterable[document.ReservedPages]) -> list[str]:
-    """Return the values of ``reserved_huge_pages``."""
     return [f'node:{each.node},size:{page_size(each.size_kib)},'
             f'count:{each.count}' for each in pages]
 
@@ -34,7 +32,6 @@ def mask(numbers: Iterable[int]) -> str:
 
 
 def nova_conf(profile: document.Profile) -> str:
-    """Return the sections of nova.conf."""
     return ''.join(f'{line}\n' for line in _nova_conf(profile))
 
 
@@ -109,7 +106,6 @@ def is_even(profile: document.Profile, size: int) -> bool:
 
 
 def kernel(profile: document.Profile) -> str:
-    """Return the line of arguments of the kernel, with comments."""
     lines = [' '.join(profile.kernel_arguments)]
     uneven = [size for size in profile.page_sizes
               if not is_even(profile, size)]
@@ -162,7 +158,6 @@ def ovs_options(profile: document.Profile) -> dict[str, str]:
 
 
 def ovs(profile: document.Profile) -> str:
-    """Return the commands that set up OVS-DPDK."""
     options = profile.ovs_other_config
     if not options:
         return '# The virtual switch has no cores of its own.\n'
@@ -173,7 +168,6 @@ def ovs(profile: document.Profile) -> str:
 
 
 def variables(profile: document.Profile) -> dict[str, ty.Any]:
-    """Return the variables for Ansible."""
     nova = profile.nova
     return {
         'nfv_cpu_shared_set': cpu_spec.to_text(nova.cpu_shared_set),

@@ -37,7 +37,6 @@ class CPUAssignment:
     functions: Mapping[str, Mapping[int, tuple[values.Core, ...]]]
 
     def cores(self, function: str, node: int) -> tuple[values.Core, ...]:
-        """Return the cores of a NUMA node with a function."""
         return self.functions[function].get(node, ())
 
     def cpus(self, function: str, node: int | None = None) -> frozenset[int]:
@@ -48,7 +47,6 @@ class CPUAssignment:
             for core in cores for cpu in core.cpus)
 
     def nodes(self, function: str) -> tuple[int, ...]:
-        """Return the NUMA nodes that have cores with a function."""
         return tuple(sorted(number for number, cores in
                             self.functions[function].items() if cores))
 

@@ -100,7 +100,6 @@ def _node(node: values.MachineNode, assignment: cpus.CPUAssignment,
 
 def _shared_cpus(chosen: choices.Choices,
                  assignment: cpus.CPUAssignment) -> frozenset[int]:
-    """Return the CPUs of ``cpu_shared_set``."""
     # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
     # unless cores are set aside for them.
     shared = assignment.cpus(cpus.SHARED)
@@ -140,7 +139,6 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
 def _physnets(machine: values.Machine, chosen: choices.Choices,
               assignment: cpus.CPUAssignment, near: Mapping[str, int | None],
               ) -> dict[str, frozenset[int]]:
-    """Return the NUMA nodes of physical networks and labels."""
     physnets: dict[str, frozenset[int]] = {}
     for nic in chosen.switch_nics:
         node = near[nic.name]

@@ -47,7 +47,6 @@ class ProfileNode:
     pages: tuple[ProfilePages, ...]
 
     def page_count(self, size: int) -> int:
-        """Return the number of huge pages of a size in KiB."""
         return sum(each.total for each in self.pages if each.size_kib == size)
 
 
@@ -137,7 +136,6 @@ class Profile:
     vendor: str = dataclasses.field(default='', metadata=documents.INTERNAL)
 
     def cpus(self, function: str) -> frozenset[int]:
-        """Return all logical CPUs with a function."""
         return frozenset(cpu for node in self.numa_nodes
                          for cpu in node.cpus[function])
 

@@ -20,7 +20,6 @@ _NOT_SET = 'not set'
 
 
 def text(profile: document.Profile) -> list[tables.Part]:
-    """Return a profile for people."""
     nodes = [node.node for node in profile.numa_nodes]
     parts: list[tables.Part] = [
         tables.Table(('', *(f'Node {number}' for number in nodes)),
@@ -64,7 +63,6 @@ def _pages(node: document.ProfileNode, size: int) -> str:
 
 
 def _settings(profile: document.Profile) -> Iterator[str]:
-    """Yield the settings of Nova and OVS-DPDK, a line each."""
     nova = profile.nova
     for name, numbers in (('cpu_shared_set', nova.cpu_shared_set),
                           ('cpu_dedicated_set', nova.cpu_dedicated_set)):
@@ -90,7 +88,6 @@ def _settings(profile: document.Profile) -> Iterator[str]:
 
 
 def rows(profile: document.Profile) -> list[Sequence[ty.Any]]:
-    """Return a row for each function and NUMA node with CPUs or memory."""
     rows = []
     for node in profile.numa_nodes:
         for function in cpus.FUNCTIONS:
@@ -108,7 +105,6 @@ def rows(profile: document.Profile) -> list[Sequence[ty.Any]]:
 
 
 def check_text(compared: check.OptionDifferences) -> list[tables.Part]:
-    """Return what --check finds, for people."""
     parts: list[tables.Part] = [tables.Line(sentence, tables.BAD)
                                 for sentence in start_errors(compared)]
     if compared.differences:
@@ -121,14 +117,12 @@ def check_text(compared: check.OptionDifferences) -> list[tables.Part]:
 
 
 def start_errors(compared: check.OptionDifferences) -> list[str]:
-    """Return a sentence for each error of nova-compute."""
     return [('nova-compute does not report this host: ' if each.starts else
              'nova-compute does not start: ') + each.reason
             for each in compared.start_errors]
 
 
 def powered_down(compared: check.OptionDifferences) -> str:
-    """Return the sentence about CPUs that Nova has switched off."""
     cpus = cpu_spec.to_text(compared.powered_down)
     return (
         f'Nova has switched off CPU {cpus} ([libvirt] cpu_power_management), '
@@ -138,7 +132,6 @@ def powered_down(compared: check.OptionDifferences) -> str:
 
 
 def check_rows(compared: check.OptionDifferences) -> list[Sequence[str]]:
-    """Return a row for each difference."""
     return [(
         each.option if each.section == 'DEFAULT' and each.belongs is None
         else f'[{each.section}] {each.option}', each.has or _NOT_SET,

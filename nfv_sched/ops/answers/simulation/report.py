@@ -173,7 +173,6 @@ def _step_remark(step: outcome.SimulatedStep) -> str:
 
 
 def _notes(of: outcome.SimulatedStep) -> tuple[str, ...]:
-    """Return the notes on an outcome that its reason does not repeat."""
     return of.notes if of.ok or of.action != 'live_migrate' else ()
 
 
@@ -272,14 +271,14 @@ def _devices(kind: tuple[str, str | None],
 
 def _used(amount: ty.Callable[[document.SimulatedNode], _Amount],
           row: NodeRow) -> int | None:
-    found = amount(row.node)
-    return None if found is None else found[0] - found[1]
+    pair = amount(row.node)
+    return None if pair is None else pair[0] - pair[1]
 
 
 def _total(amount: ty.Callable[[document.SimulatedNode], _Amount],
            row: NodeRow) -> int | None:
-    found = amount(row.node)
-    return None if found is None else found[0]
+    pair = amount(row.node)
+    return None if pair is None else pair[0]
 
 
 def _used_text(amount: ty.Callable[[document.SimulatedNode], _Amount],
@@ -303,7 +302,6 @@ def _devices_text(row: NodeRow) -> str:
 
 
 def _titles(result: outcome.SimulationResult) -> dict[str, str]:
-    """Return the title of its group of equal hosts, by host name."""
     of_group: dict[str, list[str]] = {}
     for host in result.hosts:
         of_group.setdefault(_group(result, host.name), []).append(host.name)
@@ -345,7 +343,6 @@ def _sum(values: Sequence[ty.Any], names: Sequence[str]) -> ty.Any:
 
 
 def has_network(result: outcome.SimulationResult) -> bool:
-    """Return whether the network load matters in the scenario."""
     return network.is_told(result.scenario)
 
 
@@ -358,7 +355,6 @@ class LoadRow(ty.NamedTuple):
 
     @property
     def load(self) -> document.SimulatedLoad:
-        """The first of them."""
         return self.loads[0]
 
 
@@ -403,10 +399,9 @@ def network_loads(result: outcome.SimulationResult,
 
 
 def _span(field: str, row: LoadRow) -> str:
-    """Return the lowest and highest number that are known."""
-    numbers = [getattr(load, field) for load in row.loads]
-    known = [number for number in numbers if number is not None]
-    return _ends(known) if known else '-'
+    numbers = [number for load in row.loads
+               if (number := getattr(load, field)) is not None]
+    return _ends(numbers) if numbers else '-'
 
 
 def _of_limit(field: str, limit: str, row: LoadRow) -> str:
@@ -451,7 +446,6 @@ def _load(name: str, load: network.HostLoad,
 
 def server_states(result: outcome.SimulationResult) -> tuple[
         document.SimulatedServerState, ...]:
-    """Return the servers after the last step."""
     last = {step.server: step for step in result.outcomes}
     return tuple([_server(server, last.get(server.name))
                   for server in result.servers])
@@ -518,7 +512,6 @@ def node_states(
 
 def _free_devices(host: compute.ComputeHost) -> dict[
         int | None, tuple[document.FreeDevices, ...]]:
-    """Return the devices of each NUMA node, or None, of a host."""
     free = host.free_devices()
     of_nodes: dict[int | None, dict[tuple[str, str | None], list[bool]]] = {}
     for device in host.record.devices:
@@ -565,7 +558,6 @@ def cloud_document(result: outcome.SimulationResult,
 
 
 def summary(result: outcome.SimulationResult) -> str:
-    """Return a line with the numbers of hosts, servers and outcomes."""
     succeeded = sum(1 for o in result.outcomes if o.ok)
     refused = len(result.outcomes) - succeeded
     text = (f'{strings.count(len(result.hosts), "host")}, '

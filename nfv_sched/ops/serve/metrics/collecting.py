@@ -29,7 +29,6 @@ _LATEST = 253402300800
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of what is counted."""
     parser.add_argument(
         '--flavors', metavar='PATTERN', action='append', default=[],
         help='count only servers of flavors whose name matches, with * '
@@ -205,7 +204,6 @@ class Collection:
             losses=self._losses(cloud))
 
     def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[ty.Any]:
-        """Return the loss of each host (``failover.Loss``), if requested."""
         if not self._args.failover:
             return ()
         from nfv_sched.ops.answers.plans import failover

@@ -80,7 +80,6 @@ class ServeMetrics(source.CloudMixin, base.Command):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check that the options fit together."""
         super().check(parsed_args)
         for option in ('tls_cert', 'tls_key', 'tls_client_ca', 'auth_file'):
             if parsed_args.listen is None and (
@@ -114,7 +113,6 @@ class ServeMetrics(source.CloudMixin, base.Command):
 
     def _serve(self, collection: collecting.Collection,
                parsed_args: argparse.Namespace) -> int:
-        """Serve the metrics, and collect them again and again."""
         users = (None if parsed_args.auth_file is None
                  else service.users(parsed_args.auth_file))
 

@@ -147,7 +147,6 @@ class _Families:
         by_labels[key] = by_labels.get(key, 0) + value
 
     def all(self) -> Iterator[core.Metric]:
-        """Yield all metrics, including those without figures."""
         for name, by_labels in self._values.items():
             yield gauge(self._metrics[name], by_labels)
 
@@ -216,7 +215,6 @@ def families(
 
 def _host(metrics: _Families, host: document.HostDetails,
           providers: Iterable[snapshot.Provider]) -> None:
-    """Add the metrics of a host as a whole, without those of its loss."""
     name, network = host.host, host.network
     metrics.add('nfv_sched_host_info', (
         name, host.availability_zone, host.state.replace(', ', ' ')), 1)
@@ -267,7 +265,6 @@ class _Figures:
     whole: ty.Callable[[Iterable[float]], float] = sum
 
     def of_host(self) -> Mapping[tuple[str, Key], float]:
-        """Return the figures of the host as a whole."""
         figures_by_key: dict[tuple[str, Key], list[float]] = {}
         for (_node, rest), value in self.by_node.items():
             figures_by_key.setdefault((WHOLE, rest), []).append(value)
@@ -326,7 +323,6 @@ def _count_devices(counts: dict[tuple[str, Key], float], node: str,
 
 def _flavor(metrics: _Families, cloud: snapshot.Cloud,
             of_flavor: 'capacity.FlavorCapacity') -> None:
-    """Add the metrics of a flavor."""
     flavor = of_flavor.flavor
     for aggregate, counted in [(_CLOUD, of_flavor)] + [
             (aggregate.name, of_flavor.within(aggregate.hosts))
@@ -392,7 +388,6 @@ class Collector(registry.Collector):
         self._latest_shadow = latest
 
     def collect(self) -> Iterator[core.Metric]:
-        """Yield the metrics; called by the library."""
         yield from self._families
         yield counter(ERRORS, {(): self.errors})
         yield counter(REFUSALS, {

@@ -28,7 +28,6 @@ class NFVAgents(base.NFVStrategy):
 
     @classmethod
     def get_schema(cls) -> dict[str, ty.Any]:
-        """Return the schema of the parameters; called by Watcher."""
         return {
             'properties': {
                 'kind': {
@@ -51,7 +50,6 @@ class NFVAgents(base.NFVStrategy):
         LOG.info('Initializing %s', self.get_display_name())
 
     def do_execute(self, audit: ty.Any = None) -> None:
-        """Plan, and add the actions; called by Watcher."""
         by_api = not self.from_file()
         plan, document = self.plan(
             'agent', 'rebalance', *(('--api',) if by_api else ()), *(

@@ -46,12 +46,10 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
 
     @classmethod
     def get_goal_name(cls) -> str:
-        """Return the name of the goal; called by Watcher."""
         return cls.GOAL
 
     @classmethod
     def get_config_opts(cls) -> list[cfg.Opt]:
-        """Return the options of the strategy; called by Watcher."""
         return [
             cfg.ListOpt(
                 'command',
@@ -79,7 +77,6 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
         """Do nothing more; called by Watcher."""
 
     def parameter(self, name: str) -> ty.Any:
-        """Return a parameter of the audit; None if it has none."""
         return self.input_parameters.get(name)
 
     def from_file(self) -> bool:
@@ -162,7 +159,6 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
         return None
 
     def add_moves(self, moves: Iterable[values.Move]) -> None:
-        """Add the actions that make moves, in order."""
         moves = list(moves)
         for move in moves:
             if move.vfs_detached:

@@ -21,7 +21,6 @@ class NFVDefrag(base.NFVStrategy):
 
     @classmethod
     def get_schema(cls) -> dict[str, ty.Any]:
-        """Return the schema of the parameters; called by Watcher."""
         return {
             'properties': {
                 'flavor': {

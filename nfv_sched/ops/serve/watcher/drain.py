@@ -21,7 +21,6 @@ class NFVDrain(base.NFVStrategy):
 
     @classmethod
     def get_schema(cls) -> dict[str, ty.Any]:
-        """Return the schema of the parameters; called by Watcher."""
         return {
             'properties': {
                 'maintenance_node': {
@@ -37,7 +36,6 @@ class NFVDrain(base.NFVStrategy):
         }
 
     def do_execute(self, audit: ty.Any = None) -> None:
-        """Plan, and add the actions; called by Watcher."""
         host = self.parameter('maintenance_node')
         node = self.node(host)
         plan, _document = self.plan(

@@ -18,7 +18,6 @@ class Figure(indicators.IndicatorSpecification):
 
     @property
     def schema(self) -> dict[str, ty.Any]:
-        """JSON Schema of the value."""
         return {'type': 'integer', 'minimum': 0}
 
 
@@ -26,7 +25,6 @@ class CapacityEfficacy(efficacy_base.EfficacySpecification):
     """Effect of moves on the number of new servers."""
 
     def get_indicators_specifications(self) -> list[Figure]:
-        """Return the indicators; called by the base class."""
         return [
             Figure('servers_wanted', 'New servers that are to fit.'),
             Figure('servers_before', 'New servers that fit now.'),
@@ -47,7 +45,6 @@ class AgentBalanceEfficacy(efficacy_base.EfficacySpecification):
     """Effect of moves on the loads of Neutron's agents."""
 
     def get_indicators_specifications(self) -> list[Figure]:
-        """Return the indicators; called by the base class."""
         return [
             Figure('imbalance_before', 'Largest difference between the loads '
                    'of two agents of a kind.'),
@@ -77,17 +74,14 @@ class NamedMixin:
 
     @classmethod
     def get_name(cls) -> str:
-        """Return the name; called by Watcher."""
         return cls.NAME
 
     @classmethod
     def get_display_name(cls) -> str:
-        """Return the name for people; called by Watcher."""
         return cls.DISPLAY_NAME
 
     @classmethod
     def get_translatable_display_name(cls) -> str:
-        """Return the same; called by Watcher."""
         return cls.DISPLAY_NAME
 
 
@@ -102,7 +96,6 @@ class NFVGoal(NamedMixin, base.Goal, metaclass=abc.ABCMeta):
     @classmethod
     def get_efficacy_specification(
             cls) -> efficacy_base.EfficacySpecification:
-        """Return the specification of the efficacy; called by Watcher."""
         return cls.EFFICACY()
 
 

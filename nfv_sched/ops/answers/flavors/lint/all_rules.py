@@ -268,7 +268,6 @@ def _image_needed(nova_flavor: ty.Any) -> Mapping[str, str]:
 
 
 def _rules(request_parts: numa_rule.RequestParts) -> Iterator[numa_rule.Rule]:
-    """Yield the placement rules of a request, without those with errors."""
     for cls in nfv_rules.classes():
         with contextlib.suppress(numa_rule.RequestError):
             yield from cls.from_request(request_parts)
@@ -331,7 +330,6 @@ def _on_hosts(
 def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
            counting: capacity.Counting,
            names: numa_rule.Names) -> values.FlavorHosts:
-    """Return which hosts accept a flavor."""
     image = {} if values.WHOLE in subject.image_errors else {
         key: value for key, value in subject.image.items()
         if key not in subject.image_errors}

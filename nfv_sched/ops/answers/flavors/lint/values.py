@@ -88,7 +88,6 @@ class FlavorHosts:
 
     @property
     def nodes(self) -> list[snapshot.Node]:
-        """The NUMA nodes of all hosts."""
         return [node for host in self.cloud.hosts
                 for node in host.nodes or ()]
 
@@ -143,7 +142,6 @@ class LintSubject:
 
     @property
     def readable(self) -> bool:
-        """True if Nova accepts servers of the flavor."""
         return not (self.unread or self.refusals or self.image_refusals)
 
     def value(self, key: str, image_key: str | None = None) -> str | None:

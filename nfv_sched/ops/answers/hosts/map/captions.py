@@ -10,7 +10,6 @@ from nfv_sched.ops.answers.hosts import rendering
 
 
 def of_host(host: document.HostDetails) -> Iterator[str]:
-    """Yield facts about a host, a phrase each."""
     reason = host.disabled_reason
     yield f'{host.state} ({reason})' if reason else host.state
     if host.pcpus:
@@ -62,19 +61,16 @@ def groups(host: document.HostDetails) -> list[tuple[str, list[str]]]:
 
 
 def _plural(noun: str, names: Sequence[str]) -> str:
-    """Return a noun for names, in the plural if there are several."""
     return noun if len(names) == 1 else f'{noun}s'
 
 
 def of_node(node: document.NodeOfHost) -> str:
-    """Describe the usage of a NUMA node, and what fits."""
     if not node.pcpus:
         return 'no pCPUs'
     return f'{node.pcpus_used}/{node.pcpus} pCPUs, fits {node.largest_fit}'
 
 
 def of_server(server: document.ServerOnHost) -> str:
-    """Describe size and NUMA nodes of a server."""
     size = strings.count(server.vcpus, 'vCPU')
     if server.state != 'active':
         size += f', {server.state}'
@@ -85,7 +81,6 @@ def of_server(server: document.ServerOnHost) -> str:
 
 
 def near(node: document.NodeOfHost) -> str:
-    """Describe the physical networks and places near a NUMA node."""
     phrases = [f'{_plural(noun, names)} {", ".join(names)}'
                for noun, names in (('physnet', node.networks),
                                    ('place', node.places)) if names]
@@ -101,5 +96,4 @@ def pages(pages: document.PagesUse) -> str:
 
 
 def headline(count: int) -> str:
-    """Return the headline of a map of some number of hosts."""
     return f'Host map: {strings.count(count, "host")}'

@@ -183,7 +183,6 @@ def _length(used: int, total: int, width: int) -> int:
 def _amounts(
     node: document.NodeOfHost,
 ) -> Iterator[tuple[str, int, int, str]]:
-    """Yield label, used, total and text of each bar of a node."""
     for pages in node.pages:
         if pages.total or pages.used:
             yield (rendering.page_size(pages.size_kib), pages.used,
@@ -266,7 +265,6 @@ def shapes(nodes: Iterable[NodePicture],
 
 
 def _whose(cpu: document.CPUUse) -> str:
-    """Return the users of a CPU, with names shortened."""
     if len(cpu.users) != 1:
         return shortened(rendering.cpu(cpu), _WHOSE)
     (user,) = cpu.users

@@ -67,19 +67,16 @@ class HostMarks(ty.NamedTuple):
 
 
 def has_others(hosts: Iterable[document.HostDetails]) -> bool:
-    """Return True if some CPUs of the hosts are not Nova's."""
     return any(cpu.state is document.CPUState.OTHER
                for host in hosts for node in host.numa_nodes
                for core in node.cores for cpu in core.cpus)
 
 
 def key(has_others: bool) -> tuple[tuple[str, str], ...]:
-    """Return sign and meaning of each mark."""
     return (*_KEY, _OTHER) if has_others else _KEY
 
 
 def of_host(host: document.HostDetails) -> HostMarks:
-    """Choose the marks of the servers of a host."""
     pinned = [server.server_id for server in host.servers
               if any(part.pinned_vcpus for part in server.numa_nodes)]
     return HostMarks(
@@ -104,7 +101,6 @@ _KINDS = {
 
 
 def sign(cpu: document.CPUUse, marks: HostMarks) -> Sign:
-    """Return the mark of a CPU."""
     if cpu.state in _KINDS:
         return Sign(_STATES[cpu.state], _KINDS[cpu.state])
     server = cpu.users[0].server_id

@@ -105,7 +105,6 @@ def hosts(details: Sequence[document.HostDetails]) -> dict[str, ty.Any]:
 
 @functools.cache
 def _script() -> markupsafe.Markup:
-    """Return the script of the page."""
     source, _name, _uptodate = templates().loader.get_source(
         templates(), 'filter.js')
     return markupsafe.Markup(source)
@@ -121,24 +120,20 @@ def _policy() -> str:
 
 
 def about(cloud: snapshot.Cloud) -> str:
-    """Say when and where the cloud of a map was read."""
     return f'As of {cloud.taken}, from {cloud.source or "a file"}'
 
 
 def key(has_others: bool) -> list[tuple[str, str, str]]:
-    """Return shape, sign and meaning of everything on a map."""
     return [(_KEY_SHAPES[sign], '' if sign in _BLANK else sign, meaning)
             for sign, meaning in map_marks.key(has_others)] + [_REMOTE]
 
 
 def shapes(nodes: Sequence[drawing.NodePicture],
            marks: Sequence[tuple[str, str, str]]) -> list:
-    """Return the shapes used by pictures and by the marks of a key."""
     return drawing.shapes(nodes, [shape for shape, *_others in marks])
 
 
 def tab() -> markupsafe.Markup:
-    """Return the shape of a device tab."""
     return markupsafe.Markup(
         f'<path id="tab" d="M.5 .5h{drawing.TAB_WIDTH - 1}v'
         f'{drawing.TAB_HEIGHT - 5}a4 4 0 01-4 4H4.5a4 4 0 01-4-4z"/>')

@@ -117,7 +117,6 @@ def render(cloud: snapshot.Cloud,
 
 def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.HostSection],
            key: Sequence[tuple[str, str, str]]) -> Sheet:
-    """Lay out the picture."""
     columns = min(max((len(host.nodes) for host in hosts), default=1),
                   _COLUMNS)
     # The text needs the width of two nodes.
@@ -139,7 +138,6 @@ def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.HostSection],
 
 
 def _line(kind: str, x: int, y: int, text: str, width: int) -> TextLine:
-    """Return a line of text, shortened to a width."""
     letter = _BOLD if kind == 'host' else _LETTER
     short = drawing.shortened(text, int((width - x - _MARGIN) / letter))
     return TextLine(kind, x, y, short, '' if short == text else text)
@@ -159,7 +157,6 @@ def _key(key: Sequence[tuple[str, str, str]], y: int,
 
 
 def _card(host: page.HostSection, top: int, width: int) -> Card:
-    """Lay out a host."""
     y = 24
     lines = [_line('host', _MARGIN, y, host.title, width)]
     for kind, text in (

@@ -72,7 +72,6 @@ def _host(host: document.HostDetails, width: int | None) -> Iterator[str]:
 
 
 def _page_title(size: int) -> str:
-    """Return the name of a page size, in KiB."""
     text = rendering.page_size(size)
     return f'small pages ({text})' if rendering.is_small(size) else text
 
