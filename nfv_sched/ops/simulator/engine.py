@@ -97,9 +97,7 @@ class Simulation:
         first = len(self.outcomes)
         if step.action == 'neutron':
             self.state.network.become(step.neutron, self.state.owners())
-            self.outcomes.append(outcome.SimulatedStep(
-                step=step.number, action=step.action, server='', result='done',
-                notes=(step.neutron,)))
+            self._record_other(step, '', (step.neutron,))
         elif step.action == 'boot' and step.multi_create:
             for server in boot.boot_together(self.state, step):
                 self._record(step, server, None)
@@ -117,9 +115,7 @@ class Simulation:
         self.state.notes = []
         if step.action in _OF_HOSTS:
             _OF_HOSTS[step.action](self.state, self.state.hosts[name])
-            self.outcomes.append(outcome.SimulatedStep(
-                step=step.number, action=step.action, server=name,
-                result='done'))
+            self._record_other(step, name)
             return
         if step.action == 'boot':
             self.state.servers[name] = servers.SimulatedServer(name,
@@ -132,6 +128,15 @@ class Simulation:
         except servers.Refused as e:
             server.reason = str(e)
         self._record(step, server, source)
+
+    def _record_other(self, step: actions.Step, host: str,
+                      notes: tuple[str, ...] = ()) -> None:
+        """Record a step of a host, or of Neutron; it is always done."""
+        self.outcomes.append(outcome.SimulatedStep(
+            step=step.number, action=step.action, server=host, result='done',
+            status='', source=None, destination=None, numa_nodes=None,
+            cores=0, vswitch=None, places={}, pci=None, pci_devices=(),
+            reason=None, notes=notes))
 
     def _record(self, step: actions.Step, server: servers.SimulatedServer,
                 source: str | None) -> None:

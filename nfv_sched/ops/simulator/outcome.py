@@ -54,17 +54,17 @@ class SimulatedStep:
     action: str
     server: str
     result: ty.Literal['done', 'refused']
-    status: str = ''
-    source: str | None = None
-    destination: str | None = None
-    numa_nodes: tuple[int, ...] | None = None
-    cores: int = 0
-    vswitch: str | None = None
-    places: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    pci: str | None = None
-    pci_devices: tuple[AssignedDevice, ...] = ()
-    reason: str | None = None
-    notes: tuple[str, ...] = ()
+    status: str
+    source: str | None
+    destination: str | None
+    numa_nodes: tuple[int, ...] | None
+    cores: int
+    vswitch: str | None
+    places: Mapping[str, str]
+    pci: str | None
+    pci_devices: tuple[AssignedDevice, ...]
+    reason: str | None
+    notes: tuple[str, ...]
 
     @property
     def ok(self) -> bool:
