@@ -38,9 +38,9 @@ ROOMS = (
 #: Mirrored types share 70 % of the names of their fields, and say nowhere that
 #: one is the border to something.
 MOST = {
-    'floors': 10, 'arrows': 95, 'mirrored types': 9, 'renamed imports': 313,
-    'lines': 78_080, 'lines of tests': 90_980, 'modules loaded': 91,
-    'lines loaded': 17_150}
+    'floors': 10, 'arrows': 94, 'mirrored types': 6, 'renamed imports': 306,
+    'lines': 77_190, 'lines of tests': 90_960, 'modules loaded': 91,
+    'lines loaded': 17_050}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')
 #: What nova-scheduler loads.
