@@ -2,7 +2,6 @@
 """Guests with one vCPU on shared CPUs."""
 
 from nova import objects
-from nova.scheduler.filters import numa_topology_filter
 
 from nfv_sched.fit.numa import rule as numa_rule
 from nfv_sched.fit.numa import topology
@@ -57,15 +56,6 @@ class TestSharedVCPU(base.SharedVCPUTestCase):
         self.flags(shared_vcpus_per_core=0)
         self.assertEqual(
             ['host1'], self.passing([self.host((300, 300))], self.spec()))
-
-    def test_cap_beside_the_filter_of_nova(self):
-        stock = numa_topology_filter.NUMATopologyFilter()
-        for enabled in ([stock, self.filters[3]], [self.filters[3], stock]):
-            host, spec = self.host((64, 63)), self.spec()
-            self.assertEqual(['host1'], self.passing([host], spec, enabled))
-            self.assertEqual(
-                16.0, host.limits['numa_topology'].cpu_allocation_ratio)
-            self.assertEqual(([1], []), self.claimed(host, spec))
 
     def test_ratio_of_the_host_is_never_raised(self):
         host, spec = self.host(ratio=2.0), self.spec()
