@@ -15,6 +15,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import binding as bindings
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
+from nfv_sched.ops.simulator import placement
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import small_clouds
 
@@ -454,7 +455,8 @@ class TestUnknownNames(CapacityTestCase):
             found = self.count(known, small_clouds.flavor(
                 **{f'trait__{name}': value}))
             self.assertEqual(
-                (fits, ((('trait', name),) if unknown else ()), ()),
+                (fits, (placement.Unknown('trait', name),)
+                 if unknown else (), ()),
                 (found.fits, found.unknown, found.unverified), (name, value))
             if unknown:
                 self.assertBinds([(Kind.UNKNOWN_NAME, 'trait')], found)
@@ -464,7 +466,8 @@ class TestUnknownNames(CapacityTestCase):
             self.cloud(traits=frozenset()),
             small_clouds.flavor(resources1__VGPU='1',
                                 trait1__CUSTOM_X='forbidden'))
-        self.assertEqual((('trait', 'CUSTOM_X'),), found.unknown)
+        self.assertEqual((placement.Unknown('trait', 'CUSTOM_X'),),
+                         found.unknown)
 
     def test_resource_class(self):
         cloud = self.cloud(resource_classes=frozenset({'CUSTOM_THERE'}))
@@ -472,7 +475,8 @@ class TestUnknownNames(CapacityTestCase):
             found = self.count(
                 cloud, small_clouds.flavor(**{f'resources__{name}': '1'}))
             self.assertEqual(
-                (0, (('resource class', name),) if unknown else ()),
+                (0, (placement.Unknown('resource class', name),)
+                 if unknown else ()),
                 (found.fits, found.unknown))
 
     def test_names_were_not_read(self):
@@ -482,7 +486,8 @@ class TestUnknownNames(CapacityTestCase):
             found = self.count(self.cloud(), small_clouds.flavor(
                 **{f'trait__{name}': 'forbidden'}))
             self.assertEqual(
-                (4, (), (('trait', name),) if unverified else ()),
+                (4, (), (placement.Unknown('trait', name),)
+                 if unverified else ()),
                 (found.fits, found.unknown, found.unverified))
 
 

@@ -177,7 +177,8 @@ class PlacementTest(base.TimedTestCase):
             self.cloud.add(name, VCPU=1)
         answer = self.explain('resources=VCPU:1&limit=2')
         self.assertEqual({'a', 'b'}, set(answer.found))
-        self.assertEqual((2, 1), (answer.stage.limit, answer.stage.cut))
+        self.assertEqual((2, 1), (
+            answer.stage.max_placement_results, answer.stage.hosts_cut_off))
         self.assertEqual(['c'], list(answer.misses))
 
     def test_tree(self):
@@ -191,4 +192,5 @@ class PlacementTest(base.TimedTestCase):
         """The API refused the request."""
         self.cloud.add('a', VCPU=1)
         answer = self.explain()
-        self.assertEqual((1, 0), (answer.stage.hosts, answer.stage.left))
+        self.assertEqual((1, 0), (
+            answer.stage.hosts, answer.stage.hosts_left))
