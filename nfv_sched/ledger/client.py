@@ -130,7 +130,10 @@ class Client:
 
     def __init__(self, conf, threads: int = 1):
         self._adapter = connect(conf)
-        http_limits.limit(self._adapter.session, connections=threads)
+        session = self._adapter.session
+        for each in session.session.adapters.values():
+            each.init_poolmanager(10, threads)
+        http_limits.limit(session)
 
     def close(self) -> None:
         """Close all connections."""

@@ -26,6 +26,7 @@ import json
 import math
 import threading
 import time
+import traceback
 import typing as ty
 
 from keystoneauth1 import exceptions as ks_exceptions
@@ -68,6 +69,9 @@ _LOOKED_UP = 50
 # version documents. The exceptions of requests are OSErrors.
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            OSError, *http_limits.MALFORMED)
+# Errors of code, rather than of a service.
+_DEFECTS = (AttributeError, ImportError, NameError, NotImplementedError,
+            TypeError)
 
 _HIDDEN_GROUPS = (
     'Neutron does not show the security groups of other projects to the user '
@@ -742,10 +746,15 @@ def _is_defect(error: Exception) -> bool:
 
     :param error: exception of :meth:`Reader.read`
     """
-    if isinstance(error, NeutronError):
-        return error.__cause__ is not None and http_limits.is_defect(
-            error.__cause__)
-    return isinstance(error, http_limits.DEFECTS)
+    if not isinstance(error, NeutronError):
+        return isinstance(error, _DEFECTS)
+    # The libraries raise errors of the same classes for malformed documents:
+    # they have no frame of nfv-sched as the last one.
+    cause = error.__cause__
+    frames = cause and [
+        frame for frame, _line in traceback.walk_tb(cause.__traceback__)]
+    return isinstance(cause, _DEFECTS) and bool(frames) and (
+        frames[-1].f_globals.get('__name__', '').startswith('nfv_sched.'))
 
 
 class Lookups:

@@ -11,10 +11,8 @@ Filters do so only with a release of Nova that is not known.
 
 from collections.abc import Callable
 from collections.abc import Iterable
-import gzip
 import importlib
 import inspect
-import socket
 import typing as ty
 
 from oslo_log import log as logging
@@ -205,29 +203,18 @@ INTERFACES = (
          ('redirect', 'session', 'timeout')),
     Used('keystoneauth1.session', 'Session.request', _LIMITS,
          ('log', 'redirect')),
-    Used('keystoneauth1.session', 'TCPKeepAliveAdapter', _LIMITS),
     Used('keystoneauth1.session', 'TCPKeepAliveAdapter.init_poolmanager',
-         _LIMITS),
-    Used('keystoneauth1.session', 'TCPKeepAliveAdapter.proxy_manager_for',
-         _LIMITS, ('proxy',)),
-    Used('keystoneauth1.session', 'TCPKeepAliveAdapter.send', _LIMITS,
-         ('request', 'stream', 'timeout')),
+         _LEDGER),
     Used('openstack.connection', 'Connection', _LIMITS),
     Used('openstack.connection', 'Connection.__init__', _LIMITS,
          ('oslo_conf', 'service_types', 'session')),
     Used('openstack.exceptions', 'SDKException', _LIMITS),
     Used('openstack.proxy', 'Proxy', _LIMITS),
-    Used('requests', 'PreparedRequest', _LIMITS),
-    Used('requests', 'Response', _LIMITS, (
-        '_content', '_content_consumed', 'encoding', 'raw')),
-    Used('requests', 'Session', _LIMITS, ('adapters', 'mount', 'trust_env')),
+    Used('requests', 'Response', _LIMITS, ('elapsed', 'encoding', 'raw')),
+    Used('requests', 'Session', _LIMITS, ('adapters', 'headers', 'hooks')),
     Used('requests.exceptions', 'RequestException', _LIMITS),
     Used('requests.exceptions', 'SSLError', _LIMITS),
-    Used('urllib3.exceptions', 'HTTPError', _LIMITS),
-    Used('urllib3', 'HTTPConnectionPool.ConnectionCls', _LIMITS,
-         ('_tunnel', 'connect')),
-    Used('urllib3', 'HTTPSConnectionPool.ConnectionCls', _LIMITS,
-         ('_tunnel', 'connect')),
+    Used('urllib3.exceptions', 'ProtocolError', _LIMITS),
     Used('urllib3', 'HTTPResponse', _LIMITS, ('close', 'length_remaining')),
     Used('urllib3', 'HTTPResponse.read', _LIMITS, ('amt', 'decode_content')),
     Used('urllib3.util', 'parse_url', _LIMITS, ('url',)),
@@ -259,40 +246,12 @@ def _takes_options() -> bool:
     return True
 
 
-def _reads_answers() -> bool:
-    """Return whether the answer of a service is read and decompressed."""
-    # Not needed, and so not imported, by the filters for NUMA nodes.
-    from keystoneauth1 import adapter
-    from nfv_sched.base import http_limits
-    body = b'{}'
-    compressed = gzip.compress(body)
-    try:
-        ours, theirs = socket.socketpair()
-    except OSError as exc:
-        LOG.debug('Whether answers of services can be read is not known: %s',
-                  exc)
-        return True
-    with ours, theirs:
-        theirs.sendall(
-            b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n'
-            b'Content-Length: %d\r\n\r\n%s' % (len(compressed), compressed))
-        # Nothing answers at this address, should the socket not be used.
-        service = adapter.Adapter(http_limits.session_over(ours),
-                                  endpoint_override='http://127.0.0.1:1')
-        response = service.get(
-            '/ports', params=[('fields', 'id')], timeout=60.0, log=False,
-            redirect=False, headers={'Accept': 'application/json'})
-    return (response.status_code, response.content) == (200, body)
-
-
 #: What does not show in names.
 TRIALS = (
     Trial('fields of versioned objects', _reads_fields, _EXTRA_SPECS),
     Trial('nova.scheduler.request_filter.ALL_REQUEST_FILTERS as a list',
           _appends_request_filter, _LIMITS),
     Trial('options of openstack.proxy.Proxy.get', _takes_options, _LIMITS),
-    Trial('an answer read through keystoneauth1, requests and urllib3',
-          _reads_answers, _LIMITS),
 )
 
 

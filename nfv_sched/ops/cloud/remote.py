@@ -172,7 +172,8 @@ def _request(url: str, where: str, method: str) -> requests.Response:
     :raises HTTPLimitError: if it is too long or too slow
     :raises requests.exceptions.RequestException: if there is no answer
     """
-    with http_limits.binary_session(files.max_size()) as session:
+    with http_limits.bounded(
+            requests.Session(), files.max_size()) as session:
         token = os.environ.get(TOKEN)
         if token:
             user, _colon, password = token.strip().partition(':')

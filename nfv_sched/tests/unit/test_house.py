@@ -39,8 +39,8 @@ ROOMS = (
 #: one is the border to something.
 MOST = {
     'floors': 10, 'arrows': 94, 'mirrored types': 6, 'renamed imports': 306,
-    'lines': 77_190, 'lines of tests': 90_960, 'modules loaded': 91,
-    'lines loaded': 17_050}
+    'lines': 76_940, 'lines of tests': 90_850, 'modules loaded': 91,
+    'lines loaded': 16_840}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')
 #: What nova-scheduler loads.

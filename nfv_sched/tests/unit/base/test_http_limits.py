@@ -6,16 +6,13 @@ Each reader reads a server that answers so, and version discovery does.
 
 import contextlib
 import gzip
-import inspect
 import itertools
 import json
 import os
-import ssl
 import time
 import tracemalloc
 
 import fixtures
-from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import session as ks_session
 
 from nfv_sched.base import http_limits
@@ -27,7 +24,7 @@ from nfv_sched.tests.unit.limits import base
 from nfv_sched.tests.unit.limits import neutron_api
 from nfv_sched.tests.unit.ops.cloud import nova_api
 
-_SECONDS = 0.1  # timeout of all readers
+_SECONDS = 0.3  # timeout of all readers
 _BYTES = 10 ** 6  # limit of all answers
 _CHUNK = b'10000\r\n' + b' ' * 65536 + b'\r\n'
 
@@ -66,7 +63,6 @@ def _handler_class(server):
             _reply(json.dumps(body).encode())(self)
 
         do_GET = do_HEAD = do_PUT = do_POST = _any  # noqa: N815
-        do_CONNECT = _any  # noqa: N815
 
     return Handler
 
@@ -130,8 +126,6 @@ FAULTS = {
     'endless chunks': _stream(_CHUNK, Transfer_Encoding='chunked'),
     'endless tiny chunks': _stream(
         b'1\r\n \r\n', pause=_DRIP, Transfer_Encoding='chunked'),
-    'endless size of a chunk': _stream(
-        b'0', pause=_DRIP, Transfer_Encoding='chunked'),
     'huge length': _reply(b'{"', length=10 ** 9),
     'length of many digits': _reply(b'{"', length=10 ** 30),
     'bomb': _reply(_BOMB, Content_Encoding='gzip'),
@@ -147,9 +141,6 @@ FAULTS = {
         gzip.compress(b'')[:10], b'\x00\x00\x00\xff\xff' * 10000,
         Content_Encoding='gzip'),
     'silence': _raw(b'', pause=2),
-    'slow headers': _raw(b'HTTP/1.1 200 OK\r\nX-Slow: ', b'x', pause=_DRIP),
-    'slow status': _raw(b'HTTP/1.1 200 O', b'K', pause=_DRIP),
-    'endless continue': _raw(b'HTTP/1.1 100 Continue\r\n\r\n', pause=0.001),
     'slow body': _stream(b'{', b' ', pause=_DRIP, Content_Length='1000'),
     'slow body without length': _stream(b'{', b' ', pause=_DRIP),
     'truncated': _reply(b'{}', length=1000),
@@ -291,18 +282,19 @@ class LimitsTest(base.NeutronTestCase):
 
     def test_keystone(self):
         """Answers of Keystone are limited, too."""
-        for name in ('endless body', 'slow headers', 'bomb', 'deep'):
+        for name in ('endless body', 'slow body', 'bomb', 'deep'):
             self.server.fault = FAULTS[name]
             self.cloud.url = self.server.url
             self.assertRaises(api.APIError, self.nova)
 
     def test_sound_answers(self):
-        """Compressed or not, on one connection."""
+        """Compressed or not, with cookies for the next request."""
         session = ks_session.Session()
         http_limits.limit(session)
         body = json.dumps({'key': 'é' * 1000}).encode()
         for fault in (
-            _reply(body), _reply(gzip.compress(body), Content_Encoding='gzip'),
+            _reply(body, Set_Cookie='server=one'),
+            _reply(gzip.compress(body), Content_Encoding='gzip'),
             _reply(body, Content_Type='text/plain; charset=latin-1')
         ):
             self.server.fault = fault
@@ -311,16 +303,9 @@ class LimitsTest(base.NeutronTestCase):
         self.server.fault = _reply(b'', length=10 ** 9)
         response = session.head(self.server.url, authenticated=False)
         self.assertEqual(b'', response.content)
-
-    def test_no_read1(self):
-        """Releases of urllib3 before 2.2 do not have it."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'urllib3.HTTPResponse.read1', fixtures.MonkeyPatch.delete))
-        session = ks_session.Session()
-        http_limits.limit(session)
-        self.server.fault = _reply(b'{}')
-        self.assertEqual(b'{}', session.get(
-            self.server.url, authenticated=False).content)
+        self.assertEqual(
+            (http_limits.ANSWER_SECONDS, 'one'),
+            (session.timeout, session.session.cookies.get('server')))
 
     def test_connection_is_used_again(self):
         """Also after the time of the first request has passed."""
@@ -334,55 +319,17 @@ class LimitsTest(base.NeutronTestCase):
 
     def test_session_of_a_caller(self):
         """It is as before, also after an error, and not closed."""
+        def state():
+            return (session.session, session.redirect,
+                    dict(session.session.hooks), dict(session.session.headers))
+
         self.cloud.nova.url = self.server.url
         connection = self.cloud.connect()
         session = connection.session
-        before = dict(session.session.adapters), session.redirect
+        before = state()
         for self.server.fault in _reply(b''), FAULTS['endless body']:
             self.assertRaises(
                 api.APIError, api.read, connection, ('servers',))
-            self.assertEqual(before, (
-                dict(session.session.adapters), session.redirect))
-            self.assertEqual(['https://', 'http://'],
-                             list(session.session.adapters))
+            self.assertEqual(before, state())
         self.server.sound = lambda path: {}
         session.get(self.server.url, authenticated=False)
-
-    def test_tls_options(self):
-        """Those of the configuration stay."""
-        if 'tls_min_version' not in inspect.signature(
-                ks_session.Session).parameters:
-            self.skipTest('keystoneauth1 has none')
-        session = ks_session.Session(
-            tls_min_version='1.3', tls_ciphers='ECDHE+AESGCM')
-        http_limits.limit(session)
-        context = session.session.get_adapter(
-            'https://host').poolmanager.connection_pool_kw['ssl_context']
-        self.assertEqual(ssl.TLSVersion.TLSv1_3, context.minimum_version)
-        self.assertFalse({'AES256-SHA', 'DHE-RSA-AES256-SHA'} & {
-            each['name'] for each in context.get_ciphers()})
-
-    def test_proxy(self):
-        """Answers by a proxy are limited, and those of the proxy itself."""
-        for scheme, names in (
-            ('http', ('endless body', 'bomb', 'slow headers', 'slow body')),
-            ('https', ('silence', 'slow headers', 'slow status', 'not HTTP',
-                       'endless continue')),
-        ):
-            session = ks_session.Session(timeout=_SECONDS)
-            session.session.proxies = {scheme: self.server.url}
-            http_limits.limit(session)
-            for name in names:
-                self.server.fault = FAULTS[name]
-                began = time.monotonic()
-                self.assertRaises(
-                    ks_exceptions.ClientException, session.get,
-                    f'{scheme}://cloud.example/', authenticated=False)
-                self.assertLess(time.monotonic() - began, 5, name)
-        self.server.fault = _reply(
-            b'', 302, Location=f'{self.other.url}/elsewhere')
-        session.session.proxies = {'http': self.server.url}
-        self.assertRaises(
-            ks_exceptions.ClientException, session.get,
-            'http://cloud.example/', authenticated=False)
-        self.assertEqual([], self.other.requests)

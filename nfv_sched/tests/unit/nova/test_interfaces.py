@@ -4,7 +4,6 @@
 import ast
 import functools
 import importlib.util
-import json
 import logging
 import subprocess
 import sys
@@ -286,57 +285,11 @@ class LibrariesTestCase(InterfacesTestCase, network_base.NeutronTestCase):
 
 class TestLibraries(LibrariesTestCase):
 
-    def features_without_names(self):
-        """What is broken if no name of a library were listed."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.nova.interfaces.INTERFACES', ()))
-        return self.lacking()
-
     def test_listed(self):
         self.refuse_decode_content()
         self.assertIn(
             'urllib3.HTTPResponse.read: parameter decode_content',
             [item.what for item in interfaces.missing()])
-
-    def test_other_parameters(self):
-        self.refuse_decode_content()
-        self.assertEqual({FEATURE.LIMITS}, self.features_without_names())
-        self.assertIn('decode_content', features.text(interfaces.missing()))
-
-    def test_no_method(self):
-        self.take_read()
-        self.assertEqual({FEATURE.LIMITS}, self.features_without_names())
-
-    def test_decompressed_twice(self):
-        """An answer that is not given as it was sent."""
-        read = urllib3.HTTPResponse.read
-        self.useFixture(fixtures.MockPatchObject(
-            urllib3.HTTPResponse, 'read',
-            lambda self, amt=None, decode_content=None: read(self, amt, True)))
-        self.assertEqual({FEATURE.LIMITS}, self.lacking())
-
-    def test_pools(self):
-        """Connections of other classes would have no deadline."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'urllib3.PoolManager.pool_classes_by_scheme', property(
-                lambda manager: urllib3.poolmanager.pool_classes_by_scheme,
-                lambda manager, classes: None)))
-        self.assertEqual({FEATURE.LIMITS}, self.features_without_names())
-
-    def test_unknown(self):
-        """A process without sockets of its own is no broken library."""
-        def socketpair():
-            raise OSError('Address family not supported by protocol')
-
-        self.useFixture(fixtures.MonkeyPatch('socket.socketpair', socketpair))
-        self.assertEqual([], interfaces.missing())
-
-    def test_proxy(self):
-        """An answer from memory needs no proxy."""
-        for name in ('http_proxy', 'https_proxy', 'all_proxy'):
-            self.useFixture(fixtures.EnvironmentVariable(
-                name, 'http://127.0.0.1:1'))
-        self.assertEqual([], interfaces.missing())
 
 
 class TestFailures(LibrariesTestCase, network.NetworkTestCase):
@@ -367,13 +320,6 @@ class TestFailures(LibrariesTestCase, network.NetworkTestCase):
 
     def test_no_method(self):
         self.take_read()
-        self.assert_refused()
-
-    def test_inside_a_library(self):
-        """Also an error that a library raises itself."""
-        self.useFixture(fixtures.MockPatchObject(
-            urllib3.HTTPResponse, 'read',
-            lambda self, *args, **kwargs: json.loads(None)))
         self.assert_refused()
 
     def test_own_defect(self):
