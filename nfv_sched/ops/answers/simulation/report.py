@@ -176,7 +176,7 @@ def _notes(of: outcome.SimulatedStep) -> tuple[str, ...]:
     return of.notes if of.ok or of.action != 'live_migrate' else ()
 
 
-class NodeRow(ty.NamedTuple):
+class NodeOfReport(ty.NamedTuple):
     """A NUMA node of a host, or the sum over those of a group of hosts.
 
     :ivar host: name of the host, or of the group
@@ -199,7 +199,7 @@ def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
     for host in result.hosts:
         nodes = node_states(host)
         has_switch = any(node.vswitch for node in nodes)
-        rows += [NodeRow(host.name, host.uuid, has_switch, node)
+        rows += [NodeOfReport(host.name, host.uuid, has_switch, node)
                  for node in nodes]
     title, groups = 'Used on the hosts', None
     if not full and len(result.hosts) > MANY_HOSTS:
@@ -236,7 +236,7 @@ def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
           if _has_devices(result) else ()), *amounts), rows, groups)
 
 
-def _switch(row: NodeRow) -> str:
+def _switch(row: NodeOfReport) -> str:
     return tables.yes_or_no(
         None if row.node.node is None or not row.has_switch
         else row.node.vswitch)
@@ -270,30 +270,30 @@ def _devices(kind: tuple[str, str | None],
 
 
 def _used(amount: ty.Callable[[document.SimulatedNode], _Amount],
-          row: NodeRow) -> int | None:
+          row: NodeOfReport) -> int | None:
     pair = amount(row.node)
     return None if pair is None else pair[0] - pair[1]
 
 
 def _total(amount: ty.Callable[[document.SimulatedNode], _Amount],
-           row: NodeRow) -> int | None:
+           row: NodeOfReport) -> int | None:
     pair = amount(row.node)
     return None if pair is None else pair[0]
 
 
 def _used_text(amount: ty.Callable[[document.SimulatedNode], _Amount],
-               row: NodeRow) -> str:
+               row: NodeOfReport) -> str:
     total = _total(amount, row)
     return f'{_used(amount, row)}/{total}' if total else '-'
 
 
-def _pages_text(row: NodeRow) -> str:
+def _pages_text(row: NodeOfReport) -> str:
     return ', '.join([
         f'{page_name(each.size_kib)} {each.total - each.free}/{each.total}'
         for each in row.node.pages if each.size_kib > 4 and each.total])
 
 
-def _devices_text(row: NodeRow) -> str:
+def _devices_text(row: NodeOfReport) -> str:
     """Return used devices of a NUMA node: ``VF physnet0 3/8, PF 1/1``."""
     return ', '.join([' '.join(filter(None, (
         each.type, each.physical_network,
@@ -316,9 +316,9 @@ def _group(result: outcome.SimulationResult, host: str) -> str:
     return result.scenario.alike.get(host, host)
 
 
-def _sum_by_title(rows: Iterable[NodeRow],
-                  titles: ty.Mapping[str, str]) -> list[NodeRow]:
-    groups: dict[tuple[str, int | None], list[NodeRow]] = {}
+def _sum_by_title(rows: Iterable[NodeOfReport],
+                  titles: ty.Mapping[str, str]) -> list[NodeOfReport]:
+    groups: dict[tuple[str, int | None], list[NodeOfReport]] = {}
     for row in rows:
         groups.setdefault((titles[row.host], row.node.node), []).append(row)
     names = ('pcpus', 'pcpus_free', 'shared_vcpus', 'shared_vcpus_free',
