@@ -43,12 +43,12 @@ def main() -> int:
         [*flavors, WANTED]), args.share, 1, flavors)
     found, = capacity.capacities(cloud, [WANTED])
     began = time.process_time()
-    plan = defrag.plan(cloud, WANTED, found.fits + count)
+    plan = defrag.plan(cloud, WANTED, found.fits + count).answer
     seconds = time.process_time() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f'{hosts} hosts, {len(cloud.servers)} guests, {args.share:.0%} of '
-          f'the CPUs: {plan.before} of 16 vCPUs fit, {plan.after} after '
-          f'{len(plan.steps)} moves\n'
+          f'the CPUs: {plan.fits_before} of 16 vCPUs fit, {plan.fits_after} '
+          f'after {len(plan.moves)} moves\n'
           f'plan and trial: {seconds:.1f} s of CPU, {memory:.0f} MiB '
           f'(aim: 60 s at 1000 hosts)')
     return 0 if plan.enough else 1

@@ -33,7 +33,7 @@ def measure(hosts, name, share):
          for number in range(hosts)],
         [filled.flavor(size) for size in SIZES]), share)
     began = time.process_time()
-    losses = failover.check(cloud, [host.name for host in cloud.hosts])
+    losses = failover.check(cloud, [host.name for host in cloud.hosts]).hosts
     spent = time.process_time() - began
     stranded = sum(len(loss.stranded) for loss in losses)
     print(f'{name}: {hosts} hosts, {len(cloud.servers)} guests, '

@@ -15,6 +15,7 @@ import dataclasses
 import enum
 import typing as ty
 
+import os_resource_classes as orc
 import pydantic
 
 from nfv_sched.base import cpu_spec
@@ -421,6 +422,13 @@ class Server:
     hints: Mapping[str, tuple[str, ...]] = dataclasses.field(
         default_factory=dict)
     allocations: Mapping[str, Mapping[str, int]] | None = None
+
+    @property
+    def is_on_volume(self) -> bool:
+        """Whether it boots from a volume: it allocates no root disk."""
+        return bool(self.allocations) and self.flavor.disk > sum(
+            amounts.get(orc.DISK_GB, 0)
+            for amounts in self.allocations.values())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

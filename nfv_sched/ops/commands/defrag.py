@@ -5,10 +5,8 @@ import argparse
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import documents
-from nfv_sched.ops.commands import moves as move_command
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
@@ -44,7 +42,7 @@ line is wrong; 3 if no moves were found that make room for so many.
 """
 
 
-class DefragCloud(move_command.MovePlanCommand):
+class DefragCloud(planning.MovePlanCommand):
     """Plan live migrations that make room for more servers of a flavor."""
 
     simulates = True
@@ -70,10 +68,6 @@ class DefragCloud(move_command.MovePlanCommand):
         source.add_ports(parser)
         return parser
 
-    def moves_of(self, plan: document.Defrag) -> values.MovePlan:
-        """Return the moves of a document."""
-        return document.moves_of_defrag(plan)
-
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         """Return the plan."""
         cloud = self.cloud(parsed_args)
@@ -84,28 +78,22 @@ class DefragCloud(move_command.MovePlanCommand):
         from nfv_sched.ops.answers.plans import defrag_rendering
         from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.simulator import servers
+        options = document.DefragOptions(
+            max_moves=parsed_args.max_moves, avoid=tuple(parsed_args.avoid),
+            networks=tuple(parsed_args.networks), like=parsed_args.like,
+            ports=parsed_args.ports, cold_for_vfs=parsed_args.cold_for_vfs)
         try:
             with progress.shown() as update:
-                plan = defrag.plan(
-                    cloud, flavor, parsed_args.count,
-                    max_moves=parsed_args.max_moves, avoid=parsed_args.avoid,
-                    ports=ports, cold_for_vfs=parsed_args.cold_for_vfs,
-                    update=update)
+                found = defrag.plan(cloud, flavor, parsed_args.count, options,
+                                    ports=ports, update=update)
         except servers.Refused as exc:
             raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
+        plan = found.answer
         self.has_findings = not plan.enough
         return planning.Output(
-            text=defrag_rendering.text(plan),
-            columns=defrag_rendering.RECORD_COLUMNS,
+            text=defrag_rendering.text(found),
+            columns=defrag_rendering.COLUMNS,
             rows=defrag_rendering.records(plan),
-            document=documents.Document(
-                document.defragmented(
-                    plan, cloud, document.DefragOptions(
-                        max_moves=parsed_args.max_moves,
-                        avoid=tuple(parsed_args.avoid),
-                        networks=tuple(parsed_args.networks),
-                        like=parsed_args.like, ports=parsed_args.ports,
-                        cold_for_vfs=parsed_args.cold_for_vfs)),
-                ('moves',)),
-            commands=list(rendering.commands([
-                step.move for step in plan.steps])))
+            document=documents.Document(plan, ('moves',)),
+            commands=list(rendering.commands(
+                map(document.move_of, plan.moves))))

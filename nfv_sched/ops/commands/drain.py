@@ -7,11 +7,9 @@ from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.commands import moves as move_command
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
@@ -73,7 +71,7 @@ or come back: by a resize that is not confirmed, or a move under way.
 """
 
 
-class DrainHost(move_command.MovePlanCommand):
+class DrainHost(planning.MovePlanCommand):
     """Plan draining hosts: each server live, cold or not at all."""
 
     simulates = True
@@ -129,70 +127,42 @@ class DrainHost(move_command.MovePlanCommand):
             raise source.UsageError(plan_execution.NO_ENABLE)
         super().check(parsed_args)
 
-    def moves_of(self, plan: document.Drain | document.RollingDrain,
-                 ) -> values.MovePlan:
-        """Return the moves of a document, of the first round if any."""
-        if isinstance(plan, document.RollingDrain):
-            return document.moves_of_round(plan)
-        return document.moves_of_drain(plan)
-
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         """Return the plan."""
         cloud = self.cloud(parsed_args)
-        if _has_rounds(parsed_args):
-            return self._rounds(parsed_args, cloud)
-        host = source.host_name(
-            [host.name for host in cloud.hosts], parsed_args.hosts[0])
-        uuids = _uuids(cloud, host, parsed_args.server)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import drain
         from nfv_sched.ops.answers.plans import drain_rendering
+        from nfv_sched.ops.answers.plans import rolling
+        options = document.DrainOptions(
+            make_room=parsed_args.make_room, relax=parsed_args.relax,
+            shelve=parsed_args.shelve, cold_for_vfs=parsed_args.cold_for_vfs)
+        if _has_rounds(parsed_args):
+            hosts = list(dict.fromkeys(host.name for host in source.hosts(
+                cloud, parsed_args.hosts, parsed_args.az,
+                parsed_args.aggregate)))
+            with progress.shown() as update:
+                rounds = rolling.plan(
+                    cloud, hosts, options, at_once=parsed_args.at_once or 1,
+                    update=update)
+            self.has_findings = bool(rounds.not_emptied)
+            return planning.Output(
+                text=drain_rendering.text_of_rounds(rounds),
+                columns=drain_rendering.ROUND_COLUMNS,
+                rows=drain_rendering.records_of_rounds(rounds),
+                document=documents.Document(
+                    rounds, ('rounds', 'not_emptied')))
+        host = source.host_name(
+            [host.name for host in cloud.hosts], parsed_args.hosts[0])
+        uuids = _uuids(cloud, host, parsed_args.server)
         with progress.shown() as update:
-            plan = drain.plan(cloud, host, uuids=uuids,
-                              make_room=parsed_args.make_room,
-                              relax=parsed_args.relax,
-                              shelve=parsed_args.shelve,
-                              cold_for_vfs=parsed_args.cold_for_vfs,
-                              update=update)
+            plan = drain.plan(cloud, host, options, uuids=uuids, update=update)
         self.has_findings = bool(plan.staying or plan.unfinished)
         return planning.Output(
-            text=drain_rendering.text(plan),
-            columns=drain_rendering.RECORD_COLUMNS,
+            text=drain_rendering.text(plan), columns=drain_rendering.COLUMNS,
             rows=drain_rendering.records(plan),
-            document=documents.Document(
-                document.drained(plan, cloud, _options(parsed_args)),
-                ('servers',)),
+            document=documents.Document(plan, ('servers',)),
             commands=list(drain_rendering.commands(plan)))
-
-    def _rounds(self, parsed_args: argparse.Namespace,
-                cloud: snapshot.Cloud) -> planning.Output:
-        """Return the plan of several hosts."""
-        hosts = list(dict.fromkeys(host.name for host in source.hosts(
-            cloud, parsed_args.hosts, parsed_args.az, parsed_args.aggregate)))
-        # Importing Nova takes seconds, which --help must not take.
-        from nfv_sched.ops.answers.plans import rolling
-        from nfv_sched.ops.answers.plans import rolling_rendering
-        with progress.shown() as update:
-            plan = rolling.plan(cloud, hosts, at_once=parsed_args.at_once or 1,
-                                make_room=parsed_args.make_room,
-                                relax=parsed_args.relax,
-                                shelve=parsed_args.shelve,
-                                cold_for_vfs=parsed_args.cold_for_vfs,
-                                update=update)
-        self.has_findings = bool(plan.not_emptied)
-        return planning.Output(
-            text=rolling_rendering.text(plan),
-            columns=rolling_rendering.RECORD_COLUMNS,
-            rows=rolling_rendering.records(plan),
-            document=documents.Document(
-                document.rolled(plan, cloud, _options(parsed_args)),
-                ('rounds', 'not_emptied')))
-
-
-def _options(parsed_args: argparse.Namespace) -> document.DrainOptions:
-    return document.DrainOptions(
-        make_room=parsed_args.make_room, relax=parsed_args.relax,
-        shelve=parsed_args.shelve, cold_for_vfs=parsed_args.cold_for_vfs)
 
 
 def _has_rounds(parsed_args: argparse.Namespace) -> bool:

@@ -68,17 +68,13 @@ class FailoverCloud(planning.Report):
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import failover
         from nfv_sched.ops.answers.plans import failover_rendering
-        from nfv_sched.ops.cli import tables
         with progress.shown() as update:
-            losses = failover.check(
+            found = failover.check(
                 cloud, names, together=parsed_args.together, update=update)
-        self.has_findings = any(loss.stranded for loss in losses)
+        self.has_findings = any(loss.stranded for loss in found.hosts)
         return planning.Output(
-            text=failover_rendering.text(losses, parsed_args.together),
-            table=tables.Table(failover_rendering.COLUMNS,
-                               failover_rendering.rows(losses)),
+            text=failover_rendering.text(found),
+            table=failover_rendering.table(found),
             columns=failover_rendering.RECORD_COLUMNS,
-            rows=failover_rendering.records(losses),
-            document=documents.Document(
-                document.lost(losses, parsed_args.together, cloud),
-                ('hosts',)))
+            rows=failover_rendering.records(found),
+            document=documents.Document(found, ('hosts',)))

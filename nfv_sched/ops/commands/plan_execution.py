@@ -3,13 +3,10 @@
 
 import argparse
 from collections.abc import Callable
-from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
-import dataclasses
-import hashlib
 import shlex
 import signal
 import sys
@@ -17,10 +14,9 @@ import time
 import typing as ty
 
 from nfv_sched.base import strings
-from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base
-from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 
@@ -37,55 +33,6 @@ _UNSHELVE = ('openstack', 'server', 'unshelve', '--')
 _INTERRUPTED = 130
 NO_ENABLE = '--enable-after is for a plan that empties one host'
 _CHANGED = 'Nothing was changed: the cloud is not as the plan says.'
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SavedPlan:
-    """A plan in a file.
-
-    :ivar path: of the file
-    :ivar document: content of the file
-    :ivar plan: its moves
-    :ivar digest: hash of the file
-    """
-
-    path: str
-    document: ty.Any
-    plan: values.MovePlan
-    digest: str
-
-
-def save(path: str, document: documents.Document) -> str:
-    """Write a plan to a file, as ``-f json`` prints it.
-
-    :returns: hash of the file
-    :raises CloudUnreadError: if it cannot be written
-    """
-    content = document.text('json').encode()
-    try:
-        atomic_file.write(path, lambda file: file.write(content))
-    except atomic_file.WriteError as exc:
-        raise source.CloudUnreadError(str(exc)) from exc
-    return digest(content)
-
-
-def digest(content: bytes) -> str:
-    """Return the hash of a plan."""
-    return hashlib.sha256(content).hexdigest()
-
-
-def journal_of(path: str, plan_digest: str, round_number: int,
-               ) -> tuple[str, str]:
-    """Return the default journal of a plan, and the hash for it.
-
-    :param path: of the plan
-    :param round_number: 0 for a plan without rounds
-    """
-    if not round_number:
-        return f'{path}.journal', plan_digest
-    # Moves of each round are numbered from 1.
-    return (f'{path}.round-{round_number}.journal',
-            f'{plan_digest}/{round_number}')
 
 
 class RunMixin(source.AccountMixin):
@@ -127,12 +74,10 @@ class RunMixin(source.AccountMixin):
                 help=f'{condition}enable the host again when all moves are '
                      'made')
 
-    def plan_again(
-        self, parsed_args: argparse.Namespace, saved: SavedPlan,
-        failed: Mapping[tuple[str, str], str], finished: Collection[int],
-    ) -> documents.Document:
-        """Return a new plan with the same aim; see replanning.plan_again."""
-        raise NotImplementedError
+    def cloud_again(self, parsed_args: argparse.Namespace,
+                    saved: plan_file.SavedPlan) -> snapshot.Cloud:
+        """Read the cloud as it is now, for a new plan."""
+        return self.cloud(parsed_args, ('network_agents',), self._print)
 
     def current_cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
         """Read the cloud as it is now, or wait for a snapshot of it.
@@ -147,20 +92,9 @@ class RunMixin(source.AccountMixin):
         return source.load(
             parsed_args.source, parsed_args.config_file, self._print)
 
-    def misplaced(
-        self, parsed_args: argparse.Namespace, document: ty.Any,
-        uuids: Collection[str],
-    ) -> tuple[list[str], list[str]] | None:
-        """Return findings of servers, and which were not checked, if any."""
-        return None
-
     def rest_command(self, parsed_args: argparse.Namespace) -> str | None:
         """Return what goes on with the plan; None if this command does."""
         return None
-
-    def moves_of(self, document: ty.Any) -> values.MovePlan:
-        """Return the moves of the document of a plan."""
-        raise NotImplementedError
 
     def check_terminal(self, parsed_args: argparse.Namespace) -> None:
         """Check that somebody can be asked, unless --yes is given.
@@ -182,7 +116,8 @@ class RunMixin(source.AccountMixin):
                 *self._missing, 'the plan is not run, as it may be wrong: '
                 'see "plan run"']))
 
-    def carry_out(self, parsed_args: argparse.Namespace, saved: SavedPlan,
+    def carry_out(self, parsed_args: argparse.Namespace,
+                  saved: plan_file.SavedPlan,
                   journal_path: str | None = None, *, dry_run: bool = False,
                   most: int | None = None, timeout: float | None = None,
                   enable: bool = False) -> int:
@@ -203,7 +138,7 @@ class RunMixin(source.AccountMixin):
             saved.plan.check()
         except ValueError as exc:
             raise source.CloudUnreadError(f'the plan: {exc}') from exc
-        default_path, journal_plan = journal_of(
+        default_path, journal_plan = plan_file.journal_of(
             saved.path, saved.digest, saved.plan.round)
         if journal_path is None:
             journal_path = default_path
@@ -291,7 +226,8 @@ class RunMixin(source.AccountMixin):
             self.print_error(clause)
         return source.FINDINGS if returned else 0
 
-    def _execute(self, parsed_args: argparse.Namespace, saved: SavedPlan,
+    def _execute(self, parsed_args: argparse.Namespace,
+                 saved: plan_file.SavedPlan,
                  journal: 'runner.MoveJournal',
                  execution_of: 'Callable[[values.MovePlan], runner.PlanRun]',
                  enable: bool) -> int:
@@ -348,22 +284,30 @@ class RunMixin(source.AccountMixin):
                 self._print_plan(saved.plan, journal)
         return self._summarize(parsed_args, saved, execution, enable)
 
-    def _plan_rest(self, parsed_args: argparse.Namespace, saved: SavedPlan,
-                   journal: 'runner.MoveJournal',
-                   failed: Mapping[tuple[str, str], str]) -> SavedPlan:
+    def _plan_rest(
+        self, parsed_args: argparse.Namespace, saved: plan_file.SavedPlan,
+        journal: 'runner.MoveJournal', failed: Mapping[tuple[str, str], str],
+    ) -> plan_file.SavedPlan:
         """Save a new plan in place of another.
 
-        :param failed: see :meth:`plan_again`
+        :param failed: see :func:`replanning.plan_again`
         :raises CloudUnreadError: if there is none, or it cannot be written
         """
         time.sleep(values.FREED_SECONDS)
-        document = self.plan_again(parsed_args, saved, failed, [
-            move.number for move in saved.plan.moves if journal.is_done(move)])
-        plan = self.moves_of(document.content)
+        cloud = self.cloud_again(parsed_args, saved)
+        self.check_complete()
+        # Importing Nova takes seconds.
+        from nfv_sched.ops.commands import replanning
+        document = replanning.plan_again(
+            saved.document, cloud, failed, saved.plan.round, [
+                move.number for move in saved.plan.moves
+                if journal.is_done(move)])
+        plan = plan_file.moves_of(document.content)
         try:
             plan.check()
-            _path, journal_plan = journal_of(
-                saved.path, digest(document.text('json').encode()), plan.round)
+            _path, journal_plan = plan_file.journal_of(
+                saved.path, plan_file.digest(
+                    document.text('json').encode()), plan.round)
             journal.announce(journal_plan)
         except ValueError as exc:
             raise source.CloudUnreadError(f'the new plan: {exc}') from exc
@@ -371,14 +315,13 @@ class RunMixin(source.AccountMixin):
             raise source.CloudUnreadError(
                 'the journal cannot be written: '
                 f'{exc.strerror or exc}') from exc
-        again = SavedPlan(path=saved.path, document=document.content,
-                          plan=plan, digest=save(saved.path, document))
+        again = plan_file.save(saved.path, document)
         # Only now: what is left of the old plan is said if this one is not
         # saved.
         journal.replan(journal_plan)
         return again
 
-    def _offer(self, saved: SavedPlan) -> None:
+    def _offer(self, saved: plan_file.SavedPlan) -> None:
         """Say how the rest of a plan can be planned anew."""
         if saved.plan.command:
             self._print('With --replan 1 it goes on with a new plan, that of: '
@@ -394,7 +337,8 @@ class RunMixin(source.AccountMixin):
         self.app.stderr.flush()
         return self.app.stdin.readline().strip().lower() in ('y', 'yes')
 
-    def _summarize(self, parsed_args: argparse.Namespace, saved: SavedPlan,
+    def _summarize(self, parsed_args: argparse.Namespace,
+                   saved: plan_file.SavedPlan,
                    execution: 'runner.PlanRun', enable: bool) -> int:
         """Print what was done and what was not; return the exit code."""
         remaining = execution.left()
@@ -432,14 +376,18 @@ class RunMixin(source.AccountMixin):
             return source.FINDINGS
         return checked
 
-    def _verify(self, parsed_args: argparse.Namespace, saved: SavedPlan,
+    def _verify(self, parsed_args: argparse.Namespace,
+                saved: plan_file.SavedPlan,
                 execution: 'runner.PlanRun') -> int:
         """Print whether strict policies are kept; return the exit code."""
         uuids = execution.moved()
-        if not uuids:
+        if not uuids or saved.is_of_agents:
             return 0
+        # Importing Nova takes seconds.
+        from nfv_sched.ops.answers.audit import all_checks
         try:
-            result = self.misplaced(parsed_args, saved.document, uuids)
+            cloud = self.current_cloud(parsed_args)
+            findings, unchecked = all_checks.of_places(cloud, uuids)
         except source.NotConfiguredError:
             self._print("Strict policies were not checked: this needs Nova's "
                         'databases, or --from with the URL of "snapshot '
@@ -451,14 +399,14 @@ class RunMixin(source.AccountMixin):
         except KeyboardInterrupt:
             self._say_unchecked(parsed_args, len(uuids), 'interrupted')
             return _INTERRUPTED
-        if result is None:
-            return 0
-        findings, unchecked = result
         for each in findings:
-            self.print_error(each)
+            self.print_error(
+                f'{each.name} ({each.server}) on {each.host}: {each.text}')
         if unchecked:
-            self.print_error('strict policies were not checked of '
-                             f'{strings.some(unchecked)}')
+            names = {server.uuid: server.name for server in cloud.servers}
+            self.print_error('strict policies were not checked of ' +
+                             strings.some([names.get(uuid, uuid)
+                                           for uuid in unchecked]))
             return source.UNREAD
         if not findings:
             self._print('Checked: the strict policies of the servers that '

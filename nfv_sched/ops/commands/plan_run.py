@@ -2,24 +2,15 @@
 """The command ``nfv-sched plan run``."""
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Mapping
-import dataclasses
 import os
-import typing as ty
-import zlib
 
-from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.plans import document
-from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.cli import base
-from nfv_sched.ops.cli import documents
-from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.run import values
 
 _EPILOG = """\
 FILE is what host drain, cloud defrag or agent rebalance have written with
@@ -83,14 +74,6 @@ wrong; 3 if something is left to do, or a strict policy is not kept; 130 if it
 was interrupted before the end.
 """
 
-#: Documents with moves, and what they are converted by.
-_PLANS: Mapping[type, Callable[[ty.Any], values.MovePlan]] = {
-    document.Drain: document.moves_of_drain,
-    document.Defrag: document.moves_of_defrag,
-    rebalance_document.Rebalance: rebalance_document.moves_of}
-_NO_PLAN = ('not a plan: the JSON document of host drain, cloud defrag or '
-            'agent rebalance is needed')
-
 
 class RunPlan(plan_execution.RunMixin, base.Command):
     """Carry out a plan of host drain, cloud defrag or agent rebalance."""
@@ -142,7 +125,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
 
         :returns: exit code
         """
-        saved = read(parsed_args.file, parsed_args.round)
+        saved = plan_file.read(parsed_args.file, parsed_args.round)
         plan = saved.plan
         if parsed_args.round and not plan.round:
             raise source.UsageError('--round is for a plan of several hosts')
@@ -156,53 +139,25 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             dry_run=parsed_args.dry_run, most=parsed_args.parallel,
             timeout=parsed_args.timeout, enable=parsed_args.enable_after)
 
-    def moves_of(self, document: ty.Any) -> values.MovePlan:
-        """Return the moves of the document of a plan."""
-        return moves_of(document)
-
-    def plan_again(
-        self, parsed_args: argparse.Namespace,
-        saved: plan_execution.SavedPlan,
-        failed: Mapping[tuple[str, str], str], finished: Collection[int],
-    ) -> documents.Document:
-        """Return a new plan of the cloud as it is now.
+    def cloud_again(self, parsed_args: argparse.Namespace,
+                    saved: plan_file.SavedPlan) -> snapshot.Cloud:
+        """Read the cloud as it is now, for a new plan.
 
         Agents are read from Neutron's API, unless --config-file or --from is
         given.
         """
         if parsed_args.journal is None:
             _check_earlier_rounds(saved)
-        is_of_agents = isinstance(
-            saved.document, rebalance_document.Rebalance)
-        if is_of_agents and parsed_args.source is None and (
+        if saved.is_of_agents and parsed_args.source is None and (
                 not parsed_args.config_file):
             cloud = self.api_cloud(parsed_args, ('network_agents',))
         else:
             cloud = self.current_cloud(parsed_args)
         self._missing = list(map(str, cloud.missing))
-        self.check_complete()
-        # Importing Nova takes seconds.
-        from nfv_sched.ops.commands import replanning
-        from nfv_sched.ops.commands import replanning_agents
-        if is_of_agents:
-            return replanning_agents.plan_again(saved.document, cloud)
-        return replanning.plan_again(
-            saved.document, cloud, failed, saved.plan.round, finished)
-
-    def misplaced(
-        self, parsed_args: argparse.Namespace, document: ty.Any,
-        uuids: Collection[str],
-    ) -> tuple[list[str], list[str]] | None:
-        """Return which servers are not placed as strict policies say."""
-        if isinstance(document, rebalance_document.Rebalance):
-            return None
-        cloud = self.current_cloud(parsed_args)
-        # Importing Nova takes seconds.
-        from nfv_sched.ops.answers.plans import placed_servers
-        return placed_servers.misplaced(cloud, uuids)
+        return cloud
 
 
-def _check_earlier_rounds(saved: plan_execution.SavedPlan) -> None:
+def _check_earlier_rounds(saved: plan_file.SavedPlan) -> None:
     """Check that a new plan leaves out only rounds that have begun.
 
     :raises CloudUnreadError: if an earlier round has no journal
@@ -210,7 +165,7 @@ def _check_earlier_rounds(saved: plan_execution.SavedPlan) -> None:
     if not isinstance(saved.document, document.RollingDrain):
         return
     for each in saved.document.rounds:
-        journal, _plan = plan_execution.journal_of(
+        journal, _plan = plan_file.journal_of(
             saved.path, saved.digest, each.round)
         if each.round < saved.plan.round and any(
                 server.move is not None for host in each.hosts
@@ -219,69 +174,3 @@ def _check_earlier_rounds(saved: plan_execution.SavedPlan) -> None:
                 f'there is no new plan: round {each.round} was not carried '
                 'out, and its hosts would be left out: '
                 + ', '.join(strings.line(host.host) for host in each.hosts))
-
-
-def moves_of(plan: ty.Any,
-             round_number: int | None = None) -> values.MovePlan:
-    """Return the moves of a plan, or of a round of it.
-
-    :param round_number: None for the first
-    :raises ValueError: if there is no such round
-    """
-    if isinstance(plan, document.RollingDrain):
-        return document.moves_of_round(plan, round_number)
-    return _PLANS[type(plan)](plan)
-
-
-def read(path: str,
-         round_number: int | None = None) -> plan_execution.SavedPlan:
-    """Read a plan from a file.
-
-    :param round_number: the round to read, if it has several; None for the
-        first
-    :raises CloudUnreadError: if it is not a plan
-    """
-    try:
-        content = files.read(path)
-    except (OSError, EOFError, zlib.error, files.FileLimitError) as exc:
-        raise source.CloudUnreadError(
-            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
-    try:
-        parsed = parse(content)
-        plan = moves_of(parsed, round_number)
-        plan.check()
-    except (ValueError, RecursionError) as exc:
-        raise source.CloudUnreadError(
-            f'{path}: {strings.one_line(exc)}') from exc
-    return plan_execution.SavedPlan(
-        path=path, document=parsed, plan=plan,
-        digest=plan_execution.digest(content))
-
-
-def parse(content: bytes) -> ty.Any:
-    """Return the plan of a JSON document, as its dataclass.
-
-    :raises ValueError: if it is not a plan; FileLimitError is one
-    :raises RecursionError: if it is nested too deeply
-    """
-    try:
-        data = files.parse_json(content)
-    except files.FileLimitError:
-        raise
-    except ValueError as exc:
-        raise ValueError(f'not a plan: {exc}') from exc
-    files.check(data)
-    if not isinstance(data, dict):
-        raise ValueError(_NO_PLAN)
-    # By the keys of its root: a plan has no field that says which it is.
-    for root in (*_PLANS, document.RollingDrain):
-        if all(each.name in data for each in dataclasses.fields(root)):
-            break
-    else:
-        raise ValueError(_NO_PLAN)
-    if data.get('schema') != documents.VERSION:
-        raise ValueError(f'schema {data.get("schema")!r}: this release reads '
-                         f'{documents.VERSION}')
-    plan = codec.decode_document(root, data)
-    moves_of(plan).check()
-    return plan

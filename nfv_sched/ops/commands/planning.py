@@ -23,6 +23,7 @@ from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 
 if ty.TYPE_CHECKING:
@@ -193,13 +194,9 @@ class PlanMixin(plan_execution.RunMixin):
             the file has been begun
         """
         if parsed_args.save is not None:
-            plan = self.moves_of(document.content)
-            with self._journals(parsed_args, plan_execution.digest(
+            with self._journals(parsed_args, plan_file.digest(
                     document.text('json').encode())):
-                self._saved = plan_execution.SavedPlan(
-                    path=parsed_args.save, document=document.content,
-                    plan=plan,
-                    digest=plan_execution.save(parsed_args.save, document))
+                self._saved = plan_file.save(parsed_args.save, document)
 
     @contextlib.contextmanager
     def _journals(self, parsed_args: argparse.Namespace,
@@ -216,7 +213,7 @@ class PlanMixin(plan_execution.RunMixin):
             if match]
         with contextlib.ExitStack() as stack:
             for number in (0, *rounds):
-                journal, plan = plan_execution.journal_of(path, digest, number)
+                journal, plan = plan_file.journal_of(path, digest, number)
                 if not os.path.lexists(journal):
                     continue
                 # The client's libraries take a second to import.
@@ -280,3 +277,30 @@ class PlanCommand(Report):
     """Base of the commands that plan; adds the format ``commands``."""
 
     formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
+
+
+class MovePlanCommand(PlanMixin, PlanCommand):
+    """Base of the commands that plan moves of servers."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser; subclasses add their options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--cold-for-vfs', action='store_true',
+            help='migrate a server cold if Nova would detach VFs from it '
+                 'during a live migration')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple:
+        """Return columns and rows, and save the plan; called by cliff."""
+        result = super().take_action(parsed_args)
+        self.save(parsed_args, self._output.document)
+        return result
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the plan and, with ``--run``, carry it out."""
+        code = super().produce_output(parsed_args, column_names, data)
+        self.use_saved(parsed_args)
+        return code

@@ -124,17 +124,6 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
             parsed_args, (rendering.COLUMNS, rendering.rows(self._plans)),
             records)
 
-    def plan_again(self, parsed_args, saved, failed, finished):
-        """Return a new plan of the agents as they are now."""
-        cloud = self.cloud(parsed_args, ('network_agents',), self._print)
-        self.check_complete()
-        from nfv_sched.ops.commands import replanning_agents
-        return replanning_agents.plan_again(saved.document, cloud)
-
-    def moves_of(self, document):
-        """Return the moves of a document."""
-        return rebalance_document.moves_of(document)
-
     def document(self, column_names, data):
         return documents.Document(
             self._render.document(self._plans, self._gain), ('moves',))

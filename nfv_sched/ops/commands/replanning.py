@@ -2,6 +2,7 @@
 """Make a plan anew that was not carried out to its end."""
 
 import argparse
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
@@ -9,12 +10,15 @@ import types
 import typing as ty
 
 from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import progress
 
+_Update = Callable[..., None]
 # UUID of a server, and a destination to which it is not moved again -> why.
 _NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
 
@@ -31,39 +35,42 @@ def plan_again(
         carried out to its end; that and later ones are planned anew
     :param finished: numbers of the moves of the round that were made
     """
-    if isinstance(plan, document.RollingDrain):
-        return documents.Document(
-            _roll_again(plan, cloud, failed, round_number, finished),
-            ('rounds', 'not_emptied'))
-    if isinstance(plan, document.Drain):
-        return documents.Document(
-            _drain_again(plan, cloud, failed), ('servers',))
-    return documents.Document(_defrag_again(plan, cloud, failed), ('moves',))
+    with progress.shown() as update:
+        match plan:
+            case document.RollingDrain():
+                return documents.Document(
+                    _roll_again(plan, cloud, failed, round_number, finished,
+                                update), ('rounds', 'not_emptied'))
+            case document.Drain():
+                return documents.Document(
+                    _drain_again(plan, cloud, failed, update), ('servers',))
+            case document.Defrag():
+                return documents.Document(
+                    _defrag_again(plan, cloud, failed, update), ('moves',))
+        return documents.Document(_rebalance_again(plan, cloud, update),
+                                  ('moves',))
 
 
 def _drain_again(plan: document.Drain, cloud: snapshot.Cloud,
-                 failed: Mapping[tuple[str, str], str]) -> document.Drain:
+                 failed: Mapping[tuple[str, str], str],
+                 update: _Update) -> document.Drain:
     # Importing Nova takes seconds.
     from nfv_sched.ops.answers.plans import drain
     host = source.host_name([host.name for host in cloud.hosts], plan.host)
     # Servers that have already left the host need no further move.
-    uuids = None if plan.others is None else set(document.to_leave(plan))
-    options = plan.options
-    with progress.shown() as update:
-        return document.drained(drain.plan(
-            cloud, host, uuids=uuids, make_room=options.make_room,
-            relax=options.relax, shelve=options.shelve,
-            cold_for_vfs=options.cold_for_vfs, failed=failed,
-            update=update), cloud, options)
+    uuids = None if plan.others is None else set(plan_file.to_leave(plan))
+    return drain.plan(cloud, host, plan.options, uuids=uuids, failed=failed,
+                      update=update)
 
 
 def _roll_again(plan: document.RollingDrain, cloud: snapshot.Cloud,
                 failed: Mapping[tuple[str, str], str], round_number: int,
-                finished: Collection[int]) -> document.RollingDrain:
+                finished: Collection[int],
+                update: _Update) -> document.RollingDrain:
     # Importing Nova takes seconds.
     from nfv_sched.ops.answers.plans import rolling
     hosts = {host.name: host for host in reversed(cloud.hosts)}
-    this, *later = document.rounds_from(plan, round_number)
+    this, *later = plan_file.rounds_from(plan, round_number)
     later_plans = (
         *(each for of_round in later for each in of_round.hosts),
         *plan.not_emptied)
@@ -76,15 +83,12 @@ def _roll_again(plan: document.RollingDrain, cloud: snapshot.Cloud,
                                *this.given_up)
              if name in names and not hosts[name].enabled
              and (finished or hosts[name].disabled_reason == values.REASON)]
-    with progress.shown() as update:
-        again = rolling.plan(
-            cloud, list(dict.fromkeys(names)), at_once=plan.at_once,
-            make_room=options.make_room, relax=options.relax,
-            shelve=options.shelve, cold_for_vfs=options.cold_for_vfs,
-            begun=begun, failed=failed, update=update)
     before = [name for name in this.enabled if name in hosts
               and hosts[name].enabled and hosts[name].up]
-    result = document.rolled(again, cloud, options, round_number, before)
+    result = rolling.plan(
+        cloud, list(dict.fromkeys(names)), options, at_once=plan.at_once,
+        begun=begun, first_round=round_number, before=before, failed=failed,
+        update=update)
     first, *next_rounds = result.rounds or (document.DrainRound(
         round=round_number, enabled=tuple(before), hosts=()),)
     emptied = {each.host for each in first.hosts}
@@ -103,7 +107,8 @@ def _is_back(plan: document.Drain, host: snapshot.Host | None,
 
 
 def _defrag_again(plan: document.Defrag, cloud: snapshot.Cloud,
-                  failed: Mapping[tuple[str, str], str]) -> document.Defrag:
+                  failed: Mapping[tuple[str, str], str],
+                  update: _Update) -> document.Defrag:
     from nfv_sched.ops.answers.plans import defrag
     from nfv_sched.ops.simulator import servers
     options = plan.options
@@ -111,11 +116,27 @@ def _defrag_again(plan: document.Defrag, cloud: snapshot.Cloud,
     ports = source.ports(cloud, argparse.Namespace(
         networks=options.networks, like=options.like, ports=options.ports))
     try:
-        with progress.shown() as update:
-            return document.defragmented(defrag.plan(
-                cloud, flavor, plan.wanted, max_moves=options.max_moves,
-                avoid=options.avoid, ports=ports,
-                cold_for_vfs=options.cold_for_vfs, failed=failed,
-                update=update), cloud, options)
+        return defrag.plan(cloud, flavor, plan.wanted, options, ports=ports,
+                           failed=failed, update=update).answer
     except servers.Refused as exc:
         raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
+
+
+def _rebalance_again(
+    plan: rebalance_document.Rebalance, cloud: snapshot.Cloud,
+    update: _Update,
+) -> rebalance_document.Rebalance:
+    from nfv_sched.ops.answers.hosts import view
+    from nfv_sched.ops.answers.rebalance import freed_capacity
+    from nfv_sched.ops.answers.rebalance import levelling
+    from nfv_sched.ops.answers.rebalance import rendering
+    if cloud.network_agents is None:
+        raise source.CloudUnreadError('the agents of Neutron are not known')
+    plans = levelling.plans(
+        cloud, plan_file.kinds(plan),
+        threshold=plan.plans[0].threshold if plan.plans
+        else levelling.THRESHOLD,
+        by_ports=any(each.levels == 'ports' for each in plan.plans),
+        room=view.free_ports(cloud))
+    return rendering.document(plans, freed_capacity.gain(
+        cloud, plans, lambda done, total: update(done, total, 'flavors')))

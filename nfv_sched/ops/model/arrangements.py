@@ -178,8 +178,13 @@ class Positions:
         return Guest(self._counting.guest_of(spec, limits_lost),
                      simulated.has_fixed_devices)
 
+    def host_id(self, name: str | None) -> str | None:
+        """Return the UUID of the compute node of a host; None if unknown."""
+        host = self.of_name.get(name or '')
+        return None if host is None else host.uuid
+
     def why_not(self, kind: movable.MoveKind,
-                uuid: str) -> movable.Obstacle | None:
+                uuid: str) -> movable.MoveObstacle | None:
         """Return why a server cannot be moved, to whichever host."""
         server = self.servers[uuid]
         obstacle = movable.why_not(kind, server, self.of_name.get(
@@ -189,11 +194,11 @@ class Positions:
         try:
             guest = self.guest(uuid)
         except servers.Refused as exc:
-            return movable.Obstacle(movable.ObstacleKind.REFUSED, str(exc))
+            return movable.obstacle(movable.ObstacleKind.REFUSED, str(exc))
         if kind is movable.LIVE and guest.fixed:
-            return movable.Obstacle(movable.ObstacleKind.DEVICES)
+            return movable.obstacle(movable.ObstacleKind.DEVICES)
         if kind is movable.LIVE and self.kind(uuid) is movable.COLD:
-            return movable.Obstacle(movable.ObstacleKind.VFS)
+            return movable.obstacle(movable.ObstacleKind.VFS)
         return None
 
     def kind(self, uuid: str) -> movable.MoveKind:

@@ -5,6 +5,7 @@ Only reasons for which Nova refuses a move before it looks for a host count
 here.
 """
 
+import dataclasses
 import enum
 import typing as ty
 
@@ -12,7 +13,6 @@ from oslo_utils import strutils
 
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.run import values
-from nfv_sched.ops.simulator import restore_servers
 
 
 class MoveKind(enum.StrEnum):
@@ -30,44 +30,66 @@ class MoveKind(enum.StrEnum):
 LIVE, COLD, EVACUATE, SHELVE = MoveKind
 
 
-class ObstacleKind(enum.Enum):
-    """Kind of an obstacle: a clause to be read after the server's name."""
+class ObstacleKind(enum.StrEnum):
+    """Kind of an obstacle.
 
-    HOST_UNKNOWN = 'its host is not known'
-    SERVICE_DOWN = 'the compute service on {} is down: evacuate it'
-    BUSY = 'Nova is busy with it ({})'
-    STATE = 'it is {}'
-    LOCKED = 'it is locked'
-    ACCELERATOR = 'it has an accelerator of Cyborg'
-    SHARE = 'it has a share of Manila'
-    LOCAL_DISK = 'its disk is a local volume of LVM'
-    TPM_SECRET = 'only its owner can read the secret of its TPM'
-    TPM = 'Nova evacuates no server with a TPM'
-    TPM_SHELVED = 'Nova shelves no server with a TPM'
-    ENCRYPTED = 'its memory is encrypted'
-    DEVICES = 'it has PCI devices of an alias that is not live_migratable'
-    AVOIDED = 'as --avoid says'
-    #: With --cold-for-vfs: the server is migrated cold.
-    VFS = 'a live migration would detach its VFs'
-    #: Some host would keep its strict policies only in a cold migration.
-    LIMITS = 'a live migration would lose its limits (bug 2153425)'
-    #: Nova refuses the move, or each claim fails; the name says why.
-    REFUSED = '{}'
-    #: The simulator refused a live migration; the server is migrated cold.
-    REFUSED_LIVE = 'live to {}'
-
-
-class Obstacle(ty.NamedTuple):
-    """A reason why Nova does not move a server, to whichever host.
-
-    :ivar name: what the clause names: the host, the state, ...
+    :ivar clause: to be read after the server's name, which says what it is
+        about
     """
 
-    kind: ObstacleKind
-    name: str = ''
+    clause: str
 
-    def __str__(self) -> str:
-        return self.kind.value.format(self.name)
+    def __new__(cls, value: str, clause: str) -> 'ObstacleKind':
+        kind = str.__new__(cls, value)
+        kind._value_, kind.clause = value, clause
+        return kind
+
+    HOST_UNKNOWN = 'host_unknown', 'its host is not known'
+    SERVICE_DOWN = (
+        'service_down', 'the compute service on {} is down: evacuate it')
+    BUSY = 'busy', 'Nova is busy with it ({})'
+    STATE = 'state', 'it is {}'
+    LOCKED = 'locked', 'it is locked'
+    ACCELERATOR = 'accelerator', 'it has an accelerator of Cyborg'
+    SHARE = 'share', 'it has a share of Manila'
+    LOCAL_DISK = 'local_disk', 'its disk is a local volume of LVM'
+    TPM_SECRET = 'tpm_secret', 'only its owner can read the secret of its TPM'
+    TPM = 'tpm', 'Nova evacuates no server with a TPM'
+    TPM_SHELVED = 'tpm_shelved', 'Nova shelves no server with a TPM'
+    ENCRYPTED = 'encrypted', 'its memory is encrypted'
+    DEVICES = (
+        'devices',
+        'it has PCI devices of an alias that is not live_migratable')
+    AVOIDED = 'avoided', 'as --avoid says'
+    #: With --cold-for-vfs: the server is migrated cold.
+    VFS = 'vfs', 'a live migration would detach its VFs'
+    #: Some host would keep its strict policies only in a cold migration.
+    LIMITS = 'limits', 'a live migration would lose its limits (bug 2153425)'
+    #: Nova refuses the move, or each claim fails; the name says why.
+    REFUSED = 'refused', '{}'
+    #: The simulator refused a live migration; the server is migrated cold.
+    REFUSED_LIVE = 'refused_live', 'live to {}'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MoveObstacle:
+    """A reason why Nova does not move a server so, to whichever host.
+
+    :ivar kind: kind of the obstacle, such as "devices", "busy", "state"
+    :ivar name: what it is about: the host, the state, the task, Nova's
+        message; null if the kind says all
+    :ivar text: the same, for people, as a clause
+    """
+
+    kind: str
+    name: str | None
+    text: str
+
+
+def obstacle(kind: ObstacleKind, name: str = '') -> MoveObstacle:
+    """Return an obstacle of a kind."""
+    return MoveObstacle(kind=kind, name=name or None,
+                        text=kind.clause.format(name))
 
 
 #: State of a server that can be live-migrated, and is not running then.
@@ -92,7 +114,7 @@ _HOSTS_SECRET = 'host'
 
 
 def why_not(kind: MoveKind, server: snapshot.Server,
-            host: snapshot.Host | None, nova: str = '') -> Obstacle | None:
+            host: snapshot.Host | None, nova: str = '') -> MoveObstacle | None:
     """Return why a server cannot be moved.
 
     :param host: its host; None if that is not in the snapshot
@@ -100,22 +122,22 @@ def why_not(kind: MoveKind, server: snapshot.Server,
     :returns: None if Nova would look for a host, as far as the snapshot shows
     """
     if host is None:
-        return Obstacle(ObstacleKind.HOST_UNKNOWN)
+        return obstacle(ObstacleKind.HOST_UNKNOWN)
     if kind != EVACUATE and not host.up:
-        return Obstacle(ObstacleKind.SERVICE_DOWN, host.name)
+        return obstacle(ObstacleKind.SERVICE_DOWN, host.name)
     # Nova evacuates a server whatever task it had when the host was lost.
     if kind != EVACUATE and server.task:
-        return Obstacle(ObstacleKind.BUSY, server.task)
+        return obstacle(ObstacleKind.BUSY, server.task)
     # Nova's API checks vm_states, not statuses (check_instance_state).
     if server.state not in _STATES[kind]:
-        return Obstacle(ObstacleKind.STATE, server.state)
+        return obstacle(ObstacleKind.STATE, server.state)
     # Nova lets administrators move it; somebody did not want that.
     if kind != EVACUATE and server.locked:
-        return Obstacle(ObstacleKind.LOCKED)
+        return obstacle(ObstacleKind.LOCKED)
     if server.shares and (kind != COLD or _major_version(nova) < _SHARES_COLD):
-        return Obstacle(ObstacleKind.SHARE)
+        return obstacle(ObstacleKind.SHARE)
     of_kind = _OF_KIND[kind](server)
-    return None if of_kind is None else Obstacle(of_kind)
+    return None if of_kind is None else obstacle(of_kind)
 
 
 def vfs_detached(server: snapshot.Server) -> int | None:
@@ -170,8 +192,7 @@ _OF_KIND = {
 def _on_lvm(server: snapshot.Server) -> bool:
     storage = server.flavor.extra_specs.get(
         'aggregate_instance_extra_specs:storage')
-    return storage in _LOCAL_DISKS and not (
-        restore_servers.is_on_volume(server))
+    return storage in _LOCAL_DISKS and not server.is_on_volume
 
 
 def _has_tpm(server: snapshot.Server) -> bool:

@@ -16,6 +16,7 @@ from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
+from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import record
@@ -28,44 +29,19 @@ from nfv_sched.ops.simulator.steps import boot
 _EPSILON = 1e-9
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ServerMove:
-    """A move of a server.
-
-    :ivar flavor: name of its flavor
-    :ivar memory: MiB that are copied
-    :ivar source: name of its host
-    :ivar destination: name of the host to which it goes; empty if it is
-        shelved
-    :ivar paused: whether it is paused, and stays so
-    :ivar related: UUIDs of the servers whose hosts decide which hosts Nova
-        takes: those of its hints and of its anti-affinity group
-    :ivar vfs_detached: number of its VFs that Nova detaches from the running
-        server; None if its ports are not known
-    """
-
-    uuid: str
-    name: str
-    flavor: str
-    memory: int
-    kind: movable.MoveKind = movable.LIVE
-    source: str
-    destination: str
-    paused: bool = False
-    related: tuple[str, ...] = ()
-    vfs_detached: int | None = 0
-
-
 def move_of(server: snapshot.Server, source: str, destination: str,
             kind: movable.MoveKind = movable.LIVE,
-            related: tuple[str, ...] = ()) -> ServerMove:
-    """Return a move of a server."""
-    return ServerMove(uuid=server.uuid, name=server.name, kind=kind,
-                      flavor=server.flavor.name, memory=server.flavor.memory,
-                      source=source, destination=destination,
-                      paused=server.state == movable.PAUSED, related=related,
-                      vfs_detached=movable.vfs_detached(server)
-                      if kind == movable.LIVE else 0)
+            related: tuple[str, ...] = ()) -> values.Move:
+    """Return a move of a server.
+
+    :param destination: empty if it is shelved
+    :param related: see :class:`values.Move`
+    """
+    return values.Move(
+        kind=ty.cast(values.Kind, kind), id=server.uuid, name=server.name,
+        source=source, destination=destination, related=related,
+        vfs_detached=movable.vfs_detached(server)
+        if kind == movable.LIVE else 0)
 
 
 class Failure(ty.NamedTuple):
@@ -78,7 +54,7 @@ class Failure(ty.NamedTuple):
     """
 
     done: int
-    move: ServerMove | None
+    move: values.Move | None
     reason: str
     degrades: bool = False
 
@@ -95,7 +71,7 @@ def part(cloud: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
 
 
 def after(cloud: snapshot.Cloud, state: states.State,
-          moves: Sequence[ServerMove]) -> snapshot.Cloud:
+          moves: Sequence[values.Move]) -> snapshot.Cloud:
     """Return the snapshot of a cloud after moves.
 
     What was not read of the cloud is not in the result either.
@@ -109,7 +85,7 @@ def after(cloud: snapshot.Cloud, state: states.State,
     names = {name for move in moves for name in (move.source,
                                                  move.destination)}
     hosts = {each.uuid: each for each in recorded.hosts if each.name in names}
-    moved = {move.uuid for move in moves}
+    moved = {move.id for move in moves}
     servers_after = {each.uuid: each for each in recorded.servers
                      if each.uuid in moved}
     return dataclasses.replace(
@@ -142,7 +118,7 @@ def _server_after(before: snapshot.Server,
 
 def failure(
     state: states.State, positions: arrangements.Positions,
-    moves: Sequence[ServerMove], *,
+    moves: Sequence[values.Move], *,
     flavor: snapshot.Flavor | None = None, count: int = 0,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> Failure | None:
@@ -163,7 +139,7 @@ def failure(
     simulated = {server.uuid: server for server in state.servers.values()}
     for index, move in enumerate(moves):
         update(index, total)
-        server = simulated[move.uuid]
+        server = simulated[move.id]
         is_shelved = move.kind == movable.SHELVE
         # Right before the move: an earlier one of the plan may have moved it.
         before = {} if is_shelved else positions.degrees_of(server)
@@ -193,7 +169,7 @@ def failure(
     return None
 
 
-def _step(move: ServerMove, number: int, name: str) -> actions.Step:
+def _step(move: values.Move, number: int, name: str) -> actions.Step:
     if move.kind == movable.SHELVE:
         return actions.Shelve(number=number, targets=(name,), action='shelve',
                               shelve=(name,))
@@ -202,10 +178,8 @@ def _step(move: ServerMove, number: int, name: str) -> actions.Step:
     if move.kind == movable.LIVE:
         return actions.LiveMigrate(
             action='live_migrate', live_migrate=(name,), **of_step)
-    if move.kind == movable.COLD:
-        return actions.ColdMigrate(
-            action='cold_migrate', cold_migrate=(name,), **of_step)
-    return actions.Evacuate(action='evacuate', evacuate=(name,), **of_step)
+    return actions.ColdMigrate(
+        action='cold_migrate', cold_migrate=(name,), **of_step)
 
 
 def _policies_kept_less(before: Mapping[str, float],

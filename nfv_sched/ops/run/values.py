@@ -41,7 +41,7 @@ class Move:
 
     A server that is shelved leaves its host, and goes to no other.
 
-    :ivar number: in the plan, from 1
+    :ivar number: in the plan, from 1; 0 outside of one
     :ivar id: UUID of the server, network or router
     :ivar source: name of the host that it leaves
     :ivar destination: name of the host to which it goes; empty if it is
@@ -53,7 +53,7 @@ class Move:
         server runs; None if its ports are not known
     """
 
-    number: int
+    number: int = 0
     kind: Kind
     id: str
     name: str

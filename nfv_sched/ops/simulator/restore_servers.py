@@ -11,7 +11,6 @@ import typing as ty
 from nova import exception
 from nova import objects
 from nova.objects import fields
-import os_resource_classes as orc
 
 from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
 from nfv_sched.ops.cloud import occupied
@@ -141,7 +140,7 @@ def _work_out(state: states.State, snapshot_server: snapshot.Server,
     except servers.Refused as e:
         server.unknown = str(e)
     else:
-        spec.is_bfv = is_on_volume(snapshot_server)
+        spec.is_bfv = snapshot_server.is_on_volume
         _restore_port_requests(instance, spec, snapshot_server)
         if server.unknown is None:
             server.spec = spec
@@ -235,15 +234,6 @@ def _restore_port_requests(
     for network_request in spec.requested_networks:
         if network_request.pci_request_id and ids:
             network_request.pci_request_id = ids.pop(0)
-
-
-def is_on_volume(snapshot_server: snapshot.Server) -> bool:
-    """Return whether a server is volume-backed: allocates no root disk."""
-    if not snapshot_server.allocations or not snapshot_server.flavor.disk:
-        return False
-    return snapshot_server.flavor.disk > sum(
-        amounts.get(orc.DISK_GB, 0)
-        for amounts in snapshot_server.allocations.values())
 
 
 def topology(

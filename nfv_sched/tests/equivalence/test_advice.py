@@ -171,12 +171,11 @@ class TestAdvice(test_stock.EquivalenceTestCase):
             return self.fits(cloud, requested)
         if step.kind is _Kind.DEFRAG:
             plan = defrag.plan(
-                cloud, requested.flavor, requested.count, ports=ports)
+                cloud, requested.flavor, requested.count, ports=ports).answer
             return self.fits(cloud, requested, *[actions.LiveMigrate(
                 action='live_migrate', number=number, host=move.destination,
-                live_migrate=(move.name,), targets=(move.name,))
-                for number, move in enumerate(
-                    each.move for each in plan.steps)])
+                live_migrate=(move.server,), targets=(move.server,))
+                for number, move in enumerate(plan.moves)])
         self.assertIs(_Kind.SERVERS, step.kind)
         return any(self.fits(cloud, requested, actions.Delete(
             action='delete', number=1, delete=(server.name,),

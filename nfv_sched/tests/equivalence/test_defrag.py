@@ -217,21 +217,21 @@ class TestDefrag(test_stock.EquivalenceTestCase):
                 known = plans_arrangements.Positions(found, state, 1)
                 now = sum(known.fits(known.position(name), known.new(
                     flavor), 50) for name in known.hosts)
-            plan = defrag.plan(found, flavor, now + more)
-            self.assertEqual(now, plan.before)
+            plan = defrag.plan(found, flavor, now + more).answer
+            self.assertEqual(now, plan.fits_before)
             with start.started(found) as state:
                 known = plans_arrangements.Positions(found, state, 1)
                 seen['run'] += 1
                 seen['servers'] += len(found.servers)
                 if plan.enough:
-                    seen[f'{len(plan.steps)} moves'] += 1
+                    seen[f'{len(plan.moves)} moves'] += 1
                     seen['exact'] += plan.exact
-                    if len(plan.steps) <= DEEPEST:
+                    if len(plan.moves) <= DEEPEST:
                         self.assertTrue(plan.exact)
                     if plan.exact:
                         self.assertIsNone(fewest(
                             known, flavor, now + more,
-                            min(len(plan.steps) - 1, DEEPEST)))
+                            min(len(plan.moves) - 1, DEEPEST)))
                 else:
                     self.assertIsNone(fewest(
                         known, flavor, now + more, DEEPEST - 1))
@@ -256,14 +256,14 @@ class TestDefrag(test_stock.EquivalenceTestCase):
                 now = trials.room(())
             hypothesis.assume(now < 8)
             wanted = now + more
-            plan = defrag.plan(found, flavor, wanted)
+            plan = defrag.plan(found, flavor, wanted).answer
             seen['run'] += 1
             seen['refused in the trial'] += len(plan.failed)
-            self.assertEqual(now, plan.before)
-            moves = [(step.move.uuid, step.move.destination)
-                     for step in plan.steps]
+            self.assertEqual(now, plan.fits_before)
+            moves = [(move.server_id, move.destination)
+                     for move in plan.moves]
             with start.started(found):
-                self.assertGreaterEqual(trials.room(moves), plan.after)
+                self.assertGreaterEqual(trials.room(moves), plan.fits_after)
                 if plan.enough:
                     seen['moves'] += len(moves)
                     seen['several'] += len(moves) > 1

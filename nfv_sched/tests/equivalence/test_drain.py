@@ -11,6 +11,7 @@ import logging
 import hypothesis
 
 from nfv_sched.nova import scheduler
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.model import arrangements
@@ -69,7 +70,7 @@ class _Ways:
         state = start.restored(self._found)
         if trial.failure(state, self._known, moves) is not None:
             return None
-        moved = {move.uuid for move in moves}
+        moved = {move.id for move in moves}
         return frozenset(
             (server.uuid, server.host.name, server.nodes and tuple(
                 server.nodes), str(server.devices))
@@ -78,12 +79,12 @@ class _Ways:
     def most(self, moves=()):
         """Most guests that can be moved."""
         self._best = max(self._best, len(moves))
-        moved = {move.uuid for move in moves}
-        could = {move.uuid for move in self._moves}
+        moved = {move.id for move in moves}
+        could = {move.id for move in self._moves}
         for move in self._moves:
             if self._best == len(could) or len(could) <= self._best:
                 break
-            if move.uuid in moved:
+            if move.id in moved:
                 continue
             after = self._after([*moves, move])
             if after is not None and after not in self._seen:
@@ -122,9 +123,9 @@ class TestDrain(test_stock.EquivalenceTestCase):
         self.assertTrue(plan.exact)
         self.assertEqual(
             {server.uuid for server in found.servers if server.host == host},
-            {guest.uuid for guest in plan.guests})
+            {guest.server_id for guest in plan.servers})
         self.assertTrue(all(
-            guest.reason or guest.lacking for guest in plan.staying))
+            guest.obstacle or guest.lacks for guest in plan.staying))
         seen['plans'] += 1
         seen['moves'] += len(plan.moves)
         seen['cold'] += sum(move.kind == movable.COLD for move in plan.moves)
@@ -144,16 +145,19 @@ class TestDrain(test_stock.EquivalenceTestCase):
 
     def _check_room(self, found, host, plan, seen):
         """Moves on other hosts are possible, and do not move fewer guests."""
-        more = drain.plan(found, host, make_room=True, seconds=600)
+        more = drain.plan(found, host, document.DrainOptions(
+            make_room=True, relax=False), seconds=600)
         self.assertEqual(plan.moves, more.moves[:len(plan.moves)])
         self.assertEqual(
-            sorted(guest.uuid for guest in plan.guests),
-            sorted(guest.uuid for guest in more.guests
-                   if guest.room_for is None))
+            sorted(guest.server_id for guest in plan.servers),
+            sorted(guest.server_id for guest in more.servers
+                   if guest.makes_room_for is None))
         seen['made room'] += len(plan.staying) - len(more.staying)
         self.assertEqual([], list(test_rolling.problems(
-            found, rolling.RollingPlan(
-                at_once=1, rounds=((more,),), not_emptied=()), [host],
+            found, document.RollingDrain(
+                at_once=1, rounds=(document.DrainRound(
+                    round=1, enabled=(), hosts=(more,)),), not_emptied=()),
+            [host],
             is_emptied=not more.staying)))
 
     def test_rounds(self):
@@ -168,8 +172,8 @@ class TestDrain(test_stock.EquivalenceTestCase):
         def check(case, at_once, make_room):
             _seed, found = case
             hosts = [host.name for host in found.hosts]
-            plan = rolling.plan(found, hosts, at_once=at_once,
-                                make_room=make_room)
+            plan = rolling.plan(found, hosts, document.DrainOptions(
+                make_room=make_room, relax=False), at_once=at_once)
             self.assertEqual([], list(test_rolling.problems(
                 found, plan, hosts)))
             seen['plans'] += 1

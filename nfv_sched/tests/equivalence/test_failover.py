@@ -68,12 +68,12 @@ class TestFailover(test_stock.EquivalenceTestCase):
         def check(case):
             _seed, found = case
             names = [host.name for host in found.hosts]
-            self._compare(found, failover.check(found, names), [
+            self._compare(found, failover.check(found, names).hosts, [
                 [name] for name in names], seen)
             for lost in itertools.islice(
                     itertools.combinations(names, 2), 2):
                 self._compare(found, failover.check(
-                    found, lost, together=True), [lost], seen)
+                    found, lost, together=True).hosts, [lost], seen)
 
         check()
         print('failover: %s' % seen)
@@ -84,12 +84,13 @@ class TestFailover(test_stock.EquivalenceTestCase):
         refused = {}
         for names in lost:
             refused.update(evacuated(found, names))
-        stranded = {each.uuid for loss in losses for each in loss.stranded}
+        stranded = {
+            each.server_id for loss in losses for each in loss.stranded}
         self.assertEqual(set(refused), stranded, (lost, refused))
         # Nothing is lacking if all hosts are lost.
         alone = len(lost[0]) == len(found.hosts)
-        self.assertTrue(all(each.reason or each.lacking or alone
+        self.assertTrue(all(each.obstacle or each.lacks or alone
                             for loss in losses for each in loss.stranded))
         seen['losses'] += len(lost)
-        seen['guests'] += sum(loss.guests for loss in losses)
+        seen['guests'] += sum(loss.servers for loss in losses)
         seen['stranded'] += len(stranded)

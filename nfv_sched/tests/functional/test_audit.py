@@ -534,7 +534,7 @@ class RepairTest(AuditTestCase):
         move, = drain.plan(self.read(), parsed.hosts[0],
                            uuids=parsed.server).moves
         self.assertEqual((server['id'], 'host2'),
-                         (move.uuid, move.destination))
+                         (move.id, move.destination))
         if move.kind is movable.LIVE:
             self.live_migrate(server, host=move.destination)
         else:

@@ -22,6 +22,7 @@ from nfv_sched.ops.answers.plans import failover
 from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.cloud import database
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import runner
 from nfv_sched.ops.run import values
@@ -287,15 +288,15 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
 
     def assertStays(self, guest):
         """The API refuses every move of a guest."""
-        server = self.admin_api.get_server(guest.uuid)
-        if {lack.kind for lack in guest.lacking} & _OWN or (
-                guest.reason and guest.reason.kind is _LOCKED):
+        server = self.admin_api.get_server(guest.server_id)
+        if {lack.kind for lack in guest.lacks} & _OWN or (
+                guest.obstacle and guest.obstacle.kind == _LOCKED):
             return
         for kind in (movable.LIVE, movable.COLD):
-            if guest.lacking and kind == movable.COLD and (
+            if guest.lacks and kind == movable.COLD and (
                     server['status'] == 'ACTIVE'):
                 continue  # it would go to the same hosts
-            why = self.make(guest.uuid, kind)
+            why = self.make(guest.server_id, kind)
             self.assertIsNotNone(why, (guest, kind, self.made))
 
     def drain(self, seed):
@@ -307,9 +308,10 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         # The fullest one.
         host = max(self.hosts, key=lambda name: sum(
             server.host == name for server in cloud.servers))
-        plan = drain.plan(cloud, host, make_room=seed % 2 == 1, shelve=shelve)
+        plan = drain.plan(cloud, host, document.DrainOptions(
+            make_room=seed % 2 == 1, relax=False, shelve=shelve))
         self.addDetail('plan', base.content.text_content(repr(plan)))
-        self.carry_out(document.moves_of_drain(document.drained(plan, cloud)))
+        self.carry_out(plan_file.moves_of(plan))
         if plan.exact and not plan.failed:
             for guest in plan.staying:
                 self.assertStays(guest)
@@ -321,10 +323,9 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
                                     CloudsTestCase.stopped))
         plan = rolling.plan(cloud, self.hosts)
         self.addDetail('plan', base.content.text_content(repr(plan)))
-        found = document.rolled(plan, cloud)
-        for number, plans in enumerate(plan.rounds, 1):
-            self.carry_out(document.moves_of_round(found, number))
-            for each in plans:
+        for number, of_round in enumerate(plan.rounds, 1):
+            self.carry_out(plan_file.moves_of(plan, number))
+            for each in of_round.hosts:
                 self.assertEqual([], self.admin_api.api_get(
                     f'/servers/detail?host={each.host}').body['servers'])
                 self.admin_api.put_service(
@@ -340,9 +341,9 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         self.assertEqual(listed, [
             server.uuid for server in failover.listed(cloud.servers)
             if server.host == host])
-        loss, = failover.check(cloud, [host])
+        loss, = failover.check(cloud, [host]).hosts
         self.addDetail('loss', base.content.text_content(repr(loss)))
-        stranded = {guest.uuid: guest for guest in loss.stranded}
+        stranded = {guest.server_id: guest for guest in loss.stranded}
         self.fail_host(host)
         evacuated = 0
         for uuid in listed:
@@ -356,14 +357,12 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         cloud = self.fill(seed)
         number = self.flavors[2 + seed % 2]
         flavor = next(each for each in cloud.flavors if each.id == number)
-        now = defrag.plan(cloud, flavor, 1)
-        plan = defrag.plan(cloud, flavor, now.before + 1)
+        now = defrag.plan(cloud, flavor, 1).answer
+        plan = defrag.plan(cloud, flavor, now.fits_before + 1).answer
         self.addDetail('plan', base.content.text_content(repr(plan)))
-        self.carry_out(document.moves_of_defrag(
-            document.defragmented(plan, cloud, document.DefragOptions(
-                max_moves=10, avoid=(), networks=(), like=None, ports=None))))
+        self.carry_out(plan_file.moves_of(plan))
         if plan.enough:
-            for _ in range(plan.count):
+            for _ in range(plan.wanted):
                 self.boot(number)
 
 

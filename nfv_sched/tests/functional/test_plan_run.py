@@ -20,7 +20,7 @@ from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import database
-from nfv_sched.ops.commands import plan_run
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import moves
 from nfv_sched.ops.run import runner
@@ -90,12 +90,11 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
         cloud = self.read()
         path = self.path = os.path.join(self.folder, 'plan.json')
         with open(path, 'w') as file:
-            file.write(documents.Document(document.drained(
-                drain.plan(cloud, host, shelve=shelve), cloud,
-                document.DrainOptions(
+            file.write(documents.Document(drain.plan(
+                cloud, host, document.DrainOptions(
                     make_room=False, relax=False, shelve=shelve),
             )).text('json'))
-        saved = plan_run.read(path)
+        saved = plan_file.read(path)
         self.plan, self.digest = saved.plan, saved.digest
         return self.plan
 
@@ -698,12 +697,12 @@ class ReplanRoundsTest(ReplanTestCase):
         cloud = self.read()
         self.path = os.path.join(self.folder, 'plan.json')
         with open(self.path, 'w') as file:
-            file.write(documents.Document(document.rolled(
-                rolling.plan(cloud, ['host1', 'host2']), cloud)).text('json'))
+            file.write(documents.Document(rolling.plan(
+                cloud, ['host1', 'host2'])).text('json'))
         self.assertEqual({1: ['host2'], 2: ['host1']}, self.rounds())
 
     def rounds(self):
-        plan = plan_run.read(self.path).document
+        plan = plan_file.read(self.path).document
         return {each.round: [host.host for host in each.hosts]
                 for each in plan.rounds}
 

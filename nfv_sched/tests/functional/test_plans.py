@@ -27,20 +27,20 @@ class WithoutNeutronTestCase(test_snapshot.SnapshotTestCase):
         self.neutron_api.stop()
         cloud = self.read()
         plan = drain.plan(cloud, host)
-        return plan, {guest.uuid: guest for guest in plan.guests}
+        return plan, {guest.server_id: guest for guest in plan.servers}
 
     def carry_out(self, plan, servers):
         """Do as the plan says; whoever stays must be refused by the API."""
         by_uuid = {server['id']: server for server in servers}
         for move in plan.moves:
-            server = by_uuid[move.uuid]
+            server = by_uuid[move.id]
             if move.kind == movable.LIVE:
                 self.live_migrate(server, host=move.destination)
             else:
                 self.cold_migrate(server, host=move.destination)
             self.assertEqual(move.destination, self.host(server))
         for guest in plan.staying:
-            self.assertMoveRefused(self.cold_migrate, by_uuid[guest.uuid])
+            self.assertMoveRefused(self.cold_migrate, by_uuid[guest.server_id])
 
 
 class PortsTest(WithoutNeutronTestCase):
@@ -59,7 +59,7 @@ class PortsTest(WithoutNeutronTestCase):
                   host='host2')
         plan, guests = self.drained('host1')
         first, second, physical, plain, bare = [
-            guests[server['id']].kind for server in servers]
+            guests[server['id']].how for server in servers]
         self.assertEqual(1, [first, second].count(None))
         self.assertIsNone(physical)
         self.assertNotIn(None, (plain, bare))
@@ -72,7 +72,7 @@ class PortsTest(WithoutNeutronTestCase):
         servers = [self.boot(flavor, networks=[self.port()], host='host1')
                    for _ in range(2)]
         self.neutron_api.stop()
-        loss, = failover.check(self.read(), ['host1'])
+        loss, = failover.check(self.read(), ['host1']).hosts
         stranded, = loss.stranded
         self.fail_host('host1')
         for server in sorted(servers, key=lambda server: (
@@ -102,7 +102,7 @@ class UnmappedTest(WithoutNeutronTestCase):
             (each.kind, each.host) for each in all_checks.findings(cloud)])
         plan = drain.plan(cloud, 'host1')
         self.assertEqual([first['id']],
-                         [guest.uuid for guest in plan.staying])
+                         [guest.server_id for guest in plan.staying])
         # The scheduler prefers it, as it is empty.
         second = self.boot(self.flavor_with(base.pinned(), vcpus=1),
                            expect='ERROR')
@@ -135,7 +135,7 @@ class PolicyTest(WithoutNeutronTestCase):
         plan, guests = self.drained('host1')
         self.assertEqual(
             ['live', None],
-            [guests[server['id']].kind for server in (preferred, required)])
+            [guests[server['id']].how for server in (preferred, required)])
         self.carry_out(plan, [preferred, required, filling])
 
 

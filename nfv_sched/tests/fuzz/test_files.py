@@ -35,7 +35,7 @@ from nfv_sched.ops.cloud.cloud_file import examples
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 from nfv_sched.ops.serve.metrics import auth
@@ -560,7 +560,7 @@ class FilesTest(FilesTestCase):
             data = _damaged(mutations.json_bytes(document, chance), chance)
             self.write('plan', data)
             number = chance.choice((0, 0, 1, 2))
-            path, digest = plan_execution.journal_of(
+            path, digest = plan_file.journal_of(
                 plan, hashlib.sha256(data).hexdigest(), number)
             self.write(os.path.basename(path), mutations.changed_text(
                 '\n'.join([*records, '']).replace('"x"', f'"{digest}"'),

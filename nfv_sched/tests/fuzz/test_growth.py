@@ -25,7 +25,7 @@ from nfv_sched.ops.cloud.cloud_file import problems
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.commands import plan_run
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.run import runner
 from nfv_sched.tests.fuzz import base
 from nfv_sched.tests.fuzz import test_files
@@ -174,7 +174,7 @@ class GrowthTest(test_files.FilesTestCase):
         path = self.packed('plan.json', plan)
         with self.limited():
             self.assertEqual(
-                len(ids), len(plan_run.read(path).plan.moves))
+                len(ids), len(plan_file.read(path).plan.moves))
 
     def profile(self):
         return {'schema': documents.VERSION, **documents.builtins_of(

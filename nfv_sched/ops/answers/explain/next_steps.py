@@ -16,6 +16,7 @@ from nfv_sched.ops.answers.explain import scheduling
 from nfv_sched.ops.answers.explain import sentences
 from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers.plans import defrag
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import changed_hosts
 from nfv_sched.ops.cloud.cloud_file import scenario
 from nfv_sched.ops.cloud import snapshot
@@ -141,12 +142,13 @@ def _moves(
             basis=assumed_ports.Basis.NETWORKS, plugs=requested.ports)
     count = () if requested.count == 1 else (f'--count={requested.count}',)
     with contextlib.suppress(TimeoutError, servers.Refused):
-        plan = defrag.plan(cloud, flavor, requested.count, ports=ports,
-                           max_moves=_MOVES, update=_limit(seconds))
-        if plan.enough and _fits_after(
-                cloud, requested, [step.move for step in plan.steps]):
+        plan = defrag.plan(
+            cloud, flavor, requested.count, dataclasses.replace(
+                document.FEW_MOVES, max_moves=_MOVES), ports=ports,
+            update=_limit(seconds)).answer
+        if plan.enough and _fits_after(cloud, requested, plan):
             yield sentences.step(
-                _Kind.DEFRAG, moves=len(plan.steps), command=(
+                _Kind.DEFRAG, moves=len(plan.moves), command=(
                     'nfv-sched', 'cloud', 'defrag', f'--flavor={flavor.name}',
                     *count, *options))
     with contextlib.suppress(TimeoutError, servers.Refused):
@@ -174,12 +176,13 @@ def _limit(seconds: float) -> Callable[..., None]:
 
 def _fits_after(
     cloud: snapshot.Cloud, requested: request.ExplainedRequest,
-    moves: Sequence[trial.ServerMove],
+    plan: document.Defrag,
 ) -> bool:
     """Return whether the request fits after one or more moves."""
     with start.started(cloud) as state:
-        return bool(moves) and trial.failure(
-            state, arrangements.Positions(cloud, state), moves,
+        return bool(plan.moves) and trial.failure(
+            state, arrangements.Positions(cloud, state),
+            list(map(document.move_of, plan.moves)),
         ) is None and _run(state, requested).reason is None
 
 

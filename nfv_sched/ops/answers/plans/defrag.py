@@ -8,31 +8,23 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Sequence
 import dataclasses
+import itertools
 import typing as ty
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import gap
 from nfv_sched.ops.answers.plans import move_search
+from nfv_sched.ops.answers import requests
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model import trial
+from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import start
 
 #: Highest number of plans that are tried in the simulator.
 _ROUNDS = 8
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class DefragStep:
-    """A move, and its effect.
-
-    :ivar gains: name of the host -> how many more new servers fit after this
-        move; negative for fewer
-    """
-
-    move: trial.ServerMove
-    gains: ty.Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,50 +39,24 @@ class FreeingServer:
     has_destination: bool
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class DefragPlan:
+class DefragPlan(ty.NamedTuple):
     """Moves after which more servers of a flavor fit.
 
-    :ivar flavor: name of the flavor
-    :ivar count: number of new servers that should fit
-    :ivar before: number of new servers that fit without any move
-    :ivar after: number of new servers that fit after the moves, as far as was
-        counted
-    :ivar steps: moves, in order; empty if none are needed, or none help.  They
-        may help fewer servers than should fit.
-    :ivar fixed: UUID of each server that cannot be moved -> why
+    :ivar answer: its document
+    :ivar ports: ports that each new server is assumed to have
     :ivar freeing: if no moves help, the servers that can be moved, and without
         one of which its host would take one more new server; else None
-    :ivar failed: reasons of moves that the simulator refused
-    :ivar exact: whether no smaller number of moves has this effect
-    :ivar gaps: data that was not read; the plan may fail because of it
-    :ivar ports: ports that each new server is assumed to have
     """
 
-    flavor: str
-    count: int
-    before: int
-    after: int
-    steps: tuple[DefragStep, ...] = ()
-    fixed: ty.Mapping[str, movable.Obstacle] = dataclasses.field(
-        default_factory=dict)
-    freeing: tuple[FreeingServer, ...] | None = None
-    failed: tuple[str, ...] = ()
-    exact: bool = False
-    gaps: tuple[gap.Gap, ...] = ()
-    ports: assumed_ports.Ports = assumed_ports.Ports(
-        basis=assumed_ports.Basis.NUMBER)
-
-    @property
-    def enough(self) -> bool:
-        """Whether all new servers fit after the moves."""
-        return self.after >= self.count
+    answer: document.Defrag
+    ports: assumed_ports.Ports
+    freeing: tuple[FreeingServer, ...] | None
 
 
 def plan(
-    cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int, *,
-    max_moves: int = 10, avoid: Collection[str] = (),
-    ports: assumed_ports.Choice = None, cold_for_vfs: bool = False,
+    cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
+    options: document.DefragOptions = document.FEW_MOVES, *,
+    ports: assumed_ports.Choice = None,
     failed: Collection[tuple[str, str]] = (),
     update: Callable[[int, int | None, str], None] = (
         lambda done, total, what: None),
@@ -99,12 +65,9 @@ def plan(
 
     :param flavor: flavor of the new servers
     :param count: number of new servers that should fit
-    :param max_moves: highest number of moves
-    :param avoid: patterns of names: such servers stay, and such hosts neither
-        lose nor get servers
+    :param options: those of ports are only repeated in the document
     :param ports: ports of each new server; None for those of the flavor's
         servers
-    :param cold_for_vfs: see :class:`arrangements.Positions`
     :param failed: UUIDs of servers, each with a destination to which it is not
         moved, because that has failed
     :param update: called with (steps done, all steps, activity)
@@ -116,9 +79,8 @@ def plan(
     reasons: list[str] = []
     with start.started(cloud) as state:
         positions = arrangements.Positions(
-            cloud, state, ports, cold_for_vfs=cold_for_vfs)
-        search = _DefragSearch(positions, flavor, count, max_moves, avoid,
-                               forbidden,
+            cloud, state, ports, cold_for_vfs=options.cold_for_vfs)
+        search = _DefragSearch(positions, flavor, count, options, forbidden,
                                gap.of_cloud(cloud), update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()
@@ -136,7 +98,7 @@ def plan(
             # New servers that find no host: the last move was to make room for
             # them.
             refused = failure.move or moves[-1]
-            forbidden.add((refused.uuid, refused.destination))
+            forbidden.add((refused.id, refused.destination))
             reasons.append(f'{refused.name} to {refused.destination}: '
                            f'{failure.reason}')
         return search.plan((), False, reasons)
@@ -151,20 +113,22 @@ class _DefragSearch(move_search.MoveSearch):
 
     def __init__(self, positions: arrangements.Positions,
                  flavor: snapshot.Flavor,
-                 count: int, max_moves: int, avoid: Collection[str],
+                 count: int, options: document.DefragOptions,
                  forbidden: Collection[tuple[str, str]],
-                 gaps: tuple[gap.Gap, ...],
+                 gaps: tuple[document.UnreadData, ...],
                  update: Callable[[int, int | None, str], None]):
         guest = positions.new(flavor)
         counted = guest.counted.count(list(positions.hosts.values()))
         super().__init__(
             positions, guest,
             {name: each.fits for name, each in counted.items()}, count,
-            max_moves, avoid=avoid, forbidden=forbidden, update=update)
+            options.max_moves, avoid=options.avoid, forbidden=forbidden,
+            update=update)
         self._flavor = flavor
+        self._options = options
         self._gaps = gaps
 
-    def hosts(self, moves: Sequence[trial.ServerMove]) -> set[str]:
+    def hosts(self, moves: Sequence[values.Move]) -> set[str]:
         """Return the hosts of the moves, and enough others for new servers."""
         names = {name for move in moves
                  for name in (move.source, move.destination)}
@@ -177,48 +141,67 @@ class _DefragSearch(move_search.MoveSearch):
                 names.add(name)
         return names
 
-    def total(self, moves: Sequence[trial.ServerMove]) -> int:
+    def total(self, moves: Sequence[values.Move]) -> int:
         """Return how many new servers fit after moves."""
         *_before, last = self._arrangements(moves)
         return self._count_total(last)
 
-    def plan(self, moves: Sequence[trial.ServerMove], exact: bool,
+    def plan(self, moves: Sequence[values.Move], exact: bool,
              failed: Sequence[str]) -> DefragPlan:
         """Return the plan with some moves.
 
         :param exact: whether no fewer moves have this effect
         :param failed: reasons why other moves failed
         """
+        positions = self._positions
         states = list(self._arrangements(moves))
-        steps = []
-        for move, before, after in zip(moves, states, states[1:]):
-            gains = {}
-            for name in (move.source, move.destination):
-                gain = (self._count_fits(after.positions[name])
-                        - self._count_fits(
-                            self._positions.position(name, before)))
-                if gain:
-                    gains[name] = gain
-            steps.append(DefragStep(move=move, gains=gains))
-        fixed = {}
-        for uuids in self._positions.on_host.values():
-            for uuid in uuids:
-                obstacle = self._why_not(uuid)
-                if obstacle is not None:
-                    fixed[uuid] = obstacle
-        ports = self._positions.ports_of(self._flavor)
+        after = self._count_total(states[-1])
+        fixed = [
+            document.FixedServer(
+                server=positions.servers[uuid].name, server_id=uuid,
+                obstacle=obstacle)
+            for uuids in positions.on_host.values() for uuid in uuids
+            if (obstacle := self._why_not(uuid)) is not None]
+        ports = positions.ports_of(self._flavor)
         freeing = None
         if not moves and self._before < self._count:
             freeing = tuple(FreeingServer(
-                name=self._positions.servers[uuid].name, host=name,
+                name=positions.servers[uuid].name, host=name,
                 has_destination=has_destination)
                 for uuid, name, has_destination in self._freeing())
-        return DefragPlan(
-            freeing=freeing,
-            ports=ports,
-            flavor=self._flavor.name, count=self._count,
-            before=self._before, after=self._count_total(states[-1]),
-            steps=tuple(steps), fixed=fixed, failed=tuple(failed),
-            exact=(exact and not self._gaps
-                   and self._count_total(states[-1]) >= self._count),
-            gaps=self._gaps)
+        return DefragPlan(document.Defrag(
+            flavor=self._flavor.name, flavor_id=self._flavor.id or None,
+            wanted=self._count, fits_before=self._before, fits_after=after,
+            enough=after >= self._count, moves=tuple(itertools.starmap(
+                self._with_gains, zip(
+                    itertools.count(1), moves, states, states[1:]))),
+            not_movable=tuple(fixed), failed=tuple(failed),
+            exact=exact and not self._gaps and after >= self._count,
+            ports=requests.new_ports(ports), options=self._options,
+            unread=self._gaps), ports, freeing)
+
+    def _with_gains(
+        self, number: int, move: values.Move,
+        before: arrangements.Arrangement, after: arrangements.Arrangement,
+    ) -> document.DefragMove:
+        """Return a move with its effect."""
+        positions = self._positions
+        server = positions.servers[move.id]
+        gains = []
+        for name in (move.source, move.destination):
+            gain = (self._count_fits(after.positions[name])
+                    - self._count_fits(positions.position(name, before)))
+            if gain:
+                gains.append(document.CapacityGain(
+                    host=name, host_id=positions.host_id(name),
+                    servers=gain))
+        return document.DefragMove(
+            move=number, server=move.name, server_id=move.id,
+            flavor=server.flavor.name, flavor_id=server.flavor.id or None,
+            memory_mib=server.flavor.memory, how=ty.cast(ty.Any, move.kind),
+            paused=server.state == movable.PAUSED, source=move.source,
+            source_id=positions.host_id(move.source),
+            destination=move.destination,
+            destination_id=positions.of_name[move.destination].uuid,
+            gains=tuple(gains), related=move.related,
+            vfs_detached=move.vfs_detached)

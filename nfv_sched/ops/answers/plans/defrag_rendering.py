@@ -6,60 +6,74 @@ from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.ops.answers.plans import defrag
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import values
 
-COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'How', 'From', 'To',
-           'Makes room for')
 #: Columns of :func:`records`.
-RECORD_COLUMNS = ('Move', 'Server', 'Server ID', *COLUMNS[2:], 'VFs detached')
-_LEAST_IMPORTANT = ('Memory MiB', 'Flavor', 'Makes room for')
+COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'Memory MiB', 'How',
+           'From', 'To', 'Makes room for', 'VFs detached')
 #: Maximum number of reasons to report.
 _REASONS = 5
 
 
-def text(plan: defrag.DefragPlan) -> list[tables.Part]:
+def text(found: defrag.DefragPlan) -> list[tables.Part]:
     """Return a plan for people."""
+    plan = found.answer
     table = ['', tables.Table(
-        COLUMNS, rows(plan), _LEAST_IMPORTANT), ''] if plan.steps else []
-    return [_headline(plan), *table, *_notes(plan)]
+        [title for title in COLUMNS
+         if title not in ('Server ID', 'VFs detached')],
+        [(each.move, each.server, each.flavor, each.memory_mib,
+          values.how(each.how, each.vfs_detached), each.source,
+          each.destination, _gains(each)) for each in plan.moves],
+        ('Memory MiB', 'Flavor', 'Makes room for')), ''
+    ] if plan.moves else []
+    return [_headline(plan), *table, *_notes(found)]
 
 
-def _headline(plan: defrag.DefragPlan) -> str:
-    now = f'{plan.before} more {plan.flavor} {_fit_verb(plan.before)} now'
-    if not plan.steps:
+def records(plan: document.Defrag) -> list[Sequence[ty.Any]]:
+    """Return a row for each move, with its gain on all hosts together."""
+    return [(each.move, each.server, each.server_id, each.flavor,
+             each.memory_mib, each.how, each.source, each.destination,
+             sum(gain.servers for gain in each.gains),
+             rendering.vfs_cell(each.vfs_detached)) for each in plan.moves]
+
+
+def _headline(plan: document.Defrag) -> str:
+    verb = 'fits' if plan.fits_before == 1 else 'fit'
+    now = f'{plan.fits_before} more {plan.flavor} {verb} now'
+    if not plan.moves:
         if plan.enough:
-            return f'{now}: no move is needed for {plan.count}.'
+            return f'{now}: no move is needed for {plan.wanted}.'
         return f'{now}; no moves were found that make room for more.'
-    live = all(step.move.kind == movable.LIVE for step in plan.steps)
-    moves = tables.count(len(plan.steps), 'live ' * live + 'migration')
+    live = all(each.how == movable.LIVE for each in plan.moves)
+    moves = tables.count(len(plan.moves), 'live ' * live + 'migration')
     fewest = ', and no fewer do' if plan.exact else ''
     if plan.enough:
-        return f'{now}, {plan.after} after {moves}{fewest}.'
-    return (f'{now}, {plan.after} after {moves}; '
-            f'no moves were found that make room for {plan.count}.')
+        return f'{now}, {plan.fits_after} after {moves}{fewest}.'
+    return (f'{now}, {plan.fits_after} after {moves}; '
+            f'no moves were found that make room for {plan.wanted}.')
 
 
-def _fit_verb(count: int) -> str:
-    return 'fits' if count == 1 else 'fit'
-
-
-def _notes(plan: defrag.DefragPlan) -> ty.Iterator[str]:
-    yield f'Ports of new servers: {plan.ports.label}, {plan.ports.reason}.'
-    if plan.steps:
+def _notes(found: defrag.DefragPlan) -> ty.Iterator[str]:
+    plan = found.answer
+    yield f'Ports of new servers: {found.ports.label}, {found.ports.reason}.'
+    if plan.moves:
+        booted = min(plan.fits_after, plan.wanted)
         yield ('Each move was made in the simulator, one after the other, '
-               f'and {tables.count(min(plan.after, plan.count), "server")} '
-               f'of {plan.flavor} booted then.')
-    if any(step.move.vfs_detached for step in plan.steps):
+               f'and {tables.count(booted, "server")} of {plan.flavor} booted '
+               'then.')
+    if any(each.vfs_detached for each in plan.moves):
         yield values.VFS_DETACHED
-    if plan.freeing is not None:
-        yield from _no_moves(plan.freeing)
+    if found.freeing is not None:
+        yield from _no_moves(found.freeing)
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
-    yield from map(rendering.gap_text, plan.gaps)
-    reasons = collections.Counter(plan.fixed.values()).most_common()
+    yield from map(rendering.gap_text, plan.unread)
+    reasons = collections.Counter(
+        each.obstacle.text for each in plan.not_movable).most_common()
     for reason, count in reasons[:_REASONS]:
         yield f'{tables.count(count, "server")} cannot be moved: {reason}'
     if len(reasons) > _REASONS:
@@ -81,23 +95,7 @@ def _no_moves(
         yield f'The same holds for {len(freeing) - _REASONS} more servers.'
 
 
-def rows(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
-    """Return a row for each move."""
-    return [(number, step.move.name, step.move.flavor, step.move.memory,
-             values.how(step.move.kind, step.move.vfs_detached),
-             step.move.source, step.move.destination, _gains(step))
-            for number, step in enumerate(plan.steps, 1)]
-
-
-def records(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
-    """Return a row for each move, with its gain on all hosts together."""
-    return [(*row[:2], step.move.uuid, *row[2:4], step.move.kind, *row[5:-1],
-             sum(step.gains.values()),
-             rendering.vfs_cell(step.move.vfs_detached))
-            for row, step in zip(rows(plan), plan.steps)]
-
-
-def _gains(step: defrag.DefragStep) -> str:
-    return ', '.join(f'{gain} on {host}' if gain > 0 else
-                     f'{-gain} less on {host}'
-                     for host, gain in step.gains.items())
+def _gains(each: document.DefragMove) -> str:
+    return ', '.join(f'{gain.servers} on {gain.host}' if gain.servers > 0 else
+                     f'{-gain.servers} less on {gain.host}'
+                     for gain in each.gains)

@@ -1,40 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the documents of plans, and of ``cloud failover``."""
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
-from nfv_sched.base import strings
 from nfv_sched.ops.answers import requests as request_document
-from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import values
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.answers.plans import defrag
-    from nfv_sched.ops.answers.plans import drain
-    from nfv_sched.ops.answers.plans import failover
-    from nfv_sched.ops.answers.plans import gap
-    from nfv_sched.ops.answers.plans import refusals
-    from nfv_sched.ops.answers.plans import rolling
-    from nfv_sched.ops.model import movable
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MoveObstacle:
-    """A reason why Nova does not move a server so, to whichever host.
-
-    :ivar kind: kind of the obstacle, such as "devices", "busy", "state"
-    :ivar name: what it is about: the host, the state, the task, Nova's
-        message; null if the kind says all
-    :ivar text: the same, for people, as a clause
-    """
-
-    kind: str
-    name: str | None
-    text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,12 +116,12 @@ class DrainServer:
     source_id: str | None = None
     destination: str | None
     destination_id: str | None
-    obstacle: MoveObstacle | None
+    obstacle: movable.MoveObstacle | None
     lacks: tuple[CapacityLack, ...]
     related: tuple[str, ...]
     makes_room_for: str | None = None
     relaxations: tuple[MoveRelaxation, ...] = ()
-    not_shelved: MoveObstacle | None = None
+    not_shelved: movable.MoveObstacle | None = None
     vfs_detached: int | None = None
 
 
@@ -197,9 +169,7 @@ class DrainOptions:
     cold_for_vfs: bool = False
 
 
-#: Kind of a lack: see :class:`CapacityLack`.
-_FAILED = 'failed'
-_NO_OPTIONS = DrainOptions(make_room=False, relax=False)
+NO_OPTIONS = DrainOptions(make_room=False, relax=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +198,29 @@ class Drain:
     exact: bool
     options: DrainOptions
     unread: tuple[UnreadData, ...]
+
+    @property
+    def staying(self) -> tuple[DrainServer, ...]:
+        """Servers that are not moved."""
+        return tuple([each for each in self.servers if each.how is None])
+
+    @property
+    def shelved(self) -> tuple[DrainServer, ...]:
+        """Servers that are shelved."""
+        return tuple([each for each in self.servers
+                      if each.how == movable.SHELVE])
+
+    @property
+    def making_room(self) -> tuple[DrainServer, ...]:
+        """Servers of other hosts that are moved, once for each move."""
+        return tuple([each for each in self.servers
+                      if each.makes_room_for is not None])
+
+    @property
+    def moves(self) -> tuple[values.Move, ...]:
+        """All moves, in order."""
+        return tuple([move_of(each) for each in self.servers
+                      if each.how is not None])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +256,16 @@ class RollingDrain:
     at_once: int
     rounds: tuple[DrainRound, ...]
     not_emptied: tuple[Drain, ...]
+
+    @property
+    def emptied(self) -> tuple[Drain, ...]:
+        """Plans of all rounds, in order."""
+        return tuple([host for each in self.rounds for host in each.hosts])
+
+    @property
+    def moves(self) -> tuple[values.Move, ...]:
+        """All moves, in order."""
+        return tuple([move for each in self.emptied for move in each.moves])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,7 +333,7 @@ class FixedServer:
 
     server: str
     server_id: str
-    obstacle: MoveObstacle
+    obstacle: movable.MoveObstacle
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,6 +356,10 @@ class DefragOptions:
     like: str | None
     ports: int | None
     cold_for_vfs: bool = False
+
+
+FEW_MOVES = DefragOptions(
+    max_moves=10, avoid=(), networks=(), like=None, ports=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,7 +413,7 @@ class StrandedServer:
     server_id: str
     flavor: str
     flavor_id: str | None = None
-    obstacle: MoveObstacle | None
+    obstacle: movable.MoveObstacle | None
     lacks: tuple[CapacityLack, ...]
 
 
@@ -443,296 +450,10 @@ class Failover:
     hosts: tuple[LostHost, ...]
 
 
-def _host_ids(cloud: snapshot.Cloud) -> dict[str, str]:
-    # Of several compute nodes of one service, the first counts.
-    return {host.name: host.uuid for host in reversed(cloud.hosts)}
-
-
-def _flavor_ids(cloud: snapshot.Cloud) -> dict[str, str | None]:
-    """Return the ID of the flavor of each server, by UUID."""
-    return {server.uuid: server.flavor.id or None for server in cloud.servers}
-
-
-def drained(plan: 'drain.DrainPlan', cloud: snapshot.Cloud,
-            options: DrainOptions = _NO_OPTIONS, first: int = 1) -> Drain:
-    """Return the document of a plan that empties a host.
-
-    :param first: number of the first move
-    """
-    host_ids, flavor_ids = _host_ids(cloud), _flavor_ids(cloud)
-    related = {move.uuid: move.related for move in plan.moves}
-    return Drain(
-        host=plan.host, host_id=host_ids[plan.host],
-        servers=tuple([DrainServer(
-            move=number if each.kind else None, server=each.name,
-            server_id=each.uuid, flavor=each.flavor,
-            flavor_id=flavor_ids.get(each.uuid),
-            how=ty.cast(ty.Any, each.kind and each.kind.value),
-            source=each.source, source_id=host_ids.get(each.source),
-            destination=each.destination,
-            destination_id=host_ids.get(each.destination or ''),
-            obstacle=_obstacle(each.reason),
-            lacks=_lacks(each.lacking, host_ids),
-            related=related.get(each.uuid, ()), makes_room_for=each.room_for,
-            relaxations=tuple([MoveRelaxation(
-                host=relaxed.host, host_id=host_ids.get(relaxed.host),
-                policies=tuple([PolicyChange(
-                    policy=policy.policy, becomes=policy.becomes,
-                    kept=ty.cast(ty.Any, policy.kept and policy.kept.value))
-                    for policy in relaxed.policies]))
-                for relaxed in each.relaxed]),
-            not_shelved=_obstacle(each.not_shelved),
-            vfs_detached=each.vfs_detached)
-            for number, each in enumerate(plan.guests, first)]),
-        others=plan.others,
-        unfinished=tuple([ReturningServer(
-            server=each.name, server_id=each.uuid, how=each.move.kind,
-            status=each.move.status, source=each.move.source,
-            source_id=host_ids.get(each.move.source or ''),
-            destination=each.move.target,
-            destination_id=host_ids.get(each.move.target or ''),
-            to_confirm=each.move.settled)
-            for each in plan.unfinished]),
-        failed=plan.failed, exact=plan.exact, options=options,
-        unread=_unread_data(plan.gaps))
-
-
-def rolled(plan: 'rolling.RollingPlan', cloud: snapshot.Cloud,
-           options: DrainOptions = _NO_OPTIONS, first_round: int = 1,
-           before: Iterable[str] = ()) -> RollingDrain:
-    """Return the document of a plan that empties several hosts.
-
-    :param first_round: number of the first round
-    :param before: names of hosts of earlier rounds, which are enabled
-    """
-    enabled = {host.name for host in cloud.hosts
-               if host.enabled or host.name in plan.returning}
-    rounds: list[DrainRound] = []
-    earlier = list(before)
-    for number, plans in enumerate(plan.rounds, first_round):
-        hosts: list[Drain] = []
-        first = 1
-        for each in plans:
-            hosts.append(drained(each, cloud, options, first))
-            first += len(each.moves)
-        rounds.append(DrainRound(round=number, enabled=tuple(earlier),
-                                 hosts=tuple(hosts)))
-        earlier += [each.host for each in plans if each.host in enabled]
-    return RollingDrain(
-        at_once=plan.at_once, rounds=tuple(rounds), not_emptied=tuple([
-            drained(each, cloud, options) for each in plan.not_emptied]))
-
-
-def defragmented(plan: 'defrag.DefragPlan', cloud: snapshot.Cloud,
-                 options: DefragOptions) -> Defrag:
-    """Return the document of a plan that makes more servers fit."""
-    host_ids, flavor_ids = _host_ids(cloud), _flavor_ids(cloud)
-    names = {server.uuid: server.name for server in cloud.servers}
-    return Defrag(
-        flavor=plan.flavor, flavor_id=next(
-            (flavor.id for flavor in cloud.flavors
-             if flavor.name == plan.flavor), '') or None,
-        wanted=plan.count, fits_before=plan.before,
-        fits_after=plan.after, enough=plan.enough,
-        moves=tuple([DefragMove(
-            move=number, server=step.move.name, server_id=step.move.uuid,
-            flavor=step.move.flavor,
-            flavor_id=flavor_ids.get(step.move.uuid),
-            memory_mib=step.move.memory,
-            how=ty.cast(ty.Any, step.move.kind.value),
-            paused=step.move.paused, source=step.move.source,
-            source_id=host_ids.get(step.move.source),
-            destination=step.move.destination,
-            destination_id=host_ids[step.move.destination],
-            gains=tuple([CapacityGain(
-                host=host, host_id=host_ids.get(host), servers=servers)
-                for host, servers in step.gains.items()]),
-            related=step.move.related, vfs_detached=step.move.vfs_detached,
-        ) for number, step in enumerate(plan.steps, 1)]),
-        not_movable=tuple([FixedServer(
-            server=names[uuid], server_id=uuid,
-            obstacle=ty.cast(MoveObstacle, _obstacle(obstacle)))
-            for uuid, obstacle in plan.fixed.items()]),
-        failed=plan.failed, exact=plan.exact,
-        ports=request_document.new_ports(plan.ports), options=options,
-        unread=_unread_data(plan.gaps))
-
-
-def moves_of_drain(plan: Drain) -> values.MovePlan:
-    """Return the moves of a plan that empties a host."""
-    return values.MovePlan(
-        moves=_moves(plan),
-        closed_hosts=(plan.host,) if plan.others is None else (),
-        left_undone=_left_undone(plan), warnings=_warnings(plan.unread),
-        command=('host', 'drain', *_drain_options(plan.options), *(
-            () if plan.others is None else _options(
-                '--server', to_leave(plan))),
-            '--', plan.host))
-
-
-def _drain_options(options: DrainOptions) -> Iterator[str]:
-    if options.make_room:
-        yield '--make-room'
-    if options.relax:
-        yield '--relax'
-    if options.shelve:
-        yield '--shelve'
-    if options.cold_for_vfs:
-        yield '--cold-for-vfs'
-
-
-def to_leave(plan: Drain) -> list[str]:
-    """Return the UUIDs of the servers that are to leave the host."""
-    return [each.server_id for each in plan.servers
-            if each.makes_room_for is None]
-
-
-def moves_of_round(plan: RollingDrain,
-                   number: int | None = None) -> values.MovePlan:
-    """Return the moves of a round of a plan that empties several hosts.
-
-    :param number: None for the first
-    :raises ValueError: if there is no such round
-    """
-    rounds = rounds_from(plan, number)
-    this = rounds[0]
-    number = this.round
-    is_last = len(rounds) == 1
-    remaining = (*[host for each in rounds for host in each.hosts],
-                 *plan.not_emptied)
-    return values.MovePlan(
-        moves=tuple([move for each in this.hosts for move in _moves(each)]),
-        closed_hosts=tuple([each.host for each in this.hosts]),
-        enabled_hosts=this.enabled, round=number,
-        next_round=None if is_last else number + 1,
-        given_up_hosts=this.given_up,
-        left_undone=(
-            *(f'{host} is not emptied in this round'
-              for host in this.given_up if not is_last or all(
-                  host != each.host for each in plan.not_emptied)),
-            *(text for each in plan.not_emptied if is_last
-              for text in (f'{each.host} is not emptied',
-                           *_left_undone(each)))),
-        warnings=_warnings(dict.fromkeys(
-            unread for each in this.hosts for unread in each.unread)),
-        command=('host', 'drain', f'--at-once={plan.at_once}',
-                 *[option for each in remaining[:1]
-                   for option in _drain_options(each.options)],
-                 '--', *[each.host for each in remaining]))
-
-
-def rounds_from(plan: RollingDrain,
-                number: int | None) -> tuple[DrainRound, ...]:
-    """Return a round, and those after it.
-
-    :param number: None for all
-    :raises ValueError: if there is no such round, rounds are not numbered in
-        order, or at_once is less than 1
-    """
-    if plan.at_once < 1:
-        raise ValueError('at_once is less than 1')
-    # If no host can be emptied, the first says why.
-    rounds = plan.rounds or (DrainRound(round=1, enabled=(), hosts=()),)
-    first, last = rounds[0].round, rounds[-1].round
-    numbers = [each.round for each in rounds]
-    if first < 1 or numbers != list(range(first, first + len(rounds))):
-        raise ValueError('rounds are not numbered one after the other')
-    if number is None:
-        number = first
-    if number not in numbers:
-        raise ValueError(f'there is no round {number}: the plan has '
-                         + strings.count(len(plan.rounds), 'round') + (
-                             f', {first} to {last}' if first > 1 else ''))
-    return rounds[number - first:]
-
-
-def _moves(plan: Drain) -> tuple[values.Move, ...]:
-    return tuple([values.Move(
-        number=each.move or 0, kind=each.how, id=each.server_id,
-        name=each.server, source=each.source,
+def move_of(each: DrainServer | DefragMove) -> values.Move:
+    """Return the move of a server that is moved."""
+    return values.Move(
+        number=each.move or 0, kind=ty.cast(values.Kind, each.how),
+        id=each.server_id, name=each.server, source=each.source,
         destination=each.destination or '', related=each.related,
         vfs_detached=each.vfs_detached)
-        for each in plan.servers if each.how is not None])
-
-
-def _left_undone(plan: Drain) -> tuple[str, ...]:
-    return (
-        *(f'{each.server} ({each.server_id}) stays on {plan.host}'
-          + ''.join(f'; its move to {lack.nearest} has failed: {lack.why}'
-                    for lack in each.lacks if lack.kind == _FAILED)
-          for each in plan.servers if each.how is None),
-        *(f'{each.server} ({each.server_id}) also holds resources of '
-          f'{plan.host}' for each in plan.unfinished))
-
-
-def moves_of_defrag(plan: Defrag) -> values.MovePlan:
-    """Return the moves of a plan that makes more servers fit."""
-    return values.MovePlan(
-        moves=tuple([values.Move(
-            number=each.move, kind=each.how, id=each.server_id,
-            name=each.server, source=each.source,
-            destination=each.destination, related=each.related,
-            vfs_detached=each.vfs_detached)
-            for each in plan.moves]),
-        left_undone=() if plan.enough else (
-            f'{plan.fits_after} more servers of {plan.flavor} fit, not '
-            f'{plan.wanted}',),
-        warnings=_warnings(plan.unread),
-        command=('cloud', 'defrag', *_options('--flavor', [plan.flavor]),
-                 f'--count={plan.wanted}',
-                 f'--max-moves={plan.options.max_moves}',
-                 *_options('--avoid', plan.options.avoid),
-                 *_options('--network', plan.options.networks),
-                 *_options('--like', filter(None, [plan.options.like])),
-                 *(() if plan.options.ports is None else (
-                     f'--ports={plan.options.ports}',)),
-                 *(('--cold-for-vfs',) if plan.options.cold_for_vfs else ())))
-
-
-def _options(name: str, arguments: Iterable[str]) -> Iterable[str]:
-    """Return an option with each argument, which may begin with a dash."""
-    return [f'{name}={each}' for each in arguments]
-
-
-def _warnings(unread: Iterable[UnreadData]) -> tuple[str, ...]:
-    return tuple([
-        f'the plan may be wrong, it was made without {each.kind}'
-        + (f' of {strings.some(each.names)}' if each.names else '')
-        for each in unread])
-
-
-def lost(losses: 'Iterable[failover.Loss]', together: bool,
-         cloud: snapshot.Cloud) -> Failover:
-    """Return the document of lost hosts.
-
-    :param together: whether all of the hosts are lost at once
-    """
-    host_ids, flavor_ids = _host_ids(cloud), _flavor_ids(cloud)
-    return Failover(together=together, hosts=tuple([LostHost(
-        host=loss.host, host_id=host_ids[loss.host], servers=loss.guests,
-        evacuable=loss.evacuable, stranded=tuple([StrandedServer(
-            server=each.name, server_id=each.uuid, flavor=each.flavor,
-            flavor_id=flavor_ids.get(each.uuid),
-            obstacle=_obstacle(each.reason),
-            lacks=_lacks(each.lacking, host_ids))
-            for each in loss.stranded]), unread=_unread_data(loss.gaps))
-        for loss in losses]))
-
-
-def _obstacle(obstacle: 'movable.Obstacle | None') -> MoveObstacle | None:
-    return None if obstacle is None else MoveObstacle(
-        kind=obstacle.kind.name.lower(), name=obstacle.name or None,
-        text=str(obstacle))
-
-
-def _lacks(lacks: 'Iterable[refusals.Lack]',
-           host_ids: Mapping[str, str]) -> tuple[CapacityLack, ...]:
-    return tuple([CapacityLack(
-        kind=each.kind.value, names=each.names, hosts=each.hosts,
-        nearest=each.host, nearest_id=host_ids.get(each.host),
-        why=each.text or None) for each in lacks])
-
-
-def _unread_data(gaps: 'Iterable[gap.Gap]') -> tuple[UnreadData, ...]:
-    return tuple([UnreadData(kind=each.kind.value, names=each.names)
-                  for each in gaps])

@@ -21,7 +21,9 @@ import dataclasses
 import itertools
 import time
 import types
+import typing as ty
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import gap
 from nfv_sched.ops.answers.plans import making_room
 from nfv_sched.ops.answers.plans import refusals
@@ -30,6 +32,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model import trial
+from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
 
@@ -44,126 +47,22 @@ _WAYS = 32
 _AS_IS = arrangements.Arrangement()
 #: No move has failed.
 NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
-_KINDS = {'migration': 'cold migration', 'live-migration': 'live migration'}
 
 Update = Callable[[int, int, str], None]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class DrainedServer:
-    """A server of the host, or one elsewhere that makes room, and its move.
-
-    :ivar flavor: name of its flavor
-    :ivar source: name of its host
-    :ivar kind: None if it stays
-    :ivar destination: name of the host to which it goes; None if it stays or
-        is shelved
-    :ivar reason: why it is moved cold, or cannot be moved to any host
-    :ivar lacking: if it stays, or is shelved, for another reason, the causes
-        that keep it off other hosts
-    :ivar room_for: UUID of the server of the host that takes its place; None
-        for a server of the host
-    :ivar relaxed: moves that are possible if policies are relaxed, if that was
-        asked for
-    :ivar not_shelved: why it is not shelved, if that was asked for
-    :ivar vfs_detached: see :class:`trial.ServerMove`
-    """
-
-    uuid: str
-    name: str
-    flavor: str
-    source: str
-    kind: movable.MoveKind | None = None
-    destination: str | None = None
-    reason: movable.Obstacle | None = None
-    lacking: tuple[refusals.Lack, ...] = ()
-    room_for: str | None = None
-    relaxed: tuple[relaxing.RelaxedMove, ...] = ()
-    not_shelved: movable.Obstacle | None = None
-    vfs_detached: int | None = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Unfinished:
-    """A server elsewhere that may come, or come back, to the host.
-
-    :ivar reason: its move, as a clause to be read after the name
-    :ivar move: migration or resize that has not ended
-    """
-
-    uuid: str
-    name: str
-    reason: str
-    move: snapshot.Migration
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class DrainPlan:
-    """A plan that empties a host, or moves some of its servers.
-
-    :ivar host: name of the host
-    :ivar guests: servers that are moved, in order, also those elsewhere that
-        make room; then those that are shelved, and those that stay
-    :ivar others: number of servers of the host that are not to be moved; None
-        if all are
-    :ivar unfinished: servers elsewhere that hold resources on the host, if it
-        is emptied
-    :ivar moves: moves, in order
-    :ivar failed: reasons of moves that the simulator refused
-    :ivar exact: whether no plan moves more servers
-    :ivar gaps: data that was not read; the plan may fail because of it
-    """
-
-    host: str
-    guests: tuple[DrainedServer, ...]
-    others: int | None = None
-    unfinished: tuple[Unfinished, ...] = ()
-    moves: tuple[trial.ServerMove, ...] = ()
-    failed: tuple[str, ...] = ()
-    exact: bool = True
-    gaps: tuple[gap.Gap, ...] = ()
-
-    @property
-    def staying(self) -> tuple[DrainedServer, ...]:
-        """Servers that are not moved."""
-        return tuple([guest for guest in self.guests if guest.kind is None])
-
-    @property
-    def shelved(self) -> tuple[DrainedServer, ...]:
-        """Servers that are shelved."""
-        return tuple([guest for guest in self.guests
-                      if guest.kind == movable.SHELVE])
-
-    @property
-    def making_room(self) -> tuple[DrainedServer, ...]:
-        """Servers of other hosts that are moved, once for each move."""
-        return tuple([guest for guest in self.guests
-                      if guest.room_for is not None])
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """Name of each server, by UUID."""
-        return {guest.uuid: guest.name for guest in self.guests}
-
-
 def plan(
-    cloud: snapshot.Cloud, host: str, *,
-    uuids: Collection[str] | None = None, make_room: bool = False,
-    relax: bool = False, shelve: bool = False, cold_for_vfs: bool = False,
+    cloud: snapshot.Cloud, host: str,
+    options: document.DrainOptions = document.NO_OPTIONS, *,
+    uuids: Collection[str] | None = None,
     failed: Mapping[tuple[str, str], str] = NONE_FAILED,
     seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
-) -> DrainPlan:
+) -> document.Drain:
     """Plan migrations after which as few servers as possible are left.
 
     :param host: name of the host that is emptied
     :param uuids: servers of the host to move; None for all
-    :param make_room: whether servers of other hosts may be moved, too, to make
-        room for those that would stay
-    :param relax: whether policies are named that would have to be relaxed
-    :param shelve: whether servers are shelved that would stay, unless a
-        relaxed policy that is named would let them move
-    :param cold_for_vfs: see :class:`arrangements.Positions`
     :param failed: UUIDs of servers, each with a destination to which it is not
         moved, because that has failed -> why; empty for shelving
     :param seconds: time limit of the search
@@ -172,23 +71,35 @@ def plan(
         the cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:
-        return empty(
+        return numbered(empty(
             cloud, arrangements.Positions(
-                cloud, state, cold_for_vfs=cold_for_vfs), host, uuids=uuids,
-            make_room=make_room, relax=relax, shelve=shelve, failed=failed,
-            seconds=seconds, update=update)[0]
+                cloud, state, cold_for_vfs=options.cold_for_vfs), host,
+            options, uuids=uuids, failed=failed, seconds=seconds,
+            update=update)[0])
+
+
+def numbered(plan: document.Drain, first: int = 1) -> document.Drain:
+    """Return a plan with numbers of its moves.
+
+    :param first: number of the first move
+    """
+    return dataclasses.replace(plan, servers=tuple([
+        dataclasses.replace(each, move=number if each.how else None)
+        for number, each in enumerate(plan.servers, first)]))
 
 
 def empty(
-    cloud: snapshot.Cloud, positions: arrangements.Positions, host: str, *,
+    cloud: snapshot.Cloud, positions: arrangements.Positions, host: str,
+    options: document.DrainOptions, *,
     uuids: Collection[str] | None = None, closed: Collection[str] = (),
-    later: Collection[str] = (), make_room: bool = False,
-    relax: bool = False, shelve: bool = False,
+    later: Collection[str] = (),
     failed: Mapping[tuple[str, str], str] = NONE_FAILED,
     seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
-) -> tuple[DrainPlan, snapshot.Cloud]:
+) -> tuple[document.Drain, snapshot.Cloud]:
     """Plan as :func:`plan` does, within :func:`simulator.start.started`.
+
+    Moves are not numbered.
 
     :param positions: the cloud
     :param closed: names of other hosts that get no servers
@@ -196,13 +107,11 @@ def empty(
     :returns: also the cloud after the moves
     """
     reasons: list[str] = []
-    search = _DrainSearch(
-        positions, host, uuids, closed, later, failed,
-        unfinished(cloud, host) if uuids is None else (),
-        gap.of_cloud(cloud, (host,)), update)
+    search = _DrainSearch(positions, host, uuids, closed, later, failed,
+                          update)
     until = time.monotonic() + seconds
 
-    def try_moves(moves: Sequence[trial.ServerMove]) -> tuple[
+    def try_moves(moves: Sequence[values.Move]) -> tuple[
             states.State, trial.Failure | None]:
         # With the hosts of the plan alone, which takes a fraction of the time.
         state = start.restored(trial.part(cloud, {
@@ -226,30 +135,59 @@ def empty(
             moves, exact = moves[:failure.done], False
             state, _failure = try_moves(moves)
             break
-    result = search.plan(moves, exact, reasons)
+    unread = gap.of_cloud(cloud, (host,))
+    result = document.Drain(
+        host=host, host_id=positions.of_name[host].uuid,
+        servers=tuple(search.servers(moves)), others=search.others,
+        unfinished=unfinished(cloud, host) if uuids is None else (),
+        failed=tuple(reasons), exact=exact and not unread, options=options,
+        unread=unread)
     after = trial.after(cloud, state, moves) if moves else cloud
-    if make_room and any(guest.reason is None for guest in result.staying):
+    if options.make_room and any(
+            server.obstacle is None for server in result.staying):
         result, after = _with_room(
             result, after, search, frozenset((host, *closed)), failed,
-            positions.cold_for_vfs, seconds, update)
-    if relax:
-        result = dataclasses.replace(result, guests=tuple([
-            guest if guest.kind or guest.reason else dataclasses.replace(
-                guest, relaxed=relaxing.moves(
-                    after, guest.uuid, search.kinds[guest.uuid],
+            seconds, update)
+    if options.relax:
+        result = dataclasses.replace(result, servers=tuple([
+            server if server.how or server.obstacle else dataclasses.replace(
+                server, relaxations=relaxing.moves(
+                    after, server.server_id, search.kinds[server.server_id],
                     (host, *closed)))
-            for guest in result.guests]))
-    if shelve:
+            for server in result.servers]))
+    if options.shelve:
         result, after = _with_shelving(result, after, positions, failed)
     return result, after
 
 
+def _server(positions: arrangements.Positions, uuid: str, host: str,
+            obstacle: movable.MoveObstacle | None = None,
+            ) -> document.DrainServer:
+    """Return a server that stays on its host."""
+    server = positions.servers[uuid]
+    return document.DrainServer(
+        move=None, server=server.name, server_id=uuid,
+        flavor=server.flavor.name, flavor_id=server.flavor.id or None,
+        how=None, source=host, source_id=positions.host_id(host),
+        destination=None, destination_id=None, obstacle=obstacle, lacks=(),
+        related=(), vfs_detached=0)
+
+
+def _moved(positions: arrangements.Positions, server: document.DrainServer,
+           move: values.Move) -> document.DrainServer:
+    """Return a server with its move."""
+    return dataclasses.replace(
+        server, how=ty.cast(ty.Any, move.kind),
+        destination=move.destination or None,
+        destination_id=positions.host_id(move.destination),
+        related=move.related, vfs_detached=move.vfs_detached)
+
+
 def _with_room(
-    plan: DrainPlan, cloud: snapshot.Cloud,
+    plan: document.Drain, cloud: snapshot.Cloud,
     search: '_DrainSearch', closed: Collection[str],
-    forbidden: Collection[tuple[str, str]], cold_for_vfs: bool,
-    seconds: float, update: Update,
-) -> tuple[DrainPlan, snapshot.Cloud]:
+    forbidden: Collection[tuple[str, str]], seconds: float, update: Update,
+) -> tuple[document.Drain, snapshot.Cloud]:
     """Add moves on other hosts that make room for servers that stay.
 
     The servers of the host move once: none makes room for another.
@@ -263,18 +201,21 @@ def _with_room(
     :param seconds: time limit of the search for each server
     :returns: also the cloud after all moves
     """
-    own = frozenset(guest.uuid for guest in plan.guests)
-    added: list[DrainedServer] = []
-    moves, failed = list(plan.moves), list(plan.failed)
+    positions = search.positions
+    own = frozenset(server.server_id for server in plan.servers)
+    added: list[document.DrainServer] = []
+    failed = list(plan.failed)
     arrived = set()
     # Large servers first: fewer hosts take them.
-    for guest in sorted(
-            [guest for guest in plan.staying if guest.reason is None],
-            key=lambda guest: -_memory(cloud, guest.uuid)):
-        for kind, reason in search.ways(guest.uuid):
+    for server in sorted(
+            [server for server in plan.staying if server.obstacle is None],
+            key=lambda server: -positions.servers[
+                server.server_id].flavor.memory):
+        uuid = server.server_id
+        for kind, obstacle in search.ways(uuid):
             solution = making_room.solution(
-                cloud, guest.uuid, kind, fixed=own, closed=closed,
-                forbidden=forbidden, cold_for_vfs=cold_for_vfs,
+                cloud, uuid, kind, fixed=own, closed=closed,
+                forbidden=forbidden, cold_for_vfs=positions.cold_for_vfs,
                 seconds=seconds, update=update)
             failed += solution.failed
             if solution.moves:
@@ -282,31 +223,28 @@ def _with_room(
         else:
             continue
         cloud = solution.after
-        moves += solution.moves
-        arrived.add(guest.uuid)
-        added += [DrainedServer(
-            uuid=move.uuid, name=move.name, flavor=move.flavor,
-            source=move.source, kind=move.kind, destination=move.destination,
-            room_for=guest.uuid, vfs_detached=move.vfs_detached)
-            for move in solution.moves[:-1]]
-        added.append(dataclasses.replace(
-            guest, kind=kind, reason=reason, lacking=(),
-            destination=solution.moves[-1].destination,
-            vfs_detached=solution.moves[-1].vfs_detached))
-    staying = tuple([guest for guest in plan.staying
-                     if guest.uuid not in arrived])
+        arrived.add(uuid)
+        *others, last = solution.moves
+        added += [
+            _moved(positions, dataclasses.replace(
+                _server(positions, move.id, move.source),
+                makes_room_for=uuid), move)
+            for move in others]
+        added.append(_moved(positions, dataclasses.replace(
+            server, obstacle=obstacle, lacks=()), last))
+    staying = tuple([server for server in plan.staying
+                     if server.server_id not in arrived])
     return dataclasses.replace(
-        plan, guests=(
-            *[guest for guest in plan.guests if guest.kind is not None],
+        plan, servers=(
+            *[server for server in plan.servers if server.how is not None],
             *added, *staying),
-        moves=tuple(moves), failed=tuple(failed),
-        exact=plan.exact and not staying), cloud
+        failed=tuple(failed), exact=plan.exact and not staying), cloud
 
 
 def _with_shelving(
-    plan: DrainPlan, cloud: snapshot.Cloud, positions: arrangements.Positions,
-    forbidden: Collection[tuple[str, str]],
-) -> tuple[DrainPlan, snapshot.Cloud]:
+    plan: document.Drain, cloud: snapshot.Cloud,
+    positions: arrangements.Positions, forbidden: Collection[tuple[str, str]],
+) -> tuple[document.Drain, snapshot.Cloud]:
     """Shelve servers that stay, after all moves.
 
     Not those that could move if a policy were relaxed.
@@ -315,42 +253,38 @@ def _with_shelving(
     :param positions: the cloud before them
     :returns: also the cloud after all
     """
-    shelved: list[DrainedServer] = []
-    staying: list[DrainedServer] = []
-    moves, failed = list(plan.moves), list(plan.failed)
-    for guest in plan.staying:
-        obstacle = positions.why_not(movable.SHELVE, guest.uuid)
-        if obstacle is not None or guest.relaxed or (
-                (guest.uuid, '') in forbidden):
-            staying.append(dataclasses.replace(guest, not_shelved=obstacle))
+    shelved: list[document.DrainServer] = []
+    staying: list[document.DrainServer] = []
+    failed = list(plan.failed)
+    for server in plan.staying:
+        obstacle = positions.why_not(movable.SHELVE, server.server_id)
+        if obstacle is not None or server.relaxations or (
+                (server.server_id, '') in forbidden):
+            staying.append(dataclasses.replace(server, not_shelved=obstacle))
             continue
-        move = trial.move_of(positions.servers[guest.uuid], plan.host, '',
-                             movable.SHELVE)
+        move = trial.move_of(positions.servers[server.server_id], plan.host,
+                             '', movable.SHELVE)
         # One server after the other: those that can be shelved are, whatever
         # becomes of the rest.
         state = start.restored(trial.part(cloud, {plan.host}))
         failure = trial.failure(state, positions, [move])
         if failure is not None:
             failed.append(f'to shelve {move.name}: {failure.reason}')
-            staying.append(guest)
+            staying.append(server)
             continue
         cloud = trial.after(cloud, state, [move])
-        moves.append(move)
-        shelved.append(dataclasses.replace(guest, kind=movable.SHELVE))
+        shelved.append(_moved(positions, server, move))
     return dataclasses.replace(
-        plan, guests=(
-            *[guest for guest in plan.guests if guest.kind is not None],
+        plan, servers=(
+            *[server for server in plan.servers if server.how is not None],
             *shelved, *staying),
-        moves=tuple(moves), failed=tuple(failed)), cloud
+        failed=tuple(failed)), cloud
 
 
-def _memory(cloud: snapshot.Cloud, uuid: str) -> int:
-    return next(server.flavor.memory for server in cloud.servers
-                if server.uuid == uuid)
-
-
-def unfinished(cloud: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
+def unfinished(cloud: snapshot.Cloud,
+               host: str) -> tuple[document.ReturningServer, ...]:
     """Return servers elsewhere with unfinished moves from or to a host."""
+    host_ids = {each.name: each.uuid for each in reversed(cloud.hosts)}
     servers = {server.uuid: server for server in cloud.servers}
     pending = []
     for move in cloud.moves or ():
@@ -358,21 +292,19 @@ def unfinished(cloud: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
         if server is None or server.host == host or (
                 host not in (move.source, move.target)):
             continue
-        what = _KINDS.get(move.kind, move.kind)
         if not server.task and server.state != snapshot.RESIZED:
             continue  # the move is abandoned; the audit reports it
-        if move.settled:
-            if move.source != host or move.kind == snapshot.EVACUATION:
-                continue
-            reason = (f'its {what} to {move.target} is not confirmed: it can '
-                      f'come back')
-        elif move.source == host:
-            reason = f'its {what} to {move.target} is {move.status}'
-        else:
-            reason = f'its {what} from {move.source} is {move.status}'
-        pending.append(Unfinished(
-            uuid=server.uuid, name=server.name, reason=reason, move=move))
-    return tuple(sorted(pending, key=lambda each: (each.name, each.uuid)))
+        if move.settled and (
+                move.source != host or move.kind == snapshot.EVACUATION):
+            continue
+        pending.append(document.ReturningServer(
+            server=server.name, server_id=server.uuid, how=move.kind,
+            status=move.status, source=move.source,
+            source_id=host_ids.get(move.source or ''), destination=move.target,
+            destination_id=host_ids.get(move.target or ''),
+            to_confirm=move.settled))
+    return tuple(sorted(
+        pending, key=lambda each: (each.server, each.server_id)))
 
 
 class _DrainSearch:
@@ -383,23 +315,20 @@ class _DrainSearch:
     :param closed: names of other hosts that get no servers
     :param later: names of hosts that get servers only if no others take them
     :param failed: see :func:`plan`
-    :param pending: servers elsewhere that hold resources there
-    :param gaps: data that was not read
     :param update: see :func:`plan`
+
+    :ivar others: number of other servers of the host, which are not to be
+        moved; None if all are
     """
 
     def __init__(self, positions: arrangements.Positions, host: str,
                  uuids: Collection[str] | None, closed: Collection[str],
                  later: Collection[str],
-                 failed: Mapping[tuple[str, str], str],
-                 pending: tuple[Unfinished, ...], gaps: tuple[gap.Gap, ...],
-                 update: Update):
-        self._positions = positions
+                 failed: Mapping[tuple[str, str], str], update: Update):
+        self.positions = positions
         self._host = host
         self._closed = frozenset((host, *closed))
         self._failed = failed
-        self._pending = pending
-        self._gaps = gaps
         self._update = update
         # Moves that the simulator refused: (server, how, destination) -> why.
         self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}
@@ -413,22 +342,22 @@ class _DrainSearch:
             key=lambda name: (name in later, positions.free_cpus(name)))
         self._uuids = [uuid for uuid in positions.on_host[host]
                        if uuids is None or uuid in uuids]
-        self._others = None if uuids is None else (
+        self.others = None if uuids is None else (
             len(positions.on_host[host]) - len(self._uuids))
         self._kinds: dict[str, movable.MoveKind] = {}
-        self._reasons: dict[str, movable.Obstacle | None] = {}
+        self._reasons: dict[str, movable.MoveObstacle | None] = {}
         for uuid in self._uuids:
             live = positions.why_not(movable.LIVE, uuid)
             cold = positions.why_not(movable.COLD, uuid)
             # Before Nova 34 the claim of a live migration gets no limits (bug
             # 2153425).
             if live is None and cold is None and self._loses_limits(uuid):
-                live = movable.Obstacle(movable.ObstacleKind.LIMITS)
+                live = movable.obstacle(movable.ObstacleKind.LIMITS)
             if live is None:
                 self._kinds[uuid] = movable.LIVE
             elif cold is None:
                 self._kinds[uuid] = movable.COLD
-            elif live.kind is movable.ObstacleKind.VFS:
+            elif live.kind == movable.ObstacleKind.VFS:
                 live = cold
             self._reasons[uuid] = live
         #: Servers of a hint same_host, which have to be on the host before it.
@@ -448,15 +377,15 @@ class _DrainSearch:
         return self._kinds
 
     def ways(self, uuid: str) -> Iterator[
-            tuple[movable.MoveKind, movable.Obstacle | None]]:
+            tuple[movable.MoveKind, movable.MoveObstacle | None]]:
         """Yield how a server can be moved, and why not live."""
         kind = self._kinds[uuid]
         yield kind, self._reasons[uuid]
         if kind == movable.LIVE and self._needs_limits(uuid) and (
-                self._positions.why_not(movable.COLD, uuid) is None):
-            yield movable.COLD, movable.Obstacle(movable.ObstacleKind.LIMITS)
+                self.positions.why_not(movable.COLD, uuid) is None):
+            yield movable.COLD, movable.obstacle(movable.ObstacleKind.LIMITS)
 
-    def forbid(self, move: trial.ServerMove, failure: trial.Failure) -> bool:
+    def forbid(self, move: values.Move, failure: trial.Failure) -> bool:
         """Do not make a move again that the simulator refused.
 
         A server with no other host for a live migration is migrated cold from
@@ -467,9 +396,9 @@ class _DrainSearch:
         :param failure: why the simulator refused the move
         :returns: whether the server is migrated cold instead
         """
-        uuid = move.uuid
+        uuid = move.id
         self._forbidden[uuid, move.kind, move.destination] = failure.reason
-        if move.kind != movable.LIVE or self._positions.why_not(
+        if move.kind != movable.LIVE or self.positions.why_not(
                 movable.COLD, uuid) is not None:
             return False
         if not failure.degrades and self._live_rounds < _LIVE_ROUNDS and any(
@@ -477,7 +406,7 @@ class _DrainSearch:
             self._live_rounds += 1
             return False
         self._kinds[uuid] = movable.COLD
-        self._reasons[uuid] = movable.Obstacle(
+        self._reasons[uuid] = movable.obstacle(
             movable.ObstacleKind.REFUSED_LIVE,
             f'{move.destination}: {failure.reason}')
         return True
@@ -486,9 +415,9 @@ class _DrainSearch:
 
     def _likeness(self, uuid: str) -> Hashable:
         """Return a key; servers with equal keys are interchangeable."""
-        return (self._positions.guest(uuid),
-                tuple(sorted(self._positions.degrees(uuid).items())),
-                self._positions.servers[uuid].group,
+        return (self.positions.guest(uuid),
+                tuple(sorted(self.positions.degrees(uuid).items())),
+                self.positions.servers[uuid].group,
                 uuid if uuid in self._leading else None)
 
     def _candidates(self, uuid: str) -> Iterator[str]:
@@ -496,7 +425,7 @@ class _DrainSearch:
 
         Either as they are, or after a server of its hint same_host has come.
         """
-        positions = self._positions
+        positions = self.positions
         hosts = sorted(self._hosts, key=lambda name: not positions.together(
             _AS_IS, uuid, name))
         for name in hosts:
@@ -510,7 +439,7 @@ class _DrainSearch:
     def _takes_alone(self, name: str, uuid: str,
                      kind: movable.MoveKind) -> bool:
         """Return whether a host as it is takes a server."""
-        positions = self._positions
+        positions = self.positions
         guest, degrees = positions.guest(uuid, kind), positions.degrees(uuid)
         key = name, guest, tuple(sorted(degrees.items()))
         if key not in self._takes:
@@ -527,13 +456,13 @@ class _DrainSearch:
 
     def _needs_limits(self, uuid: str) -> bool:
         """Return whether a live migration loses limits of a strict policy."""
-        return self._positions.guest(uuid, movable.LIVE) is not (
-            self._positions.guest(uuid, movable.COLD))
+        return self.positions.guest(uuid, movable.LIVE) is not (
+            self.positions.guest(uuid, movable.COLD))
 
     def _may_join(self, uuid: str, name: str) -> bool:
         """Return whether group and hints allow a host, now or later."""
         return any(
-            self._positions.together(arrangement, uuid, name, soft=False)
+            self.positions.together(arrangement, uuid, name, soft=False)
             for arrangement in (_AS_IS, *(
                 arrangements.Arrangement(where={partner: name})
                 for partner in self._partners[uuid]
@@ -551,7 +480,7 @@ class _DrainSearch:
 
     # -- destinations of all servers together
 
-    def moves(self, until: float) -> tuple[tuple[trial.ServerMove, ...], bool]:
+    def moves(self, until: float) -> tuple[tuple[values.Move, ...], bool]:
         """Return moves of as many servers as possible.
 
         :param until: time limit, by the monotonic clock
@@ -571,7 +500,7 @@ class _DrainSearch:
         self._update(len(self._kinds), len(self._kinds), 'servers')
         chosen, exact = self._choose(few, until)
         arrangement = arrangements.Arrangement()
-        moves: list[trial.ServerMove] = []
+        moves: list[values.Move] = []
         for name, uuids in chosen.items():
             order, position = self._orders(name, uuids)[0]
             for uuid in order:
@@ -591,7 +520,7 @@ class _DrainSearch:
     def _put_server(self, arrangement: arrangements.Arrangement, uuid: str,
                     name: str) -> arrangements.Arrangement | None:
         """Return the cloud with a server on a host; None if refused."""
-        positions = self._positions
+        positions = self.positions
         if not positions.together(arrangement, uuid, name, soft=False):
             return None
         after = positions.put(positions.position(name, arrangement),
@@ -601,11 +530,11 @@ class _DrainSearch:
 
     def _move_request(self, uuid: str) -> arrangements.Guest:
         """Return the request of a server for its kind of move."""
-        return self._positions.guest(uuid, self._kinds[uuid])
+        return self.positions.guest(uuid, self._kinds[uuid])
 
-    def _move(self, uuid: str, name: str) -> trial.ServerMove:
-        return trial.move_of(self._positions.servers[uuid], self._host, name,
-                             self._kinds[uuid], self._positions.related(uuid))
+    def _move(self, uuid: str, name: str) -> values.Move:
+        return trial.move_of(self.positions.servers[uuid], self._host, name,
+                             self._kinds[uuid], self.positions.related(uuid))
 
     def _choose(
         self, few: Mapping[str, Sequence[str]], until: float,
@@ -620,7 +549,7 @@ class _DrainSearch:
         following = [uuid for uuid in few if self._partners[uuid]]
         order = sorted(few, key=lambda uuid: (
             following.index(uuid) if uuid in following else -1,
-            len(few[uuid]), -self._positions.servers[uuid].flavor.memory,
+            len(few[uuid]), -self.positions.servers[uuid].flavor.memory,
             few[uuid], kinds.index(self._likeness(uuid))))
         best: Mapping[str, frozenset[str]] = {}
         most, exact = 0, True
@@ -678,7 +607,7 @@ class _DrainSearch:
     ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
         """Return orders in which a host takes servers, and its state then."""
         if not uuids:
-            return [((), self._positions.position(name))]
+            return [((), self.positions.position(name))]
         key = name, uuids
         orders = self._ways.get(key)
         if orders is None:
@@ -688,7 +617,7 @@ class _DrainSearch:
     def _new_orders(
         self, name: str, uuids: frozenset[str],
     ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
-        positions = self._positions
+        positions = self.positions
         # Of interchangeable servers, only one need be tried as the last.
         last = {self._likeness(uuid): uuid for uuid in sorted(uuids)}
         orders_by_state: dict[Hashable, tuple[
@@ -712,42 +641,28 @@ class _DrainSearch:
 
     # -- the plan
 
-    def plan(self, moves: Sequence[trial.ServerMove], exact: bool,
-             failed: Sequence[str]) -> DrainPlan:
-        """Return the plan with some moves.
-
-        :param exact: whether no others move more servers
-        :param failed: reasons why other moves failed
-        """
-        positions = self._positions
-        moves_by_uuid = {move.uuid: move for move in moves}
-        guests = [self._guest(move.uuid, move) for move in moves]
+    def servers(
+        self, moves: Sequence[values.Move],
+    ) -> Iterator[document.DrainServer]:
+        """Yield the servers with their moves, then those that stay."""
+        positions = self.positions
+        moved = {move.id for move in moves}
+        for move in moves:
+            yield _moved(positions, _server(
+                positions, move.id, self._host, self._reasons[move.id]), move)
         why = refusals.Lacks(positions)
         for uuid in self._uuids:
-            if uuid in moves_by_uuid:
+            if uuid in moved:
                 continue
-            guest = self._guest(uuid)
-            if uuid in self._kinds:
-                guest = dataclasses.replace(
-                    guest, reason=None, lacking=why.for_server(
-                        uuid, self._closed, positions.degrees(uuid),
-                        {name: text for (refused, kind, name), text
-                         in self._forbidden.items()
-                         if (refused, kind) == (uuid, self._kinds[uuid])},
-                        {name: text for (moved, name), text
-                         in self._failed.items() if moved == uuid}))
-            guests.append(guest)
-        return DrainPlan(host=self._host, guests=tuple(guests),
-                         others=self._others, unfinished=self._pending,
-                         moves=tuple(moves), failed=tuple(failed),
-                         exact=exact and not self._gaps, gaps=self._gaps)
-
-    def _guest(self, uuid: str,
-               move: trial.ServerMove | None = None) -> DrainedServer:
-        server = self._positions.servers[uuid]
-        return DrainedServer(
-            uuid=uuid, name=server.name, flavor=server.flavor.name,
-            source=self._host, kind=move and move.kind,
-            destination=move and move.destination,
-            reason=self._reasons[uuid],
-            vfs_detached=move.vfs_detached if move else 0)
+            if uuid not in self._kinds:
+                yield _server(
+                    positions, uuid, self._host, self._reasons[uuid])
+                continue
+            yield dataclasses.replace(
+                _server(positions, uuid, self._host), lacks=why.for_server(
+                    uuid, self._closed, positions.degrees(uuid),
+                    {name: text for (refused, kind, name), text
+                     in self._forbidden.items()
+                     if (refused, kind) == (uuid, self._kinds[uuid])},
+                    {name: text for (moved_uuid, name), text
+                     in self._failed.items() if moved_uuid == uuid}))

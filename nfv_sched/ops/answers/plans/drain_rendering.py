@@ -1,56 +1,132 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render a plan that empties a host, as text, rows and commands."""
+"""Render plans that empty one host, or several, as text, rows and commands."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
 
-from nfv_sched.ops.answers.plans import drain
-from nfv_sched.ops.answers.plans import relaxing
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import values
 
-COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
-#: Columns of a plan with moves on other hosts.
-_ROOM_COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'From', 'To', 'Why')
-#: Columns of :func:`records`.
-RECORD_COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To',
-                  'Why', 'VFs detached')
-_LEAST_IMPORTANT = ('Flavor',)
+#: Columns of :func:`records`, for one host.
+COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To', 'Why',
+           'VFs detached')
+#: The same for several.
+ROUND_COLUMNS = ('Round', 'Host', *COLUMNS)
+#: Columns that are not for people.
+_FOR_PROGRAMS = ('Server ID', 'VFs detached')
 #: Kind of the move of a server that stays.
-STAYS = 'not at all'
+_STAYS = 'not at all'
+_WORDS = ((movable.LIVE, 'live'), (movable.COLD, 'cold'),
+          (movable.SHELVE, 'shelved'), (None, _STAYS))
+_MIGRATIONS = {'migration': 'cold migration',
+               'live-migration': 'live migration'}
+#: How far a host keeps a policy that is relaxed.
+_KEPT = {'yes': ', which is kept there, too',
+         'partly': ', which is partly kept there',
+         'no': ', which is not kept there', None: ''}
 _SHELVING = ('Shelving stops a server; its image is saved, unless it boots '
              'from a volume; its ports and IP addresses stay; when it is '
              'unshelved, Nova looks for a host anew, and may find none.')
 
-
-def text(plan: drain.DrainPlan) -> list[tables.Part]:
-    """Return a plan for people."""
-    columns, table_rows = COLUMNS, rows(plan)
-    if plan.making_room:
-        columns = _ROOM_COLUMNS
-        table_rows = [(*row[:4], guest.source, *row[4:])
-                      for row, guest in zip(table_rows, plan.guests)]
-    table = ['', tables.Table(
-        columns, table_rows, _LEAST_IMPORTANT), ''] if plan.guests else []
-    return [_headline(plan), *table, *_notes(plan)]
+#: A row: title of the column -> value; "how" is for people.
+_Row = Mapping[str, ty.Any]
 
 
-def _headline(plan: drain.DrainPlan) -> str:
-    if not plan.guests:
+def text(plan: document.Drain) -> list[tables.Part]:
+    """Return the plan of a host for people."""
+    parts: list[tables.Part] = [_headline(plan)]
+    if plan.servers:
+        parts += ['', _table(_rows(plan), [plan], COLUMNS, ('Flavor',)), '']
+    if plan.moves:
+        parts.append(
+            'Each move was made in the simulator, one after the other.')
+    return [*parts, *_notes(plan)]
+
+
+def text_of_rounds(plan: document.RollingDrain) -> list[tables.Part]:
+    """Return the plan of several hosts for people."""
+    parts: list[tables.Part] = [
+        _headline_of_rounds(plan), '', _table(
+            _rows_of_rounds(plan), plan.emptied, ROUND_COLUMNS,
+            ('Flavor', 'Move')), '']
+    if plan.moves:
+        parts.append(
+            'Each move was made in the simulator, one after the other. '
+            'The hosts of a round must be enabled again before the next.')
+    parts += dict.fromkeys(note for each in (*plan.emptied, *plan.not_emptied)
+                           for note in _notes(each))
+    if any(each.shelved for each in plan.emptied):
+        parts.append('Start them after the last round: before, they may take '
+                     'the place of others that are to move.')
+    return parts
+
+
+def _table(rows: Iterable[_Row], plans: Iterable[document.Drain],
+           columns: Sequence[str], least: Sequence[str]) -> tables.Table:
+    """Return the rows for people.
+
+    :param least: columns that are left out first
+    """
+    # Otherwise each server is on the host that is emptied.
+    several_sources = any(plan.making_room for plan in plans)
+    shown = [title for title in columns if title not in _FOR_PROGRAMS
+             and (several_sources or title != 'From')]
+    return tables.Table(shown, [
+        [row.get(title, '') or ('' if title == 'Why' else '-')
+         for title in shown]
+        for row in ({**row, 'How': row.get('how')} for row in rows)], least)
+
+
+def records(plan: document.Drain) -> list[Sequence[ty.Any]]:
+    """Return a row for each server, for programs."""
+    return [[row[title] for title in COLUMNS] for row in _rows(plan)]
+
+
+def records_of_rounds(plan: document.RollingDrain) -> list[Sequence[ty.Any]]:
+    """Return a row for each move, and for each server that stays."""
+    return [['' if 'how' not in row and title == 'Why' else row.get(title, '')
+             for title in ROUND_COLUMNS] for row in _rows_of_rounds(plan)]
+
+
+def _rows(plan: document.Drain) -> Iterator[_Row]:
+    names = {each.server_id: each.server for each in plan.servers}
+    for each in plan.servers:
+        yield {
+            'Move': each.move or '', 'Server': each.server,
+            'Server ID': each.server_id, 'Flavor': each.flavor,
+            'How': each.how or '',
+            'how': values.how(each.how or _STAYS, each.vfs_detached),
+            'From': each.source, 'To': each.destination or '',
+            'Why': _why(each, names),
+            'VFs detached': rendering.vfs_cell(each.vfs_detached)}
+
+
+def _rows_of_rounds(plan: document.RollingDrain) -> Iterator[_Row]:
+    """Yield rows; a host without servers to show has one."""
+    for number, each in (
+            *((of_round.round, each) for of_round in plan.rounds
+              for each in of_round.hosts),
+            *(('', each) for each in plan.not_emptied)):
+        for row in _rows(each) if each.servers else [{
+                'Why': 'it has no servers' if number
+                else 'a server may come back'}]:
+            yield {'Round': number, 'Host': each.host, **row}
+
+
+def _headline(plan: document.Drain) -> str:
+    if not plan.servers:
         return f'{plan.host} has no servers.'
-    kinds = [guest.kind for guest in plan.guests if guest.room_for is None]
-    parts = [f'{kinds.count(kind)} {word}' for kind, word in (
-        (movable.LIVE, 'live'), (movable.COLD, 'cold'),
-        (movable.SHELVE, 'shelved'), (None, STAYS))
-        if kinds.count(kind)]
-    guests = tables.count(len(kinds), "server")
+    kinds = [each.how for each in plan.servers if each.makes_room_for is None]
+    servers = tables.count(len(kinds), 'server')
     if plan.others is not None:
-        guests = f'{len(kinds)} of {len(kinds) + plan.others} servers'
-    headline = f'{guests} of {plan.host}: {", ".join(parts)}.'
+        servers = f'{len(kinds)} of {len(kinds) + plan.others} servers'
+    headline = f'{servers} of {plan.host}: {_counts(kinds)}.'
     if plan.making_room:
         headline += (f' {tables.count(len(plan.making_room), "move")} on '
                      'other hosts to make room.')
@@ -59,89 +135,83 @@ def _headline(plan: drain.DrainPlan) -> str:
     return headline
 
 
-def _notes(plan: drain.DrainPlan) -> Iterator[tables.Part]:
-    if plan.moves:
-        yield 'Each move was made in the simulator, one after the other.'
-    yield from notes(plan)
+def _counts(kinds: Sequence[str | None]) -> str:
+    return ', '.join(f'{kinds.count(kind)} {word}' for kind, word in _WORDS
+                     if kind in kinds)
 
 
-def notes(plan: drain.DrainPlan) -> Iterator[tables.Part]:
+def _headline_of_rounds(plan: document.RollingDrain) -> str:
+    count = tables.count
+    number = len(plan.emptied)
+    hosts = count(number, 'host')
+    if plan.not_emptied:
+        hosts = f'{number} of {number + len(plan.not_emptied)} hosts'
+    if not plan.rounds:
+        return f'None of {count(len(plan.not_emptied), "host")} is emptied.'
+    headline = f'{hosts} emptied in {count(len(plan.rounds), "round")}'
+    moves = plan.moves
+    if not moves:
+        return f'{headline}, without a move.'
+    uuids = [move.id for move in moves]
+    twice = sum(uuids.count(uuid) > 1 for uuid in set(uuids))
+    again = f' {count(twice, "server")} move{"s" * (twice == 1)} more ' \
+            'than once.' if twice else ''
+    return (f'{headline} by {count(len(moves), "move")}: '
+            f'{_counts([move.kind for move in moves])}.{again}')
+
+
+def _notes(plan: document.Drain) -> Iterator[tables.Part]:
     """Yield what else is to be known of a plan."""
-    if any(guest.vfs_detached for guest in plan.guests):
+    if any(each.vfs_detached for each in plan.servers):
         yield values.VFS_DETACHED
     if plan.shelved:
         yield _SHELVING
-    for guest in plan.shelved:
-        yield tables.Line(rendering.to_unshelve(guest.uuid, guest.name),
+    for each in plan.shelved:
+        yield tables.Line(rendering.to_unshelve(each.server_id, each.server),
                           is_command=True)
     for server in plan.unfinished:
-        yield (f'Also holding resources of {plan.host}: {server.name}: '
-               f'{server.reason}.')
+        yield (f'Also holding resources of {plan.host}: {server.server}: '
+               f'{unfinished_move(server, plan.host)}.')
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
-    yield from map(rendering.gap_text, plan.gaps)
+    yield from map(rendering.gap_text, plan.unread)
 
 
-def rows(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
-    """Return a row for each server."""
-    return [(number if guest.kind else '-', guest.name, guest.flavor,
-             how(guest), guest.destination or '-', reason(guest, plan.names))
-            for number, guest in enumerate(plan.guests, 1)]
+def unfinished_move(server: document.ReturningServer, host: str) -> str:
+    """Return the move from or to a host, as a clause."""
+    what = f'its {_MIGRATIONS.get(server.how, server.how)}'
+    if server.to_confirm:
+        return (f'{what} to {server.destination} is not confirmed: it can '
+                'come back')
+    where = f'to {server.destination}' if server.source == host else (
+        f'from {server.source}')
+    return f'{what} {where} is {server.status}'
 
 
-def how(guest: drain.DrainedServer) -> str:
-    """Return how a server is moved, and how many VFs are detached."""
-    return values.how(guest.kind or STAYS, guest.vfs_detached)
-
-
-def reason(guest: drain.DrainedServer, names: Mapping[str, str]) -> str:
+def _why(each: document.DrainServer, names: Mapping[str, str]) -> str:
     """Return why a server is not moved live, or not at all.
 
     :param names: name of each server, by UUID
     """
-    if guest.room_for is not None:
-        return f'makes room for {names[guest.room_for]}'
-    if guest.kind not in (None, movable.SHELVE):
-        return '' if guest.reason is None else str(guest.reason)
-    sentences = [rendering.lacking_text(guest.lacking)
-                 if guest.reason is None else str(guest.reason),
-                 *map(_relaxed_text, guest.relaxed)]
-    if guest.not_shelved not in (None, guest.reason):
-        sentences.append(f'Not shelved: {guest.not_shelved}')
+    if each.makes_room_for is not None:
+        return f'makes room for {names[each.makes_room_for]}'
+    if each.how not in (None, movable.SHELVE):
+        return '' if each.obstacle is None else each.obstacle.text
+    sentences = [rendering.why(each), *map(_relaxed_text, each.relaxations)]
+    if each.not_shelved not in (None, each.obstacle):
+        sentences.append(f'Not shelved: {each.not_shelved.text}')
     return '. '.join(sentences)
 
 
-def _relaxed_text(move: relaxing.RelaxedMove) -> str:
+def _relaxed_text(move: document.MoveRelaxation) -> str:
     """Return a sentence about policies that would have to be relaxed."""
-    return (f'It could go to {move.host} '
-            + ' and '.join(map(_policy_text, move.policies)))
+    return f'It could go to {move.host} ' + ' and '.join(
+        f'if {each.policy} may be kept less' if each.becomes == each.policy
+        else f'with {each.becomes}{_KEPT[each.kept]}'
+        for each in move.policies)
 
 
-def _policy_text(policy: relaxing.RelaxedPolicy) -> str:
-    if policy.becomes == policy.policy:
-        return f'if {policy.policy} may be kept less'
-    match policy.kept:
-        case relaxing.Kept.YES:
-            degree = ', which is kept there, too'
-        case relaxing.Kept.PARTLY:
-            degree = ', which is partly kept there'
-        case relaxing.Kept.NO:
-            degree = ', which is not kept there'
-        case _:
-            degree = ''
-    return f'with {policy.becomes}{degree}'
-
-
-def records(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
-    """Return a row for each server, for programs."""
-    return [(number if guest.kind else '', guest.name, guest.uuid,
-             guest.flavor, guest.kind or '', guest.source,
-             guest.destination or '', reason(guest, plan.names),
-             rendering.vfs_cell(guest.vfs_detached))
-            for number, guest in enumerate(plan.guests, 1)]
-
-
-def commands(plan: drain.DrainPlan) -> Iterator[str]:
+def commands(plan: document.Drain) -> Iterator[str]:
     """Yield commands to move servers; first, to disable a host if all go."""
     if plan.others is None:
         yield rendering.disable(plan.host, values.REASON)

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
 import itertools
 
 from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import gap
 from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.cloud.cloud_file import actions
@@ -44,47 +44,10 @@ _DEPTH = 2
 Update = Callable[[int, int, str], None]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Stranded:
-    """A server that finds no host.
-
-    :ivar flavor: name of its flavor
-    :ivar reason: why, if that does not depend on the hosts
-    :ivar lacking: the causes that keep it off other hosts
-    """
-
-    uuid: str
-    name: str
-    flavor: str
-    reason: movable.Obstacle | None = None
-    lacking: tuple[refusals.Lack, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
-    """The effect of a lost host on its servers.
-
-    :ivar host: name of the host
-    :ivar guests: number of its servers
-    :ivar stranded: servers that find no host
-    :ivar gaps: data that was not read; more or fewer may be stranded
-    """
-
-    host: str
-    guests: int
-    stranded: tuple[Stranded, ...] = ()
-    gaps: tuple[gap.Gap, ...] = ()
-
-    @property
-    def evacuable(self) -> int:
-        """Number of the servers that find a host."""
-        return self.guests - len(self.stranded)
-
-
 def check(
     cloud: snapshot.Cloud, hosts: Sequence[str], *, together: bool = False,
     update: Update = lambda done, total, what: None,
-) -> list[Loss]:
+) -> document.Failover:
     """Return the effect on servers if hosts are lost.
 
     :param hosts: names of the hosts
@@ -95,15 +58,13 @@ def check(
     """
     with start.started(cloud) as state:
         checking = FailoverAnalysis(cloud, state)
-        if together:
-            update(0, len(hosts), 'hosts')
-            return checking.losses(hosts)
         losses = []
-        for index, host in enumerate(hosts):
+        for index, lost in enumerate(
+                [hosts] if together else [[host] for host in hosts]):
             update(index, len(hosts), 'hosts')
-            losses += checking.losses([host])
+            losses += checking.losses(lost)
         update(len(hosts), len(hosts), 'hosts')
-        return losses
+        return document.Failover(together=together, hosts=tuple(losses))
 
 
 def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:
@@ -168,7 +129,7 @@ class FailoverAnalysis:
         self._filters = frozenset(
             nova_scheduler.CONF.filter_scheduler.enabled_filters)
 
-    def losses(self, lost: Sequence[str]) -> list[Loss]:
+    def losses(self, lost: Sequence[str]) -> list[document.LostHost]:
         """Return the effect if hosts are lost at once.
 
         :param lost: names of the hosts
@@ -183,29 +144,34 @@ class FailoverAnalysis:
         for name in lost:
             own = [uuid for uuid in guests
                    if positions.servers[uuid].host == name]
-            losses.append(Loss(host=name, guests=len(own), stranded=tuple([
-                stranded[uuid] for uuid in own if uuid in stranded]),
-                gaps=gap.of_cloud(self._cloud, (name,))))
+            without_host = [
+                stranded[uuid] for uuid in own if uuid in stranded]
+            losses.append(document.LostHost(
+                host=name, host_id=positions.of_name[name].uuid,
+                servers=len(own), evacuable=len(own) - len(without_host),
+                stranded=tuple(without_host),
+                unread=gap.of_cloud(self._cloud, (name,))))
         return losses
 
-    def _find_stranded(self, guests: Iterable[str],
-                       lost: frozenset[str]) -> dict[str, Stranded]:
+    def _find_stranded(
+        self, guests: Iterable[str], lost: frozenset[str],
+    ) -> dict[str, document.StrandedServer]:
         """Return the servers that find no host, by UUID.
 
         :param guests: UUIDs, in the order of their evacuation
         """
         positions = self._positions
-        stranded: dict[str, Stranded] = {}
+        stranded: dict[str, document.StrandedServer] = {}
         going: list[str] = []
         unsure = 0
 
-        def strand(uuid: str, reason: movable.Obstacle | None) -> None:
+        def strand(uuid: str, obstacle: movable.MoveObstacle | None) -> None:
             server = positions.servers[uuid]
-            stranded[uuid] = Stranded(
-                uuid=uuid, name=server.name, flavor=server.flavor.name,
-                reason=reason,
-                lacking=(self._lacks.for_server(uuid, lost)
-                         if reason is None else ()))
+            stranded[uuid] = document.StrandedServer(
+                server=server.name, server_id=uuid, flavor=server.flavor.name,
+                flavor_id=server.flavor.id or None, obstacle=obstacle,
+                lacks=(self._lacks.for_server(uuid, lost)
+                       if obstacle is None else ()))
 
         for uuid in guests:
             obstacle = positions.why_not(movable.EVACUATE, uuid)
@@ -345,7 +311,7 @@ class FailoverAnalysis:
 
     def tried(self, guests: Sequence[str],
               lost: frozenset[str]) -> Mapping[
-                  str, movable.Obstacle | None]:
+                  str, movable.MoveObstacle | None]:
         """Evacuate servers in the simulator.
 
         :param guests: UUIDs, in order
@@ -360,7 +326,7 @@ class FailoverAnalysis:
         state = self._simulated
         of_uuid = {server.uuid: server for server in state.servers.values()}
         down = {name: state.hosts[name].down for name in lost}
-        reasons: dict[str, movable.Obstacle | None] = {}
+        reasons: dict[str, movable.MoveObstacle | None] = {}
         evacuated = []
         # Nova refuses an evacuation from a host that is up.
         for name in lost:
@@ -375,7 +341,7 @@ class FailoverAnalysis:
                 evacuated.append((server, before))
             except servers.Refused as exc:
                 # Claims that failed left notes.
-                reasons[uuid] = movable.Obstacle(
+                reasons[uuid] = movable.obstacle(
                     movable.ObstacleKind.REFUSED, str(exc)
                 ) if state.notes else None
                 state.notes = []

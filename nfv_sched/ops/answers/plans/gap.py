@@ -7,9 +7,10 @@ exact.
 
 from collections.abc import Collection
 from collections.abc import Iterator
-import dataclasses
+from collections.abc import Sequence
 import enum
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot
 
 #: Filters that need data which only Neutron has.
@@ -37,52 +38,45 @@ class GapKind(enum.StrEnum):
     RECORD = 'record'
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """Data that was not read.
-
-    :ivar names: hosts, cells or servers that lack it; empty if all do
-    """
-
-    kind: GapKind
-    names: tuple[str, ...] = ()
-
-
 def of_cloud(cloud: snapshot.Cloud,
-             hosts: Collection[str] | None = None) -> tuple[Gap, ...]:
+             hosts: Collection[str] | None = None,
+             ) -> tuple[document.UnreadData, ...]:
     """Return the gaps of a snapshot that matter for plans.
 
     :param hosts: names of the hosts whose servers move; None for all
     """
-    return tuple(_gaps(cloud, [
-        server for server in cloud.servers
-        if server.host is not None and (
-            hosts is None or server.host in hosts)]))
+    return tuple([
+        document.UnreadData(kind=kind, names=tuple(names))
+        for kind, names in _gaps(cloud, [
+            server for server in cloud.servers
+            if server.host is not None and (
+                hosts is None or server.host in hosts)])])
 
 
-def _gaps(cloud: snapshot.Cloud,
-          servers: list[snapshot.Server]) -> Iterator[Gap]:
+def _gaps(cloud: snapshot.Cloud, servers: list[snapshot.Server],
+          ) -> Iterator[tuple[GapKind, Sequence[str]]]:
+    """Yield kind of the missing data, and names; no names if all lack it."""
     cells, records = [], []
     for missing in cloud.missing:
         if missing.kind in snapshot.UNREAD_CELLS:
             cells.append(missing.cell)
         else:
-            records.append(Gap(kind=GapKind.RECORD, names=(str(missing),)))
+            records.append(str(missing))
     if cells:
-        yield Gap(kind=GapKind.CELL, names=tuple(cells))
+        yield GapKind.CELL, cells
     if _needs_neutron(cloud) and any(
             host.network is None for host in cloud.hosts):
-        yield Gap(kind=GapKind.NEUTRON)
+        yield GapKind.NEUTRON, ()
     bare = [host.name for host in cloud.hosts if not host.providers]
     if bare:
-        yield Gap(kind=GapKind.PLACEMENT, names=(
-            () if len(bare) == len(cloud.hosts) else tuple(bare)))
+        yield GapKind.PLACEMENT, (
+            () if len(bare) == len(cloud.hosts) else bare)
     if cloud.servers and not cloud.flavors:
-        yield Gap(kind=GapKind.FLAVORS)
+        yield GapKind.FLAVORS, ()
     if cloud.moves is None and any(
             server.task or server.state == snapshot.RESIZED
             for server in cloud.servers):
-        yield Gap(kind=GapKind.MIGRATIONS)
+        yield GapKind.MIGRATIONS, ()
     without_ports = [server for server in servers if server.ports is None]
     with_resources = [
         server for server in servers
@@ -90,9 +84,9 @@ def _gaps(cloud: snapshot.Cloud,
     for kind, lacking in ((GapKind.PORTS, without_ports),
                           (GapKind.PORT_RESOURCES, with_resources)):
         if lacking:
-            yield Gap(kind=kind, names=tuple(
-                [server.name or server.uuid for server in lacking]))
-    yield from records
+            yield kind, [server.name or server.uuid for server in lacking]
+    for record in records:
+        yield GapKind.RECORD, (record,)
 
 
 def _needs_neutron(cloud: snapshot.Cloud) -> bool:

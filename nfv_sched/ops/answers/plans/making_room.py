@@ -15,6 +15,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model import trial
+from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import start
 
 #: Highest number of moves for one server, as of servers that leave a host for
@@ -34,7 +35,7 @@ class Solution:
     :ivar failed: reasons of moves that the simulator refused
     """
 
-    moves: tuple[trial.ServerMove, ...] = ()
+    moves: tuple[values.Move, ...] = ()
     after: snapshot.Cloud
     failed: tuple[str, ...] = ()
 
@@ -83,7 +84,7 @@ def solution(
             return Solution(moves=moves, failed=tuple(failed),
                             after=trial.after(cloud, state, moves))
         refused = failure.move or moves[-1]
-        forbidden.add((refused.uuid, refused.destination))
+        forbidden.add((refused.id, refused.destination))
         failed.append(f'{refused.name} to {refused.destination}: '
                       f'{failure.reason}')
     return Solution(after=cloud, failed=tuple(failed))
@@ -135,7 +136,7 @@ class _RoomSearch(move_search.MoveSearch):
             and positions.put(position, self._guest, self._uuid,
                               self._degrees) is not None)
 
-    def destination(self, moves: Collection[trial.ServerMove]) -> str | None:
+    def destination(self, moves: Collection[values.Move]) -> str | None:
         """Return the host that takes the server after moves."""
         *_before, last = self._arrangements(moves)
         return next((name for name, position in last.positions.items()

@@ -19,6 +19,7 @@ import time
 from nfv_sched.ops.model import arrangements as plans_arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model import trial
+from nfv_sched.ops.run import values
 
 #: Highest number of servers that leave a host for one new server.
 _LARGEST_SET = 3
@@ -68,7 +69,7 @@ class MoveSearch:
         self._seconds = seconds
         self._update = update
         self._fits: dict[tuple[str, Hashable], int] = {}
-        self._why: dict[str, movable.Obstacle | None] = {}
+        self._why: dict[str, movable.MoveObstacle | None] = {}
         self._most: dict[Hashable, list[int]] = {}
         self._gain_without: dict[Hashable, int] = {}
 
@@ -83,13 +84,13 @@ class MoveSearch:
     def _may_leave(self, uuid: str) -> bool:
         return not self._is_avoided(self._positions.servers[uuid].name)
 
-    def _why_not(self, uuid: str) -> movable.Obstacle | None:
+    def _why_not(self, uuid: str) -> movable.MoveObstacle | None:
         """Return why a server stays where it is; None if it may move."""
         if uuid not in self._why:
             self._why[uuid] = (
                 self._positions.why_not(self._positions.kind(uuid), uuid)
                 if self._may_leave(uuid)
-                else movable.Obstacle(movable.ObstacleKind.AVOIDED))
+                else movable.obstacle(movable.ObstacleKind.AVOIDED))
         return self._why[uuid]
 
     def _movable(self, name: str,
@@ -127,7 +128,7 @@ class MoveSearch:
 
     # -- searches
 
-    def moves(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
+    def moves(self) -> tuple[tuple[values.Move, ...], bool]:
         """Return the best moves.
 
         :returns: (moves, whether no fewer have this effect)
@@ -142,7 +143,7 @@ class MoveSearch:
         # A plan of one move is minimal.
         return moves, len(moves) == 1
 
-    def _search_fewest(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
+    def _search_fewest(self) -> tuple[tuple[values.Move, ...], bool]:
         """Search all moves for the fewest; fall back to greedy search."""
         until = time.monotonic() + self._seconds
         now = plans_arrangements.Arrangement()
@@ -166,9 +167,9 @@ class MoveSearch:
 
     def _search(
         self, arrangement: plans_arrangements.Arrangement,
-        moves: tuple[trial.ServerMove, ...],
+        moves: tuple[values.Move, ...],
         moves_left: int, seen: set[Hashable], until: float,
-    ) -> tuple[trial.ServerMove, ...] | None:
+    ) -> tuple[values.Move, ...] | None:
         """Return moves after which all new servers fit; else None.
 
         :param moves: moves that led to this arrangement
@@ -248,7 +249,7 @@ class MoveSearch:
 
     def _all_moves(self,
                    arrangement: plans_arrangements.Arrangement) -> Iterator[
-            tuple[trial.ServerMove, plans_arrangements.Arrangement]]:
+            tuple[values.Move, plans_arrangements.Arrangement]]:
         for uuid, source in sorted(
                 ((uuid, source) for source in self._positions.hosts
                  for uuid in self._movable(source, arrangement)),
@@ -259,7 +260,7 @@ class MoveSearch:
         self, arrangement: plans_arrangements.Arrangement, uuid: str,
         source: str,
         hosts: Collection[str] | None = None,
-    ) -> Iterator[tuple[trial.ServerMove, plans_arrangements.Arrangement]]:
+    ) -> Iterator[tuple[values.Move, plans_arrangements.Arrangement]]:
         """Yield each move of a server, and the cloud after it."""
         for name in self._positions.hosts if hosts is None else hosts:
             if (uuid, name) in self._forbidden or (
@@ -289,10 +290,10 @@ class MoveSearch:
         """Return the cost of moving a server: its memory, in MiB."""
         return self._positions.servers[uuid].flavor.memory
 
-    def _search_greedily(self) -> tuple[trial.ServerMove, ...]:
+    def _search_greedily(self) -> tuple[values.Move, ...]:
         """Return moves found host by host, the cheapest first."""
         arrangement = plans_arrangements.Arrangement()
-        moves: tuple[trial.ServerMove, ...] = ()
+        moves: tuple[values.Move, ...] = ()
         while self._count_total(arrangement) < self._count:
             moves_left = self._max_moves - len(moves)
             cheapest = self._cheapest_moves(
@@ -305,7 +306,7 @@ class MoveSearch:
 
     def _cheapest_moves(
         self, arrangement: plans_arrangements.Arrangement, most: int,
-    ) -> tuple[tuple[trial.ServerMove, ...],
+    ) -> tuple[tuple[values.Move, ...],
                plans_arrangements.Arrangement] | None:
         """Return the fewest, then cheapest moves for one new server."""
         for size in range(1, most + 1):
@@ -345,11 +346,11 @@ class MoveSearch:
         self, arrangement: plans_arrangements.Arrangement,
         uuids: Sequence[str],
         source: str,
-    ) -> tuple[tuple[trial.ServerMove, ...],
+    ) -> tuple[tuple[values.Move, ...],
                plans_arrangements.Arrangement] | None:
         """Move servers away, if more new servers fit the cloud then."""
         before = self._count_total(arrangement)
-        moves: tuple[trial.ServerMove, ...] = ()
+        moves: tuple[values.Move, ...] = ()
         after = arrangement
         # Large servers first: fewer hosts take them.
         for uuid in sorted(uuids, key=self._cost, reverse=True):
@@ -363,14 +364,14 @@ class MoveSearch:
     def _find_move(
         self, arrangement: plans_arrangements.Arrangement, uuid: str,
         source: str,
-    ) -> tuple[trial.ServerMove, plans_arrangements.Arrangement] | None:
+    ) -> tuple[values.Move, plans_arrangements.Arrangement] | None:
         """Return the move that displaces the fewest new servers."""
         hosts = sorted(
             (name for name in self._positions.hosts if name != source),
             # Hosts that take no new server have nothing to lose.
             key=lambda name: (self._now[name] > 0,
                               self._positions.free_cpus(name)))
-        best: tuple[int, trial.ServerMove,
+        best: tuple[int, values.Move,
                     plans_arrangements.Arrangement] | None = None
         for move, after in self._moves_of(arrangement, uuid, source, hosts):
             name = move.destination
@@ -383,13 +384,13 @@ class MoveSearch:
                 break
         return None if best is None else best[1:]
 
-    def _arrangements(self, moves: Sequence[trial.ServerMove]) -> Iterator[
+    def _arrangements(self, moves: Sequence[values.Move]) -> Iterator[
             plans_arrangements.Arrangement]:
         """Yield the cloud before the first move, and after each move."""
         arrangement = plans_arrangements.Arrangement()
         yield arrangement
         for move in moves:
             after = self._positions.move(
-                arrangement, move.uuid, move.destination)
+                arrangement, move.id, move.destination)
             arrangement = arrangement if after is None else after
             yield arrangement

@@ -7,11 +7,11 @@ Placement and filters are asked about hosts as they are, as in
 
 from collections.abc import Iterator
 from collections.abc import Mapping
-import dataclasses
 import enum
 import types
 import typing as ty
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.model import arrangements
 
 _AS_IS = arrangements.Arrangement()
@@ -44,23 +44,6 @@ class LackKind(enum.StrEnum):
     GUESTS = 'guests'
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Lack:
-    """A cause that keeps a server off hosts.
-
-    :ivar names: the filters, requirements, policies or hints
-    :ivar host: name of the host that comes nearest
-    :ivar text: the amount needed and the amount on that host; may be empty
-    :ivar hosts: number of hosts with this kind and these names
-    """
-
-    kind: LackKind
-    names: tuple[str, ...] = ()
-    host: str
-    text: str = ''
-    hosts: int = 1
-
-
 class _OnHost(ty.NamedTuple):
     """The cause that keeps a server off one host; higher ranks are nearer."""
 
@@ -82,7 +65,7 @@ class Lacks:
         degrees: Mapping[str, float] = _NO_DEGREES,
         refused: Mapping[str, str] = _NONE_REFUSED,
         failed: Mapping[str, str] = _NONE_REFUSED,
-    ) -> tuple[Lack, ...]:
+    ) -> tuple[document.CapacityLack, ...]:
         """Return why a server finds no other host, the commonest first.
 
         :param excluded_hosts: names of the hosts to which it cannot go anyway
@@ -109,8 +92,9 @@ class Lacks:
         for (kind, names), hosts in alike.items():
             # Of equally near hosts, max() takes the first.
             _rank, host, text = max(hosts, key=lambda each: each[0])
-            lacks.append(Lack(kind=kind, names=names, host=host, text=text,
-                              hosts=len(hosts)))
+            lacks.append(document.CapacityLack(
+                kind=kind, names=names, hosts=len(hosts), nearest=host,
+                nearest_id=self._positions.host_id(host), why=text or None))
         return tuple(sorted(lacks, key=lambda lack: -lack.hosts))
 
     def _cause_on_host(self, uuid: str, name: str,

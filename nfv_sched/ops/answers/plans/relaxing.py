@@ -9,10 +9,10 @@ from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
-import enum
 import itertools
 import typing as ty
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
@@ -23,41 +23,6 @@ from nfv_sched.ops.simulator import start
 
 _AS_IS = arrangements.Arrangement()
 _PARTLY = 0.5
-
-
-class Kept(enum.StrEnum):
-    """Degree to which a host keeps a policy, though it does not have to."""
-
-    YES = 'yes'
-    PARTLY = 'partly'
-    NO = 'no'
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RelaxedPolicy:
-    """A policy that is in the way of a move.
-
-    :ivar policy: extra spec with its value
-    :ivar becomes: the same with the value that it has to have; that of now if
-        it only has to be kept less
-    :ivar kept: whether the host keeps it then; None if that is not known
-    """
-
-    policy: str
-    becomes: str
-    kept: Kept | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RelaxedMove:
-    """A move that is possible if policies are relaxed.
-
-    :ivar policies: one policy, or two that have to be relaxed together
-    :ivar host: name of the host that takes the server then
-    """
-
-    policies: tuple[RelaxedPolicy, ...]
-    host: str
 
 
 class _Change(ty.NamedTuple):
@@ -74,7 +39,7 @@ class _Change(ty.NamedTuple):
 
 
 def moves(cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind,
-          closed: Collection[str]) -> tuple[RelaxedMove, ...]:
+          closed: Collection[str]) -> tuple[document.MoveRelaxation, ...]:
     """Return how policies can be relaxed so that a host takes a server.
 
     To be called within :func:`simulator.start.started`.
@@ -108,7 +73,7 @@ def _changes(server: snapshot.Server,
 
 def _move(cloud: snapshot.Cloud, server: snapshot.Server,
           kind: movable.MoveKind, closed: Collection[str],
-          changes: Sequence[_Change]) -> RelaxedMove | None:
+          changes: Sequence[_Change]) -> document.MoveRelaxation | None:
     """Return the move with changed policies; None if no host takes it."""
     uuid, source = server.uuid, server.host or ''
     specs = {**server.flavor.extra_specs, **{
@@ -140,23 +105,25 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
             [trial.move_of(server, source, name, kind)])
         # That a policy is kept less is what was to be allowed.
         if failure is None or failure.degrades:
-            return RelaxedMove(host=name, policies=tuple([
-                RelaxedPolicy(
-                    policy=change.policy, becomes=change.becomes,
-                    kept=_kept_level(positions, position, guest, uuid,
-                               change.becomes))
-                for change in changes]))
+            return document.MoveRelaxation(
+                host=name, host_id=positions.host_id(name),
+                policies=tuple([
+                    document.PolicyChange(
+                        policy=change.policy, becomes=change.becomes,
+                        kept=_kept_level(positions, position, guest, uuid,
+                                         change.becomes))
+                    for change in changes]))
     return None
 
 
 def _kept_level(
     positions: arrangements.Positions, position: arrangements.Position,
     guest: arrangements.Guest, uuid: str, text: str,
-) -> Kept | None:
+) -> ty.Literal['yes', 'partly', 'no'] | None:
     """Return how far a host keeps a policy of a server."""
     if text not in positions.degrees(uuid):
         return None
-    for degree, level in ((1.0, Kept.YES), (_PARTLY, Kept.PARTLY)):
-        if positions.put(position, guest, uuid, {text: degree}) is not None:
-            return level
-    return Kept.NO
+    if positions.put(position, guest, uuid, {text: 1.0}) is not None:
+        return 'yes'
+    is_partly = positions.put(position, guest, uuid, {text: _PARTLY})
+    return 'no' if is_partly is None else 'partly'

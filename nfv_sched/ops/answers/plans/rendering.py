@@ -8,10 +8,11 @@ import shlex
 import typing as ty
 
 from nfv_sched.base import strings
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import gap
 from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.model import movable
-from nfv_sched.ops.model import trial
+from nfv_sched.ops.run import values
 
 #: Microversions of the compute API from which a destination can be named.
 _LIVE, _COLD = '2.30', '2.56'
@@ -20,7 +21,7 @@ _LIVE, _COLD = '2.30', '2.56'
 _LACKS = 3
 
 
-def commands(moves: Iterable[trial.ServerMove]) -> Iterator[str]:
+def commands(moves: Iterable[values.Move]) -> Iterator[str]:
     """Yield the command of the client that begins each move, in order.
 
     Checks, waiting and confirming are left to ``plan run``.
@@ -30,13 +31,13 @@ def commands(moves: Iterable[trial.ServerMove]) -> Iterator[str]:
     for move in moves:
         if move.kind == movable.SHELVE:
             yield _openstack(
-                None, 'server', 'shelve', '--offload', '--', move.uuid)
+                None, 'server', 'shelve', '--offload', '--', move.id)
             continue
         live = move.kind == movable.LIVE
         yield _openstack(
             _LIVE if live else _COLD, 'server', 'migrate',
             *['--live-migration'] * live, '--host', move.destination, '--',
-            move.uuid)
+            move.id)
 
 
 def to_unshelve(uuid: str, name: str) -> str:
@@ -50,7 +51,13 @@ def vfs_cell(number: int | None) -> int | str:
     return '' if number is None else number
 
 
-def lacking_text(lacking: Sequence[refusals.Lack]) -> str:
+def why(each: document.DrainServer | document.StrandedServer) -> str:
+    """Return why a server finds no other host, as a clause."""
+    return (lacking_text(each.lacks) if each.obstacle is None
+            else each.obstacle.text)
+
+
+def lacking_text(lacking: Sequence[document.CapacityLack]) -> str:
     """Return the reasons why hosts do not take a server, as a clause.
 
     :param lacking: one for each kind of hosts
@@ -64,24 +71,25 @@ def lacking_text(lacking: Sequence[refusals.Lack]) -> str:
     return f'no host takes it: {"; ".join(parts)}'
 
 
-def _lack_text(lack: refusals.Lack) -> str:
-    if lack.kind is refusals.LackKind.GUESTS:
+def _lack_text(lack: document.CapacityLack) -> str:
+    if lack.kind == refusals.LackKind.GUESTS:
         more_hosts = '' if lack.hosts == 1 else (
             f' and {strings.count(lack.hosts - 1, "other host")}')
-        return (f'{lack.host}{more_hosts} would, but other servers that have '
-                'to move are placed there first')
+        return (f'{lack.nearest}{more_hosts} would, but other servers that '
+                'have to move are placed there first')
     what = _lack_cause(lack)
-    if not lack.text:
+    if lack.why is None:
         return f'{what} on {strings.count(lack.hosts, "host")}'
     # The figures are those of one host.
     nearest = '' if lack.hosts == 1 else (
         f', the nearest of {lack.hosts} hosts')
-    return f'{what} on {lack.host}{nearest} ({lack.text})'
+    return f'{what} on {lack.nearest}{nearest} ({lack.why})'
 
 
-def _lack_cause(lack: refusals.Lack) -> str:
+def _lack_cause(lack: document.CapacityLack) -> str:
     names = ', '.join(lack.names)
-    match lack.kind:
+    kind = refusals.LackKind(lack.kind)
+    match kind:
         case refusals.LackKind.CELL:
             return 'another cell'
         case refusals.LackKind.GROUP:
@@ -103,14 +111,15 @@ def _lack_cause(lack: refusals.Lack) -> str:
             return 'a move there has just failed'
         case refusals.LackKind.GUESTS:
             return 'other servers'
-    ty.assert_never(lack.kind)
+    ty.assert_never(kind)
 
 
-def gap_text(missing: gap.Gap) -> str:
+def gap_text(missing: document.UnreadData) -> str:
     """Return a sentence on data that was not read."""
     names = strings.some(missing.names)
     of_names = f' of {names}' if names else ''
-    match missing.kind:
+    kind = gap.GapKind(missing.kind)
+    match kind:
         case gap.GapKind.NEUTRON:
             return ('Neutron was not read: ports of hosts, security group '
                     'rules and resource requests of ports are not counted.')
@@ -133,7 +142,7 @@ def gap_text(missing: gap.Gap) -> str:
                     'bandwidth, are not counted.')
         case gap.GapKind.RECORD:
             return f'Not read: {strings.brief(", ".join(missing.names))}.'
-    ty.assert_never(missing.kind)
+    ty.assert_never(kind)
 
 
 def disable(host: str, reason: str) -> str:

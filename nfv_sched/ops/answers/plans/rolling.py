@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.cloud import changed_hosts
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
-from nfv_sched.ops.model import trial
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
 
@@ -26,38 +26,15 @@ from nfv_sched.ops.simulator import state as states
 SECONDS = 5.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RollingPlan:
-    """A plan that empties several hosts in rounds.
-
-    :ivar at_once: highest number of hosts of a round
-    :ivar rounds: for each round the plans of its hosts, in order
-    :ivar not_emptied: hosts that cannot be emptied, with the servers that
-        stay; no others of these are moved either
-    :ivar returning: names of hosts that are disabled, and are enabled when
-        they have been emptied
-    """
-
-    at_once: int
-    rounds: tuple[tuple[drain.DrainPlan, ...], ...]
-    not_emptied: tuple[drain.DrainPlan, ...]
-    returning: frozenset[str] = frozenset()
-
-    @property
-    def moves(self) -> tuple[trial.ServerMove, ...]:
-        """All moves, in order."""
-        return tuple([move for plans in self.rounds for plan in plans
-                      for move in plan.moves])
-
-
 def plan(
-    cloud: snapshot.Cloud, hosts: Sequence[str], *, at_once: int = 1,
-    make_room: bool = False, relax: bool = False, shelve: bool = False,
-    cold_for_vfs: bool = False, begun: Collection[str] = (),
+    cloud: snapshot.Cloud, hosts: Sequence[str],
+    options: document.DrainOptions = document.NO_OPTIONS, *,
+    at_once: int = 1, begun: Collection[str] = (),
+    first_round: int = 1, before: Sequence[str] = (),
     failed: Mapping[tuple[str, str], str] = drain.NONE_FAILED,
     seconds: float = SECONDS,
     update: drain.Update = lambda done, total, what: None,
-) -> RollingPlan:
+) -> document.RollingDrain:
     """Plan rounds in which hosts are emptied.
 
     A host of which a server cannot be moved is left as it is.
@@ -66,22 +43,30 @@ def plan(
     :param begun: names of those hosts of which a round has begun, so that they
         are disabled: they are the first round, as far as they can be emptied,
         even if it has no host then; each is enabled after its round
-    :param cold_for_vfs: see :class:`arrangements.Positions`
+    :param first_round: number of the first round
+    :param before: names of hosts of earlier rounds, which are enabled
     :param failed: see :func:`drain.plan`
     :raises InputError: as :func:`drain.plan`, whose are the others, too
     """
     with start.started(cloud) as state:
-        rolling = _Rolling(cloud, state, hosts, at_once, make_room, relax,
-                           shelve, cold_for_vfs, frozenset(begun), failed,
-                           seconds, update)
-        rounds = tuple(rolling.rounds())
+        rolling = _Rolling(cloud, state, hosts, options, at_once,
+                           frozenset(begun), failed, seconds, update)
+        rounds = list(rolling.rounds())
         # A first round without hosts is for those that are disabled already
         # and cannot be emptied; not needed if the next one is theirs as well.
         if len(rounds) > 1 and not rounds[0] and rolling.returning.issuperset(
                 [each.host for each in rounds[1]]):
-            rounds = rounds[1:]
-        return RollingPlan(
-            at_once=at_once, returning=rolling.returning, rounds=rounds,
+            del rounds[0]
+        enabled = rolling.returning.union(
+            host.name for host in cloud.hosts if host.enabled)
+        back = list(before)
+        numbered = []
+        for number, plans in enumerate(rounds, first_round):
+            numbered.append(document.DrainRound(
+                round=number, enabled=tuple(back), hosts=plans))
+            back += [each.host for each in plans if each.host in enabled]
+        return document.RollingDrain(
+            at_once=at_once, rounds=tuple(numbered),
             not_emptied=tuple([rolling.staying(host)
                                for host in hosts if host in rolling.stuck]))
 
@@ -95,18 +80,16 @@ class _Rolling:
     """
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
-                 hosts: Sequence[str], at_once: int, make_room: bool,
-                 relax: bool, shelve: bool, cold_for_vfs: bool,
-                 begun: frozenset[str], failed: Mapping[tuple[str, str], str],
+                 hosts: Sequence[str], options: document.DrainOptions,
+                 at_once: int, begun: frozenset[str],
+                 failed: Mapping[tuple[str, str], str],
                  seconds: float, update: drain.Update):
         self._cloud = cloud
         self._positions = arrangements.Positions(
-            cloud, state, cold_for_vfs=cold_for_vfs)
+            cloud, state, cold_for_vfs=options.cold_for_vfs)
         self._hosts = hosts
         self._at_once = at_once
-        self._make_room = make_room
-        self._relax = relax
-        self._shelve = shelve
+        self._options = options
         #: Whether nothing else has helped.
         self._is_shelving = False
         self.returning = begun
@@ -116,9 +99,9 @@ class _Rolling:
         #: Name of each host that is not done -> number of rounds for which
         #: it was considered in vain.
         self._waiting = dict.fromkeys(hosts, 0)
-        self.stuck: dict[str, drain.DrainPlan] = {}
+        self.stuck: dict[str, document.Drain] = {}
 
-    def rounds(self) -> Iterator[tuple[drain.DrainPlan, ...]]:
+    def rounds(self) -> Iterator[tuple[document.Drain, ...]]:
         """Yield the plans of each round.
 
         Hosts that cannot be emptied are considered again when all others are
@@ -141,7 +124,7 @@ class _Rolling:
                     yield plans
                     if self._is_shelving:
                         break
-            if not helped and self._is_shelving == self._shelve:
+            if not helped and self._is_shelving == self._options.shelve:
                 return
             self._is_shelving = not helped
             self._waiting = dict.fromkeys(
@@ -156,8 +139,8 @@ class _Rolling:
         return hosts
 
     def _plans_of_round(
-        self, plans: tuple[drain.DrainPlan, ...],
-    ) -> tuple[drain.DrainPlan, ...]:
+        self, plans: tuple[document.Drain, ...],
+    ) -> tuple[document.Drain, ...]:
         """Return the plans of a round; its hosts are back then."""
         emptied = {each.host for each in plans}
         for host in emptied:
@@ -167,7 +150,7 @@ class _Rolling:
                 self._cloud, emptied & self.returning))
         return plans
 
-    def _round(self) -> tuple[drain.DrainPlan, ...]:
+    def _round(self) -> tuple[document.Drain, ...]:
         """Plan the next round, of the hosts with the fewest servers.
 
         Those that are disabled already come before others.
@@ -188,7 +171,7 @@ class _Rolling:
 
     def _empty_hosts(
         self, hosts: Sequence[str],
-    ) -> tuple[drain.DrainPlan, ...]:
+    ) -> tuple[document.Drain, ...]:
         """Empty those of some hosts that can be emptied at once."""
         plans = []
         for host in hosts:
@@ -196,12 +179,14 @@ class _Rolling:
             # twice.
             later = {*self._waiting, *self.stuck}.difference(hosts)
             plan, after = drain.empty(
-                self._cloud, self._positions, host, closed=hosts, later=later,
-                make_room=self._make_room, relax=self._relax,
-                shelve=self._is_shelving, failed=self._failed,
-                seconds=self._seconds)
+                self._cloud, self._positions, host, dataclasses.replace(
+                    self._options, shelve=self._is_shelving),
+                closed=hosts, later=later,
+                failed=self._failed, seconds=self._seconds)
+            plan = dataclasses.replace(plan, options=self._options)
             if not (plan.staying or plan.unfinished):
-                plans.append(plan)
+                plans.append(drain.numbered(plan, 1 + sum(
+                    len(each.servers) for each in plans)))
                 if plan.moves:
                     self._set_cloud(after)
             elif len(hosts) == 1 or self._is_fixed(plan):
@@ -218,23 +203,23 @@ class _Rolling:
             cloud, start.restored(cloud),
             cold_for_vfs=self._positions.cold_for_vfs)
 
-    def _is_fixed(self, plan: drain.DrainPlan) -> bool:
+    def _is_fixed(self, plan: document.Drain) -> bool:
         """Return whether a host cannot be emptied, whatever others take."""
         return bool(plan.unfinished or any(
-            server.reason and not (
-                self._shelve and self._why_not_shelved(server) is None)
+            server.obstacle and not (
+                self._options.shelve and self._why_not_shelved(server) is None)
             for server in plan.staying))
 
     def _why_not_shelved(
-            self, server: drain.DrainedServer) -> movable.Obstacle | None:
-        return self._positions.why_not(movable.SHELVE, server.uuid)
+            self, server: document.DrainServer) -> movable.MoveObstacle | None:
+        return self._positions.why_not(movable.SHELVE, server.server_id)
 
-    def staying(self, host: str) -> drain.DrainPlan:
+    def staying(self, host: str) -> document.Drain:
         """Return the plan of a host of which no server is moved."""
         plan = self.stuck[host]
         staying = [dataclasses.replace(
             server, not_shelved=self._why_not_shelved(server))
-            if self._shelve else server for server in plan.staying]
+            if self._options.shelve else server for server in plan.staying]
         return dataclasses.replace(
-            plan, guests=tuple(staying), moves=(),
-            others=len(plan.guests) - len(staying))
+            plan, servers=tuple(staying),
+            others=len(plan.servers) - len(staying))

@@ -2,13 +2,11 @@
 """Define the document of ``agent rebalance``."""
 
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
 import typing as ty
 
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.run import values
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.answers.rebalance import freed_capacity
@@ -216,38 +214,6 @@ def rebalanced(
         gained_servers=tuple([GainedServers(
             flavor=flavor, flavor_id=gain.flavor_ids.get(flavor) or None,
             servers=servers) for flavor, servers in gain.guests.items()]))
-
-
-def moves_of(plan: Rebalance) -> values.MovePlan:
-    """Return the moves of a plan, without its commands."""
-    return values.MovePlan(
-        moves=tuple([values.Move(
-            number=each.move, kind=each.kind, id=each.service_id,
-            name=each.service or '', source=each.source,
-            destination=each.destination, source_agent=each.source_agent_id,
-            destination_agent=each.destination_agent_id)
-            for each in plan.moves]),
-        left_undone=tuple([
-            f'{service.service or service.service_id} stays on {stay.host}'
-            for each in plan.plans for stay in each.stays
-            for service in stay.services]),
-        command=('agent', 'rebalance', *_command_options(plan)))
-
-
-def kinds(plan: Rebalance) -> list[str]:
-    """Return the kinds of services that a plan is about."""
-    return sorted({snapshot.ROUTER if each.kind == snapshot.OVN else each.kind
-                   for each in plan.plans})
-
-
-def _command_options(plan: Rebalance) -> Iterator[str]:
-    chosen = kinds(plan)
-    if len(chosen) == 1:
-        yield f'--kind={chosen[0]}'
-    for each in plan.plans[:1]:
-        yield f'--threshold={each.threshold}'
-    if any(each.levels == 'ports' for each in plan.plans):
-        yield '--ports'
 
 
 def _plan(plan: 'levelling.RebalancePlan') -> AgentPlan:

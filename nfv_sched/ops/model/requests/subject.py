@@ -14,7 +14,6 @@ from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request as sim_request
-from nfv_sched.ops.simulator import restore_servers
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.simulator.steps import lifecycle
@@ -86,7 +85,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
         zone=this.zone, stored=True,
         group=scenario.unique_names(cloud.groups).get(this.group or ''),
         hints=this.hints, project=simulated.project,
-        on_volume=restore_servers.is_on_volume(this))
+        on_volume=this.is_on_volume)
     give_back(state, this)
     where = f'on {present}' if present else 'without a host'
     return ExplainSubject(

@@ -16,6 +16,7 @@ from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.journal import writer
 from nfv_sched.ops.answers.journal import reading
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import journal_folder
@@ -203,14 +204,14 @@ class Collection:
             plans=levelling.plans(cloud, room=view.free_ports(cloud)),
             losses=self._losses(cloud))
 
-    def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[ty.Any]:
+    def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[document.LostHost]:
         if not self._args.failover:
             return ()
         from nfv_sched.ops.answers.plans import failover
         with progress.shown() as update:
             return failover.check(
                 cloud, list(dict.fromkeys(
-                    host.name for host in cloud.hosts)), update=update)
+                    host.name for host in cloud.hosts)), update=update).hosts
 
 
 def seconds(time_stamp: str) -> float:

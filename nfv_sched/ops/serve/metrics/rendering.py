@@ -19,11 +19,11 @@ from prometheus_client import registry
 
 from nfv_sched.ops.answers.audit import values as audit_values
 from nfv_sched.ops.answers.hosts import document
+from nfv_sched.ops.answers.plans import document as plan_document
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cloud import snapshot
 
 if ty.TYPE_CHECKING:
-    from nfv_sched.ops.answers.plans import failover
     from nfv_sched.ops.model.counting import capacity
 
 #: Maximum number of time series of a host. If there were more, some metrics of
@@ -177,7 +177,7 @@ def families(
     capacities: 'Sequence[capacity.FlavorCapacity]',
     *, findings: Iterable[audit_values.AuditFinding] | None = (),
     plans: Sequence[levelling.RebalancePlan] = (),
-    losses: 'Sequence[failover.Loss]' = (),
+    losses: Sequence[plan_document.LostHost] = (),
 ) -> list[core.Metric]:
     """Return the metrics of a cloud.
 

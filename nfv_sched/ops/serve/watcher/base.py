@@ -18,7 +18,7 @@ from watcher.decision_engine.model import element
 from watcher.decision_engine.strategy.strategies import base
 
 from nfv_sched.base import strings
-from nfv_sched.ops.commands import plan_run
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 from nfv_sched.ops.serve.watcher import goals
@@ -117,7 +117,7 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
         for line in messages.decode(errors='replace').splitlines():
             LOG.info('nfv-sched: %s', line)
         try:
-            return (plan_run.moves_of(plan_run.parse(content)),
+            return (plan_file.moves_of(plan_file.parse(content)),
                     json.loads(content))
         except (ValueError, RecursionError) as exc:
             raise PlanningError(

@@ -20,6 +20,7 @@ from nfv_sched.ops.cloud import api
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import moves
 from nfv_sched.ops.run import runner
@@ -1161,9 +1162,9 @@ class ReplanTest(ReplanTestCase):
     def test_killed_between(self):
         """The journal is written before the plan."""
         self.nova.failing = {'a'}
-        with mock.patch.object(plan_execution, 'save',
+        with mock.patch.object(plan_file, 'save',
                                side_effect=[mock.DEFAULT, KeyboardInterrupt],
-                               wraps=plan_execution.save):
+                               wraps=plan_file.save):
             self.assertEqual(130, self.run_command(
                 'host', 'drain', 'one', '--save', self.path, '--run',
                 '--yes', '--replan', '1')[0])

@@ -11,8 +11,7 @@ from unittest import mock
 
 import fixtures
 
-from nfv_sched.ops.commands import plan_execution
-from nfv_sched.ops.commands import plan_run
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import moves
 from nfv_sched.ops.run import runner
@@ -50,7 +49,7 @@ class OthersTest(test_plan_run.PlanRunTestCase):
             journal.add(self.move, 'asked')
 
     def open_journal(self):
-        saved = plan_run.read(self.path)
+        saved = plan_file.read(self.path)
         self.move, = saved.plan.moves
         return runner.MoveJournal(f'{self.path}.journal', saved.digest)
 
@@ -116,7 +115,7 @@ class FullDiskTest(test_plan_run.PlanRunTestCase):
     def test_partial_line(self):
         """There is space again for the records after it."""
         self.plan('a live two', 'b live three')
-        saved = plan_run.read(self.path)
+        saved = plan_file.read(self.path)
         path = f'{self.path}.journal'
         with contextlib.closing(runner.MoveJournal(path, saved.digest)) as (
                 journal):
@@ -350,7 +349,7 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
     def test_in_use(self):
         with contextlib.closing(runner.MoveJournal(
                 f'{self.path}.journal',
-                plan_execution.digest(self.plan_saved))):
+                plan_file.digest(self.plan_saved))):
             self.assertIn('is in use', self.refused())
 
     def test_round(self):
@@ -373,7 +372,7 @@ class UnsavedPlanTest(test_plan_run.ReplanTestCase):
         self.nova.failing = {'b'}
         self.drain(code=3)
         with mock.patch.object(
-                plan_execution, 'save',
+                plan_file, 'save',
                 side_effect=source.CloudUnreadError('disk full')):
             out, err = self.carry_out('--yes', '--replan', '1', code=1)
         self.assertIn('error: disk full\n', err)

@@ -13,7 +13,7 @@ import fixtures
 
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import remote
-from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import replanning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import runner
@@ -197,9 +197,9 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
                         replanning, 'plan_again',
                         side_effect=KeyboardInterrupt),
                     'save': mock.patch.object(
-                        plan_execution, 'save',
+                        plan_file, 'save',
                         side_effect=[mock.DEFAULT, KeyboardInterrupt],
-                        wraps=plan_execution.save)}[what]
+                        wraps=plan_file.save)}[what]
                 with step:
                     self.assertEqual(130, self.run_command(
                         'host', 'drain', 'one', 'two', '--save', self.path,

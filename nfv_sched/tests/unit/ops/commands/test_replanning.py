@@ -5,6 +5,7 @@ import dataclasses
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import rolling
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import replanning
 from nfv_sched.ops.run import values
 from nfv_sched.tests.unit.ops.answers.plans import running
@@ -20,24 +21,22 @@ class ReplanningTest(running.RunningTestCase):
         """A server elsewhere that makes room is none of those to be moved."""
         cloud = self.running(*test_making_room.TIGHT, 'b p1 one')
         server = next(each for each in cloud.servers if each.name == 'a')
-        plan = document.drained(drain.plan(
-            cloud, 'one', uuids={server.uuid}, make_room=True), cloud, OPTIONS)
+        plan = drain.plan(cloud, 'one', OPTIONS, uuids={server.uuid})
         self.assertEqual(['u', 'a'], [each.server for each in plan.servers])
         self.assertEqual(
             ('host', 'drain', '--make-room', '--relax', '--shelve',
              '--cold-for-vfs',
              f'--server={server.uuid}', '--', 'one'),
-            document.moves_of_drain(plan).command)
+            plan_file.moves_of(plan).command)
         self.assertEqual(plan, replanning.plan_again(plan, cloud).content)
 
     def test_options_of_rounds(self):
         cloud = self.running(*test_making_room.TIGHT)
-        plan = document.rolled(rolling.plan(
-            cloud, ['one'], make_room=True), cloud, OPTIONS)
+        plan = rolling.plan(cloud, ['one'], OPTIONS)
         self.assertEqual(
             ('host', 'drain', '--at-once=1', '--make-room', '--relax',
              '--shelve', '--cold-for-vfs', '--', 'one'),
-            document.moves_of_round(plan, 1).command)
+            plan_file.moves_of(plan, 1).command)
 
 
 class RoundsTest(running.RunningTestCase):
@@ -49,9 +48,8 @@ class RoundsTest(running.RunningTestCase):
         cloud = self.running(*servers)
         self.options = document.DrainOptions(
             make_room=False, relax=False, shelve=shelve)
-        self.document = document.rolled(rolling.plan(
-            cloud, hosts, at_once=at_once, shelve=shelve), cloud,
-            self.options)
+        self.document = rolling.plan(
+            cloud, hosts, self.options, at_once=at_once)
         return self.rounds()
 
     def again(self, round_number, *servers, closed=(), failed=(), done=(),
@@ -87,7 +85,7 @@ class RoundsTest(running.RunningTestCase):
 
     def moves(self, number):
         return [(move.name, move.source, move.destination) for move
-                in document.moves_of_round(self.document, number).moves]
+                in plan_file.moves_of(self.document, number).moves]
 
     def test_numbers(self):
         """The host is emptied in its round, and takes servers afterwards."""
@@ -104,13 +102,13 @@ class RoundsTest(running.RunningTestCase):
         second, third = self.document.rounds
         self.assertEqual((('two',), ('two', 'one')),
                          (second.enabled, third.enabled))
-        plan = document.moves_of_round(self.document)
+        plan = plan_file.moves_of(self.document)
         self.assertEqual((2, 3, ('one',), ('two',)), (
             plan.round, plan.next_round, plan.closed_hosts,
             plan.enabled_hosts))
         for number in (1, 4):
             error = self.assertRaises(
-                ValueError, document.moves_of_round, self.document, number)
+                ValueError, plan_file.moves_of, self.document, number)
             self.assertEqual(f'there is no round {number}: the plan has 2 '
                              'rounds, 2 to 3', str(error))
 
@@ -130,7 +128,7 @@ class RoundsTest(running.RunningTestCase):
         self.assertEqual(('three',), self.document.rounds[0].given_up)
         self.assertEqual(
             ('three is not emptied in this round',),
-            document.moves_of_round(self.document).left_undone)
+            plan_file.moves_of(self.document).left_undone)
         self.assertIn(('b', 'three', 'one'), self.moves(2))
         # The next new plan tries it again.
         self.assertEqual({1: ['one', 'three'], 2: ['two']}, self.again(
@@ -144,7 +142,7 @@ class RoundsTest(running.RunningTestCase):
         self.assertEqual({1: [], 2: ['two']}, self.again(
             1, 'a p1 one', 'b p1 two', 'c p1 two', 'd p1 two', closed=['one'],
             failed=[('a', 'two'), ('a', 'three')]))
-        plan = document.moves_of_round(self.document)
+        plan = plan_file.moves_of(self.document)
         self.assertEqual(
             ((), (), ('one',), 2, ('one is not emptied in this round',)),
             (plan.moves, plan.closed_hosts, plan.given_up_hosts,
@@ -152,7 +150,7 @@ class RoundsTest(running.RunningTestCase):
         # It is disabled, so it takes none of the others.
         self.assertEqual({'three'}, {to for _name, _from, to
                                      in self.moves(2)})
-        last, = document.moves_of_round(self.document, 2).left_undone[1:]
+        last, = plan_file.moves_of(self.document, 2).left_undone[1:]
         self.assertRegex(last, r'a \(\S+\) stays on one; its move to (two|'
                          'three) has failed: it has failed')
 
@@ -161,7 +159,7 @@ class RoundsTest(running.RunningTestCase):
         self.assertEqual({2: []}, self.again(
             2, 'a p1 one', closed=['one'],
             failed=[('a', 'two'), ('a', 'three')]))
-        plan = document.moves_of_round(self.document)
+        plan = plan_file.moves_of(self.document)
         self.assertEqual((2, None, ('three',), ('one',)), (
             plan.round, plan.next_round, plan.enabled_hosts,
             plan.given_up_hosts))

@@ -27,8 +27,8 @@ class MovableTest(base.TestCase):
         :param name: what the obstacles name
         """
         self.assertEqual(
-            [kind and (kind, name) for kind in (live, cold, evacuate,
-                                                shelve)],
+            [kind and movable.obstacle(kind, name)
+             for kind in (live, cold, evacuate, shelve)],
             [movable.why_not(kind, found, host or snapshots.host())
              for kind in movable.MoveKind])
 
@@ -48,7 +48,7 @@ class MovableTest(base.TestCase):
              'as --avoid says', 'a live migration would detach its VFs',
              'a live migration would lose its limits (bug 2153425)',
              'x{}', 'live to x{}'],
-            [str(movable.Obstacle(kind, 'x{}')) for kind in Kind])
+            [movable.obstacle(kind, 'x{}').text for kind in Kind])
 
     def test_moves(self):
         self.assertStays(server(), None)
@@ -88,12 +88,12 @@ class MovableTest(base.TestCase):
                          host=snapshots.host(up=False), name='compute-1')
 
     def test_host_unknown(self):
-        self.assertEqual((Kind.HOST_UNKNOWN, ''),
+        self.assertEqual(movable.obstacle(Kind.HOST_UNKNOWN),
                          movable.why_not(movable.COLD, server(), None))
 
     def test_shares(self):
         found = server(shares=True)
-        share = movable.Obstacle(Kind.SHARE)
+        share = movable.obstacle(Kind.SHARE)
         self.assertStays(found, *[Kind.SHARE] * 4)
         for nova, expected in (('34.0.0', None), ('33.0.1', share)):
             self.assertEqual(expected, movable.why_not(

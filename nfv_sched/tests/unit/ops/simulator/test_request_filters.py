@@ -157,20 +157,20 @@ class ProjectTest(running.RunningTestCase):
         """The fuller host is not for the other project."""
         cloud = self.cloud_of('a p1 one', 'b p1 one', 'c p2 three',
                               projects={'a': 'alpha', 'b': 'beta'})
-        found = {each.name: each.destination
-                 for each in drain.plan(cloud, 'one').guests}
+        found = {each.server: each.destination
+                 for each in drain.plan(cloud, 'one').servers}
         self.assertEqual({'a': 'two', 'b': 'three'}, found)
 
     def test_drain_no_room(self):
         cloud = self.cloud_of('a p4 one', 'x p4 two', 'y p4 two',
                               projects={'a': 'alpha'})
-        guest, = drain.plan(cloud, 'one').guests
-        self.assertIsNone(guest.kind)
+        guest, = drain.plan(cloud, 'one').servers
+        self.assertIsNone(guest.how)
         # One is for other projects, and the other one is full.
         self.assertEqual(
             [(refusals.LackKind.PLACEMENT, 1)] * 2,
-            [(each.kind, each.hosts) for each in guest.lacking])
-        self.assertEqual(1, len([each for each in guest.lacking
+            [(each.kind, each.hosts) for each in guest.lacks])
+        self.assertEqual(1, len([each for each in guest.lacks
                                  if each.names[0].startswith('aggregate ')]))
 
 
@@ -194,7 +194,7 @@ aggregates:
         server, = cloud.servers
         cloud = dataclasses.replace(cloud, servers=(
             dataclasses.replace(server, zone=zone),))
-        guest, = drain.plan(cloud, host).guests
+        guest, = drain.plan(cloud, host).servers
         with start.started(cloud) as state:
             of = subject.server(cloud, state, 'a', [])
             found = explanation.explain(state, of.text, of.requested,

@@ -61,10 +61,10 @@ flavors:
 """
 
 
-def causes(guest) -> movable.Obstacle | dict[refusals.LackKind, int]:
+def causes(guest) -> movable.MoveObstacle | dict[refusals.LackKind, int]:
     """Why a guest stays: an obstacle, or kinds with numbers of hosts."""
-    return guest.reason or {
-        each.kind: each.hosts for each in guest.lacking}
+    return guest.obstacle or {
+        each.kind: each.hosts for each in guest.lacks}
 
 
 def disabled(cloud, *names, reason=values.REASON):

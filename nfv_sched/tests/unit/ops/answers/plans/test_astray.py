@@ -65,10 +65,10 @@ class AstrayTest(running.RunningTestCase):
             'a strict one', head=HEADS['refuse']).options)
         for cloud in (self.astray, refuse):
             plan = drain.plan(cloud, 'two', uuids=strays)
-            (guest,) = plan.guests
+            (guest,) = plan.servers
             self.assertEqual(
                 ('a', movable.COLD, movable.ObstacleKind.LIMITS),
-                (guest.name, guest.kind, guest.reason.kind))
+                (guest.server, guest.how, guest.obstacle.kind))
             self.assertEqual((1, True), (plan.others, plan.exact))
             commands = '\n'.join(drain_rendering.commands(plan))
             self.assertIn('server migrate', commands)
@@ -87,4 +87,4 @@ class AstrayTest(running.RunningTestCase):
         for host, kind in ((running.HEAD, movable.COLD),
                            (head, movable.LIVE)):
             plan = drain.plan(self.running('a strict one', head=host), 'one')
-            self.assertEqual([kind], [each.kind for each in plan.guests])
+            self.assertEqual([kind], [each.how for each in plan.servers])

@@ -6,6 +6,7 @@ import uuid
 
 from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import defrag_rendering
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator import servers
@@ -78,18 +79,22 @@ ONE, TWO, THREE = (filled.host(name, 4, 1) for name in ('one', 'two',
 class DefragTest(base.TestCase):
 
     def plan(self, found, vcpus=6, count=1, **kwargs):
-        return defrag.plan(found, filled.flavor(vcpus), count, **kwargs)
+        self.found = defrag.plan(
+            found, filled.flavor(vcpus), count, dataclasses.replace(
+                document.FEW_MOVES, **kwargs))
+        return self.found.answer
 
     def assertMoves(self, expected, plan):
         self.assertEqual(expected, [
-            (step.move.name, step.move.source, step.move.destination)
-            for step in plan.steps])
+            (move.server, move.source, move.destination)
+            for move in plan.moves])
 
     def test_none_needed(self):
         plan = self.plan(cloud([ONE], []))
         self.assertMoves([], plan)
         self.assertEqual((1, 1, True, True),
-                         (plan.before, plan.after, plan.enough, plan.exact))
+                         (plan.fits_before, plan.fits_after, plan.enough,
+                          plan.exact))
 
     def test_least_memory(self):
         large = running('large', ONE, 0, (1, 5, 2, 6))
@@ -106,7 +111,7 @@ class DefragTest(base.TestCase):
             running('d', THREE, 0, (1, 5, 2, 6))]))
         self.assertTrue(plan.enough)
         self.assertTrue(plan.exact)
-        self.assertEqual(2, len(plan.steps))
+        self.assertEqual(2, len(plan.moves))
 
     def test_max_moves(self):
         found = cloud([ONE, TWO], [
@@ -119,8 +124,9 @@ class DefragTest(base.TestCase):
         """They take neither memory nor time: no more servers can leave."""
         found = cloud([ONE, TWO], [
             running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))])
-        self.assertEqual(self.plan(found, count=2),
-                         self.plan(found, count=2, max_moves=10 ** 9))
+        self.assertEqual(
+            self.plan(found, count=2).moves,
+            self.plan(found, count=2, max_moves=10 ** 9).moves)
 
     def test_avoided(self):
         found = cloud([ONE, TWO], [
@@ -128,8 +134,9 @@ class DefragTest(base.TestCase):
         self.assertMoves([('b', 'two', 'one')],
                          self.plan(found, avoid=['a*']))
         self.assertEqual(
-            {movable.Obstacle(movable.ObstacleKind.AVOIDED)},
-            set(self.plan(found, avoid=['a*']).fixed.values()))
+            {movable.obstacle(movable.ObstacleKind.AVOIDED)},
+            {each.obstacle for each in self.plan(
+                found, avoid=['a*']).not_movable})
         plan = self.plan(found, avoid=['one'])
         self.assertMoves([], plan)
         self.assertFalse(plan.enough)
@@ -140,9 +147,9 @@ class DefragTest(base.TestCase):
             running('b', TWO, 0, (1, 5), task='resize_prep')]))
         self.assertMoves([], plan)
         self.assertEqual(
-            {movable.Obstacle(movable.ObstacleKind.STATE, 'stopped'),
-             movable.Obstacle(movable.ObstacleKind.BUSY, 'resize_prep')},
-            set(plan.fixed.values()))
+            {movable.obstacle(movable.ObstacleKind.STATE, 'stopped'),
+             movable.obstacle(movable.ObstacleKind.BUSY, 'resize_prep')},
+            {each.obstacle for each in plan.not_movable})
 
     def test_no_destination(self):
         """The servers that are in the way, and find no other host."""
@@ -151,26 +158,27 @@ class DefragTest(base.TestCase):
             running('b', TWO, 0, (1, 5, 2, 6))]))
         self.assertMoves([], plan)
         self.assertEqual({('a', 'one', False), ('b', 'two', False)}, {
-            dataclasses.astuple(each) for each in plan.freeing})
+            dataclasses.astuple(each) for each in self.found.freeing})
         self.assertIn('one takes one more without a, but no other host takes '
-                      'a.', defrag_rendering.text(plan))
+                      'a.', defrag_rendering.text(self.found))
 
     def test_nothing_gained(self):
         """A server in the way finds a host, which then takes one less."""
         plan = self.plan(cloud([ONE, TWO], [
             running('a', ONE, 0, (1, 5))]), count=2)
         self.assertMoves([], plan)
-        self.assertTrue(all(each.has_destination for each in plan.freeing))
+        self.assertTrue(all(
+            each.has_destination for each in self.found.freeing))
         self.assertIn('one takes one more without a, but wherever a goes, no '
-                      'more fit in all.', defrag_rendering.text(plan))
+                      'more fit in all.', defrag_rendering.text(self.found))
 
     def test_none_in_the_way(self):
-        plan = self.plan(cloud([ONE], [
+        self.plan(cloud([ONE], [
             running('a', ONE, 0, (1, 5)), running('b', ONE, 0, (2, 6))]))
-        self.assertEqual((), plan.freeing)
+        self.assertEqual((), self.found.freeing)
         self.assertIn('No host takes one more, even without any one of the '
                       'servers that can be moved.',
-                      defrag_rendering.text(plan))
+                      defrag_rendering.text(self.found))
 
     def test_server_groups(self):
         a, b = (running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5)))
@@ -180,7 +188,7 @@ class DefragTest(base.TestCase):
             plan = self.plan(cloud([ONE, TWO], [a, b], groups=(
                 snapshot.Group(uuid=GROUP, policy=policy,
                                members=(a.uuid, b.uuid)),)))
-            self.assertEqual(moves, len(plan.steps), policy)
+            self.assertEqual(moves, len(plan.moves), policy)
 
     def test_cells(self):
         other = dataclasses.replace(TWO, cell='cell2')
@@ -201,9 +209,10 @@ class DefragTest(base.TestCase):
             running('d', away, 1, (4, 10))]
         plan = self.plan(cloud([near, away], found), 4)
         self.assertTrue(plan.enough)
-        for step in plan.steps:
-            if step.move.name == 'a':
-                self.assertEqual({'near': 1}, step.gains)
+        for move in plan.moves:
+            if move.server == 'a':
+                gain, = move.gains
+                self.assertEqual(('near', 1), (gain.host, gain.servers))
 
     def test_a_flavor_that_nova_refuses(self):
         self.assertRaises(
@@ -218,4 +227,4 @@ class DefragTest(base.TestCase):
                  for half, cpus in enumerate(((1, 5), (2, 6)))]
         plan = self.plan(cloud(hosts, found), count=2)
         self.assertTrue(plan.enough)
-        self.assertEqual(4, len(plan.steps))
+        self.assertEqual(4, len(plan.moves))

@@ -5,7 +5,9 @@ import dataclasses
 import fixtures
 
 from nfv_sched.nova import scheduler
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import drain_rendering
 from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import movable
@@ -14,13 +16,13 @@ from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops.answers.plans import test_making_room
 
 Kind = movable.ObstacleKind
-STOPPED = movable.Obstacle(Kind.STATE, 'stopped')
+STOPPED = movable.obstacle(Kind.STATE, 'stopped')
 
 
 class DrainTest(running.RunningTestCase):
 
     def plan(self, *servers, host='one', steps='', head=running.HEAD,
-             options=None, **changes):
+             options=None, failed=None, **changes):
         """The plan as name -> (kind, destination, reason or causes).
 
         :param head: all of the cloud but the steps
@@ -31,11 +33,25 @@ class DrainTest(running.RunningTestCase):
         cloud = dataclasses.replace(cloud, servers=tuple([
             dataclasses.replace(each, **changes.get(each.name, {}))
             for each in cloud.servers]))
-        self.found = drain.plan(cloud, host, **options or {})
-        return {each.name: (each.kind, each.destination,
-                            each.reason if each.kind and each.destination
-                            else running.causes(each))
-                for each in self.found.guests}
+        self.found = drain.plan(cloud, host, dataclasses.replace(
+            document.NO_OPTIONS, **options or {}), failed=failed or {})
+        return {each.server: (each.how, each.destination,
+                              each.obstacle if each.how and each.destination
+                              else running.causes(each))
+                for each in self.found.servers}
+
+    def refuse(self, why, degrades=False):
+        """Let the simulator refuse moves, for which there is a reason."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            for done, move in enumerate(moves):
+                if why(move) is not None:
+                    return trial.Failure(done, move, why(move), degrades)
+            return real(state, known, moves, **more)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ops.model.trial.failure', failure))
 
     def shelve(self, *servers, **changes):
         return self.plan(*servers, options={'shelve': True}, **changes)
@@ -45,7 +61,7 @@ class DrainTest(running.RunningTestCase):
                           a={'state': 'stopped'})
         self.assertEqual(('cold', STOPPED), found['a'][::2])
         self.assertEqual(
-            ('cold', movable.Obstacle(Kind.DEVICES)), found['b'][::2])
+            ('cold', movable.obstacle(Kind.DEVICES)), found['b'][::2])
         self.assertEqual(('live', None), found['c'][::2])
         self.assertEqual(['cold', 'cold', 'live'], sorted(
             move.kind for move in self.found.moves))
@@ -54,10 +70,10 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a p1 one', 'b p1 one',
                           a={'task': 'rebuilding'}, b={'state': 'suspended'})
         self.assertEqual(
-            (None, None, (Kind.BUSY, 'rebuilding')),
+            (None, None, movable.obstacle(Kind.BUSY, 'rebuilding')),
             found['a'])
         self.assertEqual(
-            (None, None, (Kind.STATE, 'suspended')),
+            (None, None, movable.obstacle(Kind.STATE, 'suspended')),
             found['b'])
         self.assertTrue(self.found.exact)
 
@@ -72,24 +88,16 @@ class DrainTest(running.RunningTestCase):
         else:
             # A live migration of this Nova may end on either node.
             self.assertEqual('cold', kind)
-            self.assertIs(Kind.REFUSED_LIVE, reason.kind)
+            self.assertEqual(Kind.REFUSED_LIVE, reason.kind)
             self.assertIn('three: nfv:vswitch_numa_affinity=prefer',
                           reason.name)
         self.assertEqual((), self.found.failed)
 
     def test_refused_by_the_simulator(self):
         """What it refuses is not tried again, and told."""
-        real = trial.failure
-
-        def failure(state, known, moves, **more):
-            for done, move in enumerate(moves):
-                if move.destination == 'two' or move.kind == refused:
-                    return trial.Failure(done, move, 'the disk is full')
-            return real(state, known, moves, **more)
-
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ops.model.trial.failure', failure))
         refused = None
+        self.refuse(lambda move: 'the disk is full' if (
+            move.destination == 'two' or move.kind == refused) else None)
         found = self.plan('a p1 one', 'b p4 three', a={'state': 'stopped'})
         self.assertEqual(('cold', 'three', STOPPED), found['a'])
         refused = 'live'
@@ -100,47 +108,31 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual(
             (None, None, {refusals.LackKind.SIMULATOR: 2}), found['a'])
         self.assertEqual(['the disk is full'], [
-            each.text for each in self.found.guests[0].lacking])
+            each.why for each in self.found.servers[0].lacks])
         self.assertEqual(2, len(self.found.failed))
 
     def test_live_elsewhere(self):
         """Rather live to another host than cold."""
-        real = trial.failure
+        def why(move):
+            return 'the disk is full' if (
+                move.destination, move.kind) == ('three', 'live') else None
 
-        def failure(state, known, moves, **more):
-            for done, move in enumerate(moves):
-                if move.destination == 'three' and move.kind == 'live':
-                    return trial.Failure(
-                        done, move, 'the disk is full', degrades)
-            return real(state, known, moves, **more)
-
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ops.model.trial.failure', failure))
-        degrades = False
+        self.refuse(why)
         found = self.plan('a p1 one', 'b p4 three')
         self.assertEqual(('live', 'two', None), found['a'])
         self.assertEqual(('a to three: the disk is full',),
                          self.found.failed)
-        degrades = True
+        self.refuse(why, degrades=True)
         found = self.plan('a p1 one', 'b p4 three')
         self.assertEqual(
-            ('cold', 'three', movable.Obstacle(
+            ('cold', 'three', movable.obstacle(
                 Kind.REFUSED_LIVE, 'three: the disk is full')), found['a'])
 
     def test_where_it_was_not_tried_cold(self):
         """That it cannot go there live is not why it stays."""
-        real = trial.failure
-
-        def failure(state, known, moves, **more):
-            for done, move in enumerate(moves):
-                if move.name == 'a' and move.kind == 'live':
-                    return trial.Failure(done, move, 'worse', True)
-                if move.destination == 'three':
-                    return trial.Failure(done, move, 'no')
-            return real(state, known, moves, **more)
-
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ops.model.trial.failure', failure))
+        self.refuse(lambda move: 'no' if move.destination == 'three' else None)
+        self.refuse(lambda move: 'worse' if (
+            move.name, move.kind) == ('a', 'live') else None, degrades=True)
         found = self.plan('a p3 one', 'b fat3 one', 'c p4 two', 'd p4 three')
         self.assertEqual('two', found['b'][1])
         self.assertEqual(
@@ -172,11 +164,15 @@ class DrainTest(running.RunningTestCase):
         (server,) = self.found.unfinished
         self.assertEqual(
             ('a', 'its resize to two is not confirmed: it can come back'),
-            (server.name, server.reason))
+            (server.server, drain_rendering.unfinished_move(server, 'one')))
         self.plan('a p1 one', host='two', steps="""\
             - {resize: a, flavor: p2, host: two, confirm: false}
             """)
         self.assertEqual((), self.found.unfinished)
+
+    def unfinished(self, cloud, host):
+        return [(each.server, drain_rendering.unfinished_move(each, host))
+                for each in drain.unfinished(cloud, host)]
 
     def test_on_its_way(self):
         cloud = self.running('a p1 one', 'b p1 one')
@@ -193,8 +189,7 @@ class DrainTest(running.RunningTestCase):
             dataclasses.replace(a, task='migrating'), b))
         self.assertEqual(
             [('a', 'its live migration from one is running')],
-            [(each.name, each.reason)
-             for each in drain.unfinished(cloud, 'two')])
+            self.unfinished(cloud, 'two'))
         self.assertEqual((), drain.unfinished(cloud, 'one'))
         # An evacuation comes to the host, and leaves the other for good.
         evacuated = dataclasses.replace(
@@ -202,8 +197,8 @@ class DrainTest(running.RunningTestCase):
                 moves[0], kind='evacuation', status='pre-migrating'),),
             servers=(dataclasses.replace(a, task='rebuilding'), b))
         self.assertEqual(
-            ['its evacuation from one is pre-migrating'],
-            [each.reason for each in drain.unfinished(evacuated, 'two')])
+            [('a', 'its evacuation from one is pre-migrating')],
+            self.unfinished(evacuated, 'two'))
         evacuated = dataclasses.replace(
             evacuated, moves=(dataclasses.replace(
                 evacuated.moves[0], status='done'),),
@@ -221,9 +216,9 @@ class DrainTest(running.RunningTestCase):
         moves = (dataclasses.replace(
             moves[0], kind='migration', status='reverting'),)
         self.assertEqual(
-            ['its cold migration to two is reverting'],
-            [each.reason for each in drain.unfinished(dataclasses.replace(
-                cloud, moves=moves, servers=(moved, b)), 'one')])
+            [('a', 'its cold migration to two is reverting')],
+            self.unfinished(dataclasses.replace(
+                cloud, moves=moves, servers=(moved, b)), 'one'))
 
     def hinted(self, *servers, hints, **kwargs):
         """Plan with hints that name servers.
@@ -241,7 +236,7 @@ class DrainTest(running.RunningTestCase):
         self.found = drain.plan(cloud, 'one')
         self.assertEqual((), self.found.failed)
         self.assertTrue(self.found.exact)
-        return [(each.name, each.destination) for each in self.found.guests
+        return [(each.server, each.destination) for each in self.found.servers
                 if each.destination]
 
     def test_same_host(self):
@@ -252,7 +247,7 @@ class DrainTest(running.RunningTestCase):
                 'f p4 three', hints={'b': {'same_host': hint}}))
             of_a, of_b = self.found.moves
             self.assertEqual((), of_a.related)
-            self.assertIn(of_a.uuid, of_b.related)
+            self.assertIn(of_a.id, of_b.related)
         # Both go where there is room for both.
         self.assertEqual([('a', 'three'), ('b', 'three')], self.hinted(
             'a p2 one', 'b p2 one', 'c p4 two', 'd p2 two', 'e p4 three',
@@ -271,7 +266,7 @@ class DrainTest(running.RunningTestCase):
             'a p4 one', 'b p1 one', 'c p4 two', 'd p1 two', 'e p4 three',
             'f p1 three', hints={'b': {'same_host': 'a'}}))
         self.assertEqual({refusals.LackKind.HINT: 2}, running.causes(
-            next(each for each in self.found.guests if each.name == 'b')))
+            next(each for each in self.found.servers if each.server == 'b')))
         # Neither can be the first.
         self.assertEqual([], self.hinted('a p1 one', 'b p1 one', hints={
             'a': {'same_host': 'b'}, 'b': {'same_host': 'a'}}))
@@ -293,28 +288,25 @@ class DrainTest(running.RunningTestCase):
             self.hinted(f'a p1 one {group}', f'b p1 two {group}', hints={})
             of_a, = self.found.moves
             self.assertEqual(count, len(of_a.related))
-            self.assertNotIn(of_a.uuid, of_a.related)
+            self.assertNotIn(of_a.id, of_a.related)
 
     def test_failed(self):
         """A move that has just failed is not planned again."""
         uuid, = [each.uuid for each in self.running('a p1 one').servers]
         for name, other in (('two', 'three'), ('three', 'two')):
-            found = self.plan('a p1 one', options={
-                'failed': {(uuid, name): 'no route'}})
+            found = self.plan('a p1 one', failed={(uuid, name): 'no route'})
             self.assertEqual(('live', other, None), found['a'])
         failed = {(uuid, name): 'no route' for name in ('two', 'three')}
         for make_room in (False, True):
-            found = self.plan('a p1 one', options={
-                'failed': failed, 'make_room': make_room})
+            found = self.plan('a p1 one', options={'make_room': make_room},
+                              failed=failed)
             self.assertEqual(
                 (None, None, {refusals.LackKind.FAILED: 2}), found['a'])
-        lack, = self.found.guests[0].lacking
-        self.assertEqual('no route', lack.text)
-        found = self.plan('a p1 one', options={
-            'failed': failed, 'shelve': True})
+        lack, = self.found.servers[0].lacks
+        self.assertEqual('no route', lack.why)
+        found = self.shelve('a p1 one', failed=failed)
         self.assertEqual('shelve', found['a'][0])
-        found = self.plan('a p1 one', options={
-            'failed': {**failed, (uuid, ''): 'no'}, 'shelve': True})
+        found = self.shelve('a p1 one', failed={**failed, (uuid, ''): 'no'})
         self.assertIsNone(found['a'][0])
 
     def test_shelved(self):
@@ -336,9 +328,10 @@ class DrainTest(running.RunningTestCase):
         servers = 'a p1 one', 'b p1 one', 'c p1 one'
         found = self.shelve(*servers, a={'state': 'suspended'},
                             b={'state': 'shelved'})
-        self.assertEqual(
-            ('shelve', None, (Kind.STATE, 'suspended')), found['a'])
-        self.assertEqual(('shelve', None, (Kind.STATE, 'shelved')), found['b'])
+        for name, state in (('a', 'suspended'), ('b', 'shelved')):
+            self.assertEqual(
+                ('shelve', None, movable.obstacle(Kind.STATE, state)),
+                found[name])
         self.assertEqual('live', found['c'][0])
         self.assertEqual((), self.found.failed)
 
@@ -355,7 +348,7 @@ class DrainTest(running.RunningTestCase):
             self.assertEqual(['b'], [move.name for move in self.found.moves])
             guest, = self.found.staying
             self.assertEqual((reason, obstacle), (
-                guest.reason.kind, guest.not_shelved.kind))
+                guest.obstacle.kind, guest.not_shelved.kind))
 
     def test_shelved_last(self):
         """Neither if others make room, nor if a policy could be relaxed."""
@@ -365,26 +358,18 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual('shelve', self.plan(*servers, options=options)[
             'a'][0])
         self.plan(*servers, options={'relax': True, **options})
-        guest, = self.found.guests
-        self.assertIsNone(guest.kind)
-        self.assertTrue(guest.relaxed)
+        guest, = self.found.servers
+        self.assertIsNone(guest.how)
+        self.assertTrue(guest.relaxations)
         self.plan(*test_making_room.TIGHT, options={
             'make_room': True, **options})
         self.assertEqual((), self.found.shelved)
         self.plan(*test_making_room.TIGHT, options=options)
-        self.assertEqual(['a'], [each.name for each in self.found.shelved])
+        self.assertEqual(['a'], [each.server for each in self.found.shelved])
 
     def test_shelving_refused(self):
         """By the simulator; the others are shelved."""
-        real = trial.failure
-
-        def failure(state, known, moves, **more):
-            if moves and moves[0].name == 'a':
-                return trial.Failure(0, moves[0], 'no')
-            return real(state, known, moves, **more)
-
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ops.model.trial.failure', failure))
+        self.refuse(lambda move: 'no' if move.name == 'a' else None)
         found = self.shelve(
             'a p1 one', 'b p1 one', **dict.fromkeys(
                 'ab', {'state': 'suspended'}))
@@ -395,4 +380,5 @@ class DrainTest(running.RunningTestCase):
 
     def test_host_is_down(self):
         found = self.plan('a p1 one', steps='- {host_down: one}')
-        self.assertEqual((Kind.SERVICE_DOWN, 'one'), found['a'][2])
+        self.assertEqual(
+            movable.obstacle(Kind.SERVICE_DOWN, 'one'), found['a'][2])

@@ -33,10 +33,11 @@ class FailoverTest(running.RunningTestCase):
         with mock.patch.object(failover.FailoverAnalysis, 'tried',
                                autospec=True,
                                side_effect=tried) as tried:
-            self.losses = failover.check(cloud, hosts, together=together)
+            self.losses = failover.check(
+                cloud, hosts, together=together).hosts
         self.simulated = [
             len(call.args[1]) for call in tried.call_args_list]
-        return {each.name: running.causes(each) for loss in self.losses
+        return {each.server: running.causes(each) for loss in self.losses
                 for each in loss.stranded}
 
     def test_changed_alias(self):
@@ -99,8 +100,8 @@ class FailoverTest(running.RunningTestCase):
             b={'task': 'image_uploading'},
             c={'image': {'hw_tpm_version': '2.0'}})
         self.assertEqual({
-            'a': (movable.ObstacleKind.STATE, 'paused'),
-            'c': (movable.ObstacleKind.TPM, '')}, found)
+            'a': movable.obstacle(movable.ObstacleKind.STATE, 'paused'),
+            'c': movable.obstacle(movable.ObstacleKind.TPM)}, found)
 
     def test_refused(self):
         """Those that ask for the same are tried once."""
@@ -108,14 +109,15 @@ class FailoverTest(running.RunningTestCase):
                         side_effect=servers.Refused('no')) as of_move:
             found = self.check('a p1 one', 'b p1 one', 'c p2 one')
         self.assertEqual(
-            dict.fromkeys('abc', (movable.ObstacleKind.REFUSED, 'no')), found)
+            dict.fromkeys('abc', movable.obstacle(
+                movable.ObstacleKind.REFUSED, 'no')), found)
         self.assertEqual(2, of_move.call_count)
 
     def test_shelved(self):
         self.assertEqual({}, self.check(
             'a p1 one', 'b p1 one', a={'state': 'shelved'},
             steps='- {shelve: b}'))
-        self.assertEqual(0, self.losses[0].guests)
+        self.assertEqual(0, self.losses[0].servers)
 
     def test_down_already(self):
         """Its guests count, and nobody goes there."""

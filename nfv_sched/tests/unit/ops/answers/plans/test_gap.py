@@ -78,7 +78,8 @@ class GapTest(running.RunningTestCase):
             self.cloud_read, hosts=(
                 dataclasses.replace(first, providers=()), *others)))
         self.assertEqual(
-            gap.Gap(kind=gap.GapKind.PLACEMENT, names=(first.name,)), missing)
+            document.UnreadData(
+                kind=gap.GapKind.PLACEMENT, names=(first.name,)), missing)
 
     def test_others(self):
         self.assertEqual({gap.GapKind.FLAVORS: ()}, self.kinds(flavors=()))
@@ -106,7 +107,7 @@ class GapTest(running.RunningTestCase):
         cloud = self.running('a p1 one', 'b p4 two', 'c p4 three',
                              'd p2 two', 'e p2 three')
         flavor = next(each for each in cloud.flavors if each.name == 'p3')
-        now = defrag.plan(cloud, flavor, 1)
+        now = defrag.plan(cloud, flavor, 1).answer
         self.assertTrue(drain.plan(cloud, 'one').exact)
         self.assertTrue(now.exact)
         cloud = replaced(cloud, host__network=None, server__ports=None)
@@ -114,18 +115,14 @@ class GapTest(running.RunningTestCase):
         self.assertEqual([gap.GapKind.NEUTRON, gap.GapKind.PORTS],
                          [each.kind for each in missing])
         plan = drain.plan(cloud, 'one')
-        self.assertEqual((False, missing), (plan.exact, plan.gaps))
+        self.assertEqual((False, missing), (plan.exact, plan.unread))
         sentences = list(map(rendering.gap_text, missing))
-        self.assertEqual(
-            [('neutron', ()), ('ports', ('a',))],
-            [(each.kind, tuple(each.names))
-             for each in document.drained(plan, cloud).unread])
         text = tables.render(drain_rendering.text(plan))
-        again = defrag.plan(cloud, flavor, now.before)
-        self.assertFalse(again.exact)
-        loss, = failover.check(cloud, ['one'])
-        self.assertEqual(missing, loss.gaps)
-        lost = tables.render(failover_rendering.text([loss]))
+        again = defrag.plan(cloud, flavor, now.fits_before)
+        self.assertFalse(again.answer.exact)
+        found = failover.check(cloud, ['one'])
+        self.assertEqual(missing, found.hosts[0].unread)
+        lost = tables.render(failover_rendering.text(found))
         for sentence in sentences:
             self.assertIn(sentence, text)
             self.assertIn(sentence, lost)
@@ -134,10 +131,10 @@ class GapTest(running.RunningTestCase):
     def test_sentences(self):
         """Each kind has one, with the names."""
         for kind in gap.GapKind:
-            self.assertTrue(rendering.gap_text(gap.Gap(
+            self.assertTrue(rendering.gap_text(document.UnreadData(
                 kind=kind, names=('x1',))).endswith('.'))
         self.assertEqual(
             'Resource providers in Placement of x1, x2 were not read: '
             'inventories and traits are not known.',
-            rendering.gap_text(gap.Gap(
+            rendering.gap_text(document.UnreadData(
                 kind=gap.GapKind.PLACEMENT, names=('x1', 'x2'))))

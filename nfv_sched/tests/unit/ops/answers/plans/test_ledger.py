@@ -69,7 +69,7 @@ class LedgerTest(running.RunningTestCase):
     def destinations(self, cloud):
         plan = drain.plan(cloud, 'one')
         self.assertLedgerIsRead()
-        return sorted(guest.destination or '' for guest in plan.guests)
+        return sorted(guest.destination or '' for guest in plan.servers)
 
     def test_drain(self):
         """A move takes from the ledger of its destination."""
@@ -84,7 +84,7 @@ class LedgerTest(running.RunningTestCase):
 
     def test_failover(self):
         cloud = self.cloud_with(['a one', 'b one', 'c three'], full=['two'])
-        loss, = failover.check(cloud, ['one'])
+        loss, = failover.check(cloud, ['one']).hosts
         self.assertLedgerIsRead()
         self.assertEqual(1, len(loss.stranded))
 

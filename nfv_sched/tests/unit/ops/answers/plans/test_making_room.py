@@ -3,6 +3,7 @@
 import fixtures
 
 from nfv_sched.nova import scheduler
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.answers.plans import rolling
@@ -13,6 +14,7 @@ from nfv_sched.tests.unit.ops.answers.plans import test_rolling
 
 #: No host takes "a", unless "u" leaves host three for host two.
 TIGHT = ('a p4 one', 'x fat3 two', 'y fat3 two', 'z p4 three', 'u p1 three')
+ROOM = document.DrainOptions(make_room=True, relax=False)
 
 
 class MakingRoomTest(running.RunningTestCase):
@@ -21,16 +23,12 @@ class MakingRoomTest(running.RunningTestCase):
         """Empty host one; returns (name, source, destination) of each move."""
         self.cloud_found = self.running(*servers)
         self.found = drain.plan(
-            self.cloud_found, 'one', make_room=True, **kwargs)
-        self.assertEqual(
-            [(move.uuid, move.kind, move.source, move.destination)
-             for move in self.found.moves],
-            [(guest.uuid, guest.kind, guest.source, guest.destination)
-             for guest in self.found.guests if guest.kind])
+            self.cloud_found, 'one', ROOM, **kwargs)
         self.assertEqual([], list(test_rolling.problems(
-            self.cloud_found, rolling.RollingPlan(
+            self.cloud_found, document.RollingDrain(
                 at_once=1, rounds=() if self.found.staying else (
-                    (self.found,),),
+                    document.DrainRound(round=1, enabled=(), hosts=(
+                        self.found,)),),
                 not_emptied=(self.found,) if self.found.staying else ()),
             ['one'])))
         return [(move.name, move.source, move.destination)
@@ -75,8 +73,8 @@ class MakingRoomTest(running.RunningTestCase):
         carried = scheduler.live_migration_carries_limits()
         self.assertEqual(
             (movable.LIVE, None) if carried else
-            (movable.COLD, movable.Obstacle(movable.ObstacleKind.LIMITS)),
-            (self.found.guests[1].kind, self.found.guests[1].reason))
+            (movable.COLD, movable.obstacle(movable.ObstacleKind.LIMITS)),
+            (self.found.servers[1].how, self.found.servers[1].obstacle))
 
     def test_lost_limits(self):
         """A strict server is migrated cold where a live one loses limits."""
@@ -97,18 +95,17 @@ class MakingRoomTest(running.RunningTestCase):
 
         with fixtures.MonkeyPatch(
                 'nfv_sched.ops.model.trial.failure', failure):
-            found = drain.plan(self.running(*TIGHT), 'one', make_room=True)
+            found = drain.plan(self.running(*TIGHT), 'one', ROOM)
         self.assertEqual(['a'], [move.name for move in found.moves[1:]])
         self.assertEqual(('u to two: the disk is full',), found.failed)
 
     def test_rounds(self):
         cloud = self.running(*TIGHT)
         self.assertEqual(1, len(rolling.plan(cloud, ['one']).not_emptied))
-        found = rolling.plan(cloud, ['one'], make_room=True)
+        found = rolling.plan(cloud, ['one'], ROOM)
         self.assertEqual(['u', 'a'], [move.name for move in found.moves])
         # Neither loses nor gets servers while it is to be empty.
-        found = rolling.plan(cloud, test_rolling.HOSTS, at_once=2,
-                             make_room=True)
+        found = rolling.plan(cloud, test_rolling.HOSTS, ROOM, at_once=2)
         self.assertEqual([], list(test_rolling.problems(
             cloud, found, test_rolling.HOSTS)))
         self.assertEqual((), found.not_emptied)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
+
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
-from nfv_sched.ops.answers.plans import relaxing
 from nfv_sched.tests.unit.ops.answers.plans import running
 
 _SWITCH = 'nfv:vswitch_numa_affinity'
@@ -32,17 +34,18 @@ class RelaxingTest(running.RunningTestCase):
         :returns: (host, (policy, what it becomes, whether it is kept), ...)
         """
         cloud = self.running(*servers, head=_HEAD)
-        self.found = drain.plan(cloud, 'one', relax=True, **kwargs)
+        self.found = drain.plan(cloud, 'one', dataclasses.replace(
+            document.NO_OPTIONS, relax=True), **kwargs)
         guest, = self.found.staying
         return [(move.host, *[
             (policy.policy, policy.becomes, policy.kept)
-            for policy in move.policies]) for move in guest.relaxed]
+            for policy in move.policies]) for move in guest.relaxations]
 
     def test_two_together(self):
         (_host, *changes), = self.relaxed('a both one', *_FULL)
         self.assertEqual([
             (_PCI, 'preferred', None),
-            (_SWITCH, 'prefer', relaxing.Kept.NO)], sorted(
+            (_SWITCH, 'prefer', 'no')], sorted(
                 (*becomes.split('='), kept)
                 for _policy, becomes, kept in changes))
 

@@ -2,21 +2,22 @@
 
 import argparse
 from collections.abc import Iterable
+import dataclasses
 import shlex
 from unittest import mock
 
 from cliff import commandmanager
 from openstackclient import shell
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.answers.plans import rendering
-from nfv_sched.ops.model import movable
-from nfv_sched.ops.model import trial
+from nfv_sched.ops.run import values
 from nfv_sched.tests import base
 
-LIVE = trial.ServerMove(
-    uuid='11111111-1111-1111-1111-111111111111', name='fw 1', flavor='fw.8',
-    memory=8192, source='one', destination='two')
+LIVE = values.Move(
+    kind='live', id='11111111-1111-1111-1111-111111111111', name='fw 1',
+    source='one', destination='two')
 
 
 def parsed(lines: Iterable[str]) -> list[tuple[str, argparse.Namespace]]:
@@ -48,14 +49,12 @@ class CommandsTest(base.TestCase):
     def test_live(self):
         (version, args), = parsed(rendering.commands([LIVE]))
         self.assertEqual(
-            ('2.30', 'server migrate', True, 'two', LIVE.uuid),
+            ('2.30', 'server migrate', True, 'two', LIVE.id),
             (version, args.command, args.live_migration, args.host,
              args.server))
 
     def test_cold(self):
-        move = trial.move_of(mock.Mock(
-            uuid='u', flavor=mock.Mock(memory=1)), 'one', 'two',
-            movable.COLD)
+        move = dataclasses.replace(LIVE, kind='cold')
         (version, args), = parsed(rendering.commands([move]))
         self.assertEqual(
             ('2.56', 'server migrate', False, 'two'),
@@ -72,18 +71,19 @@ class CommandsTest(base.TestCase):
     def test_odd_names(self):
         """Names end no word."""
         odd = 'a b; rm -rf $(x) `y`'
-        lines = list(rendering.commands([trial.ServerMove(
-            uuid='u', name=f'{odd}\nc', flavor='f', memory=1, source=odd,
-            destination=odd)]))
+        move = dataclasses.replace(
+            LIVE, name=f'{odd}\nc', source=odd, destination=odd)
+        lines = list(rendering.commands([move, dataclasses.replace(
+            move, kind='shelve', destination='')]))
         self.assertFalse([line for line in lines if '\n' in line])
-        (_version, args), = parsed(lines)
-        self.assertEqual(odd, args.host)
-        lines = list(rendering.commands([trial.ServerMove(
-            uuid='u', name=f'{odd}\nc', flavor='f', memory=1, source=odd,
-            destination='', kind=movable.SHELVE)]))
-        self.assertFalse([line for line in lines if '\n' in line])
-        (_version, args), = parsed(lines)
-        self.assertEqual((['u'], True), (args.servers, args.offload))
+        (_version, live), (_version, shelved) = parsed(lines)
+        self.assertEqual((odd, [LIVE.id], True), (
+            live.host, shelved.servers, shelved.offload))
+
+
+def lack(**fields):
+    return document.CapacityLack(**{
+        'names': (), 'hosts': 1, 'why': None, **fields})
 
 
 class LackingTest(base.TestCase):
@@ -91,18 +91,16 @@ class LackingTest(base.TestCase):
     def test_text(self):
         """Figures of several hosts are those of one that is named."""
         policy = 'nfv:vswitch_numa_affinity=strict'
-        filters = refusals.Lack(
-            kind=refusals.LackKind.FILTERS, host='two', hosts=2,
+        filters = lack(
+            kind=refusals.LackKind.FILTERS, nearest='two', hosts=2,
             names=('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter'),
-            text=f'{policy}: 8 needed, 2 free')
-        placement = refusals.Lack(kind=refusals.LackKind.PLACEMENT,
-                                  names=('PCPU=8',),
-                                  text='PCPU 8 needed, 6 free', host='one')
-        group = refusals.Lack(kind=refusals.LackKind.GROUP, host='four',
-                              hosts=3,
-                              names=('anti-affinity',))
-        hint = refusals.Lack(kind=refusals.LackKind.HINT, host='five',
-                             names=('same_host',))
+            why=f'{policy}: 8 needed, 2 free')
+        placement = lack(kind=refusals.LackKind.PLACEMENT, names=('PCPU=8',),
+                         why='PCPU 8 needed, 6 free', nearest='one')
+        group = lack(kind=refusals.LackKind.GROUP, nearest='four',
+                     hosts=3, names=('anti-affinity',))
+        hint = lack(kind=refusals.LackKind.HINT, nearest='five',
+                    names=('same_host',))
         self.assertEqual(
             'no host takes it: the server group (anti-affinity) on 3 hosts; '
             'NFVTopology and VSwitchNUMAAffinity on two, the nearest of 2 '
@@ -117,10 +115,10 @@ class LackingTest(base.TestCase):
             self.assertEqual(
                 f'no host takes it: {text}, but other servers that have to '
                 'move are placed there first', rendering.lacking_text([
-                    refusals.Lack(kind=refusals.LackKind.GUESTS, host='two',
-                                  hosts=hosts)]))
+                    lack(kind=refusals.LackKind.GUESTS, nearest='two',
+                         hosts=hosts)]))
 
     def test_all_kinds(self):
         for kind in refusals.LackKind:
             self.assertNotEqual('', rendering.lacking_text(
-                [refusals.Lack(kind=kind, host='one')]))
+                [lack(kind=kind, nearest='one')]))

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
@@ -18,20 +19,20 @@ def problems(cloud, plan, hosts, is_emptied=True):
     :param is_emptied: whether hosts are to be empty
     """
     where = {server.uuid: server.host for server in cloud.servers}
-    for plans in plan.rounds:
-        closed = {each.host for each in plans}
-        if len(plans) > plan.at_once:
+    for of_round in plan.rounds:
+        closed = {each.host for each in of_round.hosts}
+        if len(of_round.hosts) > plan.at_once:
             yield f'too many at once: {closed}'
-        for move in (move for each in plans for move in each.moves):
-            if where[move.uuid] != move.source:
+        for move in (move for each in of_round.hosts for move in each.moves):
+            if where[move.id] != move.source:
                 yield f'{move} begins elsewhere'
             if move.destination in closed:
                 yield f'{move} goes to a host that is emptied'
-            where[move.uuid] = move.destination or None
+            where[move.id] = move.destination or None
         yield from (f'{host} is not empty' for host in where.values()
                     if host in closed and is_emptied)
     if sorted(hosts) != sorted([
-            *(each.host for plans in plan.rounds for each in plans),
+            *(each.host for each in plan.emptied),
             *(each.host for each in plan.not_emptied)]):
         yield 'hosts are missing, or there twice'
     with start.started(cloud) as state:
@@ -54,10 +55,11 @@ class RollingTest(running.RunningTestCase):
         cloud = dataclasses.replace(cloud, servers=tuple([
             dataclasses.replace(each, **changes.get(each.name, {}))
             for each in cloud.servers]))
-        self.found = rolling.plan(cloud, hosts, at_once=at_once,
-                                  shelve=shelve)
+        self.found = rolling.plan(cloud, hosts, document.DrainOptions(
+            make_room=False, relax=False, shelve=shelve), at_once=at_once)
         self.assertEqual([], list(problems(cloud, self.found, hosts)))
-        return [[each.host for each in plans] for plans in self.found.rounds]
+        return [[each.host for each in of_round.hosts]
+                for of_round in self.found.rounds]
 
     def moves(self):
         return [(move.name, move.source, move.destination)
@@ -89,11 +91,11 @@ class RollingTest(running.RunningTestCase):
         self.assertEqual([['three'], ['two']], self.plan(
             'a p1 one', 'b p1 one', 'c p1 two', b={'state': 'suspended'}))
         plan, = self.found.not_emptied
-        guest, = plan.guests
+        guest, = plan.servers
         self.assertEqual(('one', 'b', 1, ()), (
-            plan.host, guest.name, plan.others, plan.moves))
-        self.assertEqual((movable.ObstacleKind.STATE, 'suspended'),
-                         guest.reason)
+            plan.host, guest.server, plan.others, plan.moves))
+        self.assertEqual(movable.obstacle(
+            movable.ObstacleKind.STATE, 'suspended'), guest.obstacle)
 
     def test_shelved(self):
         """Only if no more hosts can be emptied; then others may be."""
@@ -115,8 +117,8 @@ class RollingTest(running.RunningTestCase):
             a={'state': 'suspended'}, b={'locked': True}))
         plan, = self.found.not_emptied
         self.assertEqual(
-            {'a': None, 'b': movable.Obstacle(movable.ObstacleKind.LOCKED)},
-            {guest.name: guest.not_shelved for guest in plan.guests})
+            {'a': None, 'b': movable.obstacle(movable.ObstacleKind.LOCKED)},
+            {guest.server: guest.not_shelved for guest in plan.servers})
         self.assertEqual([['three'], ['two'], ['one']], self.plan(
             'a p1 one', 'b p1 one', 'c p1 two', shelve=True,
             a={'state': 'suspended'}))
@@ -126,8 +128,8 @@ class RollingTest(running.RunningTestCase):
             - {resize: a, flavor: p2, host: two, confirm: false}
             """))
         one, two = self.found.not_emptied
-        self.assertEqual(['a'], [each.name for each in one.unfinished])
-        self.assertEqual(['a'], [each.name for each in two.staying])
+        self.assertEqual(['a'], [each.server for each in one.unfinished])
+        self.assertEqual(['a'], [each.server for each in two.staying])
 
     def test_at_once(self):
         self.assertEqual([['three', 'one'], ['two']], self.plan(

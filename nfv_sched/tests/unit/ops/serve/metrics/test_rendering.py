@@ -16,7 +16,7 @@ import yaml
 
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import view
-from nfv_sched.ops.answers.plans import failover
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import binding
@@ -76,13 +76,14 @@ class FamiliesTest(base.TestCase):
 
     def test_stranded_guests(self):
         """Those of each host that was checked, none included."""
-        guest = failover.Stranded(uuid='u', name='n', flavor='f', reason=None)
+        one, two = (document.LostHost(
+            host=host, host_id='', servers=3, evacuable=3 - count,
+            stranded=(None,) * count, unread=())
+            for host, count in (('one', 2), ('two', 0)))
         self.assertEqual(
             {(('host', 'one'),): 2, (('host', 'two'),): 0},
-            named(exposed(snapshots.cloud([]), losses=[
-                failover.Loss(host='one', guests=3, stranded=(guest, guest)),
-                failover.Loss(host='two', guests=1)]),
-                'nfv_sched_failover_stranded_guests'))
+            named(exposed(snapshots.cloud([]), losses=[one, two]),
+                  'nfv_sched_failover_stranded_guests'))
 
     def test_host(self):
         host = snapshots.host(

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write plans to files, and read the moves to be carried out from them."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import dataclasses
+import hashlib
+import typing as ty
+import zlib
+
+from nfv_sched.base import files
+from nfv_sched.base import strings
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.rebalance import document as rebalance_document
+from nfv_sched.ops.cli import atomic_file
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import values
+
+#: Documents with moves.
+_PLANS = (document.Drain, document.Defrag, rebalance_document.Rebalance,
+          document.RollingDrain)
+_NO_PLAN = ('not a plan: the JSON document of host drain, cloud defrag or '
+            'agent rebalance is needed')
+#: Kind of a lack: see :class:`document.CapacityLack`.
+_FAILED = 'failed'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """A plan in a file.
+
+    :ivar path: of the file
+    :ivar document: content of the file
+    :ivar plan: its moves
+    :ivar digest: hash of the file
+    """
+
+    path: str
+    document: ty.Any
+    plan: values.MovePlan
+    digest: str
+
+    @property
+    def is_of_agents(self) -> bool:
+        """Whether it moves DHCP servers and routers, not servers."""
+        return isinstance(self.document, rebalance_document.Rebalance)
+
+
+def save(path: str, saved: documents.Document) -> SavedPlan:
+    """Write a plan to a file, as ``-f json`` prints it.
+
+    :raises CloudUnreadError: if it cannot be written
+    """
+    content = saved.text('json').encode()
+    try:
+        atomic_file.write(path, lambda file: file.write(content))
+    except atomic_file.WriteError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+    return SavedPlan(path=path, document=saved.content,
+                     plan=moves_of(saved.content), digest=digest(content))
+
+
+def digest(content: bytes) -> str:
+    """Return the hash of a plan."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def journal_of(path: str, plan_digest: str, round_number: int,
+               ) -> tuple[str, str]:
+    """Return the default journal of a plan, and the hash for it.
+
+    :param path: of the plan
+    :param round_number: 0 for a plan without rounds
+    """
+    if not round_number:
+        return f'{path}.journal', plan_digest
+    # Moves of each round are numbered from 1.
+    return (f'{path}.round-{round_number}.journal',
+            f'{plan_digest}/{round_number}')
+
+
+def moves_of(plan: ty.Any,
+             round_number: int | None = None) -> values.MovePlan:
+    """Return the moves of a plan, or of a round of it.
+
+    :param round_number: None for the first
+    :raises ValueError: if there is no such round
+    """
+    match plan:
+        case document.RollingDrain():
+            return _moves_of_round(plan, round_number)
+        case document.Drain():
+            return _moves_of_drain(plan)
+        case document.Defrag():
+            return _moves_of_defrag(plan)
+    return _moves_of_rebalance(plan)
+
+
+def read(path: str, round_number: int | None = None) -> SavedPlan:
+    """Read a plan from a file.
+
+    :param round_number: the round to read, if it has several; None for the
+        first
+    :raises CloudUnreadError: if it is not a plan
+    """
+    try:
+        content = files.read(path)
+    except (OSError, EOFError, zlib.error, files.FileLimitError) as exc:
+        raise source.CloudUnreadError(
+            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
+    try:
+        parsed = parse(content)
+        plan = moves_of(parsed, round_number)
+        plan.check()
+    except (ValueError, RecursionError) as exc:
+        raise source.CloudUnreadError(
+            f'{path}: {strings.one_line(exc)}') from exc
+    return SavedPlan(path=path, document=parsed, plan=plan,
+                     digest=digest(content))
+
+
+def parse(content: bytes) -> ty.Any:
+    """Return the plan of a JSON document, as its dataclass.
+
+    :raises ValueError: if it is not a plan; FileLimitError is one
+    :raises RecursionError: if it is nested too deeply
+    """
+    try:
+        data = files.parse_json(content)
+    except files.FileLimitError:
+        raise
+    except ValueError as exc:
+        raise ValueError(f'not a plan: {exc}') from exc
+    files.check(data)
+    if not isinstance(data, dict):
+        raise ValueError(_NO_PLAN)
+    # By the keys of its root: a plan has no field that says which it is.
+    for root in _PLANS:
+        if all(each.name in data for each in dataclasses.fields(root)):
+            break
+    else:
+        raise ValueError(_NO_PLAN)
+    if data.get('schema') != documents.VERSION:
+        raise ValueError(f'schema {data.get("schema")!r}: this release reads '
+                         f'{documents.VERSION}')
+    plan = codec.decode_document(root, data)
+    moves_of(plan).check()
+    return plan
+
+
+def _moves_of_drain(plan: document.Drain) -> values.MovePlan:
+    """Return the moves of a plan that empties a host."""
+    return values.MovePlan(
+        moves=plan.moves,
+        closed_hosts=(plan.host,) if plan.others is None else (),
+        left_undone=_left_undone(plan), warnings=_warnings(plan.unread),
+        command=('host', 'drain', *_drain_options(plan.options), *(
+            () if plan.others is None else _options(
+                '--server', to_leave(plan))),
+            '--', plan.host))
+
+
+def _drain_options(options: document.DrainOptions) -> list[str]:
+    return [f'--{each.name.replace("_", "-")}'
+            for each in dataclasses.fields(options)
+            if getattr(options, each.name)]
+
+
+def to_leave(plan: document.Drain) -> list[str]:
+    """Return the UUIDs of the servers that are to leave the host."""
+    return [each.server_id for each in plan.servers
+            if each.makes_room_for is None]
+
+
+def _moves_of_round(plan: document.RollingDrain,
+                    number: int | None) -> values.MovePlan:
+    """Return the moves of a round of a plan that empties several hosts.
+
+    :param number: None for the first
+    :raises ValueError: if there is no such round
+    """
+    rounds = rounds_from(plan, number)
+    this = rounds[0]
+    number = this.round
+    is_last = len(rounds) == 1
+    remaining = (*[host for each in rounds for host in each.hosts],
+                 *plan.not_emptied)
+    return values.MovePlan(
+        moves=tuple([move for each in this.hosts for move in each.moves]),
+        closed_hosts=tuple([each.host for each in this.hosts]),
+        enabled_hosts=this.enabled, round=number,
+        next_round=None if is_last else number + 1,
+        given_up_hosts=this.given_up,
+        left_undone=(
+            *(f'{host} is not emptied in this round'
+              for host in this.given_up if not is_last or all(
+                  host != each.host for each in plan.not_emptied)),
+            *(text for each in plan.not_emptied if is_last
+              for text in (f'{each.host} is not emptied',
+                           *_left_undone(each)))),
+        warnings=_warnings(dict.fromkeys(
+            unread for each in this.hosts for unread in each.unread)),
+        command=('host', 'drain', f'--at-once={plan.at_once}',
+                 *[option for each in remaining[:1]
+                   for option in _drain_options(each.options)],
+                 '--', *[each.host for each in remaining]))
+
+
+def rounds_from(plan: document.RollingDrain,
+                number: int | None) -> tuple[document.DrainRound, ...]:
+    """Return a round, and those after it.
+
+    :param number: None for all
+    :raises ValueError: if there is no such round, rounds are not numbered in
+        order, or at_once is less than 1
+    """
+    if plan.at_once < 1:
+        raise ValueError('at_once is less than 1')
+    # If no host can be emptied, the first says why.
+    rounds = plan.rounds or (
+        document.DrainRound(round=1, enabled=(), hosts=()),)
+    first, last = rounds[0].round, rounds[-1].round
+    numbers = [each.round for each in rounds]
+    if first < 1 or numbers != list(range(first, first + len(rounds))):
+        raise ValueError('rounds are not numbered one after the other')
+    if number is None:
+        number = first
+    if number not in numbers:
+        raise ValueError(f'there is no round {number}: the plan has '
+                         + strings.count(len(plan.rounds), 'round') + (
+                             f', {first} to {last}' if first > 1 else ''))
+    return rounds[number - first:]
+
+
+def _left_undone(plan: document.Drain) -> tuple[str, ...]:
+    return (
+        *(f'{each.server} ({each.server_id}) stays on {plan.host}'
+          + ''.join(f'; its move to {lack.nearest} has failed: {lack.why}'
+                    for lack in each.lacks if lack.kind == _FAILED)
+          for each in plan.servers if each.how is None),
+        *(f'{each.server} ({each.server_id}) also holds resources of '
+          f'{plan.host}' for each in plan.unfinished))
+
+
+def _moves_of_defrag(plan: document.Defrag) -> values.MovePlan:
+    """Return the moves of a plan that makes more servers fit."""
+    return values.MovePlan(
+        moves=tuple(map(document.move_of, plan.moves)),
+        left_undone=() if plan.enough else (
+            f'{plan.fits_after} more servers of {plan.flavor} fit, not '
+            f'{plan.wanted}',),
+        warnings=_warnings(plan.unread),
+        command=('cloud', 'defrag', *_options('--flavor', [plan.flavor]),
+                 f'--count={plan.wanted}',
+                 f'--max-moves={plan.options.max_moves}',
+                 *_options('--avoid', plan.options.avoid),
+                 *_options('--network', plan.options.networks),
+                 *_options('--like', filter(None, [plan.options.like])),
+                 *(() if plan.options.ports is None else (
+                     f'--ports={plan.options.ports}',)),
+                 *(('--cold-for-vfs',) if plan.options.cold_for_vfs else ())))
+
+
+def _options(name: str, arguments: Iterable[str]) -> Iterable[str]:
+    """Return an option with each argument, which may begin with a dash."""
+    return [f'{name}={each}' for each in arguments]
+
+
+def _warnings(unread: Iterable[document.UnreadData]) -> tuple[str, ...]:
+    return tuple([
+        f'the plan may be wrong, it was made without {each.kind}'
+        + (f' of {strings.some(each.names)}' if each.names else '')
+        for each in unread])
+
+
+def _moves_of_rebalance(plan: rebalance_document.Rebalance) -> values.MovePlan:
+    """Return the moves of a plan, without its commands."""
+    return values.MovePlan(
+        moves=tuple([values.Move(
+            number=each.move, kind=each.kind, id=each.service_id,
+            name=each.service or '', source=each.source,
+            destination=each.destination, source_agent=each.source_agent_id,
+            destination_agent=each.destination_agent_id)
+            for each in plan.moves]),
+        left_undone=tuple([
+            f'{service.service or service.service_id} stays on {stay.host}'
+            for each in plan.plans for stay in each.stays
+            for service in stay.services]),
+        command=('agent', 'rebalance', *_command_options(plan)))
+
+
+def kinds(plan: rebalance_document.Rebalance) -> list[str]:
+    """Return the kinds of services that a plan is about."""
+    return sorted({snapshot.ROUTER if each.kind == snapshot.OVN else each.kind
+                   for each in plan.plans})
+
+
+def _command_options(plan: rebalance_document.Rebalance) -> Iterator[str]:
+    chosen = kinds(plan)
+    if len(chosen) == 1:
+        yield f'--kind={chosen[0]}'
+    for each in plan.plans[:1]:
+        yield f'--threshold={each.threshold}'
+    if any(each.levels == 'ports' for each in plan.plans):
+        yield '--ports'
