@@ -231,7 +231,7 @@ def accounts(
         :func:`by_server`
     :returns: resource class -> account
     """
-    found = {}
+    by_class = {}
     for quantity in decide.QUANTITIES:
         name = quantity.resource_class
         # No more than the server has bound: an allocation does not cover
@@ -239,9 +239,9 @@ def accounts(
         own = sum(min(quantity.own(server),
                       covered.get(uuid, _NOTHING).get(name, 0))
                   for uuid, server in load.servers.items())
-        found[name] = Account(
+        by_class[name] = Account(
             quantity.limit(host_limits),
             sum(amounts.get(name, 0) for amounts in covered.values()),
             quantity.used(host_limits, quantity.pick(
                 load.ports, load.rules)) - own)
-    return found
+    return by_class

@@ -87,10 +87,10 @@ def free(limit: float, used: float) -> float:
 
 
 def decide(quantity: Quantity, demand: NetworkDemand, limits: Limits,
-           left: float, services: int = 0) -> reasons.Lazy | None:
+           available: float, services: int = 0) -> reasons.Lazy | None:
     """Decide whether a host may carry a server.
 
-    :param left: how much of the quantity the host has left for it
+    :param available: how much of the quantity the host has available for it
     :param services: number of DHCP servers and routers on the host; 0 for a
         server that is there already
     :returns: why not; None if it may
@@ -103,8 +103,8 @@ def decide(quantity: Quantity, demand: NetworkDemand, limits: Limits,
             quantity.order, 'DHCP servers and routers',
             'capacity beside them needed', f'{services} on the host, at most '
             f'{limits.network_services_per_node:.0f} allowed', -services)
-    if left < need:
-        return functools.partial(_full, quantity, need, limits, left)
+    if available < need:
+        return functools.partial(_full, quantity, need, limits, available)
     return None
 
 
@@ -124,9 +124,9 @@ def refuse_server(quantity: Quantity, demand: NetworkDemand,
 
 
 def _full(quantity: Quantity, need: int, limits: Limits,
-          left: float) -> reasons.Reason:
+          available: float) -> reasons.Reason:
     limit, most = quantity.limit(limits), quantity.free(limits)
-    number = max(int(left), 0)
+    number = max(int(available), 0)
     # The ledger may have a limit that this process does not have.
     have = (f'{number} of {limit:.0f} free' if math.isfinite(limit)
             else f'{number} free')

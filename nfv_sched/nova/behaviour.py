@@ -95,9 +95,9 @@ _EXAMPLES: tuple[tuple[Callable[[], bool], Callable[[], bool], str], ...] = (
 
 def differences() -> Iterator[str]:
     """Yield how Nova differs from its release, a clause each."""
-    for expected, found, what in _EXAMPLES:
+    for expected, observe, what in _EXAMPLES:
         try:
-            if found() != expected():
+            if observe() != expected():
                 yield f'{what}: {"no" if expected() else "yes"}'
         except Exception as exc:
             yield f'{what}: cannot be seen ({type(exc).__name__}: {exc})'

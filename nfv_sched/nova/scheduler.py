@@ -394,10 +394,8 @@ def packs_numa_cells() -> bool:
 
 
 def claims_sort_by_devices() -> bool:
-    """Return whether claims sort by PCI devices for servers without any.
-
-    The compute nodes are assumed to run the release of this service.
-    """
+    """Return whether claims sort by PCI devices for servers without any."""
+    # The compute nodes are assumed to run the release of this service.
     # NOTE: Before commit 76d06e115b (bug 2144660, Nova 34) a claim sorted host
     # cells by free PCI devices only for servers that request devices, while
     # the scheduler's filter has always done so for all.
@@ -405,10 +403,9 @@ def claims_sort_by_devices() -> bool:
 
 
 def pinned_guests_need_cell_memory() -> bool:
-    """Return whether pinned servers need free memory of a NUMA cell itself.
-
-    Otherwise they need free pages, of the smallest size if they request none.
-    """
+    """Return whether pinned servers need free memory of a NUMA cell itself."""
+    # Otherwise they need free pages, of the smallest size if they request
+    # none.
     # NOTE: Before commit f14c16af82 (bug 1811886, Nova 30.0.0) the memory that
     # is left of a cell is compared, that of all page sizes, also for servers
     # that request huge pages.
@@ -416,10 +413,8 @@ def pinned_guests_need_cell_memory() -> bool:
 
 
 def live_migration_carries_limits() -> bool:
-    """Return whether claims of live migrations get the scheduler's limits.
-
-    nova-conductor is assumed to run the Nova of this service.
-    """
+    """Return whether claims of live migrations get the scheduler's limits."""
+    # nova-conductor is assumed to run the Nova of this service.
     # NOTE: Before commit f4709ec59f (bug 2153425, Nova 34.0.0, on no stable
     # branch) the conductor asked the destination for the claim before it had
     # read the limits of the scheduler's selection, and sent None.

@@ -99,10 +99,10 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     if available is None:
         note.taken.append((host_state.host, network.instance))
         return True
-    for quantity, left in zip(decide.QUANTITIES, available):
+    for quantity, amount in zip(decide.QUANTITIES, available):
         reason = decide.decide(
             quantity, network.demand, network.limits.for_host(host_state),
-            left)
+            amount)
         if reason is not None and quantity in network.counted:
             note.rejected.append((host_state.host, reason))
             break

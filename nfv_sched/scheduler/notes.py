@@ -246,9 +246,9 @@ def _loses_labels(rules: tuple[rule.Rule, ...]) -> bool:
     if STOCK not in enabled:
         return False
     counting = set(enabled) - shadow.by_option()
-    kept = [each for each in rules if not counting.isdisjoint(each.filters)]
-    return any(each.ours and (each in kept or each.always_active and kept)
-               for each in rules)
+    counted = [each for each in rules if not counting.isdisjoint(each.filters)]
+    return any(each.ours and (
+        each in counted or each.always_active and counted) for each in rules)
 
 
 @functools.cache

@@ -69,12 +69,12 @@ class FailoverCloud(planning.Report):
         from nfv_sched.ops.answers.plans import failover
         from nfv_sched.ops.answers.plans import failover_rendering
         with progress.shown() as update:
-            found = failover.check(
+            effect = failover.check(
                 cloud, names, together=parsed_args.together, update=update)
-        self.has_findings = any(loss.stranded for loss in found.hosts)
+        self.has_findings = any(loss.stranded for loss in effect.hosts)
         return planning.Output(
-            text=failover_rendering.text(found),
-            table=failover_rendering.table(found),
+            text=failover_rendering.text(effect),
+            table=failover_rendering.table(effect),
             columns=failover_rendering.RECORD_COLUMNS,
-            rows=failover_rendering.records(found),
-            document=documents.Document(found, ('hosts',)))
+            rows=failover_rendering.records(effect),
+            document=documents.Document(effect, ('hosts',)))

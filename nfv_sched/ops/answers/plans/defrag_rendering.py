@@ -19,9 +19,9 @@ COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'Memory MiB', 'How',
 _REASONS = 5
 
 
-def text(found: defrag.DefragPlan) -> list[tables.Part]:
+def text(planned: defrag.DefragPlan) -> list[tables.Part]:
     """Return a plan for people."""
-    plan = found.answer
+    plan = planned.answer
     table = ['', tables.Table(
         [title for title in COLUMNS
          if title not in ('Server ID', 'VFs detached')],
@@ -30,7 +30,7 @@ def text(found: defrag.DefragPlan) -> list[tables.Part]:
           each.destination, _gains(each)) for each in plan.moves],
         ('Memory MiB', 'Flavor', 'Makes room for')), ''
     ] if plan.moves else []
-    return [_headline(plan), *table, *_notes(found)]
+    return [_headline(plan), *table, *_notes(planned)]
 
 
 def records(plan: document.Defrag) -> list[Sequence[ty.Any]]:
@@ -57,9 +57,10 @@ def _headline(plan: document.Defrag) -> str:
             f'no moves were found that make room for {plan.wanted}.')
 
 
-def _notes(found: defrag.DefragPlan) -> ty.Iterator[str]:
-    plan = found.answer
-    yield f'Ports of new servers: {found.ports.label}, {found.ports.reason}.'
+def _notes(planned: defrag.DefragPlan) -> ty.Iterator[str]:
+    plan = planned.answer
+    ports = planned.ports
+    yield f'Ports of new servers: {ports.label}, {ports.reason}.'
     if plan.moves:
         booted = min(plan.fits_after, plan.wanted)
         yield ('Each move was made in the simulator, one after the other, '
@@ -67,8 +68,8 @@ def _notes(found: defrag.DefragPlan) -> ty.Iterator[str]:
                'then.')
     if any(each.vfs_detached for each in plan.moves):
         yield values.VFS_DETACHED
-    if found.freeing is not None:
-        yield from _no_moves(found.freeing)
+    if planned.freeing is not None:
+        yield from _no_moves(planned.freeing)
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
     yield from map(rendering.gap_text, plan.unread)

@@ -224,12 +224,12 @@ def _with_room(
             continue
         cloud = solution.after
         arrived.add(uuid)
-        *others, last = solution.moves
+        *first_moves, last = solution.moves
         added += [
             _moved(positions, dataclasses.replace(
                 _server(positions, move.id, move.source),
                 makes_room_for=uuid), move)
-            for move in others]
+            for move in first_moves]
         added.append(_moved(positions, dataclasses.replace(
             server, obstacle=obstacle, lacks=()), last))
     staying = tuple([server for server in plan.staying

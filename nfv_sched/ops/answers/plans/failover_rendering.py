@@ -12,21 +12,21 @@ from nfv_sched.ops.cli import tables
 RECORD_COLUMNS = ('Host', 'Server', 'Server ID', 'Flavor', 'Why')
 
 
-def text(found: document.Failover) -> list[tables.Part]:
+def text(effect: document.Failover) -> list[tables.Part]:
     """Return the effect of losing one host, or all hosts together."""
-    return [*_losses(found), *(
+    return [*_losses(effect), *(
         rendering.gap_text(each) for each in dict.fromkeys(
-            each for loss in found.hosts for each in loss.unread))]
+            each for loss in effect.hosts for each in loss.unread))]
 
 
-def _losses(found: document.Failover) -> list[tables.Part]:
-    hosts = [loss for loss in found.hosts if loss.stranded]
+def _losses(effect: document.Failover) -> list[tables.Part]:
+    hosts = [loss for loss in effect.hosts if loss.stranded]
     condition, whose = (
-        f'If any one host of {len(found.hosts)} is lost', 'all its')
-    if found.together:
+        f'If any one host of {len(effect.hosts)} is lost', 'all its')
+    if effect.together:
         condition, whose = (
-            f'If {tables.count(len(found.hosts), "host")} are lost at once',
-            f'their {sum(loss.servers for loss in found.hosts)}')
+            f'If {tables.count(len(effect.hosts), "host")} are lost at once',
+            f'their {sum(loss.servers for loss in effect.hosts)}')
     if not hosts:
         return [tables.Line(f'{condition}, {whose} servers find a place.',
                             tables.GOOD)]
@@ -35,22 +35,22 @@ def _losses(found: document.Failover) -> list[tables.Part]:
         f'{condition}: {tables.count(stranded, "server")} of '
         f'{tables.count(len(hosts), "host")} '
         f'{"finds" if stranded == 1 else "find"} no place.', tables.BAD),
-        '', table(found)]
+        '', table(effect)]
 
 
-def table(found: document.Failover) -> tables.Table:
+def table(effect: document.Failover) -> tables.Table:
     """Return a row for each host of which servers find no other host."""
     return tables.Table(
         ('Host', 'Servers', 'Evacuable', 'Stranded'),
         [(loss.host, loss.servers, loss.evacuable, tables.Lines([
             f'{each.server} ({each.flavor}): {rendering.why(each)}'
             for each in loss.stranded]))
-            for loss in found.hosts if loss.stranded],
+            for loss in effect.hosts if loss.stranded],
         ('Evacuable', 'Servers'))
 
 
-def records(found: document.Failover) -> list[Sequence[ty.Any]]:
+def records(effect: document.Failover) -> list[Sequence[ty.Any]]:
     """Return a row for each server that finds no host, for programs."""
     return [(loss.host, each.server, each.server_id, each.flavor,
              rendering.why(each))
-            for loss in found.hosts for each in loss.stranded]
+            for loss in effect.hosts for each in loss.stranded]

@@ -56,7 +56,7 @@ def vcpus_per_osd(ceph: choices.Ceph) -> int:
 
 def plan(ceph: choices.Ceph, memory: int, cpus: int,
          guest_gb: float | None = None, utilisation: float = 1.0,
-         osd_cpus: int | None = None, kept: int = 0) -> CephPlan:
+         osd_cpus: int | None = None, set_aside: int = 0) -> CephPlan:
     """Share memory and CPUs between OSDs and servers.
 
     :param memory: memory of the host in MiB
@@ -65,12 +65,12 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
         known
     :param utilisation: CPU utilisation of an average server, up to 1
     :param osd_cpus: number of these CPUs for OSDs; None for what they need
-    :param kept: memory of the host in MiB for neither OSDs nor servers
+    :param set_aside: memory of the host in MiB for neither OSDs nor servers
     :raises ProfileError: if it is not enough: more than 80 % of the memory is
         reserved, or the ratio is less than 0.5
     """
     # As fractions: 0.5 GB for each server must not become 0.499.
-    available = Fraction(memory - kept, 1024)
+    available = Fraction(memory - set_aside, 1024)
     for_osds = _fraction(ceph.gb_per_osd) * ceph.count
     if ceph.count and for_osds > available:
         raise choices.ProfileError(

@@ -133,7 +133,8 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
     floating = chosen.layout == choices.FLOATING
     return ceph_plan.plan(
         chosen.ceph, machine.memory, len(shared), chosen.guest_gb,
-        chosen.utilisation, osd_cpus=None if floating else 0, kept=kept_mib)
+        chosen.utilisation, osd_cpus=None if floating else 0,
+        set_aside=kept_mib)
 
 
 def _physnets(machine: values.Machine, chosen: choices.Choices,
