@@ -61,7 +61,8 @@ def _servers_and_hosts(result, all_hosts: bool):
     """
     names = {outcome.server for outcome in result.outcomes}
     hosts = {name for outcome in result.outcomes
-             for name in (outcome.source, outcome.host, outcome.server)}
+             for name in (outcome.source, outcome.destination,
+                          outcome.server)}
     return dataclasses.replace(
         result,
         servers=[server for server in result.servers if server.name in names],
