@@ -273,5 +273,5 @@ def _boot(state: states.State, spec: objects.RequestSpec,
         course.places.append(values.Destination(
             host=server.host.name, host_id=server.host.uuid,
             numa_nodes=server.nodes, cpus=server.pinned_cpus,
-            pci_devices=tuple(address for address, _node in server.devices),
+            pci_devices=tuple(device.address for device in server.devices),
             failed_claims=tuple(state.notes)))
