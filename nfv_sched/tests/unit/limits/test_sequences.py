@@ -24,6 +24,7 @@ import threading
 import types
 
 import fixtures
+import requests
 
 from nfv_sched.ledger import neutron
 from nfv_sched.ledger import publisher
@@ -526,8 +527,7 @@ class Run:
         return types.SimpleNamespace(
             request=self.world.placement.request,
             session=types.SimpleNamespace(
-                request=None, session=types.SimpleNamespace(
-                    mount=lambda *args: None, close=lambda: None)))
+                request=None, timeout=None, session=requests.Session()))
 
     def reader(self, conf, stopped):
         """See ``neutron.Reader``."""
