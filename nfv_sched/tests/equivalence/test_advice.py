@@ -34,7 +34,7 @@ from nfv_sched.tests import filled
 
 _Kind = values.StepKind
 _TIMES = 64
-_DEVICES = 8
+_DEVICES = 16
 #: Ways to make a request that does not fit: changes of a flavor.
 SIZES = ((1, 1), (2, 1), (1, 4), (2, 2), (3, 2), (8, 1))
 PAGES = (None, None, None, '1GB', '16MB', 'large')
