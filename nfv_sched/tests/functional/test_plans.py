@@ -64,7 +64,7 @@ class PortsTest(WithoutNeutronTestCase):
         self.assertIsNone(physical)
         self.assertNotIn(None, (plain, bare))
         self.assertFalse(plan.exact)
-        self.assertIn(gap.GapKind.NEUTRON, [each.kind for each in plan.gaps])
+        self.assertIn(gap.GapKind.NEUTRON, [each.kind for each in plan.unread])
         self.carry_out(plan, servers)
 
     def test_failover(self):
@@ -76,8 +76,8 @@ class PortsTest(WithoutNeutronTestCase):
         stranded, = loss.stranded
         self.fail_host('host1')
         for server in sorted(servers, key=lambda server: (
-                server['id'] == stranded.uuid)):
-            if server['id'] == stranded.uuid:
+                server['id'] == stranded.server_id)):
+            if server['id'] == stranded.server_id:
                 self.assertMoveRefused(self.evacuate, server)
             else:
                 self.evacuate(server, start=False)
