@@ -150,7 +150,7 @@ class StartTest(test_snapshot.SnapshotTestCase):
                 'numa_topology', 'pci_devices'])
         cells = instance.numa_topology.cells
         self.assertEqual(
-            ('', instance.host, tuple(cell.id for cell in cells),
+            (None, instance.host, tuple(cell.id for cell in cells),
              tuple(sorted(cpu for cell in cells
                           for cpu in cell.cpu_pinning.values())),
              sorted(device.address for device in instance.pci_devices)),
