@@ -189,9 +189,10 @@ def filters(conf) -> upgradecheck.Result:
             problems.append(findings.warning(
                 'This Nova has a fix of bug 2153425: set [nfv_sched] '
                 'moves_without_limits = accept.'))
-        well += (' Live migrations of servers with strict policies are '
-                 'refused where they need labels: this Nova loses them (bug '
-                 '2153425).')
+        if not carries:
+            well += (' Live migrations of servers with strict policies are '
+                     'refused where they need labels: this Nova loses them '
+                     '(bug 2153425).')
     return findings.conclude(problems, well)
 
 

@@ -6,7 +6,7 @@ a distribution, may lack a class, a field or a parameter.  ``INTERFACES`` lists
 all of it; what is missing is a failure of ``nfv-sched-status upgrade check``.
 ``TRIALS`` shows by small examples what no list of names can.
 
-Filters do so only with a release of Nova that is not known.
+Filters check it only with a release of Nova that is not known.
 """
 
 from collections.abc import Callable

@@ -191,7 +191,9 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
                   f'[nfv_sched]\n{options}')
         self.assertWarning(scheduler.filters(CONF), options, '2153425')
         carries.return_value = True
-        self.assertSuccess(scheduler.filters(CONF))
+        result = scheduler.filters(CONF)
+        self.assertSuccess(result)
+        self.assertNotIn('2153425', result.details)
         self.flags(moves_without_limits='refuse')
         self.assertWarning(
             scheduler.filters(CONF), f'set [nfv_sched] {options}')

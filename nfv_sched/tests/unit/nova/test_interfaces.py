@@ -96,7 +96,8 @@ class InterfacesTestCase(tests_base.TestCase):
 
     def note(self):
         """What the first filter does with a release that is not known."""
-        self.useFixture(fixtures.MockPatchObject(features, 'RELEASES', ()))
+        self.useFixture(fixtures.MockPatchObject(
+            features, 'release', lambda: max(features.RELEASES) + 1))
         vswitch_port_limit.VSwitchPortLimitFilter()
 
     def take_schedule(self):
@@ -185,6 +186,17 @@ class TestMissing(InterfacesTestCase):
         unlisted = {(module, name) for module, name in unlisted
                     if '.extra_specs.' not in name}
         self.assertEqual(set(), unlisted)
+
+    def test_release(self):
+        """That of the newest Nova if the version does not tell."""
+        self.addCleanup(features.release.cache_clear)
+        newest = max(features.RELEASES)
+        for version, release in (('31.2.0', 31), ('35.0.0.0rc1', 35),
+                                 ('0.0.0', newest), ('master', newest)):
+            features.release.cache_clear()
+            self.useFixture(fixtures.MonkeyPatch(
+                'importlib.metadata.version', lambda name: version))
+            self.assertEqual(release, features.release(), version)
 
     def test_any_parameters(self):
         """Parameters that nothing can be bound to are none."""
