@@ -5,6 +5,7 @@ A document is one object: the number ``schema``, and the fields of a frozen
 dataclass, whose docstring describes each as ``:ivar name: text``.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ import enum
 import re
 import typing as ty
 
+from nfv_sched.base import files
 from nfv_sched.ops.cli import formats
 
 #: The number ``schema``: changes when a key is removed or means another thing.
@@ -179,6 +181,31 @@ def of_values(titles: Iterable[str], values: Iterable[ty.Any]) -> Document:
     """Return the document of names and values, likewise."""
     return Document(dict(zip(map(key_of, titles),
                              map(formats.machine, values))))
+
+
+def parse(content: bytes, is_known: Callable[[dict], bool], problem: str,
+          needed: str = '') -> dict[str, ty.Any]:
+    """Return the data of a JSON document of a command.
+
+    :param is_known: returns whether its keys are those of the document
+    :param problem: begins the message if it is another, or no JSON
+    :param needed: ends it, if it is another
+    :raises ValueError: also if it is of another version; FileLimitError is one
+    :raises RecursionError: if it is nested too deeply
+    """
+    try:
+        data = files.parse_json(content)
+    except files.FileLimitError:
+        raise
+    except ValueError as exc:
+        raise ValueError(f'{problem}: {exc}') from exc
+    files.check(data)
+    if not isinstance(data, dict) or not is_known(data):
+        raise ValueError(problem + needed)
+    if data.get('schema') != VERSION:
+        raise ValueError(f'schema {data.get("schema")!r}: this release reads '
+                         f'{VERSION}')
+    return data
 
 
 def json_schema(name: str, root: type) -> dict[str, ty.Any]:

@@ -22,8 +22,6 @@ from nfv_sched.ops.run import values
 #: Documents with moves.
 _PLANS = (document.Drain, document.Defrag, rebalance_document.Rebalance,
           document.RollingDrain)
-_NO_PLAN = ('not a plan: the JSON document of host drain, cloud defrag or '
-            'agent rebalance is needed')
 #: Kind of a lack: see :class:`document.CapacityLack`.
 _FAILED = 'failed'
 
@@ -128,27 +126,20 @@ def parse(content: bytes) -> ty.Any:
     :raises ValueError: if it is not a plan; FileLimitError is one
     :raises RecursionError: if it is nested too deeply
     """
-    try:
-        data = files.parse_json(content)
-    except files.FileLimitError:
-        raise
-    except ValueError as exc:
-        raise ValueError(f'not a plan: {exc}') from exc
-    files.check(data)
-    if not isinstance(data, dict):
-        raise ValueError(_NO_PLAN)
-    # By the keys of its root: a plan has no field that says which it is.
-    for root in _PLANS:
-        if all(each.name in data for each in dataclasses.fields(root)):
-            break
-    else:
-        raise ValueError(_NO_PLAN)
-    if data.get('schema') != documents.VERSION:
-        raise ValueError(f'schema {data.get("schema")!r}: this release reads '
-                         f'{documents.VERSION}')
-    plan = codec.decode_document(root, data)
+    data = documents.parse(
+        content, lambda data: _type_of(data) is not None, 'not a plan',
+        ': the JSON document of host drain, cloud defrag or agent rebalance '
+        'is needed')
+    plan = codec.decode_document(ty.cast(type, _type_of(data)), data)
     moves_of(plan).check()
     return plan
+
+
+def _type_of(data: dict[str, ty.Any]) -> type | None:
+    """Return the type of a plan by the keys of its root; None for no plan."""
+    # A plan has no field that says which it is.
+    return next((root for root in _PLANS if all(
+        each.name in data for each in dataclasses.fields(root))), None)
 
 
 def _moves_of_drain(plan: document.Drain) -> values.MovePlan:

@@ -27,7 +27,6 @@ from nfv_sched.ops.cloud import validation
 
 _NAMESPACE = uuid.UUID('6b9b2f0e-1f5e-4c5e-8a8e-7d0c2b0f4a11')
 _NOT_IN_NAME = re.compile('[^A-Za-z0-9._-]+')
-_NO_PROFILE = 'not a document of "host profile -f json"'
 #: What Nova takes where the option is not set.
 _CPU_RATIO, _MEMORY_RATIO, _DISK_RATIO = 4.0, 1.0, 1.0
 _DRIVER = 'COMPUTE_'
@@ -54,19 +53,9 @@ def _parse(content: bytes) -> document.Profile:
     :raises ValueError: if it is not one; FileLimitError is one
     :raises RecursionError: if it is nested too deeply
     """
-    try:
-        data = files.parse_json(content)
-    except files.FileLimitError:
-        raise
-    except ValueError as exc:
-        raise ValueError(f'{_NO_PROFILE}: {exc}') from exc
-    files.check(data)
-    if not isinstance(data, dict) or not {'nova', 'numa_nodes'} <= set(data):
-        raise ValueError(_NO_PROFILE)
-    if data.get('schema') != documents.VERSION:
-        raise ValueError(f'schema {data.get("schema")!r}: this release reads '
-                         f'{documents.VERSION}')
-    return codec.decode_document(document.Profile, data)
+    return codec.decode_document(document.Profile, documents.parse(
+        content, lambda data: {'nova', 'numa_nodes'} <= data.keys(),
+        'not a document of "host profile -f json"'))
 
 
 def model(cloud: snapshot.Cloud) -> snapshot.Host | None:
