@@ -70,7 +70,8 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
 
     def record_requests(self):
         """Note the actions, and let what is in ``after`` happen then."""
-        send = self.connection.session.session.send
+        adapter = self.connection.session.session.get_adapter('http://')
+        send = adapter.send
 
         def recording(request, **kwargs):
             response = send(request, **kwargs)
@@ -82,8 +83,7 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
                         happen(response)
             return response
 
-        self.useFixture(fixtures.MockPatchObject(
-            self.connection.session.session, 'send', recording))
+        self.useFixture(fixtures.MockPatchObject(adapter, 'send', recording))
 
     def planned(self, host='host1', shelve=False):
         """Save the plan of ``host drain``, and read it again."""
@@ -614,8 +614,8 @@ class ReplanTest(ReplanTestCase):
 
     def test_api_fails(self):
         """A request that has no effect."""
-        session = self.connection.session.session
-        send = session.send
+        adapter = self.connection.session.session.get_adapter('http://')
+        send = adapter.send
         broken = [503, None]
 
         def failing(request, **kwargs):
@@ -624,11 +624,12 @@ class ReplanTest(ReplanTestCase):
                 if status is None:
                     raise requests.exceptions.Timeout('too late')
                 response = requests.Response()
-                response.status_code = status
+                response.url, response.status_code = request.url, status
+                response.raw = io.BytesIO()
                 return response
             return send(request, **kwargs)
 
-        with mock.patch.object(session, 'send', failing):
+        with mock.patch.object(adapter, 'send', failing):
             code, out, err = self.command()
         self.assertEqual(0, code, out + err)
         self.assertEqual(2, out.count('The rest is planned anew.'))
