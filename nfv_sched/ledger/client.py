@@ -115,9 +115,9 @@ def name_of(hypervisor: str, uuid: str) -> str:
     return hypervisor + _SUFFIX
 
 
-_DEFINITIONS = (f'/resource_classes/{names.PORTS}',
-                f'/resource_classes/{names.RULES}',
-                f'/traits/{names.TRAIT}')
+_DEFINITIONS = (*(f'/resource_classes/{name}' for name in (
+    names.PORTS, names.RULES, names.DHCP_SERVERS, names.ROUTERS)),
+    f'/traits/{names.TRAIT}')
 
 
 class Client:

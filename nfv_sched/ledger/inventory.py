@@ -58,6 +58,10 @@ from nfv_sched.limits import options
 from nfv_sched.limits import usage
 
 _NOTHING: Mapping[str, int] = types.MappingProxyType({})
+_NO_FIGURES: 'Mapping[str, LedgerInventory]' = types.MappingProxyType({})
+
+#: Resource classes that only tell a number; see :meth:`Load.figures`.
+FIGURES = (names.DHCP_SERVERS, names.ROUTERS)
 
 #: Consumer UUID -> resource class -> amount allocated from one provider.
 Allocations = Mapping[str, Mapping[str, int]]
@@ -93,12 +97,23 @@ class Load(ty.NamedTuple):
     :ivar servers: server UUID -> its part of the ports and rules
     :ivar unplugged: UUIDs of those ports that may be servers', but that Nova
         has plugged for no server
+    :ivar dhcp_servers: number of DHCP servers; None if it is not known
+    :ivar routers: number of routers
     """
 
     ports: int
     rules: int
     servers: Mapping[str, usage.GuestUsage]
     unplugged: frozenset[str] = frozenset()
+    dhcp_servers: int | None = None
+    routers: int = 0
+
+    def figures(self) -> dict[str, LedgerInventory]:
+        """Return resource class -> inventory that tells a number."""
+        return {name: LedgerInventory(names.UNLIMITED, number)
+                for name, number in (
+                    (names.DHCP_SERVERS, self.dhcp_servers),
+                    (names.ROUTERS, self.routers)) if number is not None}
 
 
 class Account(ty.NamedTuple):
@@ -121,10 +136,10 @@ class Account(ty.NamedTuple):
 
     def inventory(self) -> LedgerInventory:
         """Return the inventory to publish."""
-        # Without a limit nothing needs to be reserved, so nothing needs to be
-        # written when ports come and go.
+        # Without a limit, too, weighers read from it how much is in use.
         if self.limit >= names.UNLIMITED:
-            return LedgerInventory(names.UNLIMITED, 0)
+            return LedgerInventory(
+                names.UNLIMITED, min(self.unallocated, names.UNLIMITED))
         limit = math.floor(self.limit)
         # Placement accepts no total of 0. What is above the limit is reserved,
         # so that a host that is too full takes no more.
@@ -136,17 +151,24 @@ class Account(ty.NamedTuple):
 def update(
     existing: Mapping[str, Mapping],
     new_inventories: Mapping[str, LedgerInventory],
-    can_raise: bool,
+    can_raise: bool, figures: Mapping[str, LedgerInventory] = _NO_FIGURES,
 ) -> tuple[dict[str, Mapping], bool]:
     """Work out the inventories to write to a provider.
 
     :param existing: resource class -> inventory in Placement
     :param new_inventories: resource class -> inventory to publish
     :param can_raise: whether a capacity may be raised
+    :param figures: those of :meth:`Load.figures`; written if capacities may be
+        raised
     :returns: (resource class -> inventory to write, those of other classes
         unchanged; whether that includes everything in ``new_inventories``)
     """
     written = dict(existing)
+    if can_raise:
+        for name in FIGURES:
+            written.pop(name, None)
+        written.update((name, inventory.to_placement())
+                       for name, inventory in figures.items())
     complete = True
     for name, inventory in new_inventories.items():
         if can_raise or inventory.capacity <= _capacity(existing.get(name)):

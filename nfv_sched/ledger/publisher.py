@@ -408,7 +408,8 @@ class Publisher:
                     provider.uuid)
                 remaining = {name: inventory
                              for name, inventory in inventories.items()
-                             if name not in _WORDS}
+                             if name not in _WORDS and
+                             name not in ledger_inventory.FIGURES}
                 if remaining != inventories:
                     self._client.replace(provider.uuid, generation, remaining)
                 self._client.unmark(provider.uuid)
@@ -539,7 +540,7 @@ class Publisher:
         written, complete = ledger_inventory.update(
             state.inventories, {name: account.inventory()
                                 for name, account in accounts.items()},
-            can_raise)
+            can_raise, load.figures())
         generation = state.generation
         if written != state.inventories and not dry_run:
             generation = self._client.replace(uuid, generation, written)
@@ -585,7 +586,9 @@ class Publisher:
             total.rules - sum(self._snapshot.rules_of(port.security_groups)
                               for port in listed if port.id in gone),
             self._snapshot.guests(ports, servers),
-            frozenset(port.id for port in ports if port.id not in servers))
+            frozenset(port.id for port in ports if port.id not in servers),
+            total.dhcp_servers if self._snapshot.dhcp_known else None,
+            total.routers)
 
     def _reread(self, node: database.ComputeNode,
                 doubtful: Sequence[str]) -> ledger_inventory.Load:

@@ -17,6 +17,11 @@ import uuid
 PORTS = 'CUSTOM_NFV_VSWITCH_PORT'
 RULES = 'CUSTOM_NFV_SECURITY_RULE'
 
+#: Resource classes of figures, of which nothing can be allocated:
+#: ``UNLIMITED`` less the capacity of the inventory is the number on the host.
+DHCP_SERVERS = 'CUSTOM_NFV_DHCP_SERVER'
+ROUTERS = 'CUSTOM_NFV_ROUTER'
+
 #: Trait of the nested providers, by which they are found.
 TRAIT = 'CUSTOM_NFV_LEDGER'
 

@@ -201,8 +201,23 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual(
             ['PUT /resource_classes/' + names.PORTS,
              'PUT /resource_classes/' + names.RULES,
+             'PUT /resource_classes/' + names.DHCP_SERVERS,
+             'PUT /resource_classes/' + names.ROUTERS,
              'PUT /traits/' + names.TRAIT],
             [' '.join(request) for request in self.placement_api.writes()])
+
+    def test_figures(self):
+        """Numbers of DHCP servers and routers, of which nothing is granted."""
+        self.start_host('host1')
+        self.bind('host1', 3, owner='network:dhcp')
+        made = self.publisher()
+        self.publish(made)
+        self.bind('host1', owner='network:router_gateway', device='router')
+        self.publish(made)
+        self.assertEqual((names.UNLIMITED, 3), self.inventory(
+            'host1', names.DHCP_SERVERS))
+        self.assertEqual((names.UNLIMITED, 1), self.inventory(
+            'host1', names.ROUTERS))
 
     def test_nova_leaves_it_alone(self):
         """The periodic update of nova-compute keeps the provider.
@@ -538,7 +553,7 @@ class PublicationTest(LedgerTestCase):
         self.publish(made)
         self.flags(vswitch_ports_per_node=0, group='nfv_sched')
         self.publish(made)
-        self.assertEqual((names.UNLIMITED, 0), self.inventory('host1'))
+        self.assertEqual((names.UNLIMITED, 5), self.inventory('host1'))
         self.allocate(uuids.guest, 'host1', 1000)
         self.flags(vswitch_ports_per_node=20, group='nfv_sched')
         self.publish(made)
@@ -810,7 +825,7 @@ class PublicationTest(LedgerTestCase):
             self.assertEqual([self.provider('host2')], [
                 provider.uuid for provider in client.providers()])
         second.destroy()
-        self.bind('host1', 2, owner='network:dhcp')
+        self.bind('host1', 2, owner='network:router_interface')
         self.assertEqual(
             {'host1': Action.CREATED, 'host2': Action.UNCHANGED},
             self.publish(made))
@@ -1568,7 +1583,7 @@ class CommandTest(LedgerTestCase):
         self.allocate(uuids.guest, 'host2', 7, 70)
         self.flags(vswitch_ports_per_node=0, group='nfv_sched')
         self.placement_api.requests.clear()
-        row = 'host2 changed unlimited 0 7 100 0 70'
+        row = 'host2 changed unlimited 2 7 100 0 70'
         code, out, _err = self.once(dry_run=True)
         self.assertIn(row, ' '.join(out.split()))
         self.assertEqual([], self.placement_api.writes())

@@ -75,8 +75,8 @@ class InventoryTest(base.TestCase):
             # Half a port is none.
             ((10, 2), (10.9, 0, 2)),
             ((1, 1), (0.5, 0, 0)),
-            ((ledger_names.UNLIMITED, 0), (math.inf, 10, 10)),
-            ((ledger_names.UNLIMITED, 0), (1e12, 10, 10)),
+            ((ledger_names.UNLIMITED, 10), (math.inf, 10, 10)),
+            ((ledger_names.UNLIMITED, 10), (1e12, 10, 10)),
         ):
             self.assertEqual(expected, self.inventory(*account), account)
 
@@ -120,6 +120,25 @@ class UpdateTest(base.TestCase):
              for name, inventory in existing.items()}, wanted, can_raise)
         return {name: (inventory['total'], inventory['reserved'])
                 for name, inventory in written.items()}, complete
+
+    def test_figures(self):
+        """They are as old as a raised capacity would be."""
+        def numbers(written):
+            return {name: inventory['total'] - inventory['reserved']
+                    - ledger_names.UNLIMITED
+                    for name, inventory in written.items()}
+
+        known = ledger_inventory.Load(0, 0, {}, dhcp_servers=3, routers=2)
+        written, complete = ledger_inventory.update(
+            {}, {}, True, known.figures())
+        self.assertTrue(complete)
+        self.assertEqual({ledger_names.DHCP_SERVERS: -3,
+                          ledger_names.ROUTERS: -2}, numbers(written))
+        fewer = ledger_inventory.Load(0, 0, {}, routers=1)
+        for can_raise, expected in (
+                (False, numbers(written)), (True, {ledger_names.ROUTERS: -1})):
+            self.assertEqual(expected, numbers(ledger_inventory.update(
+                written, {}, can_raise, fewer.figures())[0]))
 
     def test_update(self):
         inventory = ledger_inventory.LedgerInventory
