@@ -196,8 +196,14 @@ class DrainTest(StrategyTestCase):
         """The applier carries out what was planned, in this order."""
         plan, actions = self.audit(maintenance_node='compute-1')
         self.assertEqual(
-            ['nop', 'change_nova_service_state', *['migrate'] * 4],
+            ['nop', 'change_nova_service_state', *['nop'] * 3,
+             *['migrate'] * 4],
             [action['action_type'] for action in actions])
+        detached = [action['input_parameters']['message']
+                    for action in actions[2:5]]
+        self.assertEqual(values.VFS_DETACHED, detached[-1])
+        for name, text in zip(('pgw-1', 'pgw-2'), sorted(detached[:2])):
+            self.assertTrue(text.startswith(f'{name} '), text)
         self.assertEqual(
             f'fw-2 ({self.uuids["fw-2"]}) stays on compute-1',
             actions[0]['input_parameters']['message'])
@@ -216,9 +222,11 @@ class DrainTest(StrategyTestCase):
     def test_some_servers(self):
         """The host stays enabled."""
         _plan, actions = self.audit(
-            maintenance_node='compute-1', servers=[self.uuids['fw-1']])
+            maintenance_node='compute-1', servers=[self.uuids['pgw-1']],
+            cold_for_vfs=True)
         self.assertEqual(['migrate'],
                          [action['action_type'] for action in actions])
+        self.assertEqual(['cold'], [each[1] for each in self.moved(actions)])
 
     def test_obstacles(self):
         """Servers that Watcher must not or cannot move are named."""
