@@ -180,7 +180,7 @@ class SitePagesTest(_SiteTest):
             cells = self.run_script(
                 '[...document.querySelector("tbody tr").children].map('
                 'cell => [getComputedStyle(cell, "::before").content, '
-                'cell.getBoundingClientRect().height < 100, '
+                'cell.getBoundingClientRect().height < 200, '
                 'cell.getBoundingClientRect().width > 400])')
             self.assertEqual([[title, True, True] for title in titles], cells)
 
