@@ -23,6 +23,7 @@ warnings.simplefilter('ignore')
 
 from nova import objects  # noqa: E402
 
+from nfv_sched.fit import rules  # noqa: E402
 from nfv_sched.ops.cloud import snapshot  # noqa: E402
 from nfv_sched.ops.model.counting import capacity  # noqa: E402
 from nfv_sched.ops.simulator import nova_internals  # noqa: E402
@@ -36,9 +37,7 @@ OPTIONS = {
     'filter_scheduler': {'enabled_filters': [
         'ComputeFilter', 'ComputeCapabilitiesFilter',
         'ImagePropertiesFilter', 'ServerGroupAntiAffinityFilter',
-        'PciPassthroughFilter', 'NFVTopologyFilter',
-        'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
-        'SharedVCPUFilter', 'CPUThreadPolicyFilter']},
+        'PciPassthroughFilter', *rules.filters()]},
     'pci': {'alias': ['{"name": "nic", "vendor_id": "8086", '
                       '"product_id": "154d", "device_type": "type-VF"}']}}
 

@@ -31,6 +31,7 @@ warnings.simplefilter('ignore')
 from oslo_config import cfg  # noqa: E402
 import sqlalchemy as sa  # noqa: E402
 
+from nfv_sched.fit import rules  # noqa: E402
 from nfv_sched.ops.cloud import file  # noqa: E402
 from nfv_sched.tests import mariadb  # noqa: E402
 from nfv_sched.tests import nova_database  # noqa: E402
@@ -68,9 +69,7 @@ _ALIAS = {'name': 'nic', 'vendor_id': '8086', 'product_id': '154c',
 _FILTERS = (
     'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
     'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
-    'PciPassthroughFilter', 'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
-    'PCINUMAAffinityFilter', 'PlaceNUMAAffinityFilter', 'SharedVCPUFilter',
-    'CPUThreadPolicyFilter')
+    'PciPassthroughFilter', *rules.filters())
 
 
 def fill_placement(url, hosts, guests, nested):

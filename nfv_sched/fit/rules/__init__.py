@@ -36,6 +36,11 @@ def classes() -> tuple[type[numa_rule.Rule], ...]:
     return tuple(sorted(rule_classes, key=lambda cls: (cls.order, cls.name)))
 
 
+def filters() -> list[str]:
+    """Return the first filter of each rule, in the order to enable them."""
+    return list(dict.fromkeys(cls.filters[0] for cls in classes()))
+
+
 def from_request(
     request_parts: numa_rule.RequestParts,
 ) -> tuple[numa_rule.Rule, ...]:

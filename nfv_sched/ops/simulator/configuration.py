@@ -69,8 +69,7 @@ class CloudOpenError(RuntimeError):
 def our_filters() -> list[str]:
     """Return nfv-sched's installed filters, in the order to enable them."""
     names = {cls.__name__ for cls in extensions.classes('nfv_sched.filters')}
-    # The first filters of the rules, in the order of the rules.
-    order = dict.fromkeys(cls.filters[0] for cls in rules.classes())
+    order = dict.fromkeys(rules.filters())
     order.update(dict.fromkeys(sorted(names.difference(_LAST))))
     order.update(dict.fromkeys(_LAST))
     return [name for name in order if name in names]

@@ -7,16 +7,12 @@ import shutil
 from nova import exception
 from nova.virt import hardware
 
+from nfv_sched.ops.simulator import configuration
 from nfv_sched.tests.devstack import base
+from nfv_sched import weights
 
-OURS = ['VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
-        'PlaceNUMAAffinityFilter', 'SharedVCPUFilter',
-        'CPUThreadPolicyFilter', 'VSwitchPortLimitFilter',
-        'SecurityRuleLimitFilter']
-OUR_WEIGHERS = {'VSwitchNUMAAffinityWeigher', 'PCINUMAAffinityWeigher',
-                'PlaceNUMAAffinityWeigher', 'SharedVCPUWeigher',
-                'NUMAFragmentationWeigher',
-                'DHCPServerWeigher', 'RouterWeigher', 'VSwitchPortWeigher'}
+OURS = configuration.our_filters()[1:]  # without NFVTopologyFilter
+OUR_WEIGHERS = {cls.__name__ for cls in weights.all_weighers()}
 #: The filters of others.conf, and one that somebody has added.
 LATE = ('ComputeFilter,AggregateInstanceExtraSpecsFilter,LicenceFilter,'
         'NUMATopologyFilter,ComputeCapabilitiesFilter,PciPassthroughFilter,'

@@ -15,6 +15,7 @@ import logging
 import hypothesis
 from hypothesis import strategies as st
 
+from nfv_sched.fit import rules
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
@@ -29,8 +30,7 @@ from nfv_sched.tests.equivalence import test_stock
 #: Flavors of which more fit are not booted.
 MOST = 60
 PINNED = {'hw:cpu_policy': 'dedicated'}
-OURS = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
-        'PCINUMAAffinityFilter', 'SharedVCPUFilter', 'CPUThreadPolicyFilter')
+OURS = tuple(rules.filters())
 LIMITS = ['VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']
 #: Physical network -> begin of the UUID of a network on it.
 NETWORKS = {'data': 'd0000000', 'away': 'a0000000', 'none': 'e0000000',

@@ -77,7 +77,7 @@ CATALOGUE = small_clouds.cloud(
                     for number in range(4)), traits=(
                         'HW_CPU_X86_AVX2',)),
     host('legacy', node(0, legacy=True), node(1, legacy=True, switch=True)),
-    filters=(*small_clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
+    filters=small_clouds.FILTERS)
 
 NAMES = tuple([host.name for host in CATALOGUE.hosts])
 

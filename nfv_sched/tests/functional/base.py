@@ -50,6 +50,7 @@ import sqlalchemy as sa
 from testtools import content
 
 from nfv_sched.base import conf
+from nfv_sched.fit import rules
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import process
 from nfv_sched.tests.functional import economy
@@ -927,8 +928,4 @@ class NFVCloudTestCase(CloudTestCase):
 class WholePluginTestCase(NFVCloudTestCase):
     """A cloud with all filters that look after NUMA nodes."""
 
-    extra_filters = [
-        'PciPassthroughFilter', 'NFVTopologyFilter',
-        'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
-        'PlaceNUMAAffinityFilter', 'SharedVCPUFilter',
-        'CPUThreadPolicyFilter']
+    extra_filters = ['PciPassthroughFilter', *rules.filters()]

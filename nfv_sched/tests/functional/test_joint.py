@@ -137,10 +137,7 @@ class OtherOrderTest(JointTestCase):
     """The order of the filters does not matter."""
 
     in_placement = True
-    extra_filters = [
-        'SharedVCPUFilter', 'PCINUMAAffinityFilter', 'CPUThreadPolicyFilter',
-        'VSwitchNUMAAffinityFilter', 'NFVTopologyFilter',
-        'PciPassthroughFilter']
+    extra_filters = JointTestCase.extra_filters[::-1]
 
     def test_boot(self):
         """The rows above that need all rules at once."""

@@ -5,6 +5,8 @@ The defaults are those of one compute node with one NUMA node.  A test for
 which the cloud lacks something is skipped and says what.
 """
 
+from importlib import metadata
+
 from oslo_config import cfg
 
 SERVICE_OPTION = cfg.BoolOpt(
@@ -17,16 +19,7 @@ GROUP = cfg.OptGroup(name='nfv_sched', title='nfv-sched')
 OPTIONS = [
     cfg.ListOpt(
         'enabled_filters',
-        default=[
-            'NFVTopologyFilter',
-            'VSwitchNUMAAffinityFilter',
-            'PCINUMAAffinityFilter',
-            'PlaceNUMAAffinityFilter',
-            'SharedVCPUFilter',
-            'CPUThreadPolicyFilter',
-            'VSwitchPortLimitFilter',
-            'SecurityRuleLimitFilter',
-        ],
+        default=sorted(metadata.entry_points(group='nfv_sched.filters').names),
         help='The filters of nfv-sched that the schedulers have enabled.'),
     cfg.DictOpt(
         'numa_nodes',

@@ -71,8 +71,6 @@ class FilterListsTest(base.TestCase):
         ('doc/source/configuration/index.rst',
          r'^ *\* - ``(\w+Filter)``$', True),
         ('devstack/settings', r'^_NFV_SCHED_FILTERS\+?=(.*)', True),
-        ('nfv_sched/tests/live/bed/configuration.py',
-         r'^_FILTERS = ([^)]*)', True),
     )
 
     def test_lists(self):
@@ -85,11 +83,6 @@ class FilterListsTest(base.TestCase):
                 [name for name in ours
                  if limited or name not in scheduler.LIMITS],
                 [name for name in names if name in ours], (path, pattern))
-
-    def test_tempest(self):
-        option, = [each for each in tempest_config.OPTIONS
-                   if each.name == 'enabled_filters']
-        self.assertEqual(configuration.our_filters(), option.default)
 
 
 class FlavorCommandsTest(base.TimedTestCase):

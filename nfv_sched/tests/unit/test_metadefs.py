@@ -116,11 +116,11 @@ class TestFlavors(base.TestCase):
                 if 'maximum' in schema:
                     bad.append(schema['maximum'] + 1)
             else:
-                good, bad = ['0', '0-3,8', '^0'], ['x', '', '^']
-                for value in good + bad:
-                    self.assertEqual(
-                        value in good,
-                        bool(re.search(schema['pattern'], value)))
+                values = ('0', '7', '0-3,8', '^0', '9999', 'x', '', '^', '-')
+                good = [value for value in values
+                        if re.search(schema['pattern'], value)]
+                bad = [value for value in values if value not in good]
+                self.assertTrue(good and bad, key)
             for value in good:
                 self.assertTrue(accepts(key, value), (key, value))
             for value in bad:

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import sys
 
+from nfv_sched.ops.simulator import configuration
 from nfv_sched.tests.live.bed import catalogue
 from nfv_sched.tests.live.bed import cloud as bed_cloud
 from nfv_sched.tests.live.bed import layout as bed_layout
@@ -27,10 +28,7 @@ _BASE_FILTERS = (
     'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
     'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
     'PciPassthroughFilter')
-_FILTERS = _BASE_FILTERS + (
-    'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
-    'PlaceNUMAAffinityFilter', 'SharedVCPUFilter', 'CPUThreadPolicyFilter',
-    'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
+_FILTERS = (*_BASE_FILTERS, *configuration.our_filters())
 _STOCK_FILTERS = _BASE_FILTERS + ('NUMATopologyFilter',)
 
 _DIST_INFO = {

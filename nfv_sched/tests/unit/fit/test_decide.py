@@ -8,6 +8,7 @@ from nfv_sched.fit import decide
 from nfv_sched.fit.numa import decide as numa_decide
 from nfv_sched.fit.numa import rule as numa_rule
 from nfv_sched.fit.numa import topology
+from nfv_sched.fit import rules
 from nfv_sched.fit.rules import shared_vcpu
 from nfv_sched.fit.rules import threads
 from nfv_sched.fit.rules import vswitch
@@ -66,10 +67,8 @@ class DecideTest(DecideTestCase):
 
     def setUp(self):
         super().setUp()
-        self.flags(group='filter_scheduler', enabled_filters=[
-            'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
-            'CPUThreadPolicyFilter', 'SharedVCPUFilter',
-            'PCINUMAAffinityFilter'])
+        self.flags(
+            group='filter_scheduler', enabled_filters=rules.filters())
 
     def test_what_the_host_does_not_report(self):
         for spec in clouds.spec(), clouds.spec('strict'):

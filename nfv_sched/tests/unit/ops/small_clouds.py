@@ -3,11 +3,10 @@
 
 import dataclasses
 
+from nfv_sched.fit import rules
 from nfv_sched.ops.cloud import snapshot
 
-FILTERS = ('ComputeFilter', 'PciPassthroughFilter', 'NFVTopologyFilter',
-           'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
-           'SharedVCPUFilter', 'CPUThreadPolicyFilter',
+FILTERS = ('ComputeFilter', 'PciPassthroughFilter', *rules.filters(),
            'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 MEMORY = 32768
 

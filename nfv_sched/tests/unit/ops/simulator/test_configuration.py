@@ -7,6 +7,7 @@ import random
 import fixtures
 from nova import exception
 
+from nfv_sched.fit import rules
 from nfv_sched.ops.cloud.cloud_file import problems
 from nfv_sched.ops.cloud.cloud_file import scenario
 from nfv_sched.ops.simulator import configuration
@@ -16,16 +17,12 @@ from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit import test_example_rule
 
-DOCUMENTED = [
-    'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
-    'PlaceNUMAAffinityFilter', 'SharedVCPUFilter', 'CPUThreadPolicyFilter']
 LIMITS = ['VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']
 
 
 class OurFiltersTest(base.TestCase):
 
-    def test_as_documented(self):
-        self.assertEqual(DOCUMENTED + LIMITS, configuration.our_filters())
+    ours = rules.filters()
 
     def test_filters_without_rules(self):
         """In the order of their names, wherever they come from."""
@@ -34,18 +31,18 @@ class OurFiltersTest(base.TestCase):
             'one': f'{nova}.num_instances_filter:NumInstancesFilter',
             'two': f'{nova}.all_hosts_filter:AllHostsFilter'}}))
         self.assertEqual(
-            [*DOCUMENTED, test_example_rule.EVEN, 'AllHostsFilter',
+            [*self.ours, test_example_rule.EVEN, 'AllHostsFilter',
              'NumInstancesFilter', *LIMITS], configuration.our_filters())
 
     def test_rule_without_filter(self):
         """What cannot be loaded is not enabled."""
         self.useFixture(test_example_rule.Installed({'nfv_sched.filters': {
             test_example_rule.EVEN: 'nfv_sched.no:Filter'}}))
-        self.assertEqual(DOCUMENTED + LIMITS, configuration.our_filters())
+        self.assertEqual(self.ours + LIMITS, configuration.our_filters())
 
     def test_other_packages_before_limits(self):
         self.useFixture(test_example_rule.Installed())
-        self.assertEqual([*DOCUMENTED, test_example_rule.EVEN, *LIMITS],
+        self.assertEqual([*self.ours, test_example_rule.EVEN, *LIMITS],
                          configuration.our_filters())
 
 

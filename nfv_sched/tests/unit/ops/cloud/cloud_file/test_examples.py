@@ -58,13 +58,10 @@ class ExamplesTestCase(base.SimulatorTestCase):
 
     def test_they_are_found(self):
         found = examples.find()
-        self.assertEqual(
-            ['all-policies', 'carrier-grade', 'cookbook', 'fragmented',
-             'hyper-converged', 'network-nodes', 'network-nodes-ovn', *(
-                 f'platform/{name}' for name in PLATFORM), 'ports-fill-up',
-             'refusals', 'router-guest', 'telco', 'thousand-hosts',
-             'two-hosts'],
-            list(found))
+        self.assertEqual(sorted(found), list(found))
+        self.assertLessEqual(
+            {'telco', *(f'platform/{name}' for name in PLATFORM)},
+            found.keys())
         for path in found.values():
             self.assertTrue(examples.description(path))
 

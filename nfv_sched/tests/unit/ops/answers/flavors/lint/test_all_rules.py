@@ -55,7 +55,7 @@ CARD = small_clouds.cloud(
         '"vendor_id": "8086", "product_id": "154d"}'
         for kind in ('PF', 'VF')]})
 PLACES = small_clouds.cloud(
-    *CLOUD.hosts, filters=(*small_clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
+    *CLOUD.hosts, filters=small_clouds.FILTERS)
 STOCK = small_clouds.cloud(
     *CLOUD.hosts, filters=('NUMATopologyFilter', 'PciPassthroughFilter'))
 SINGLE = small_clouds.cloud(small_clouds.host(
@@ -641,7 +641,7 @@ class RulesTest(base.TestCase):
     def test_several_policies_without_topology(self):
         """On hosts with several NUMA nodes."""
         cloud = small_clouds.cloud(small_clouds.host('one'), small_clouds.host(
-            'two'), filters=(*small_clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
+            'two'), filters=small_clouds.FILTERS)
         cloud = dataclasses.replace(cloud, hosts=tuple([
             dataclasses.replace(
                 host, nodes=tuple([dataclasses.replace(
