@@ -134,6 +134,13 @@ class Column:
         return self.text(row)
 
 
+def of_rows(columns: Iterable[Column], rows: Iterable[ty.Any]) -> Table:
+    """Return a table of what people see of some rows."""
+    shown = [each for each in columns if not each.is_detail]
+    return Table([each.title for each in shown], [
+        [each.for_people(row) for each in shown] for row in rows])
+
+
 #: A text is a line without a style.
 Part = str | Line | Table
 

@@ -92,41 +92,38 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
         from nfv_sched.ops.answers.rebalance import levelling
         from nfv_sched.ops.answers.rebalance import rendering
         kinds = (snapshot.DHCP, snapshot.ROUTER)
-        self._plans = levelling.plans(
+        plan = levelling.plans(
             cloud, kinds if parsed_args.kind is None else [parsed_args.kind],
             threshold=parsed_args.threshold or levelling.THRESHOLD,
             by_ports=parsed_args.ports, room=view.free_ports(cloud))
-        self.has_findings = any(
-            plan.moves or plan.stays for plan in self._plans)
-        self._render = rendering
-        unknown = rendering.of_unknown_networks(self._plans)
+        self.has_findings = bool(plan.moves) or any(
+            each.stays for each in plan.plans)
+        unknown = plan.unknown_networks
         if unknown:
             self._missing.append(
                 f'Neutron does not show the networks of '
                 f'{strings.count(len(unknown), "router")}: '
                 f'{strings.some(map(rendering.name_of, unknown))}')
-        if parsed_args.api and any(plan.moves for plan in self._plans):
+        if parsed_args.api and plan.moves:
             self.app.stderr.write(
                 'note: limits of virtual switches are in nova.conf, and were '
                 'not looked at\n')
         commands = parsed_args.formatter == formats.COMMANDS
         if parsed_args.save is not None or not commands:
             with progress.shown() as update:
-                self._gain = freed_capacity.gain(
-                    cloud, self._plans,
+                plan = freed_capacity.with_gain(
+                    cloud, plan,
                     lambda done, total: update(done, total, 'flavors'))
-            self.save(parsed_args, self.document((), ()))
+        self._document = documents.Document(plan, ('moves',))
+        self._summary = rendering.summary(plan, cloud)
+        self.save(parsed_args, self._document)
         if commands:
             return ('Command',), [
-                (line,) for line in rendering.commands(self._plans)]
-        records = rendering.RECORD_COLUMNS, rendering.records(self._plans)
-        return self.with_details(
-            parsed_args, (rendering.COLUMNS, rendering.rows(self._plans)),
-            records)
+                (line,) for move in plan.moves for line in move.commands]
+        return self.cells(parsed_args, rendering.COLUMNS, plan.moves)
 
     def document(self, column_names, data):
-        return documents.Document(
-            self._render.document(self._plans, self._gain), ('moves',))
+        return self._document
 
     def produce_output(self, parsed_args, column_names, data) -> int:
         """Print a table with sentences, a document, rows, or commands."""
@@ -134,7 +131,7 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
         if parsed_args.formatter == base.TABLE and not parsed_args.columns:
             self.print_text(parsed_args, [
                 *([''] if data else []),
-                *(self._render.summary(self._plans, self._gain) or [
+                *(self._summary or [
                     'Neutron shows no agents for '
                     f'{_AGENTS[parsed_args.kind]}.'])])
         self.use_saved(parsed_args)

@@ -129,14 +129,13 @@ def _rebalance_again(
     from nfv_sched.ops.answers.hosts import view
     from nfv_sched.ops.answers.rebalance import freed_capacity
     from nfv_sched.ops.answers.rebalance import levelling
-    from nfv_sched.ops.answers.rebalance import rendering
     if cloud.network_agents is None:
         raise source.CloudUnreadError('the agents of Neutron are not known')
-    plans = levelling.plans(
+    again = levelling.plans(
         cloud, plan_file.kinds(plan),
         threshold=plan.plans[0].threshold if plan.plans
         else levelling.THRESHOLD,
         by_ports=any(each.levels == 'ports' for each in plan.plans),
         room=view.free_ports(cloud))
-    return rendering.document(plans, freed_capacity.gain(
-        cloud, plans, lambda done, total: update(done, total, 'flavors')))
+    return freed_capacity.with_gain(
+        cloud, again, lambda done, total: update(done, total, 'flavors'))

@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the document of ``agent rebalance``."""
 
-from collections.abc import Iterable
-from collections.abc import Sequence
 import dataclasses
 import typing as ty
-
-from nfv_sched.ops.cloud import snapshot
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.answers.rebalance import freed_capacity
-    from nfv_sched.ops.answers.rebalance import levelling
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +15,9 @@ class Spread:
 
     most: int
     fewest: int
+
+    def __str__(self) -> str:
+        return f'{self.most}-{self.fewest}'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +142,11 @@ class AgentPlan:
     stays: tuple[StuckServices, ...]
     left_out: tuple[SkippedRouter, ...]
 
+    @property
+    def imbalance(self) -> int:
+        """Difference between the loads of agents in use now."""
+        return self.before.most - self.before.fewest
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FreedPorts:
@@ -189,59 +189,12 @@ class Rebalance:
     freed_ports: tuple[FreedPorts, ...]
     gained_servers: tuple[GainedServers, ...]
 
+    def moves_of(self, plan: AgentPlan) -> tuple[AgentMove, ...]:
+        """Return the moves of a plan, in order."""
+        return tuple([each for each in self.moves if each.kind == plan.kind])
 
-def rebalanced(
-    moves: 'Iterable[tuple[int, levelling.ServiceMove, list[str]]]',
-    plans: 'Sequence[levelling.RebalancePlan]',
-    gain: 'freed_capacity.Gain',
-) -> Rebalance:
-    """Return the document of plans.
-
-    :param moves: number, move and its commands
-    """
-    return Rebalance(
-        moves=tuple([AgentMove(
-            move=number, kind=ty.cast(ty.Any, move.service.kind),
-            service=move.service.name or None, service_id=move.service.id,
-            source=move.source.host, source_agent_id=move.source.id,
-            destination=move.target.host,
-            destination_agent_id=move.target.id, ports=move.service.ports,
-            after=Spread(most=move.most, fewest=move.fewest),
-            commands=tuple(commands)) for number, move, commands in moves]),
-        plans=tuple(map(_plan, plans)),
-        freed_ports=tuple([FreedPorts(host=host, ports=ports)
-                           for host, ports in gain.ports.items()]),
-        gained_servers=tuple([GainedServers(
-            flavor=flavor, flavor_id=gain.flavor_ids.get(flavor) or None,
-            servers=servers) for flavor, servers in gain.guests.items()]))
-
-
-def _plan(plan: 'levelling.RebalancePlan') -> AgentPlan:
-    from nfv_sched.ops.answers.rebalance import levelling
-    is_ovn = plan.kind == snapshot.OVN
-    return AgentPlan(
-        kind=ty.cast(ty.Any, plan.kind), threshold=plan.threshold,
-        levels='ports' if plan.by_ports else 'services',
-        before=_spread(plan, plan.before), after=_spread(plan, plan.after),
-        agents=tuple([AgentUse(
-            host=load.agent.host, agent_id=load.agent.id,
-            in_use=levelling.in_use(load.agent), services=load.number,
-            services_after=later.number, ports=None if is_ovn else load.ports,
-            ports_after=None if is_ovn else later.ports)
-            for load, later in zip(plan.before, plan.after)]),
-        stays=tuple([StuckServices(
-            host=stay.agent.host, agent_id=stay.agent.id, why=stay.reason,
-            services=tuple([ServedThing(
-                service=each.name or None, service_id=each.id)
-                for each in stay.services])) for stay in plan.stays]),
-        left_out=tuple([SkippedRouter(
-            service=each.name or None, service_id=each.id, ha=each.ha,
-            distributed=each.distributed,
-            networks_known=each.physnets is not None)
-            for each in plan.left_out]))
-
-
-def _spread(plan: 'levelling.RebalancePlan',
-            loads: 'Iterable[levelling.AgentLoad]') -> Spread:
-    most, fewest = plan.spread(loads)
-    return Spread(most=most, fewest=fewest)
+    @property
+    def unknown_networks(self) -> list[SkippedRouter]:
+        """Routers left out only because their networks are not known."""
+        return [each for plan in self.plans for each in plan.left_out
+                if not (each.ha or each.distributed)]

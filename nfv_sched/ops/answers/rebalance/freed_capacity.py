@@ -5,83 +5,66 @@ Such moves free ports of the virtual switch on some hosts and take some on
 others.  Where ports limit capacity, the number of servers that fit changes.
 """
 
-from collections.abc import Iterable
+import collections
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import math
-import typing as ty
 
 from nfv_sched.ops.answers.hosts import view
-from nfv_sched.ops.answers.rebalance import levelling
+from nfv_sched.ops.answers.rebalance import document
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 
 
-class Gain(ty.NamedTuple):
-    """The change of capacity by moves.
+def with_gain(
+    cloud: snapshot.Cloud, plan: document.Rebalance,
+    update: Callable[[int, int], None] = lambda done, total: None,
+) -> document.Rebalance:
+    """Return a plan with the change of capacity by its moves.
 
-    :ivar ports: name of a host -> ports of its virtual switch that are freed;
-        negative if more are taken
-    :ivar guests: name of a flavor -> how many more servers fit the cloud,
-        negative for fewer; flavors without a change are left out
-    :ivar flavor_ids: name of each of these flavors -> its ID; empty if it was
-        not read
-    """
-
-    ports: Mapping[str, int]
-    guests: Mapping[str, int]
-    flavor_ids: Mapping[str, str]
-
-
-def gain(cloud: snapshot.Cloud, plans: Sequence[levelling.RebalancePlan],
-         update: ty.Callable[[int, int], None] = lambda done, total: None,
-         ) -> Gain:
-    """Return the change of capacity by the moves of plans.
-
-    :param cloud: the cloud that the plans are for
+    :param cloud: the cloud that the plan is for
     :param update: called with (flavors done, all flavors)
     :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    ports: dict[str, int] = {}
-    for plan in plans:
-        for move in plan.moves:
-            for agent, sign in ((move.source, 1), (move.target, -1)):
-                ports[agent.host] = ports.get(agent.host, 0) + (
-                    sign * move.service.ports)
-    ports = {host: count for host, count in sorted(ports.items()) if count}
-    later = after(cloud, plans)
+    freed = collections.Counter()
+    for move in plan.moves:
+        freed[move.source] += move.ports
+        freed[move.destination] -= move.ports
+    ports = {host: count for host, count in sorted(freed.items()) if count}
     flavors = [flavor for flavor in cloud.flavors if not flavor.disabled]
     hosts = _port_limited_hosts(cloud, ports, flavors)
-    if not hosts:
-        return Gain(ports, {}, {})
-    now, then = (
-        capacity.capacities(each, flavors, hosts=hosts, update=update)
-        for each in (cloud, later))
-    changes = [(one.flavor, other.fits - one.fits)
-               for one, other in zip(now, then) if other.fits != one.fits]
-    return Gain(ports, {flavor.name: change for flavor, change in changes},
-                {flavor.name: flavor.id for flavor, _change in changes})
+    gained: list[document.GainedServers] = []
+    if hosts:
+        now, then = (
+            capacity.capacities(each, flavors, hosts=hosts, update=update)
+            for each in (cloud, after(cloud, plan)))
+        gained = [document.GainedServers(
+            flavor=one.flavor.name, flavor_id=one.flavor.id or None,
+            servers=other.fits - one.fits)
+            for one, other in zip(now, then) if other.fits != one.fits]
+    return dataclasses.replace(
+        plan, freed_ports=tuple([
+            document.FreedPorts(host=host, ports=count)
+            for host, count in ports.items()]), gained_servers=tuple(gained))
 
 
-def after(cloud: snapshot.Cloud,
-          plans: Iterable[levelling.RebalancePlan]) -> snapshot.Cloud:
-    """Return the cloud after the moves of the plans for it."""
-    changes: dict[str, dict[str, int]] = {}
+def after(cloud: snapshot.Cloud, plan: document.Rebalance) -> snapshot.Cloud:
+    """Return the cloud after the moves of a plan for it."""
+    changes: dict[str, collections.Counter[str]] = {}
     serves = {agent.id: set(agent.serves)
               for agent in cloud.network_agents or ()}
-    for plan in plans:
-        field = 'dhcp_servers' if plan.kind == snapshot.DHCP else 'routers'
-        for move in plan.moves:
-            serves[move.source.id].discard(move.service.id)
-            serves[move.target.id].add(move.service.id)
-            for agent, sign in ((move.source, -1), (move.target, 1)):
-                of_host = changes.setdefault(agent.host, {})
-                for name, count in (('vswitch_ports', move.service.ports),
-                                    (field, 1)):
-                    of_host[name] = of_host.get(name, 0) + sign * count
+    for move in plan.moves:
+        serves[move.source_agent_id].discard(move.service_id)
+        serves[move.destination_agent_id].add(move.service_id)
+        field = 'dhcp_servers' if move.kind == snapshot.DHCP else 'routers'
+        for host, sign in ((move.source, -1), (move.destination, 1)):
+            of_host = changes.setdefault(host, collections.Counter())
+            of_host['vswitch_ports'] += sign * move.ports
+            of_host[field] += sign
     return dataclasses.replace(
         cloud, hosts=tuple([
             dataclasses.replace(host, network=occupied.changed_network(

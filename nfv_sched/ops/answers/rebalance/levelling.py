@@ -24,99 +24,25 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
+import shlex
 import typing as ty
 
 from nfv_sched.base import strings
+from nfv_sched.ops.answers.rebalance import document
 from nfv_sched.ops.cloud import snapshot
 
 #: Default of the highest accepted difference between the loads of agents.
 THRESHOLD = 3
 
+#: Words of the client's commands for the services of an agent, by kind.
+_SERVED = {snapshot.DHCP: ('network', '--dhcp'),
+           snapshot.ROUTER: ('router', '--l3')}
 #: Modes of agents that take only distributed routers.
 _DISTRIBUTED_ONLY = ('dvr', 'dvr_no_external')
 
 
 class PlanError(Exception):
     """A plan that would not work, which is a defect of the planner."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class AgentLoad:
-    """The load of an agent.
-
-    :ivar number: number of networks or routers that it serves
-    :ivar ports: ports of the virtual switch that these take
-    """
-
-    agent: snapshot.NetworkAgent
-    number: int
-    ports: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ServiceMove:
-    """A move of a network or router from one agent to another.
-
-    :ivar service: the network or router
-    :ivar source: the agent that serves it before
-    :ivar target: the agent that serves it afterwards
-    :ivar most: highest load of an agent in use after this move: a number of
-        services, or of ports if the plan levels those
-    :ivar fewest: lowest load of an agent in use after this move
-    """
-
-    service: snapshot.NetworkService
-    source: snapshot.NetworkAgent
-    target: snapshot.NetworkAgent
-    most: int
-    fewest: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Stay:
-    """Networks or routers that should be moved and cannot be."""
-
-    agent: snapshot.NetworkAgent
-    services: tuple[snapshot.NetworkService, ...]
-    reason: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class RebalancePlan:
-    """Moves between the agents of a kind.
-
-    :ivar kind: ``dhcp``, ``router``, or ``ovn``, which has no moves
-    :ivar threshold: highest accepted difference between the loads of agents
-    :ivar by_ports: whether ports are levelled, not the number
-    :ivar before: load of each agent now
-    :ivar after: load of each agent after the moves
-    :ivar moves: moves, in the order in which they have to be made
-    :ivar stays: services that should be moved and cannot be
-    :ivar left_out: routers that are highly available or distributed, or whose
-        networks are not known
-    """
-
-    kind: str
-    threshold: int
-    by_ports: bool
-    before: tuple[AgentLoad, ...]
-    after: tuple[AgentLoad, ...]
-    moves: tuple[ServiceMove, ...] = ()
-    stays: tuple[Stay, ...] = ()
-    left_out: tuple[snapshot.NetworkService, ...] = ()
-
-    def spread(self, loads: Iterable[AgentLoad]) -> tuple[int, int]:
-        """Return the highest and lowest load of agents in use, or 0."""
-        measures = [load.ports if self.by_ports else load.number
-                    for load in loads if in_use(load.agent)]
-        return max(measures, default=0), min(measures, default=0)
-
-    @property
-    def imbalance(self) -> int:
-        """Difference between the loads of agents in use now."""
-        most, fewest = self.spread(self.before)
-        return most - fewest
 
 
 def in_use(agent: snapshot.NetworkAgent) -> bool:
@@ -158,7 +84,7 @@ def plans(
         snapshot.DHCP, snapshot.ROUTER), *,
     threshold: int = THRESHOLD, by_ports: bool = False,
     room: Mapping[str, int] | None = None,
-) -> list[RebalancePlan]:
+) -> document.Rebalance:
     """Plan the moves for a cloud, and check them step by step.
 
     :param cloud: the cloud, with its agents
@@ -169,9 +95,11 @@ def plans(
         ports are not known, always the number
     :param room: host -> free ports of its virtual switch; hosts without a
         limit may be left out
-    :returns: a plan for each kind that has agents
+    :returns: a plan for each kind that has agents, and moves without what
+        they free
     """
-    plans = []
+    plans: list[document.AgentPlan] = []
+    moves: list[document.AgentMove] = []
     free_ports = dict(room or {})
     planned_kinds = set(kinds)
     if snapshot.ROUTER in planned_kinds:
@@ -181,11 +109,14 @@ def plans(
                   if agent.kind == kind]
         if kind in planned_kinds and agents:
             planner = _Planner(agents, cloud.network_services, threshold,
-                               by_ports and kind != snapshot.OVN, free_ports)
+                               by_ports and kind != snapshot.OVN, free_ports,
+                               len(moves) + 1)
             plan = planner.plan(kind)
-            check(plan)
+            check(cloud, plan, planner.moves)
             plans.append(plan)
-    return plans
+            moves += planner.moves
+    return document.Rebalance(moves=tuple(moves), plans=tuple(plans),
+                              freed_ports=(), gained_servers=())
 
 
 class _Entry(ty.NamedTuple):
@@ -208,11 +139,13 @@ class _Planner:
     :param threshold: highest accepted difference between the loads of agents
     :param by_ports: level ports, not the number
     :param free_ports: host -> free ports of its virtual switch; changed
+    :param first: number of the first move
     """
 
     def __init__(self, agents: Sequence[snapshot.NetworkAgent],
                  services: Iterable[snapshot.NetworkService],
-                 threshold: int, by_ports: bool, free_ports: dict[str, int]):
+                 threshold: int, by_ports: bool, free_ports: dict[str, int],
+                 first: int):
         self._threshold, self._by_ports, self._free_ports = (
             threshold, by_ports, free_ports)
         self._services = {each.id: each for each in services}
@@ -230,7 +163,8 @@ class _Planner:
         # (service, agent): a service does not return to an agent.
         self._moved_from: set[tuple[str, str]] = set()
         self._stuck: set[str] = set()
-        self._moves: list[ServiceMove] = []
+        self._first = first
+        self.moves: list[document.AgentMove] = []
 
     def _ports_of(self, agent: snapshot.NetworkAgent) -> int:
         return sum(self._services[each].ports for each in agent.serves
@@ -245,26 +179,46 @@ class _Planner:
                 groups.setdefault(_requirements_of(service), set()).add(name)
         return groups
 
-    def plan(self, kind: str) -> RebalancePlan:
+    def plan(self, kind: str) -> document.AgentPlan:
         """Plan the moves for agents of this kind."""
-        before = self._loads()
-        stays: list[Stay] = []
+        before, loads = self._spread(), self._loads()
+        stays: list[document.StuckServices] = []
         if kind != snapshot.OVN:
             stays = self._empty_agents()
             while self._level():
                 pass
             stays += self._excess_stays()
         served = {name for agent in self._agents for name in agent.serves}
-        return RebalancePlan(
-            kind, self._threshold, self._by_ports, before, self._loads(),
-            tuple(self._moves), tuple(stays), tuple(
-                each for name, each in sorted(self._services.items())
-                if name in served and not movable(each)))
+        is_ovn = kind == snapshot.OVN
+        return document.AgentPlan(
+            kind=ty.cast(ty.Any, kind), threshold=self._threshold,
+            levels='ports' if self._by_ports else 'services',
+            before=before, after=self._spread(),
+            agents=tuple([document.AgentUse(
+                host=agent.host, agent_id=agent.id, in_use=in_use(agent),
+                services=number, services_after=number_after,
+                ports=None if is_ovn else ports,
+                ports_after=None if is_ovn else ports_after)
+                for agent, (number, ports), (number_after, ports_after)
+                in zip(self._agents, loads, self._loads())]),
+            stays=tuple(stays), left_out=tuple([document.SkippedRouter(
+                service=each.name or None, service_id=each.id, ha=each.ha,
+                distributed=each.distributed,
+                networks_known=each.physnets is not None)
+                for name, each in sorted(self._services.items())
+                if name in served and not movable(each)]))
 
-    def _loads(self) -> tuple[AgentLoad, ...]:
-        return tuple(AgentLoad(agent, len(self._services_of[agent.id]),
-                               self._ports[agent.id])
-                     for agent in self._agents)
+    def _loads(self) -> list[tuple[int, int]]:
+        """Return the number of services of each agent, and their ports."""
+        return [(len(self._services_of[agent.id]), self._ports[agent.id])
+                for agent in self._agents]
+
+    def _spread(self) -> document.Spread:
+        """Return the highest and lowest load of agents in use, or 0."""
+        if not self._order:
+            return document.Spread(most=0, fewest=0)
+        return document.Spread(most=self._order[-1].measure,
+                               fewest=self._order[0].measure)
 
     # Measures
 
@@ -286,7 +240,7 @@ class _Planner:
 
     # Moves
 
-    def _empty_agents(self) -> list[Stay]:
+    def _empty_agents(self) -> list[document.StuckServices]:
         """Empty agents that are not in use; return the rest."""
         stays = []
         for agent in self._agents:
@@ -382,9 +336,17 @@ class _Planner:
         self._moved_from.add((name, source.id))
         self._change(source, service, -1)
         self._change(target, service, 1)
-        self._moves.append(ServiceMove(
-            service, source, target, self._order[-1].measure,
-            self._order[0].measure))
+        self.moves.append(document.AgentMove(
+            move=self._first + len(self.moves),
+            kind=ty.cast(ty.Any, service.kind), service=service.name or None,
+            service_id=service.id, source=source.host,
+            source_agent_id=source.id, destination=target.host,
+            destination_agent_id=target.id, ports=service.ports,
+            after=self._spread(), commands=tuple([
+                shlex.join(('openstack', 'network', 'agent', verb,
+                            *_SERVED[service.kind], '--', agent.id,
+                            service.id))
+                for verb, agent in (('remove', source), ('add', target))])))
         # Other agents may have services for the one with the lower load now.
         self._stuck.discard(target.id)
         if in_use(source):
@@ -409,9 +371,9 @@ class _Planner:
 
     # Services that cannot be moved
 
-    def _excess_stays(self) -> list[Stay]:
+    def _excess_stays(self) -> list[document.StuckServices]:
         """Return the excess services that no agent can take."""
-        stays: list[Stay] = []
+        stays: list[document.StuckServices] = []
         order = self._emptiest_first()
         for source in reversed(order):
             due = [target for target in order
@@ -421,15 +383,20 @@ class _Planner:
         return stays
 
     def _stays(self, agent: snapshot.NetworkAgent, names: Iterable[str],
-               targets: Sequence[snapshot.NetworkAgent]) -> list[Stay]:
+               targets: Sequence[snapshot.NetworkAgent],
+               ) -> list[document.StuckServices]:
         """Return why services cannot be moved, grouped by reason."""
-        by_reason: dict[str, list[snapshot.NetworkService]] = {}
+        by_reason: dict[str, list[document.ServedThing]] = {}
         for name in sorted(names, key=lambda name: (
                 self._services[name].name, name)):
             by_reason.setdefault(self._reason(name, targets), []).append(
-                self._services[name])
-        return [Stay(agent, tuple(services), reason)
-                for reason, services in by_reason.items()]
+                document.ServedThing(
+                    service=self._services[name].name or None,
+                    service_id=name))
+        return [document.StuckServices(
+            host=agent.host, agent_id=agent.id, why=reason,
+            services=tuple(services))
+            for reason, services in by_reason.items()]
 
     def _reason(self, name: str,
                 targets: Iterable[snapshot.NetworkAgent]) -> str:
@@ -467,68 +434,81 @@ def _requirements_of(service: snapshot.NetworkService) -> tuple:
 # Check
 
 
-def check(plan: RebalancePlan) -> None:
+def check(cloud: snapshot.Cloud, plan: document.AgentPlan,
+          moves: Iterable[document.AgentMove]) -> None:
     """Check a plan by making its moves on the loads, one by one.
 
     :raises PlanError: if a move is impossible at its time, is of no use, or
         the final loads are not those of the plan
     """
-    trial = _RebalanceTrial(plan)
-    for number, move in enumerate(plan.moves, 1):
+    trial = _RebalanceTrial(cloud, plan)
+    for number, move in enumerate(moves, 1):
         wrong = trial.wrong(move)
         if wrong is not None:
             raise PlanError(f'move {number} of {plan.kind}: {wrong}')
         trial.make(move)
-        if (move.most, move.fewest) != plan.spread(trial.loads()):
+        if move.after != trial.spread():
             raise PlanError(f'move {number} of {plan.kind}: miscounted')
-    if trial.loads() != plan.after:
+    if [(trial.number[each.agent_id], trial.ports[each.agent_id])
+            for each in plan.agents] != [
+            (each.services_after, each.ports_after) for each in plan.agents]:
         raise PlanError(f'{plan.kind}: the agents end in another way')
 
 
 class _RebalanceTrial:
-    """The loads of agents while a plan is checked."""
+    """The loads of agents while a plan is checked.
 
-    def __init__(self, plan: RebalancePlan):
-        self._plan = plan
-        self._loads = {load.agent.id: load for load in plan.before}
-        self._has = {(name, load.agent.id) for load in plan.before
-                     for name in load.agent.serves}
+    :ivar number: UUID of each agent -> number of its services
+    :ivar ports: the same -> their ports
+    """
+
+    def __init__(self, cloud: snapshot.Cloud, plan: document.AgentPlan):
+        self._threshold = plan.threshold
+        self.number = {each.agent_id: each.services for each in plan.agents}
+        self.ports = {each.agent_id: each.ports for each in plan.agents}
+        self._measure: Mapping[str, ty.Any] = (
+            self.ports if plan.levels == 'ports' else self.number)
+        self._agents = {each.id: each for each in cloud.network_agents or ()
+                        if each.kind == plan.kind}
+        self._services = {each.id: each for each in cloud.network_services}
+        self._has = {(name, each.id) for each in self._agents.values()
+                     for name in each.serves}
         self._moved: set[tuple[str, str]] = set()
 
-    def loads(self) -> tuple[AgentLoad, ...]:
-        """Return the current load of each agent."""
-        return tuple(self._loads.values())
+    def spread(self) -> document.Spread:
+        """Return the highest and lowest load of agents in use, or 0."""
+        measures = [self._measure[agent.id] for agent in self._agents.values()
+                    if in_use(agent)]
+        return document.Spread(most=max(measures, default=0),
+                               fewest=min(measures, default=0))
 
-    def wrong(self, move: ServiceMove) -> str | None:
+    def wrong(self, move: document.AgentMove) -> str | None:
         """Return why a move is impossible now, or of no use."""
-        name = move.service.id
-        source, target = self._loads[move.source.id], self._loads[
-            move.target.id]
-        if (name, move.source.id) not in self._has - self._moved:
+        name = move.service_id
+        source, target = (self._agents[each] for each in (
+            move.source_agent_id, move.destination_agent_id))
+        service = self._services[name]
+        if (name, source.id) not in self._has - self._moved:
             return 'not on the source, or just moved there'
-        if (name, move.target.id) in self._has | self._moved:
+        if (name, target.id) in self._has | self._moved:
             return 'on the target already, or it was'
-        if not movable(move.service) or not in_use(move.target):
+        if not movable(service) or not in_use(target):
             return 'neither is to be touched'
-        if obstacle(move.service, move.target) is not None:
+        if obstacle(service, target) is not None:
             return 'the target cannot take it'
-        if in_use(move.source):
-            by_ports = self._plan.by_ports
-            gap = source.ports - target.ports if by_ports else (
-                source.number - target.number)
-            if not (gap > self._plan.threshold and 0 < (
-                    move.service.ports if by_ports else 1) < gap):
+        if in_use(source):
+            gap = self._measure[source.id] - self._measure[target.id]
+            weight = 1 if self._measure is self.number else move.ports
+            if not (gap > self._threshold and 0 < weight < gap):
                 return 'it does not help'
         return None
 
-    def make(self, move: ServiceMove) -> None:
+    def make(self, move: document.AgentMove) -> None:
         """Make a move."""
-        name, ports = move.service.id, move.service.ports
-        for agent, sign in ((move.source, -1), (move.target, 1)):
-            load = self._loads[agent.id]
-            self._loads[agent.id] = dataclasses.replace(
-                load, number=load.number + sign,
-                ports=load.ports + sign * ports)
-            self._moved.add((name, agent.id))
-        self._has.remove((name, move.source.id))
-        self._has.add((name, move.target.id))
+        for agent, sign in ((move.source_agent_id, -1),
+                            (move.destination_agent_id, 1)):
+            self.number[agent] += sign
+            self.ports[agent] = (self.ports[agent] or 0) + sign * move.ports
+            self._moved.add((move.service_id, agent))
+        self._has.remove((move.service_id, move.source_agent_id))
+        self._has.add((move.service_id, move.destination_agent_id))

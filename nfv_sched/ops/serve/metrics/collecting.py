@@ -201,7 +201,7 @@ class Collection:
             cloud, view.views(cloud), counted,
             findings=(all_checks.findings(cloud) if hosts.names_unread(cloud)
                       else None),
-            plans=levelling.plans(cloud, room=view.free_ports(cloud)),
+            rebalance=levelling.plans(cloud, room=view.free_ports(cloud)),
             losses=self._losses(cloud))
 
     def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[document.LostHost]:

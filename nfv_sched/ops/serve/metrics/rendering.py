@@ -20,7 +20,7 @@ from prometheus_client import registry
 from nfv_sched.ops.answers.audit import values as audit_values
 from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.plans import document as plan_document
-from nfv_sched.ops.answers.rebalance import levelling
+from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.cloud import snapshot
 
 if ty.TYPE_CHECKING:
@@ -176,14 +176,14 @@ def families(
     cloud: snapshot.Cloud, hosts: Sequence[document.HostDetails],
     capacities: 'Sequence[capacity.FlavorCapacity]',
     *, findings: Iterable[audit_values.AuditFinding] | None = (),
-    plans: Sequence[levelling.RebalancePlan] = (),
+    rebalance: rebalance_document.Rebalance | None = None,
     losses: Sequence[plan_document.LostHost] = (),
 ) -> list[core.Metric]:
     """Return the metrics of a cloud.
 
     :param capacities: how many servers of each flavor fit
     :param findings: findings of the audit; None if no host could be checked
-    :param plans: rebalance plans for DHCP servers and routers
+    :param rebalance: plans for DHCP servers and routers
     :param losses: effects of the loss of each host; empty if not requested
     """
     metrics = _Families()
@@ -202,9 +202,10 @@ def families(
         _flavor(metrics, cloud, of_flavor)
         metrics.add('nfv_sched_flavor_servers', (of_flavor.flavor.name,),
                     servers[of_flavor.flavor.name])
-    for plan in plans:
+    for plan in rebalance.plans if rebalance else ():
         metrics.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
-        metrics.add('nfv_sched_rebalance_moves', (plan.kind,), len(plan.moves))
+        metrics.add('nfv_sched_rebalance_moves', (plan.kind,),
+                    len(rebalance.moves_of(plan)))
         metrics.add('nfv_sched_rebalance_stuck', (plan.kind,), sum(
             len(stay.services) for stay in plan.stays))
     for loss in losses:

@@ -309,16 +309,12 @@ class SnapshotPages:
             'shown': shown, 'notes': [], 'command': 'nfv-sched cloud audit'}
 
     @functools.cached_property
-    def _plans(self) -> Sequence[levelling.RebalancePlan]:
+    def _rebalance(self) -> tuple[rebalance_document.Rebalance, bool]:
+        """The plans for agents, and whether it is counted what they free."""
         if self._cloud.network_agents is None:
             raise source.CloudUnreadError(
                 'the agents of Neutron are not known')
-        return levelling.plans(
-            self._cloud, room=view.free_ports(self._cloud))
-
-    @functools.cached_property
-    def _gain(self) -> freed_capacity.Gain | None:
-        """Capacity that the moves of the plans free; None if not counted."""
+        plan = levelling.plans(self._cloud, room=view.free_ports(self._cloud))
         end = time.monotonic() + CALCULATION_SECONDS
 
         def update(_done: int, _total: int) -> None:
@@ -326,24 +322,20 @@ class SnapshotPages:
                 raise _OutOfTimeError
 
         try:
-            return freed_capacity.gain(self._cloud, self._plans, update)
+            return freed_capacity.with_gain(self._cloud, plan, update), True
         except _OutOfTimeError:
-            return None
+            return plan, False
 
     def _agents(self, _query: _Query) -> _Content:
-        plans, gain = self._plans, self._gain
-        document = rebalance_rendering.document(
-            plans, gain or freed_capacity.Gain({}, {}, {}))
+        plan, is_counted = self._rebalance
         return 'agents.html', {
             'title': 'Agents', 'current': '/agents',
-            'summary': rebalance_rendering.summary(
-                plans, gain or freed_capacity.Gain({}, {}, {})) or [
-                    'Neutron shows no agents for DHCP or routers.'],
-            'uncounted': gain is None,
-            'moves': tables.Table(rebalance_rendering.COLUMNS,
-                                  rebalance_rendering.rows(plans)),
+            'summary': rebalance_rendering.summary(plan, self._cloud) or [
+                'Neutron shows no agents for DHCP or routers.'],
+            'uncounted': not is_counted,
+            'moves': tables.of_rows(rebalance_rendering.COLUMNS, plan.moves),
             'agents': tables.Table(_AGENT_COLUMNS, [
-                row for plan in document.plans for row in _agent_rows(plan)]),
+                row for each in plan.plans for row in _agent_rows(each)]),
             'notes': [], 'command': 'nfv-sched agent rebalance'}
 
 

@@ -49,18 +49,23 @@ def names(services):
 
 
 def planned(agents, services, **options):
-    """The only plan for a cloud."""
-    plan, = levelling.plans(cloud(agents, services), **options)
-    return plan
+    """The only plan for a cloud, and the moves."""
+    found = levelling.plans(cloud(agents, services), **options)
+    plan, = found.plans
+    return plan, found.moves
 
 
-def steps(plan):
-    return [(move.service.id, move.source.host, move.target.host)
-            for move in plan.moves]
+def steps(moves):
+    return [(move.service_id, move.source, move.destination)
+            for move in moves]
 
 
-def numbers(loads):
-    return {load.agent.host: load.number for load in loads}
+def numbers(plan):
+    return {each.host: each.services_after for each in plan.agents}
+
+
+def ids(services):
+    return [each.service_id for each in services]
 
 
 class PlanTest(base.TestCase):
@@ -68,72 +73,69 @@ class PlanTest(base.TestCase):
     def test_even(self):
         """Within the threshold nothing is moved."""
         made = routers('r', 6)
-        found = planned([agent('a', *names(made[:4])),
-                         agent('b', *names(made[4:5])),
-                         agent('c', *names(made[5:]))], made)
-        self.assertEqual(((), (), 3), (
-            found.moves, found.stays, found.imbalance))
+        plan, moves = planned([agent('a', *names(made[:4])),
+                               agent('b', *names(made[4:5])),
+                               agent('c', *names(made[5:]))], made)
+        self.assertEqual(((), (), 3), (moves, plan.stays, plan.imbalance))
 
     def test_until_the_threshold(self):
         made = routers('r', 12)
         agents = [agent('a', *names(made)), agent('b'), agent('c')]
-        for threshold, moves, after in (
+        for threshold, number, after in (
                 (3, 6, {'a': 6, 'b': 3, 'c': 3}),
                 (1, 8, {'a': 4, 'b': 4, 'c': 4}), (12, 0, {
                     'a': 12, 'b': 0, 'c': 0})):
-            found = planned(agents, made, threshold=threshold)
-            self.assertEqual(12, found.imbalance)
-            self.assertEqual((moves, after), (
-                len(found.moves), numbers(found.after)))
+            plan, moves = planned(agents, made, threshold=threshold)
+            self.assertEqual(12, plan.imbalance)
+            self.assertEqual((number, after), (len(moves), numbers(plan)))
         # A host that joins gets some.
         self.assertEqual(
             ['b', 'c'], sorted({target for _name, _source, target in steps(
-                planned(agents, made))}))
+                planned(agents, made)[1])}))
 
     def test_ports_tell_equals_apart(self):
         """By number; of the routers, what levels ports best."""
         made = routers('s', 5, ports=1) + [service('big', 8)]
-        found = planned([agent('a', *names(made)), agent('b', 'x', 'y')],
-                        [*made, service('x', 2), service('y', 2)])
-        self.assertEqual([('big', 'a', 'b')], steps(found))
-        self.assertEqual([5, 12], [load.ports for load in found.after])
+        plan, moves = planned([agent('a', *names(made)), agent('b', 'x', 'y')],
+                              [*made, service('x', 2), service('y', 2)])
+        self.assertEqual([('big', 'a', 'b')], steps(moves))
+        self.assertEqual([5, 12], [each.ports_after for each in plan.agents])
         # Of two that carry equally few, the one with fewer ports gets it.
-        found = planned([agent('a', *names(made)), agent('b', 'x'),
-                         agent('c', 'y')],
-                        [*made, service('x', 9), service('y', 2)])
-        self.assertEqual('c', steps(found)[0][2])
+        _plan, moves = planned([agent('a', *names(made)), agent('b', 'x'),
+                                agent('c', 'y')],
+                               [*made, service('x', 9), service('y', 2)])
+        self.assertEqual('c', moves[0].destination)
 
     def test_by_ports(self):
         made = [service('ten', 10), service('four', 4), service('one', 1)]
         agents = [agent('a', *names(made)), agent('b')]
-        self.assertEqual([], steps(planned(agents, made)))
-        found = planned(agents, made, by_ports=True)
-        self.assertEqual([('ten', 'a', 'b')], steps(found))
-        self.assertEqual((10, 5), found.spread(found.after))
-        self.assertEqual(15, found.imbalance)
+        self.assertEqual((), planned(agents, made)[1])
+        plan, moves = planned(agents, made, by_ports=True)
+        self.assertEqual([('ten', 'a', 'b')], steps(moves))
+        self.assertEqual('10-5', str(plan.after))
+        self.assertEqual(15, plan.imbalance)
 
     def test_nothing_helps(self):
         """One router with all the ports."""
-        found = planned([agent('a', 'big'), agent('b')],
-                        [service('big', 9)], by_ports=True)
-        self.assertEqual((), found.moves)
-        stay, = found.stays
+        plan, moves = planned([agent('a', 'big'), agent('b')],
+                              [service('big', 9)], by_ports=True)
+        self.assertEqual((), moves)
+        stay, = plan.stays
         self.assertEqual(('b: would be no more even', ['big']),
-                         (stay.reason, names(stay.services)))
+                         (stay.why, ids(stay.services)))
 
     def test_physical_networks(self):
         made = routers('r', 8, physnets=frozenset({'blue'}))
-        found = planned([
+        plan, moves = planned([
             agent('a', *names(made)), agent('b', physnets=('red',)),
             agent('c', physnets=())], made)
-        self.assertEqual((), found.moves)
-        stay, = found.stays
-        self.assertEqual(('b, c: no blue', 8),
-                         (stay.reason, len(stay.services)))
-        found = planned([
+        self.assertEqual((), moves)
+        stay, = plan.stays
+        self.assertEqual(('b, c: no blue', 8), (stay.why, len(stay.services)))
+        plan, _moves = planned([
             agent('a', *names(made)), agent('b', physnets=('red',)),
             agent('c')], made)
-        self.assertEqual({'a': 5, 'b': 0, 'c': 3}, numbers(found.after))
+        self.assertEqual({'a': 5, 'b': 0, 'c': 3}, numbers(plan))
 
     def test_reasons(self):
         for needs, has, reason in (
@@ -153,86 +155,84 @@ class PlanTest(base.TestCase):
             source = agent('a', *names(made))
             target = dataclasses.replace(agent('b'), **has)
             self.assertEqual(reason, levelling.obstacle(made[0], target))
-            found = planned([source, target], made)
+            plan, moves = planned([source, target], made)
             self.assertEqual([f'b: {reason}'] if reason else [],
-                             [stay.reason for stay in found.stays])
-            self.assertEqual(0 if reason else 1, len(found.moves))
+                             [stay.why for stay in plan.stays])
+            self.assertEqual(0 if reason else 1, len(moves))
 
     def test_down_first(self):
         """All of an agent that is down or disabled goes."""
         made, more = routers('r', 6), routers('s', 2)
         for fields in ({'alive': False}, {'enabled': False}):
-            found = planned([
+            plan, moves = planned([
                 agent('a', *names(made)), agent('b'),
                 agent('c', *names(more), **fields)], made + more)
-            self.assertEqual(['c', 'c', 'a'],
-                             [source for _name, source, _to in steps(found)])
-            self.assertEqual({'a': 5, 'b': 3, 'c': 0}, numbers(found.after))
-            self.assertEqual((5, 3), found.spread(found.after))
+            self.assertEqual(['c', 'c', 'a'], [move.source for move in moves])
+            self.assertEqual({'a': 5, 'b': 3, 'c': 0}, numbers(plan))
+            self.assertEqual('5-3', str(plan.after))
 
     def test_what_fits_least_goes_first(self):
         """So that it finds room where room is limited."""
         tight = service('t', 1, physnets=frozenset({'blue'}))
         loose = [service('l1', 2), service('l2', 2)]
         services = [tight, *loose]
-        found, = levelling.plans(cloud([
+        _plan, moves = planned([
             agent('a', *names(services), alive=False),
-            agent('b'), agent('c', physnets=('red',))], services),
+            agent('b'), agent('c', physnets=('red',))], services,
             room={'b': 1, 'c': 9})
-        self.assertEqual({'t': 'b', 'l1': 'c', 'l2': 'c'},
-                         {name: to for name, _from, to in steps(found)})
+        self.assertEqual({'t': 'b', 'l1': 'c', 'l2': 'c'}, {
+            move.service_id: move.destination for move in moves})
 
     def test_nowhere_to_go(self):
-        found = planned([agent('a', 'r0', 'r1', alive=False)],
-                        routers('r', 2))
-        stay, = found.stays
+        plan, _moves = planned([agent('a', 'r0', 'r1', alive=False)],
+                               routers('r', 2))
+        stay, = plan.stays
         self.assertEqual(('no other agent is in use', 2),
-                         (stay.reason, len(stay.services)))
-        self.assertEqual((0, 0), found.spread(found.after))
+                         (stay.why, len(stay.services)))
+        self.assertEqual('0-0', str(plan.after))
 
     def test_networks_with_several_agents(self):
         """None gets a network that it has, or had."""
         made = [service(f'n{number}', kind='dhcp') for number in range(6)]
-        found = planned([
+        plan, moves = planned([
             agent('a', *names(made), kind='dhcp'),
             agent('b', *names(made), kind='dhcp'),
             agent('c', kind='dhcp', alive=False),
             agent('d', kind='dhcp')], made, threshold=1)
-        self.assertEqual({'a': 4, 'b': 4, 'c': 0, 'd': 4},
-                         numbers(found.after))
-        self.assertEqual(4, len({name for name, _from, _to in steps(found)}))
-        found = planned([
+        self.assertEqual({'a': 4, 'b': 4, 'c': 0, 'd': 4}, numbers(plan))
+        self.assertEqual(4, len(set(ids(moves))))
+        plan, _moves = planned([
             agent('a', *names(made), kind='dhcp', enabled=False),
             agent('b', *names(made), kind='dhcp')], made)
         self.assertEqual(['b: has it already'],
-                         [stay.reason for stay in found.stays])
+                         [stay.why for stay in plan.stays])
 
     def test_left_out(self):
         made = (routers('h', 6, ha=True) + routers('d', 3, distributed=True)
                 + routers('r', 1))
-        found = planned([agent('a', *names(made)), agent('b')], made)
-        self.assertEqual([('r0', 'a', 'b')], steps(found))
+        plan, moves = planned([agent('a', *names(made)), agent('b')], made)
+        self.assertEqual([('r0', 'a', 'b')], steps(moves))
         self.assertEqual(
-            names(routers('d', 3) + routers('h', 6)), names(found.left_out))
-        self.assertEqual((9, 1), found.spread(found.after))
+            names(routers('d', 3) + routers('h', 6)), ids(plan.left_out))
+        self.assertEqual('9-1', str(plan.after))
 
     def test_agents_of_distributed_routers(self):
         """They take no others, and do not count."""
         made = routers('r', 8)
-        found = planned([agent('a', *names(made), mode='dvr_snat'),
-                         agent('b', mode='dvr'),
-                         agent('c', mode='dvr_no_external'),
-                         agent('d', mode='legacy')], made)
+        _plan, moves = planned([agent('a', *names(made), mode='dvr_snat'),
+                                agent('b', mode='dvr'),
+                                agent('c', mode='dvr_no_external'),
+                                agent('d', mode='legacy')], made)
         self.assertEqual({'a', 'd'}, {
-            host for _name, *hosts in steps(found) for host in hosts})
+            host for _name, *hosts in steps(moves) for host in hosts})
 
     def test_room_on_the_switch(self):
         made = routers('r', 8, ports=3)
         agents = [agent('a', *names(made)), agent('b')]
-        found, = levelling.plans(cloud(agents, made), room={'b': 5, 'a': -9})
-        self.assertEqual(1, len(found.moves))
+        plan, moves = planned(agents, made, room={'b': 5, 'a': -9})
+        self.assertEqual(1, len(moves))
         self.assertEqual(['b: no ports left on the virtual switch'],
-                         [stay.reason for stay in found.stays])
+                         [stay.why for stay in plan.stays])
 
     def test_room_is_shared(self):
         """A host may have agents of both kinds."""
@@ -243,29 +243,29 @@ class PlanTest(base.TestCase):
             agent('c', *names(networks), kind='dhcp'),
             dataclasses.replace(agent('b', kind='dhcp'), id='x')],
             made + networks), room={'b': 4})
-        self.assertEqual([3, 1], [len(plan.moves) for plan in found])
+        self.assertEqual([3, 1], [
+            len(found.moves_of(plan)) for plan in found.plans])
 
     def test_kinds(self):
         agents = [agent('a', 'r0', kind='ovn'), agent('b', kind='ovn'),
                   agent('c', kind='dhcp')]
         found = levelling.plans(cloud(agents, ()))
-        self.assertEqual(['dhcp', 'ovn'], [plan.kind for plan in found])
+        self.assertEqual(['dhcp', 'ovn'], [plan.kind for plan in found.plans])
         for kind, expected in (('dhcp', ['dhcp']), ('router', ['ovn'])):
             self.assertEqual(expected, [plan.kind for plan in levelling.plans(
-                cloud(agents, ()), [kind])])
-        self.assertEqual([], levelling.plans(cloud((), ())))
+                cloud(agents, ()), [kind]).plans])
+        self.assertEqual((), levelling.plans(cloud((), ())).plans)
 
     def test_ovn(self):
         """OVN itself places them: that is told, and nothing is moved."""
-        found = planned([agent('a', *'123456789', kind='ovn'),
-                         agent('b', kind='ovn')], ())
-        self.assertEqual((9, (), ()), (
-            found.imbalance, found.moves, found.stays))
+        plan, moves = planned([agent('a', *'123456789', kind='ovn'),
+                               agent('b', kind='ovn')], ())
+        self.assertEqual((9, (), ()), (plan.imbalance, moves, plan.stays))
 
     def test_unknown_services(self):
         """What was not read counts, and stays."""
-        found = planned([agent('a', *'123456789'), agent('b')], ())
-        self.assertEqual((9, ()), (found.imbalance, found.moves))
+        plan, moves = planned([agent('a', *'123456789'), agent('b')], ())
+        self.assertEqual((9, ()), (plan.imbalance, moves))
 
 
 class CheckTest(base.TestCase):
@@ -274,44 +274,52 @@ class CheckTest(base.TestCase):
     def setUp(self):
         super().setUp()
         self.made = routers('r', 8)
-        self.plan = planned([
-            agent('a', *names(self.made)), agent('b'),
-            agent('c', alive=False)], self.made)
+        self.agents = [agent('a', *names(self.made)), agent('b'),
+                       agent('c', alive=False)]
+        self.plan, self.moves = planned(self.agents, self.made)
 
-    def refused(self, said, **fields):
+    def refused(self, said, moves=None, service=None, **fields):
+        """Assert why a plan is wrong.
+
+        :param service: what is otherwise with the services
+        """
         error = self.assertRaises(
             levelling.PlanError, levelling.check,
-            dataclasses.replace(self.plan, **fields))
+            cloud(self.agents, [dataclasses.replace(each, **service or {})
+                                for each in self.made]),
+            dataclasses.replace(self.plan, **fields), moves or self.moves)
         self.assertIn(said, str(error))
 
-    def with_move(self, number, **fields):
-        moves = list(self.plan.moves)
+    def with_move(self, number, source=None, target=None, **fields):
+        moves = list(self.moves)
+        if source is not None:
+            fields['source_agent_id'] = source.id
+        if target is not None:
+            fields['destination_agent_id'] = target.id
         moves[number] = dataclasses.replace(moves[number], **fields)
         return tuple(moves)
 
     def test_check(self):
-        levelling.check(self.plan)
-        a, b, c = (load.agent for load in self.plan.before)
-        first = self.plan.moves[0]
+        levelling.check(cloud(self.agents, self.made), self.plan, self.moves)
+        a, b, c = self.agents
+        first = self.moves[0]
         self.refused('move 1 of router: not on the source',
                      moves=self.with_move(0, source=b, target=a))
         self.refused('move 2 of router: not on the source',
                      moves=(first, first))
         self.refused('just moved there', moves=(
-            first, dataclasses.replace(first, source=b, target=a)))
+            first, self.with_move(0, source=b, target=a)[0]))
         self.refused('neither is to be touched',
                      moves=self.with_move(0, target=c))
-        self.refused('neither is to be touched', moves=self.with_move(
-            0, service=dataclasses.replace(first.service, ha=True)))
-        self.refused('the target cannot take it', moves=self.with_move(
-            0, service=dataclasses.replace(
-                first.service, physnets=frozenset({'x'}))))
+        self.refused('neither is to be touched', service={'ha': True})
+        self.refused('the target cannot take it',
+                     service={'physnets': frozenset({'x'})})
         self.refused('on the target already',
                      moves=self.with_move(0, target=a))
         self.refused('it does not help', threshold=8)
-        self.refused('miscounted', moves=self.with_move(1, most=99))
-        self.refused('the agents end in another way',
-                     moves=self.plan.moves[:-1])
+        self.refused('miscounted', moves=self.with_move(
+            1, after=self.plan.before))
+        self.refused('the agents end in another way', moves=self.moves[:-1])
 
 
 @st.composite
@@ -352,24 +360,26 @@ def drawn(draw, most=12, agents=5, alike=False):
 
 class PropertiesTest(base.TestCase):
 
-    def replayed(self, plan, agents):
+    def replayed(self, moves, agents, known):
         """What each agent has in the end, move by move."""
         has = {each.id: set(each.serves) for each in agents}
+        of_id = {each.id: each for each in agents}
         gone = set()
-        for move in plan.moves:
+        for move in moves:
             name, source, target = (
-                move.service.id, move.source, move.target)
-            self.assertIn(name, has[source.id])
-            self.assertNotIn(name, has[target.id])
-            self.assertTrue(target.alive and target.enabled)
-            self.assertFalse(move.service.ha)
-            self.assertLessEqual(move.service.physnets, target.physnets)
+                move.service_id, move.source_agent_id,
+                move.destination_agent_id)
+            self.assertIn(name, has[source])
+            self.assertNotIn(name, has[target])
+            self.assertTrue(of_id[target].alive and of_id[target].enabled)
+            self.assertFalse(known[name].ha)
+            self.assertLessEqual(known[name].physnets, of_id[target].physnets)
             # Neither passed on nor given back.
-            self.assertNotIn((name, source.id), gone)
-            self.assertNotIn((name, target.id), gone)
-            gone |= {(name, source.id), (name, target.id)}
-            has[source.id].remove(name)
-            has[target.id].add(name)
+            self.assertNotIn((name, source), gone)
+            self.assertNotIn((name, target), gone)
+            gone |= {(name, source), (name, target)}
+            has[source].remove(name)
+            has[target].add(name)
         return has
 
     @hypothesis.settings(max_examples=200, deadline=None)
@@ -377,9 +387,9 @@ class PropertiesTest(base.TestCase):
     def test_any(self, found, threshold, by_ports):
         agents, services = found
         known = {each.id: each for each in services}
-        plan = planned(agents, services, threshold=threshold,
-                       by_ports=by_ports)
-        has = self.replayed(plan, agents)
+        plan, moves = planned(agents, services, threshold=threshold,
+                              by_ports=by_ports)
+        has = self.replayed(moves, agents, known)
         # Nothing is lost, nothing is new.
         self.assertEqual(
             collections.Counter(
@@ -389,29 +399,28 @@ class PropertiesTest(base.TestCase):
         self.assertEqual(
             {name: (len(mine), sum(known[each].ports for each in mine))
              for name, mine in has.items()},
-            {load.agent.id: (load.number, load.ports)
-             for load in plan.after})
+            {each.agent_id: (each.services_after, each.ports_after)
+             for each in plan.agents})
         used = [each for each in agents if each.alive and each.enabled]
-        self.assertDone(plan, agents, used, has, known)
+        self.assertDone(plan, moves, agents, used, has, known)
         if len(used) == len(agents):
             # Never worse, by what is levelled.
-            most, fewest = plan.spread(plan.after)
-            self.assertLessEqual(most, plan.spread(plan.before)[0])
-            self.assertGreaterEqual(fewest, plan.spread(plan.before)[1])
+            self.assertLessEqual(plan.after.most, plan.before.most)
+            self.assertGreaterEqual(plan.after.fewest, plan.before.fewest)
         # The same again.
-        self.assertEqual(plan, planned(
+        self.assertEqual((plan, moves), planned(
             agents, reversed(services), threshold=threshold,
             by_ports=by_ports))
 
-    def assertDone(self, plan, agents, used, has, known):
+    def assertDone(self, plan, moves, agents, used, has, known):
         """Assert that no further move is due, or that it is told why."""
-        moved = {(move.service.id, each.id) for move in plan.moves
-                 for each in (move.source, move.target)}
-        told = {(stay.agent.id, each.id) for stay in plan.stays
+        moved = {(move.service_id, each) for move in moves
+                 for each in (move.source_agent_id, move.destination_agent_id)}
+        told = {(stay.agent_id, each.service_id) for stay in plan.stays
                 for each in stay.services}
 
         def weight(name):
-            return known[name].ports if plan.by_ports else 1
+            return known[name].ports if plan.levels == 'ports' else 1
 
         def measure(each):
             return sum(map(weight, has[each.id]))
@@ -444,15 +453,15 @@ class PropertiesTest(base.TestCase):
                 if each.alive and each.enabled}
         home = [next(number for number, each in enumerate(agents)
                      if one.id in each.serves) for one in services]
-        plan = planned(agents, services, threshold=threshold)
+        _plan, moves = planned(agents, services, threshold=threshold)
         if not used:
-            self.assertEqual((), plan.moves)
+            self.assertEqual((), moves)
             return
         fewest = min(
             sum(one != other for one, other in zip(places, home))
             for places in itertools.product(used, repeat=len(services))
             if self.spread(places, used) <= threshold)
-        self.assertEqual(fewest, len(plan.moves))
+        self.assertEqual(fewest, len(moves))
 
     def spread(self, places, used):
         count = collections.Counter(places)
@@ -479,14 +488,14 @@ class PropertiesTest(base.TestCase):
                  and each.physnets is not None
                  and one.physnets <= each.physnets]
                 for index, one in enumerate(services)]
-        plan = planned(agents, services, threshold=threshold)
-        even = sum(load.number ** 2 for load in plan.after
-                   if levelling.in_use(load.agent))
-        left = sum(load.number for load in plan.after
-                   if not levelling.in_use(load.agent))
+        plan, moves = planned(agents, services, threshold=threshold)
+        even = sum(each.services_after ** 2 for each in plan.agents
+                   if each.in_use)
+        left = sum(each.services_after for each in plan.agents
+                   if not each.in_use)
         for places in itertools.product(*able):
-            moves = sum(one != other for one, other in zip(places, home))
-            if moves >= len(plan.moves):
+            fewer = sum(one != other for one, other in zip(places, home))
+            if fewer >= len(moves):
                 continue
             count = collections.Counter(places)
             self.assertFalse(
@@ -494,4 +503,4 @@ class PropertiesTest(base.TestCase):
                     if each not in used) <= left
                 and sum(number ** 2 for each, number in count.items()
                         if each in used) <= even,
-                f'{places} with {moves} moves')
+                f'{places} with {fewer} moves')

@@ -231,7 +231,7 @@ class FamiliesTest(base.TestCase):
                 ('router', 'a', 'rstuv'), ('router', 'b', 'w'),
                 ('ovn', 'a', 'xyz'), ('ovn', 'b', ''))),
             network_services=tuple(map(test_levelling.service, 'rstuvw')))
-        found = exposed(cloud, plans=levelling.plans(cloud))
+        found = exposed(cloud, rebalance=levelling.plans(cloud))
         for name, counts in (('nfv_sched_imbalance', (4, 3)),
                              ('nfv_sched_rebalance_moves', (1, 0)),
                              ('nfv_sched_rebalance_stuck', (0, 0))):
@@ -248,7 +248,7 @@ class FamiliesTest(base.TestCase):
             network_agents=(
                 test_levelling.agent('a', *'rst', alive=False),),
             network_services=tuple(map(test_levelling.service, 'rst')))
-        found = exposed(cloud, plans=levelling.plans(cloud))
+        found = exposed(cloud, rebalance=levelling.plans(cloud))
         self.assertEqual({(('kind', 'router'),): 3},
                          named(found, 'nfv_sched_rebalance_stuck'))
 
@@ -495,7 +495,7 @@ class MetricsTest(base.TestCase):
         cloud = dataclasses.replace(cloud, network_agents=(
             test_levelling.agent('a'),))
         found = exposed(cloud, [counted(placement=2)],
-                        plans=levelling.plans(cloud))
+                        rebalance=levelling.plans(cloud))
         self.assertGreater(len(found), 30)
         for name, *labels in found:
             self.assertLessEqual(
