@@ -39,8 +39,8 @@ ROOMS = (
 #: one is the border to something.
 MOST = {
     'floors': 10, 'arrows': 94, 'mirrored types': 6, 'renamed imports': 306,
-    'lines': 76_440, 'lines of tests': 90_897, 'modules loaded': 91,
-    'lines loaded': 16_840}
+    'lines': 76_308, 'lines of tests': 90_862, 'modules loaded': 91,
+    'lines loaded': 16_841}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')
 #: What nova-scheduler loads.
