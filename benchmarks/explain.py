@@ -19,10 +19,10 @@ warnings.simplefilter('ignore')
 from nfv_sched.ops.answers.explain import explanation  # noqa: E402
 from nfv_sched.ops.cloud.cloud_file import loader  # noqa: E402
 from nfv_sched.ops.cloud import snapshot  # noqa: E402
-from nfv_sched.ops.model.requests import request  # noqa: E402
 from nfv_sched.ops.simulator import configuration  # noqa: E402
 from nfv_sched.ops.simulator import engine  # noqa: E402
 from nfv_sched.ops.simulator import nova_internals  # noqa: E402
+from nfv_sched.ops.simulator import request  # noqa: E402
 from nfv_sched.ops.simulator import state as states  # noqa: E402
 
 CLOUD = """\
@@ -83,7 +83,7 @@ def main() -> int:
             simulation.run()
             began = time.monotonic()
             found = explanation.explain(
-                simulation.state, 'large', request.ExplainedRequest(
+                simulation.state, 'large', request.BootRequest(
                     flavor=FLAVOR,
                     ports=((scenario.networks['vf'], ()),)),
                 relax_seconds=args.try_seconds)

@@ -32,12 +32,12 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.ops.cloud.cloud_file import actions  # noqa: E402
+from nfv_sched.ops.answers.simulation import reading  # noqa: E402
+from nfv_sched.ops.cloud import actions  # noqa: E402
 from nfv_sched.ops.cloud import snapshot  # noqa: E402
 from nfv_sched.ops.model.counting import capacity  # noqa: E402
 from nfv_sched.ops.simulator import engine  # noqa: E402
 from nfv_sched.ops.simulator import record  # noqa: E402
-from nfv_sched.ops.simulator import start  # noqa: E402
 
 NODES, CORES, THREADS = 2, 16, 2
 PCPUS = NODES * CORES * THREADS  # of a host
@@ -187,7 +187,7 @@ def play(way, seed, hosts, churn):
         file.write(cloud_file(hosts, WAYS[way], churn.memory))
         file.flush()
         refused, placed = 0, set()
-        with start.loaded(file.name, seed=seed) as state:
+        with reading.loaded(file.name, seed=seed) as state:
             simulation = engine.Simulation(state)
             for event in events(seed, hosts, churn):
                 name = f'guest-{event.guest}'

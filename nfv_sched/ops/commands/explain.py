@@ -116,14 +116,14 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.explain import next_steps
         from nfv_sched.ops.answers.explain import rendering as of_explain
-        from nfv_sched.ops.model.requests import request
+        from nfv_sched.ops.model.requests import subject
         from nfv_sched.ops.simulator import start
         self._render = of_explain
         try:
             with start.started(cloud) as state:
                 self._subject = self.subject(cloud, state, parsed_args)
                 self._found = self._explain(state, self._subject, parsed_args)
-        except request.ExplainError as exc:
+        except subject.ExplainError as exc:
             raise source.NotInCloudError(str(exc)) from exc
         self._found = dataclasses.replace(self._found, steps=tuple(
             next_steps.find(cloud, self._subject, self._found, _options(

@@ -165,8 +165,8 @@ def _image_id(value: ty.Any, path: str) -> str:
 
 def _read_content(path: str) -> ty.Any:
     """Return the parsed content of a JSON or YAML file."""
-    from nfv_sched.ops.cloud.cloud_file import problems
     from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+    from nfv_sched.ops.cloud import problems
     try:
         text = cloud_text.read(path)
         if text.lstrip()[:1] in ('{', '['):
@@ -291,7 +291,7 @@ def _number(value: ty.Any, where: str, what: str, least: int,
 
 def _size(value: ty.Any, where: str, what: str = '') -> int:
     """Return memory in MiB, or the amount ``what``, 0 if missing."""
-    from nfv_sched.ops.cloud.cloud_file import values
+    from nfv_sched.ops.cloud import values
     if what and value in (None, ''):
         return 0
     if isinstance(value, str) and not value.isdecimal():

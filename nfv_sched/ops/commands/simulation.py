@@ -283,12 +283,12 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         if parsed_args.source is not None:
             return self._run_steps(path, parsed_args)
         # Importing Nova takes seconds, for which --help must not wait.
+        from nfv_sched.ops.answers.simulation import reading
         from nfv_sched.ops.simulator import engine
         from nfv_sched.ops.simulator import progress
-        from nfv_sched.ops.simulator import start
-        with (start.loaded(path, config_files=parsed_args.config_file,
-                           reasons=parsed_args.reasons,
-                           seed=parsed_args.seed) as state,
+        with (reading.loaded(
+                path, config_files=parsed_args.config_file,
+                reasons=parsed_args.reasons, seed=parsed_args.seed) as state,
               progress.shown() as update):
             result = engine.Simulation(state, update).run()
             self._save(state, parsed_args)

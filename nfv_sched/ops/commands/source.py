@@ -31,10 +31,10 @@ from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud.cloud_file import examples
-from nfv_sched.ops.cloud.cloud_file import problems
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import names as name_checks
 from nfv_sched.ops.cloud import options as cloud_options
+from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import progress
 
@@ -495,10 +495,10 @@ def _simulate(path: str) -> snapshot.Cloud:
 
     :raises InputError: if anything is wrong with the file
     """
+    from nfv_sched.ops.answers.simulation import reading
     from nfv_sched.ops.simulator import engine
     from nfv_sched.ops.simulator import record
-    from nfv_sched.ops.simulator import start
-    with start.loaded(path) as state, progress.shown() as update:
+    with reading.loaded(path) as state, progress.shown() as update:
         engine.Simulation(state, update).run()
         return record.cloud(state)
 
@@ -775,11 +775,10 @@ def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
     :param name: its UUID, or its name if that is unique
     :raises NotInCloudError: if no server or several match
     """
-    from nfv_sched.ops.model.requests import request
     from nfv_sched.ops.model.requests import subject
     try:
         return subject.find(cloud, name)
-    except request.ExplainError as exc:
+    except subject.ExplainError as exc:
         raise NotInCloudError(str(exc)) from exc
 
 

@@ -19,8 +19,8 @@ import os_resource_classes as orc
 from nfv_sched.fit.numa import decide
 from nfv_sched.fit import occupancy
 from nfv_sched.nova import scheduler as nova_scheduler
-from nfv_sched.ops.cloud.cloud_file import scenario
 from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.counting import host_changes

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import engine
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
@@ -160,9 +159,7 @@ def failure(
         state.servers[server.name] = server
         try:
             boot.boot_as(state, server, request.BootRequest(
-                flavor=state.flavors[flavor.name],
-                image=nova_internals.image_meta({}),
-                ports=positions.ports_of(flavor).plugs))
+                flavor=flavor, ports=positions.ports_of(flavor).plugs))
         except servers.Refused as exc:
             return Failure(len(moves), None, str(exc))
     update(total, total)

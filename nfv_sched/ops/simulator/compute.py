@@ -19,7 +19,7 @@ import os_traits
 from oslo_utils import timeutils
 
 from nfv_sched.fit import occupancy
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import placement

@@ -14,8 +14,8 @@ from nova import exception
 from nova import objects
 from oslo_serialization import jsonutils
 
-from nfv_sched.ops.cloud.cloud_file import actions
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import servers

@@ -27,9 +27,9 @@ from nfv_sched.base import conf
 from nfv_sched.base import extensions
 from nfv_sched.base import extra_specs
 from nfv_sched.fit import rules
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
 from nfv_sched.ops.cloud import options as cloud_options
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import nova_internals
 

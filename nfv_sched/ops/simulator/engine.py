@@ -10,7 +10,7 @@ from collections.abc import Callable
 import time
 import typing as ty
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import expectations
 from nfv_sched.ops.simulator import outcome

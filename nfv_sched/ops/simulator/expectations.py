@@ -5,7 +5,7 @@
 import collections
 from collections.abc import Callable, Mapping, Sequence
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome
 

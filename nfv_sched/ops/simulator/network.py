@@ -19,7 +19,7 @@ from nfv_sched.limits import names as ledger_names
 from nfv_sched.limits import options as network_limits
 from nfv_sched.limits import sources
 from nfv_sched.limits import usage
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals

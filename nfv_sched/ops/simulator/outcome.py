@@ -7,7 +7,7 @@ import dataclasses
 import typing as ty
 
 if ty.TYPE_CHECKING:  # these load Nova
-    from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+    from nfv_sched.ops.cloud import scenario as scenarios
     from nfv_sched.ops.simulator import compute
     from nfv_sched.ops.simulator import network
     from nfv_sched.ops.simulator import placement as placement_mod

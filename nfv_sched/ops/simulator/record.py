@@ -13,8 +13,8 @@ import dataclasses
 from nova import objects
 from oslo_utils import timeutils
 
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
 from nfv_sched.ops.cloud import database
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
@@ -51,7 +51,7 @@ def cloud(state: states.State) -> snapshot.Cloud:
         servers=tuple(_server(state, server, groups.get(server.name))
                       for server in state.servers.values()
                       if server.status != simulated.DELETED),
-        flavors=tuple(map(_flavor, state.flavors.values())),
+        flavors=tuple(state.flavors.values()),
         aggregates=state.scenario.cloud.aggregates,
         groups=tuple(_group(state, name, group) for name, group
                      in state.scenario.server_groups.items()),

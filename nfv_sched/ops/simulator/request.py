@@ -16,8 +16,8 @@ from nova import exception
 from nova import objects
 
 from nfv_sched.nova import flavors
-from nfv_sched.ops.cloud.cloud_file import actions
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
@@ -57,7 +57,7 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
 class BootRequest:
     """A request to boot servers.
 
-    :ivar image_texts: properties of the image, as Nova stores them
+    :ivar image: properties of the image, as Nova stores them
     :ivar alias_specs: see :func:`alias_specs`
     :ivar ports: network and security groups of each port
     :ivar security_groups: names of the security groups of ports that Nova
@@ -75,9 +75,8 @@ class BootRequest:
     :ivar count: number of servers that one request creates
     """
 
-    flavor: objects.Flavor
-    image: objects.ImageMeta
-    image_texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    flavor: snapshot.Flavor
+    image: Mapping[str, str] = dataclasses.field(default_factory=dict)
     alias_specs: Mapping[str, Specs] = dataclasses.field(default_factory=dict)
     ports: tuple[scenario.Plug, ...] = ()
     security_groups: tuple[str, ...] = ()
@@ -93,14 +92,21 @@ class BootRequest:
     on_volume: bool = False
     count: int = 1
 
+    def with_flavor(self, **changes) -> 'BootRequest':
+        """Return the request with attributes of its flavor replaced."""
+        return dataclasses.replace(
+            self, flavor=dataclasses.replace(self.flavor, **changes))
+
+    def with_specs(self, extra_specs: Mapping[str, str]) -> 'BootRequest':
+        """Return the request with these extra specs only."""
+        return self.with_flavor(extra_specs=dict(extra_specs))
+
 
 def wanted(state: states.State, step: actions.Boot) -> BootRequest:
     """Return the request of a step that boots servers."""
     return BootRequest(
         flavor=state.flavors[step.flavor],
-        image=(state.images[step.image] if step.image else
-               nova_internals.image_meta({})),
-        image_texts=(state.image_texts(step.image) if step.image else {}),
+        image=state.images[step.image] if step.image else {},
         ports=plugs(state, step.networks, step.security_groups),
         security_groups=step.security_groups, host=step.host,
         force=step.force, ignore_hosts=step.ignore_hosts,
@@ -118,12 +124,16 @@ def create(state: states.State, server: servers.SimulatedServer,
         of PCI requests
     :raises Refused: if the API refuses flavor, image or availability zone
     """
-    server.image_meta = boot_request.image
-    server.image = boot_request.image_texts
+    try:
+        server.image_meta = nova_internals.image_meta(boot_request.image)
+    except (exception.NovaException, ValueError) as e:
+        raise servers.Refused(f'the Nova API refuses the image: {e}')
+    server.image = boot_request.image
     server.ports = requested_ports(
         state, server.name, boot_request.ports, boot_request.security_groups,
         server.project)
-    server.instance = new_instance(state, server, boot_request.flavor)
+    server.instance = new_instance(
+        state, server, states.nova_flavor(boot_request.flavor))
     properties: dict[str, ty.Any] = {
         'ignore_hosts': list(boot_request.ignore_hosts) or None,
         'force_hosts': [boot_request.force] if boot_request.force else None}

@@ -10,9 +10,9 @@ from nova import exception
 from nova import objects
 from nova.objects import fields
 
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
 from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals

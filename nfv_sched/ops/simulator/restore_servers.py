@@ -12,8 +12,8 @@ from nova import exception
 from nova import objects
 from nova.objects import fields
 
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
 from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
@@ -123,7 +123,7 @@ def _work_out(state: states.State, snapshot_server: snapshot.Server,
     :param users: see :func:`_users_of_cpus`
     :param server: gets the objects; ``unknown`` if there can be no request
     """
-    flavor = states.nova_flavor(0, snapshot_server.flavor)
+    flavor = states.nova_flavor(snapshot_server.flavor)
     try:
         server.image_meta = nova_internals.image_meta(snapshot_server.image)
     except (ValueError, exception.NovaException) as e:

@@ -25,7 +25,7 @@ from nfv_sched.fit.numa import decide
 from nfv_sched.fit.numa import evaluation
 from nfv_sched.fit import request
 from nfv_sched.limits import sources
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals

@@ -10,7 +10,7 @@ from nova import objects
 from nova.objects import base as nova_base
 
 from nfv_sched.base import extra_specs
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals

@@ -1,44 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start a simulation from a cloud file or from a snapshot."""
+"""Start a simulation from a snapshot."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 import contextlib
 
 from nova import exception
 
-from nfv_sched.ops.cloud.cloud_file import loader
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
-from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.ops.simulator import network
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import restore_servers
 from nfv_sched.ops.simulator import state as states
-
-
-@contextlib.contextmanager
-def loaded(path: str, *, config_files: Sequence[str] = (),
-           reasons: str | None = None, seed: int = 0
-           ) -> Iterator[states.State]:
-    """Simulate the cloud of a cloud file within this context.
-
-    Its steps are not run yet.
-
-    :param config_files: files such as nova.conf
-    :param reasons: value of ``expose_reasons``; None for that of the files,
-        or else ``hosts``
-    :param seed: seed of the random choice among equal hosts
-    :raises InputError: if one of the files cannot be used
-    """
-    text = cloud_text.read(path)
-    with configuration.defaults(config_files) as defaults:
-        scenario = loader.loads(text, path, defaults,
-                                nova_internals.extra_spec_problem)
-        with configuration.overrides(scenario, reasons, seed):
-            yield states.State(scenario)
 
 
 @contextlib.contextmanager

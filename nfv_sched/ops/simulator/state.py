@@ -8,8 +8,8 @@ from nova import exception
 from nova import objects
 
 from nfv_sched.nova import scheduler as nova_scheduler
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
@@ -27,8 +27,8 @@ class State:
     :ivar context: request context of an administrator
     :ivar placement: model of Placement
     :ivar hosts: hosts by name
-    :ivar flavors: ``nova.objects.Flavor`` by name
-    :ivar images: ``nova.objects.ImageMeta`` by name
+    :ivar flavors: flavors by name
+    :ivar images: name of image -> its properties, as Nova stores them
     :ivar manager: host manager of the scheduler
     :ivar network: Neutron and ledger service
     :ivar servers: servers by name, including deleted ones
@@ -54,8 +54,7 @@ class State:
             objects.Instance, objects.Flavor, compute.ServerClaim]]] = {}
         self.notes: list[str] = []
         self.flavors = {
-            flavor.name: nova_flavor(number, flavor)
-            for number, flavor in enumerate(scenario.cloud.flavors, 1)}
+            flavor.name: flavor for flavor in scenario.cloud.flavors}
         self.images = {name: self._image(name, properties)
                        for name, properties in scenario.images.items()}
         try:
@@ -77,23 +76,19 @@ class State:
         self.scheduler = scheduler.Scheduler(
             self.manager, self.placement, self.network.sources)
 
-    def _image(self, name: str, properties: ty.Mapping[str, ty.Any]):
+    def _image(self, name: str,
+               properties: ty.Mapping[str, ty.Any]) -> dict[str, str]:
         unknown = nova_internals.unknown_image_properties(properties)
         problem = (f'Nova knows no image property {unknown[0]!r}'
                    if unknown else None)
         try:
-            meta = nova_internals.image_meta(properties)
+            nova_internals.image_meta(properties)
         except (ValueError, exception.NovaException) as e:
             problem = str(e)
         if problem is not None:
             raise problems.InputError([f'{self.scenario.path}: images.{name}: '
                                        f'{problem}'])
-        return meta
-
-    def image_texts(self, name: str) -> dict[str, str]:
-        """Return the properties of an image as Nova stores them."""
-        return {key: str(value)
-                for key, value in self.scenario.images[name].items()}
+        return {key: str(value) for key, value in properties.items()}
 
     def owners(self) -> list[servers.SimulatedServer]:
         """Return the servers that have ports: on a host, or shelved."""
@@ -106,13 +101,10 @@ class State:
         return self.network.loads(self.owners())
 
 
-def nova_flavor(number: int, spec: snapshot.Flavor) -> objects.Flavor:
-    """Return the ``nova.objects.Flavor`` of a flavor.
-
-    :param number: its ID in the database
-    """
+def nova_flavor(spec: snapshot.Flavor) -> objects.Flavor:
+    """Return the ``nova.objects.Flavor`` of a flavor."""
     flavor = objects.Flavor(
-        id=number, name=spec.name, flavorid=spec.name, vcpus=spec.vcpus,
+        id=1, name=spec.name, flavorid=spec.id or spec.name, vcpus=spec.vcpus,
         memory_mb=spec.memory, root_gb=spec.disk,
         ephemeral_gb=spec.ephemeral, swap=spec.swap, rxtx_factor=1.0,
         vcpu_weight=0, is_public=True, disabled=False, description=None,

@@ -11,12 +11,12 @@ import tempfile
 from hypothesis import strategies as st
 import yaml
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.answers.simulation import reading
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import servers
-from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_clouds
 
@@ -122,7 +122,7 @@ def made(seed: int, most_hosts: int = 4,
     with tempfile.NamedTemporaryFile('w', suffix='.yaml') as file:
         yaml.safe_dump(document, file)
         file.flush()
-        with start.loaded(file.name, seed=seed) as state:
+        with reading.loaded(file.name, seed=seed) as state:
             _inhabit(rng, state, document, most_servers)
             found = record.cloud(state)
     if rng.random() < 0.2:

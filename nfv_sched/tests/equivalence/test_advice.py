@@ -20,11 +20,10 @@ from nfv_sched.ops.answers.explain import next_steps
 from nfv_sched.ops.answers.explain import scheduling
 from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers.plans import defrag
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import changed_hosts
-from nfv_sched.ops.cloud.cloud_file import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import assumed_ports
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
@@ -156,7 +155,7 @@ class TestAdvice(test_stock.EquivalenceTestCase):
                 if not simulation.outcomes[-1].ok:
                     return False
             return scheduling.run(
-                state, request.wanted(state, requested)).reason is None
+                state, requested).reason is None
 
     def carry_out(self, cloud, requested, step):
         """Whether the request fits after a step."""

@@ -19,7 +19,6 @@ from nfv_sched.fit import rules
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
@@ -237,8 +236,7 @@ def boot_until_refused(state, flavor, plugs=()):
             server = servers.SimulatedServer(f'more-{len(booted)}', flavor)
             state.servers[server.name] = server
             boot.boot_as(state, server, request.BootRequest(
-                flavor=state.flavors[flavor],
-                image=nova_internals.image_meta({}), ports=plugs))
+                flavor=state.flavors[flavor], ports=plugs))
             booted.append(server)
     except servers.Refused:
         pass

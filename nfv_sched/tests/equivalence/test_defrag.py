@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nfv_sched.nova import scheduler
 from nfv_sched.ops.answers.plans import defrag
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements as plans_arrangements
 from nfv_sched.ops.model import movable

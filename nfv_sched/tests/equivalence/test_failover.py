@@ -13,7 +13,7 @@ import logging
 import hypothesis
 
 from nfv_sched.ops.answers.plans import failover
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests.equivalence import inhabited

@@ -178,10 +178,9 @@ class TestLint(test_stock.EquivalenceTestCase):
         seen = dict.fromkeys(('flavors', 'errors', 'placed', 'hosts'), 0)
 
         def check_one(flavor, alone, on_hosts, state):
-            nova_flavor = states.nova_flavor(1, flavor)
-            placed = not scheduling.run(state, request.BootRequest(
-                flavor=nova_flavor,
-                image=nova_internals.image_meta({}))).reason
+            nova_flavor = states.nova_flavor(flavor)
+            placed = not scheduling.run(
+                state, request.BootRequest(flavor=flavor)).reason
             seen['flavors'] += 1
             seen['placed'] += placed
             for found in (alone, on_hosts):

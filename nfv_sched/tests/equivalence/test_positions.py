@@ -6,7 +6,7 @@ import logging
 import hypothesis
 from hypothesis import strategies as st
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model import movable

@@ -4,7 +4,7 @@
 from nova import objects
 from nova.scheduler import host_manager
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests.functional import test_snapshot

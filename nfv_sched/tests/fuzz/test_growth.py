@@ -21,9 +21,9 @@ from nfv_sched.ops.answers.machine import values as machine_values
 from nfv_sched.ops.answers.profile import reported
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud.cloud_file import loader
-from nfv_sched.ops.cloud.cloud_file import problems
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.run import runner

@@ -45,9 +45,9 @@ MOST = {
 ALIASES = ('ty', 'orc', 'sa', 'np')
 #: What nova-scheduler loads.
 LOADED = """
-import sys
 from nfv_sched import filters
 from nfv_sched import weights
+import sys
 filters.all_filters(), weights.all_weighers()
 print(*[module.__file__ for name, module in sys.modules.items()
         if name.split('.')[0] == 'nfv_sched'], sep='\\n')
@@ -96,15 +96,10 @@ LIMITS = ('limits/options.py', 'limits/decide.py', 'checks/scheduler.py')
 #: What is free -> what it is worked out from.
 FREE = {('total', 'used'), ('dedicated', 'pinned'), ('pcpuset', 'pinned_cpus')}
 
-#: The package that reads cloud files, and what others may use of it: whose
-#: contents are a snapshot and steps by then.
+#: The package that reads cloud files, and who uses it. The simulator does not:
+#: for it, they are a snapshot and steps.
 CLOUD_FILE = 'ops/cloud/cloud_file/'
-CLOUD_FILE_USES = {
-    # Opens files, and reports what is wrong with them; a snapshot with steps.
-    '': {'actions', 'examples', 'loader', 'problems', 'scenario', 'text'},
-    # Sizes are written as in a cloud file.
-    'ops/commands/flavor_file.py': {'values'},
-}
+CLOUD_FILE_USERS = ('ops/answers/simulation/', 'ops/commands/')
 #: Parts of texts and names that are the package's own.
 CLOUD_FILE_WORDS = re.compile(r'HostGroup|\brules\)')
 
@@ -432,12 +427,9 @@ def cloud_file_words(root: pathlib.Path) -> list[str]:
     for path, source in modules(root):
         if path.startswith(('tests/', CLOUD_FILE)):
             continue
-        allowed = CLOUD_FILE_USES[''] | CLOUD_FILE_USES.get(path, set())
-        for name in imported(source):
-            below = name.removeprefix(f'{package}.')
-            if is_below(name, [package]) and (
-                    below.partition('.')[0] not in allowed):
-                found.append(f'{path}: {name}')
+        if not path.startswith(CLOUD_FILE_USERS):
+            found += [f'{path}: {name}' for name in imported(source)
+                      if is_below(name, [package])]
         for node in ast.walk(source):
             word = {ast.Name: 'id', ast.Attribute: 'attr',
                     ast.Constant: 'value'}.get(type(node))
@@ -819,12 +811,9 @@ class ChecksTest(base.TestCase):
                 ops__audit__odd=text)), text)
             self.assertEqual([], cloud_file_words(self.root(
                 ops__cloud__cloud_file__odd=text, tests__odd=text)), text)
-        for text in (f'from {package} import loader',
-                     f'from {package} import problems',
-                     f'from {package} import scenario',
-                     "text = '5 rules'"):
-            self.assertEqual(
-                [], cloud_file_words(self.root(ops__audit__odd=text)), text)
+        self.assertEqual([], cloud_file_words(self.root(
+            ops__commands__odd=f'from {package} import loader',
+            ops__audit__odd="text = '5 rules'")))
 
     def test_single(self):
         for own, plugin, found in (

@@ -38,7 +38,7 @@ def times(
     :param hints: scheduler hints of each server
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova takes no server of
         one of the flavors; says which, and why
-    :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
+    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
     with capacity.counting_on(

@@ -113,7 +113,7 @@ def from_nova(project: str) -> OfFlavor:
 
     def of_flavor(flavor: snapshot.Flavor) -> ProjectAllowance:
         try:
-            needs = quotas.needs(states.nova_flavor(1, flavor))
+            needs = quotas.needs(states.nova_flavor(flavor))
             resources = frozenset(needs)
             if resources not in read:
                 read[resources] = quotas.of_project(project, resources)

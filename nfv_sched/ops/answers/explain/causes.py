@@ -16,7 +16,7 @@ import os_traits
 
 from nfv_sched.base import reasons
 from nfv_sched.ops.answers.explain import values
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 
 _Kind = values.CauseKind

@@ -13,8 +13,8 @@ from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers import requests as request_document
 
 if ty.TYPE_CHECKING:
-    from nfv_sched.ops.model.requests import request
     from nfv_sched.ops.model.requests import subject as subjects
+    from nfv_sched.ops.simulator import request
 
 #: Most characters that the API accepts in a key or value.
 _LONGEST = 255
@@ -379,24 +379,24 @@ def explained(
 
 
 def _request(
-    explained_request: 'request.ExplainedRequest',
+    boot_request: 'request.BootRequest',
 ) -> RequestedServers:
-    flavor = explained_request.flavor
+    flavor = boot_request.flavor
     return RequestedServers(
-        servers=explained_request.count, flavor=flavor.name,
+        servers=boot_request.count, flavor=flavor.name,
         flavor_id=flavor.id or None,
         vcpus=flavor.vcpus, memory_mib=flavor.memory,
         disk_gib=flavor.disk + flavor.ephemeral,
         extra_specs=_cut_properties(flavor.extra_specs),
-        image_properties=_cut_properties(explained_request.image),
+        image_properties=_cut_properties(boot_request.image),
         ports=tuple([RequestedPort(
             network=network.name or None, network_id=network.id or None,
             physical_network=network.physnet,
             vnic_type=network.vnic_type or 'normal')
-            for network, _groups in explained_request.ports]),
-        availability_zone=explained_request.zone,
-        server_group=explained_request.group,
-        scheduler_hints=explained_request.hints)
+            for network, _groups in boot_request.ports]),
+        availability_zone=boot_request.zone,
+        server_group=boot_request.group,
+        scheduler_hints=boot_request.hints)
 
 
 def _cut_properties(properties: Mapping[str, str]) -> dict[str, str]:

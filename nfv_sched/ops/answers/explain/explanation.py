@@ -18,10 +18,10 @@ from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers.explain import weights
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
-from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.verdicts import filters
 from nfv_sched.ops.model.verdicts import placement
-from nfv_sched.ops.simulator import request as simulated
+from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 
@@ -35,7 +35,7 @@ _Progress = Callable[[int, int, str], None]
 
 def explain(
     state: states.State, subject: str,
-    explained_request: request.ExplainedRequest, *,
+    boot_request: request.BootRequest, *,
     assumed: tuple[str, ...] = (), present: str | None = None,
     read_at: str = '', relax_seconds: float = RELAX_SECONDS,
     progress: _Progress = lambda done, total, what: None,
@@ -49,10 +49,8 @@ def explain(
     :param read_at: when the cloud was read
     :param relax_seconds: time limit for changes of the request; 0 to try none
     :param progress: called with (number done, number of all, noun for them)
-    :raises ExplainError: if there can be no such request
     """
     seconds: dict[str, float] = {}
-    boot_request = request.wanted(state, explained_request)
     with _time_stage(seconds, 'scheduler'):
         ran = scheduling.run(state, boot_request)
     queries = [query for query, _count in ran.queries]
@@ -68,7 +66,7 @@ def explain(
                 state, spec, queries,
                 lambda done, total: progress(done, total, 'filters'),
                 shadowed=shadowed)
-    assumed += _unknown_of(explained_request.flavor, answer.stage)
+    assumed += _unknown_of(boot_request.flavor, answer.stage)
     first_round = (ran.rounds[0] if ran.rounds
                    else scheduling.SchedulingRound())
     with _time_stage(seconds, 'weights'):
@@ -83,17 +81,17 @@ def explain(
     with _time_stage(seconds, 'changes'):
         if ran.reason is not None and relax_seconds:
             outcome = relaxation.relax(
-                state, explained_request, relax_seconds,
+                state, boot_request, relax_seconds,
                 lambda done, total: progress(done, total, 'changes'))
     return values.Explanation(
-        subject=subject, assumed=assumed, request=_text(explained_request),
+        subject=subject, assumed=assumed, request=_text(boot_request),
         fits=ran.reason is None, reason=ran.reason or '',
-        causes=_causes(hosts, explained_request) if (
+        causes=_causes(hosts, boot_request) if (
             queries and ran.reason is not None) else (),
         placement=answer.stage,
         filters=tuple(_filters(verdicts, first_round)), hosts=hosts,
         weighing=weighing, places=tuple(ran.places),
-        wanted=explained_request.count,
+        wanted=boot_request.count,
         nearest=_nearest_hosts(hosts) if queries and not weighing else (),
         relaxations=outcome.relaxations, tried=outcome.tried,
         untried=outcome.untried, seconds=seconds)
@@ -101,13 +99,13 @@ def explain(
 
 def _causes(
     hosts: tuple[values.ExplainedHost, ...],
-    explained_request: request.ExplainedRequest,
+    boot_request: request.BootRequest,
 ) -> tuple[values.CommonCause, ...]:
     """Return what keeps the request off all hosts; nothing if one passes."""
     if any(host.passed for host in hosts):
         return ()
     return causes.find(hosts, [
-        network for network, _groups in explained_request.ports])
+        network for network, _groups in boot_request.ports])
 
 
 def _unknown_of(flavor: snapshot.Flavor,
@@ -127,7 +125,7 @@ def _time_stage(seconds: dict[str, float], stage: str) -> Iterator[None]:
     seconds[stage] = round(time.monotonic() - began, 3)
 
 
-def _stored_request(state: states.State, boot_request: simulated.BootRequest):
+def _stored_request(state: states.State, boot_request: request.BootRequest):
     """Return the request for the scheduler; None if the API refuses it."""
     with scheduling.booting(state, boot_request) as booted:
         try:
@@ -190,9 +188,9 @@ def _nearest_hosts(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
 _PART = 600
 
 
-def _text(explained_request: request.ExplainedRequest) -> str:
+def _text(boot_request: request.BootRequest) -> str:
     """Return a description of the request."""
-    flavor = explained_request.flavor
+    flavor = boot_request.flavor
     parts = [strings.count(flavor.vcpus, 'vCPU'),
              f'{flavor.memory} MiB']
     if flavor.disk + flavor.ephemeral:
@@ -200,13 +198,13 @@ def _text(explained_request: request.ExplainedRequest) -> str:
     parts += [f'{key}={value}'
               for key, value in sorted(flavor.extra_specs.items())]
     parts += [f'image {key}={value}'
-              for key, value in sorted(explained_request.image.items())]
-    parts += [f'network {request.network_label(network)}'
-              for network, _ in explained_request.ports]
-    if explained_request.zone:
-        parts.append(f'zone {explained_request.zone}')
-    if explained_request.group:
-        parts.append(f'server group {explained_request.group}')
+              for key, value in sorted(boot_request.image.items())]
+    parts += [f'network {assumed_ports.network_label(network)}'
+              for network, _ in boot_request.ports]
+    if boot_request.zone:
+        parts.append(f'zone {boot_request.zone}')
+    if boot_request.group:
+        parts.append(f'server group {boot_request.group}')
     parts += [f'hint {key}={",".join(value)}'
-              for key, value in sorted(explained_request.hints.items())]
+              for key, value in sorted(boot_request.hints.items())]
     return ', '.join(strings.short(part, _PART) for part in parts)

@@ -18,15 +18,15 @@ from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import changed_hosts
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject as subjects
 from nfv_sched.ops.model import trial
 from nfv_sched.ops.model.verdicts import nova_filters
+from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
@@ -82,7 +82,7 @@ def find(
 
 
 def _must_be_beside(cloud: snapshot.Cloud,
-                    requested: request.ExplainedRequest) -> bool:
+                    requested: request.BootRequest) -> bool:
     """Return whether only the host of the other servers of a group does."""
     names = scenario.unique_names(cloud.groups)
     placed = {server.uuid for server in cloud.servers if server.host}
@@ -92,7 +92,7 @@ def _must_be_beside(cloud: snapshot.Cloud,
 
 
 def _needed_hosts(cloud: snapshot.Cloud,
-                  requested: request.ExplainedRequest) -> int:
+                  requested: request.BootRequest) -> int:
     """Return the number of new hosts that a server group needs at least."""
     group = scenario.groups_by_name(cloud).get(requested.group or '')
     if group is None or group.policy != _ANTI_AFFINITY:
@@ -102,7 +102,7 @@ def _needed_hosts(cloud: snapshot.Cloud,
 
 
 def _larger_hosts(
-    state: states.State, requested: request.ExplainedRequest, number: int,
+    state: states.State, requested: request.BootRequest, number: int,
 ) -> Iterator[values.HelpfulStep]:
     """Yield the step to add hosts that are larger than all.
 
@@ -110,12 +110,11 @@ def _larger_hosts(
     :param number: how many are needed
     """
     lacking = []
-    boot_request = request.wanted(state, requested)
-    with scheduling.booting(state, boot_request) as booted:
+    with scheduling.booting(state, requested) as booted:
         try:
             counting = capacity.Counting(state)
             guest = counting.guest_of(
-                scheduling.spec_of(state, boot_request, booted))
+                scheduling.spec_of(state, requested, booted))
         except servers.Refused:
             return
         for host in counting.hosts():
@@ -175,7 +174,7 @@ def _limit(seconds: float) -> Callable[..., None]:
 
 
 def _fits_after(
-    cloud: snapshot.Cloud, requested: request.ExplainedRequest,
+    cloud: snapshot.Cloud, requested: request.BootRequest,
     plan: document.Defrag,
 ) -> bool:
     """Return whether the request fits after one or more moves."""
@@ -187,7 +186,7 @@ def _fits_after(
 
 
 def _fits_without(
-    cloud: snapshot.Cloud, requested: request.ExplainedRequest,
+    cloud: snapshot.Cloud, requested: request.BootRequest,
     server: snapshot.Server,
 ) -> bool:
     """Return whether the request fits without a server."""
@@ -197,8 +196,8 @@ def _fits_without(
 
 
 def _run(state: states.State,
-         requested: request.ExplainedRequest) -> scheduling.Course:
-    return scheduling.run(state, request.wanted(state, requested))
+         requested: request.BootRequest) -> scheduling.Course:
+    return scheduling.run(state, requested)
 
 
 def own_ports(subject: subjects.ExplainSubject) -> list[str]:

@@ -19,8 +19,9 @@ from nfv_sched.base import strings
 from nfv_sched.nova import flavors
 from nfv_sched.ops.answers.explain import scheduling
 from nfv_sched.ops.answers.explain import values
-from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import state as states
 
 # Sizes of changes, the smallest first.
@@ -32,6 +33,11 @@ _SMALLER = 4
 _KEY = 5
 _WITHOUT = 6
 
+#: Extra spec -> its most lenient value.
+_LENIENT = {
+    'hw:pci_numa_affinity_policy': 'preferred',
+    'hw:cpu_thread_policy': 'prefer',
+}
 #: Extra specs that do not decide where a server fits.
 _HARMLESS = (
     'quota:', 'hw_rng:', 'hw_video:', 'os:', 'vmware:', 'powervm:',
@@ -80,7 +86,7 @@ class Change(ty.NamedTuple):
 
     text: str
     size: int
-    requested: request.ExplainedRequest
+    requested: request.BootRequest
     subject: str
     enabled: tuple[str, ...] = ()
 
@@ -120,7 +126,7 @@ class RelaxationResult(ty.NamedTuple):
     untried: int
 
 
-def relax(state: states.State, explained_request: request.ExplainedRequest,
+def relax(state: states.State, boot_request: request.BootRequest,
           seconds: float,
           progress: Callable[[int, int], None]) -> RelaxationResult:
     """Try changes of a request that does not fit, in pairs if none helps.
@@ -131,7 +137,7 @@ def relax(state: states.State, explained_request: request.ExplainedRequest,
     """
     ends = time.monotonic() + seconds
     todo: list[Change | Search] = [
-        *changes(state, explained_request), *searches(explained_request)]
+        *changes(state, boot_request), *searches(boot_request)]
     trier = _Trier(state)
     for number, item in enumerate(todo):
         progress(number, len(todo))
@@ -140,7 +146,7 @@ def relax(state: states.State, explained_request: request.ExplainedRequest,
     if not trier.fitting:
         ends = min(ends, time.monotonic() + _PAIRS_TIME * seconds)
         helped: set[frozenset[str]] = set()
-        both = pairs(state, explained_request)
+        both = pairs(state, boot_request)
         for number, pair in enumerate(both):
             if len(helped) == _MOST_PAIRS:
                 break
@@ -157,7 +163,7 @@ def relax(state: states.State, explained_request: request.ExplainedRequest,
 
 
 def pairs(state: states.State,
-          explained_request: request.ExplainedRequest) -> list[Pair]:
+          boot_request: request.BootRequest) -> list[Pair]:
     """Return the pairs of changes that are worth trying, the smallest first.
 
     Two changes that each take away a part of the request are left out, such as
@@ -165,9 +171,9 @@ def pairs(state: states.State,
     """
     both: dict[frozenset[str], Pair] = {}
     # None is searched for twice: of many ports, none is left.
-    for first in (*changes(state, explained_request), *[
+    for first in (*changes(state, boot_request), *[
             search.changes[0] for search in _port_searches(
-                explained_request)]):
+                boot_request)]):
         for second in (*changes(state, first.requested),
                        *searches(first.requested)):
             several = second.changes if isinstance(second, Search) else (
@@ -247,11 +253,7 @@ def _find_largest(changes: Sequence[Change]) -> _Trials:
 
 def _try(state: states.State, change: Change) -> values.Relaxation | None:
     """Boot with a change; return None if that is refused."""
-    try:
-        boot_request = request.wanted(state, change.requested)
-    except request.ExplainError:
-        return None
-    result = scheduling.run(state, boot_request,
+    result = scheduling.run(state, change.requested,
                             _enable_hosts(state, change.enabled))
     if result.reason is not None:
         return None
@@ -284,38 +286,54 @@ def _enable_hosts(state: states.State, names: Sequence[str]) -> Iterator[None]:
 
 
 def changes(state: states.State,
-            explained_request: request.ExplainedRequest) -> Iterator[Change]:
+            boot_request: request.BootRequest) -> Iterator[Change]:
     """Yield the single changes that are worth trying."""
-    yield from _lenient_changes(explained_request)
-    yield from _hosts(state, explained_request)
-    yield from _page_sizes(state, explained_request)
-    yield from _numa_nodes(state, explained_request)
-    yield from _without_keys(explained_request)
-    yield from _without_devices(explained_request)
-    yield from _without_others(explained_request)
+    yield from _lenient_changes(boot_request)
+    yield from _hosts(state, boot_request)
+    yield from _page_sizes(state, boot_request)
+    yield from _numa_nodes(state, boot_request)
+    yield from _without_keys(boot_request)
+    yield from _without_devices(boot_request)
+    yield from _without_others(boot_request)
+
+
+def lenient_values(
+    specs: Mapping[str, str],
+) -> Iterator[tuple[str, str]]:
+    """Yield the extra specs that insist on something.
+
+    :returns: of each, the key and the most lenient value
+    """
+    for key, value in specs.items():
+        lenient = _LENIENT.get(key)
+        if lenient is None and key.startswith(('nfv:', 'hw:wrs:')) and (
+                value == 'strict'):
+            lenient = 'prefer'
+        if lenient is not None and value != lenient:
+            yield key, lenient
 
 
 def _lenient_changes(
-    explained_request: request.ExplainedRequest,
+    boot_request: request.BootRequest,
 ) -> Iterator[Change]:
-    specs = explained_request.flavor.extra_specs
-    for key, lenient in request.lenient_values(specs):
+    specs = boot_request.flavor.extra_specs
+    for key, lenient in lenient_values(specs):
         yield Change(f'{key}={lenient}', _PREFER,
-                     explained_request.with_specs({**specs, key: lenient}),
+                     boot_request.with_specs({**specs, key: lenient}),
                      key)
 
 
 def _hosts(state: states.State,
-           explained_request: request.ExplainedRequest) -> Iterator[Change]:
+           boot_request: request.BootRequest) -> Iterator[Change]:
     names = [name for name, host in state.hosts.items()
              if host.down or not (host.record.enabled and host.record.mapped)]
     for name in names[:_DISABLED_HOSTS]:
         yield Change(f'{name} {_repairs_text(state, [name])}', _HOST,
-                     explained_request, _HOSTS, (name,))
+                     boot_request, _HOSTS, (name,))
     if len(names) > 1:
         yield Change(f'all {len(names)} disabled hosts '
                      f'{_repairs_text(state, names)}', _HOST,
-                     explained_request,
+                     boot_request,
                      _HOSTS, tuple(names))
 
 
@@ -331,9 +349,9 @@ def _repairs_text(state: states.State, names: Sequence[str]) -> str:
 
 
 def _page_sizes(
-    state: states.State, explained_request: request.ExplainedRequest,
+    state: states.State, boot_request: request.BootRequest,
 ) -> Iterator[Change]:
-    specs = explained_request.flavor.extra_specs
+    specs = boot_request.flavor.extra_specs
     if PAGE_SIZE not in specs:
         return
     # A size that no host has could only be refused.
@@ -344,7 +362,7 @@ def _page_sizes(
         text = _PAGE_TEXTS.get(size, str(size))
         if page_kib(specs[PAGE_SIZE]) != size:
             yield Change(f'{PAGE_SIZE}={text}', _PAGES,
-                         explained_request.with_specs(
+                         boot_request.with_specs(
                              {**specs, PAGE_SIZE: text}), PAGE_SIZE)
 
 
@@ -361,9 +379,9 @@ def page_kib(value: str) -> int | None:
 
 
 def _numa_nodes(
-    state: states.State, explained_request: request.ExplainedRequest,
+    state: states.State, boot_request: request.BootRequest,
 ) -> Iterator[Change]:
-    specs = explained_request.flavor.extra_specs
+    specs = boot_request.flavor.extra_specs
     # A guest without such keys has no NUMA topology and may use the whole
     # host; a number of NUMA nodes could only restrict it.
     if not any(key.startswith('hw:') for key in specs):
@@ -376,17 +394,17 @@ def _numa_nodes(
     other_specs = {key: value for key, value in specs.items()
                    if key not in dropped}
     without = f", without {', '.join(dropped)}" if dropped else ''
-    for nodes in range(1, min(most, explained_request.flavor.vcpus,
+    for nodes in range(1, min(most, boot_request.flavor.vcpus,
                               _MOST_NODES) + 1):
         # Nova divides nothing with a remainder: without hw:numa_cpus.N and
         # hw:numa_mem.N it refuses such flavors (ImageNUMATopologyAsymmetric).
         if nodes == _nodes_of(specs) or (
-                explained_request.flavor.vcpus % nodes
-                or explained_request.flavor.memory % nodes):
+                boot_request.flavor.vcpus % nodes
+                or boot_request.flavor.memory % nodes):
             continue
         yield Change(
             f'{_NUMA_NODES}={nodes}{without}', _NODES,
-            explained_request.with_specs(
+            boot_request.with_specs(
                 {**other_specs, _NUMA_NODES: str(nodes)}), _NUMA_NODES)
 
 
@@ -396,9 +414,9 @@ def _nodes_of(specs: Mapping[str, str]) -> int:
 
 
 def _without_keys(
-    explained_request: request.ExplainedRequest,
+    boot_request: request.BootRequest,
 ) -> Iterator[Change]:
-    specs = explained_request.flavor.extra_specs
+    specs = boot_request.flavor.extra_specs
     for key in specs:
         if key == ALIAS or key.startswith(_HARMLESS):
             continue
@@ -407,85 +425,85 @@ def _without_keys(
             if other.startswith(prefix))}
         yield Change(
             'without ' + ', '.join(sorted(dropped)), _KEY,
-            explained_request.with_specs({
+            boot_request.with_specs({
                 name: value for name, value in specs.items()
                 if name not in dropped}), key)
 
 
 def _without_devices(
-    explained_request: request.ExplainedRequest,
+    boot_request: request.BootRequest,
 ) -> Iterator[Change]:
-    for alias in _aliases(explained_request):
-        yield _change_alias(explained_request, alias, '')
+    for alias in _aliases(boot_request):
+        yield _change_alias(boot_request, alias, '')
 
 
-def _aliases(explained_request: request.ExplainedRequest) -> list[str]:
-    value = explained_request.flavor.extra_specs.get(ALIAS, '')
+def _aliases(boot_request: request.BootRequest) -> list[str]:
+    value = boot_request.flavor.extra_specs.get(ALIAS, '')
     return [alias.strip() for alias in value.split(',') if alias.strip()]
 
 
-def _change_alias(explained_request: request.ExplainedRequest, alias: str,
+def _change_alias(boot_request: request.BootRequest, alias: str,
                   fewer: str) -> Change:
     """Return a change of the devices of one alias.
 
     :param fewer: what is requested instead; empty for nothing
     """
-    specs = dict(explained_request.flavor.extra_specs)
-    aliases = _aliases(explained_request)
+    specs = dict(boot_request.flavor.extra_specs)
+    aliases = _aliases(boot_request)
     aliases[aliases.index(alias)] = fewer
     specs[ALIAS] = ','.join(filter(None, aliases))
     if not specs[ALIAS]:
         del specs[ALIAS]
     text, size = (f'the PCI devices {fewer}', _SMALLER) if fewer else (
         f'without the PCI devices {alias}', _WITHOUT)
-    return Change(text, size, explained_request.with_specs(specs), ALIAS)
+    return Change(text, size, boot_request.with_specs(specs), ALIAS)
 
 
 def _without_others(
-    explained_request: request.ExplainedRequest,
+    boot_request: request.BootRequest,
 ) -> Iterator[Change]:
-    for network, count in _port_counts(explained_request).items():
+    for network, count in _port_counts(boot_request).items():
         if count == 1:
-            yield _fewer_ports(explained_request, network, 1, 1)
-    for name in explained_request.image:
+            yield _fewer_ports(boot_request, network, 1, 1)
+    for name in boot_request.image:
         yield Change(
             f'without the image property {name}', _KEY, dataclasses.replace(
-                explained_request, image={
+                boot_request, image={
                     key: value for key, value
-                    in explained_request.image.items() if key != name}),
+                    in boot_request.image.items() if key != name}),
             f'image {name}')
-    if explained_request.zone is not None:
+    if boot_request.zone is not None:
         yield Change('in any availability zone', _WITHOUT,
-                     dataclasses.replace(explained_request, zone=None), 'zone')
-    if explained_request.group is not None:
+                     dataclasses.replace(boot_request, zone=None), 'zone')
+    if boot_request.group is not None:
         yield Change('outside its server group', _WITHOUT,
-                     dataclasses.replace(explained_request, group=None),
+                     dataclasses.replace(boot_request, group=None),
                      'group')
-    for name in explained_request.hints:
+    for name in boot_request.hints:
         yield Change(
             f'without the hint {name}', _WITHOUT, dataclasses.replace(
-                explained_request, hints={
+                boot_request, hints={
                     key: value for key, value
-                    in explained_request.hints.items() if key != name}),
+                    in boot_request.hints.items() if key != name}),
             f'hint {name}')
 
 
 def _port_counts(
-    explained_request: request.ExplainedRequest,
+    boot_request: request.BootRequest,
 ) -> collections.Counter:
     """Return the number of ports on each network."""
     return collections.Counter(
-        network for network, _ in explained_request.ports)
+        network for network, _ in boot_request.ports)
 
 
-def _fewer_ports(explained_request: request.ExplainedRequest,
+def _fewer_ports(boot_request: request.BootRequest,
                  network: ty.Any, count: int, fewer: int) -> Change:
     """Return a change that leaves out the last ports on a network.
 
     :param count: number of its ports
     :param fewer: number of those that are left out
     """
-    label = request.network_label(network)
+    label = assumed_ports.network_label(network)
     if fewer < count:
         text, size = (f'with {strings.count(fewer, "port")} fewer on {label}',
                       _SMALLER)
@@ -494,64 +512,64 @@ def _fewer_ports(explained_request: request.ExplainedRequest,
         text, size = f'without {ports} on {label}', _WITHOUT
     own = itertools.count()
     return Change(text, size, dataclasses.replace(
-        explained_request, ports=tuple([
-            port for port in explained_request.ports
+        boot_request, ports=tuple([
+            port for port in boot_request.ports
             if port[0] != network or next(own) < count - fewer])), 'ports')
 
 
-def searches(explained_request: request.ExplainedRequest) -> Iterator[Search]:
+def searches(boot_request: request.BootRequest) -> Iterator[Search]:
     """Yield amounts of which a smaller one may fit.
 
     Less than half of the CPUs or the memory is another server, which nobody
     asked for.
     """
-    flavor, specs = (explained_request.flavor,
-                     explained_request.flavor.extra_specs)
+    flavor, specs = (boot_request.flavor,
+                     boot_request.flavor.extra_specs)
     nodes = _nodes_of(specs)
     step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require'
                     else 1)
     step *= max(-(-flavor.vcpus // (step * _VCPU_STEPS)), 1)
     yield Search([
         Change(strings.count(vcpus, 'vCPU'), _SMALLER,
-               explained_request.with_flavor(vcpus=vcpus), 'vcpus')
+               boot_request.with_flavor(vcpus=vcpus), 'vcpus')
         for vcpus in range(step, flavor.vcpus, step)
         if 2 * vcpus >= flavor.vcpus
-        and _has_topology(vcpus, explained_request)])
+        and _has_topology(vcpus, boot_request)])
     page = (page_kib(specs.get(PAGE_SIZE, '')) or SMALL) / 1024
     step = int(max(page, 64)) * nodes
     count = -(-flavor.memory // step)
     step *= max(-(-count // _STEPS), 1)
     yield Search([
         Change(strings.size(memory * 1024), _SMALLER,
-               explained_request.with_flavor(memory=memory), 'memory')
+               boot_request.with_flavor(memory=memory), 'memory')
         for memory in range(step, flavor.memory, step)
         if 2 * memory >= flavor.memory])
-    yield from _port_searches(explained_request)
-    for alias in _aliases(explained_request):
+    yield from _port_searches(boot_request)
+    for alias in _aliases(boot_request):
         name, _colon, count = alias.rpartition(':')
         if count.isdecimal() and 1 < int(count) <= _MOST_DEVICES:
             yield Search([
-                _change_alias(explained_request, alias, f'{name}:{fewer}')
+                _change_alias(boot_request, alias, f'{name}:{fewer}')
                 for fewer in range(1, int(count))])
 
 
 def _port_searches(
-    explained_request: request.ExplainedRequest,
+    boot_request: request.BootRequest,
 ) -> Iterator[Search]:
-    for network, count in _port_counts(explained_request).items():
+    for network, count in _port_counts(boot_request).items():
         if count > 1:
             yield Search([
-                _fewer_ports(explained_request, network, count, fewer)
+                _fewer_ports(boot_request, network, count, fewer)
                 for fewer in range(count, 0, -1)])
 
 
 def _has_topology(vcpus: int,
-                  explained_request: request.ExplainedRequest) -> bool:
+                  boot_request: request.BootRequest) -> bool:
     """Return whether flavor and image allow a virtual CPU topology."""
     counts = []
     for part in ('sockets', 'cores', 'threads'):
-        exact = _topology_limit(part, explained_request)
-        most = _topology_limit(f'max_{part}', explained_request)
+        exact = _topology_limit(part, boot_request)
+        most = _topology_limit(f'max_{part}', boot_request)
         counts.append([
             count for count in flavors.divisors(vcpus, most or vcpus)
             if exact in (None, count)])
@@ -560,9 +578,9 @@ def _has_topology(vcpus: int,
                for a in sockets for b in cores)
 
 
-def _topology_limit(part: str, explained_request: request.ExplainedRequest,
+def _topology_limit(part: str, boot_request: request.BootRequest,
                     ) -> int | None:
     """Return a number of the virtual CPU topology; None if not given."""
-    value = explained_request.flavor.extra_specs.get(
-        f'hw:cpu_{part}', explained_request.image.get(f'hw_cpu_{part}', ''))
+    value = boot_request.flavor.extra_specs.get(
+        f'hw:cpu_{part}', boot_request.image.get(f'hw_cpu_{part}', ''))
     return int(value) if value.isdecimal() and int(value) else None

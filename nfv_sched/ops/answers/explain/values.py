@@ -222,7 +222,7 @@ class Relaxation:
     :ivar text: the change
     :ivar hosts: number of hosts that pass then
     :ivar host: host to which the first server would go
-    :ivar requested: the changed request; ``requests.request.ExplainedRequest``
+    :ivar requested: the changed request; a ``BootRequest``
     :ivar enabled: names of hosts that are enabled, mapped and up for it
     """
 

@@ -72,7 +72,7 @@ def plan(
         moved, because that has failed
     :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the flavor
-    :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
+    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
     forbidden = set(failed)

@@ -67,7 +67,7 @@ def plan(
         moved, because that has failed -> why; empty for shelving
     :param seconds: time limit of the search
     :param update: called with (steps done, all steps, activity)
-    :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
+    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:

@@ -21,7 +21,7 @@ from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import gap
 from nfv_sched.ops.answers.plans import refusals
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
@@ -53,7 +53,7 @@ def check(
     :param hosts: names of the hosts
     :param together: lose all of them at once; otherwise one at a time
     :param update: called with (steps done, all steps, activity)
-    :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
+    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:

@@ -12,11 +12,11 @@ import dataclasses
 import itertools
 import typing as ty
 
+from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model import trial
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
@@ -62,7 +62,7 @@ def moves(cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind,
 def _changes(server: snapshot.Server,
              positions: arrangements.Positions) -> Iterator[_Change]:
     specs = server.flavor.extra_specs
-    strict = dict(request.lenient_values(specs))
+    strict = dict(relaxation.lenient_values(specs))
     for key, value in strict.items():
         yield _Change(f'{key}={specs[key]}', f'{key}={value}', key, value)
     for text, degree in positions.degrees(server.uuid).items():

@@ -27,7 +27,7 @@ def with_gain(
 
     :param cloud: the cloud that the plan is for
     :param update: called with (flavors done, all flavors)
-    :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
+    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
     freed = collections.Counter()

@@ -14,7 +14,7 @@ from nfv_sched.limits import decide
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.ops.answers.simulation import document
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome

@@ -8,10 +8,10 @@ import json
 import os_resource_classes as orc
 import os_traits
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import pci
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 
 _HYPERVISOR_VERSION = 8002000

@@ -13,15 +13,15 @@ from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place as rule_place
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import pci
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
-from nfv_sched.ops.cloud.cloud_file import schema
 from nfv_sched.ops.cloud.cloud_file import topology
-from nfv_sched.ops.cloud.cloud_file import values
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import names as cloud_names
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario as scenarios
+from nfv_sched.ops.cloud import schema
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
+from nfv_sched.ops.cloud import values
 
 _OF_PLACEMENT = re.compile('[A-Z0-9_]+')
 _MAX_HOSTS = 100_000

@@ -3,7 +3,7 @@
 """Read a cloud file into values of :mod:`.model`.
 
 Anything wrong with a file is reported as an
-:class:`~nfv_sched.ops.cloud.cloud_file.problems.InputError` with file, line
+:class:`~nfv_sched.ops.cloud.problems.InputError` with file, line
 and field: invalid YAML, duplicate keys, unknown keys, wrong types, names of
 missing objects, contradictory dimensions of hosts.  Extra specs of flavors
 are checked by a function that is passed in, so that this module does not
@@ -14,15 +14,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import dataclasses
 
 from nfv_sched.base import extra_specs
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud.cloud_file import compile as compiler
 from nfv_sched.ops.cloud.cloud_file import hosts as cloud_hosts
 from nfv_sched.ops.cloud.cloud_file import model
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import scenario as scenarios
-from nfv_sched.ops.cloud.cloud_file import schema
 from nfv_sched.ops.cloud.cloud_file import steps as cloud_steps
 from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario as scenarios
+from nfv_sched.ops.cloud import schema
 from nfv_sched.ops.cloud import snapshot
 
 

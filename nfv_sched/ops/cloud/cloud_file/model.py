@@ -3,10 +3,10 @@
 """Define the contents of a cloud file as immutable types.
 
 The fields of the types are the keys of the file, with the allowed values; keys
-are defined nowhere else.  :mod:`nfv_sched.ops.cloud.cloud_file.schema` defines
+are defined nowhere else.  :mod:`nfv_sched.ops.cloud.schema` defines
 how type hints are read.  The loader sets the fields that are not keys, and
 defaults that depend on other keys.  Nothing here checks, reads files or knows
-Nova.  The types of steps are in :mod:`nfv_sched.ops.cloud.cloud_file.actions`.
+Nova.  The types of steps are in :mod:`nfv_sched.ops.cloud.actions`.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.base import cpu_spec
-from nfv_sched.ops.cloud.cloud_file import actions
-from nfv_sched.ops.cloud.cloud_file import schema
-from nfv_sched.ops.cloud.cloud_file import values
+from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.cloud import schema
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.cloud import values
 
 _T = ty.TypeVar('_T')
 # Values for PCI devices that are passed to Nova unchanged.

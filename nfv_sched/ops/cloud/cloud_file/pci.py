@@ -11,10 +11,10 @@ options are used here, no code of Nova.
 from collections.abc import Iterable, Iterator
 
 from nfv_sched.ops.cloud.cloud_file import model
-from nfv_sched.ops.cloud.cloud_file import schema
-from nfv_sched.ops.cloud.cloud_file import values
+from nfv_sched.ops.cloud import schema
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
+from nfv_sched.ops.cloud import values
 
 # Type of device in the file -> in Nova.
 _NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'vdpa': 'vdpa',

@@ -10,9 +10,9 @@ import re
 import typing as ty
 
 from nfv_sched.base import files
-from nfv_sched.ops.cloud.cloud_file import actions
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import schema
+from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import schema
 
 _HOST_ACTIONS = ('host_down', 'host_up')
 # Items of files.max_items() that a server counts for.

@@ -12,7 +12,7 @@ import yaml
 
 from nfv_sched.base import files
 from nfv_sched.ops.cloud.cloud_file import model
-from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import problems
 
 _MERGE = 'tag:yaml.org,2002:merge'
 _HALVES = re.compile('[\ud800-\udfff]')

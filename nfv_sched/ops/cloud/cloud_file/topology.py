@@ -16,8 +16,8 @@ import typing as ty
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.ops.cloud.cloud_file import model
-from nfv_sched.ops.cloud.cloud_file import values
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.cloud import values
 
 
 class LayoutError(ValueError):

@@ -191,7 +191,7 @@ def capacities(
         is reserved for
     :param hints: scheduler hints of each server
     :param update: called with (flavors done, all flavors)
-    :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
+    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
     with counting_on(cloud, empty, ports, project, hints) as counting:
@@ -216,7 +216,7 @@ def counting_on(
     :param project: ID of the servers' project; None for one that no aggregate
         is reserved for
     :param hints: scheduler hints of each server
-    :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
+    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
     hosts = occupied.without_servers(cloud) if empty else cloud
@@ -395,7 +395,7 @@ class Counting:
             self._state, flavor.name, ports.plugs, (), server.project)
         server.instance = sim_request.new_instance(
             self._state, server,
-            states.nova_flavor(1, flavor))
+            states.nova_flavor(flavor))
         spec = sim_request.describe(
             self._state, server, {'scheduler_hints': {
                 name: list(each) for name, each in self._hints.items()}},

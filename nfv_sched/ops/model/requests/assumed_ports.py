@@ -17,8 +17,8 @@ import typing as ty
 from nfv_sched.base import extra_specs
 from nfv_sched.base import strings
 from nfv_sched.limits import usage
-from nfv_sched.ops.cloud.cloud_file import scenario
 from nfv_sched.ops.cloud import names
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 
 _NORMAL = 'normal'
@@ -32,6 +32,13 @@ _VNIC_TYPES_OF = {'type-PF': 'direct-physical', 'vdpa': 'vdpa'}
 VNIC_TYPES: tuple[str, ...] = ty.get_args(snapshot.VNICType)
 #: Nova's vm_states of servers that may not have got their ports.
 _UNBUILT = ('error', 'building')
+
+
+def network_label(network: snapshot.Network) -> str:
+    """Return the name of a network for people, with the type of its ports."""
+    if network.vnic_type in (None, scenario.NORMAL):
+        return network.name
+    return f'{network.name}/{network.vnic_type}'
 
 
 class UnknownNetworkError(Exception):

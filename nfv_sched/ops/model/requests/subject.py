@@ -7,18 +7,21 @@ from collections.abc import Sequence
 import dataclasses
 
 from nfv_sched.base import strings
-from nfv_sched.ops.cloud.cloud_file import scenario
 from nfv_sched.ops.cloud import names
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import assumed_ports
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.simulator import request as sim_request
+from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.simulator.steps import lifecycle
 
 _NORMAL = 'normal'
+
+
+class ExplainError(Exception):
+    """A request that cannot be explained."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,7 @@ class ExplainSubject:
     """
 
     text: str
-    requested: request.ExplainedRequest
+    requested: request.BootRequest
     assumed: tuple[str, ...] = ()
     present: str | None = None
     taken: str = ''
@@ -67,7 +70,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
     if networks:
         if own:
             assumed.append('the networks of --network in place of its own: ' +
-                           ', '.join(request.network_label(network)
+                           ', '.join(assumed_ports.network_label(network)
                                      for network, _groups in own))
     elif this.ports is None and not own:
         assumed.append('its networks were not read: none are assumed, '
@@ -78,10 +81,10 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
                            f'{strings.count(len(own), "port")} assumed'
                            if own else 'none are assumed') +
                        ', --network names them')
-    explained_request = request.ExplainedRequest(
+    boot_request = request.BootRequest(
         flavor=this.flavor, image=this.image,
         ports=named.plugs if networks else own,
-        alias_specs=sim_request.alias_specs(this),
+        alias_specs=request.alias_specs(this),
         zone=this.zone, stored=True,
         group=scenario.unique_names(cloud.groups).get(this.group or ''),
         hints=this.hints, project=simulated.project,
@@ -90,7 +93,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
     where = f'on {present}' if present else 'without a host'
     return ExplainSubject(
         text=f'Server {this.name or this.uuid} ({this.state}, {where})',
-        requested=explained_request, assumed=tuple(assumed), present=present,
+        requested=boot_request, assumed=tuple(assumed), present=present,
         taken=cloud.taken, server=this)
 
 
@@ -105,11 +108,11 @@ def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
             return each
     named = [each for each in cloud.servers if each.name == name]
     if not named:
-        raise request.ExplainError(names.unknown(
+        raise ExplainError(names.unknown(
             'server', name, [each.name for each in cloud.servers],
             [each.uuid for each in cloud.servers]))
     if len(named) > 1:
-        raise request.ExplainError(
+        raise ExplainError(
             f'several servers named {name!r}: ' +
             ', '.join(each.uuid for each in named))
     return named[0]
@@ -151,16 +154,16 @@ def flavor(
     """
     flavors = [each for each in cloud.flavors if name in (each.name, each.id)]
     if not flavors:
-        raise request.ExplainError(names.unknown(
+        raise ExplainError(names.unknown(
             'flavor', name, [each.name for each in cloud.flavors]))
     ports = _ports(cloud, state, networks)
     if count > 1 and any(network.vnic_type != _NORMAL
                          for network, _groups in ports.plugs):
-        raise request.ExplainError(
+        raise ExplainError(
             'a request for several servers cannot have ports of SR-IOV')
     unknown = nova_internals.unknown_image_properties(image or {})
     if unknown:
-        raise request.ExplainError(
+        raise ExplainError(
             f'Nova knows no image property {unknown[0]!r}')
     assumed = list(ports.notes)
     usual_ports = None
@@ -170,7 +173,7 @@ def flavor(
     zones = {host.zone for host in cloud.hosts}
     # Nova also takes ZONE:HOST:NODE.
     if zone and zone.partition(':')[0] not in zones:
-        raise request.ExplainError(
+        raise ExplainError(
             names.unknown('availability zone', zone, zones))
     default = nova_internals.CONF.default_schedule_zone
     if not zone and default:
@@ -180,7 +183,7 @@ def flavor(
     return ExplainSubject(
         text=f'Flavor {flavors[0].name}' + (
             f', {count} servers' if count > 1 else ''),
-        requested=request.ExplainedRequest(
+        requested=request.BootRequest(
             flavor=flavors[0], image=image or {}, ports=ports.plugs,
             zone=zone, group=_group(cloud, group), count=count),
         assumed=tuple(assumed), taken=cloud.taken, usual_ports=usual_ports)
@@ -203,11 +206,11 @@ def _group(cloud: snapshot.Cloud, name: str | None) -> str | None:
     unique = scenario.unique_names(cloud.groups)
     groups = [each for each in cloud.groups if name in (each.uuid, each.name)]
     if not groups:
-        raise request.ExplainError(names.unknown(
+        raise ExplainError(names.unknown(
             'server group', name, [each.name for each in cloud.groups],
             [each.uuid for each in cloud.groups]))
     if len(groups) > 1:
-        raise request.ExplainError(
+        raise ExplainError(
             f'several server groups named {name!r}: ' +
             ', '.join(each.uuid for each in groups))
     return unique[groups[0].uuid]
@@ -219,4 +222,4 @@ def _ports(cloud: snapshot.Cloud, state: states.State,
         return assumed_ports.of_networks(
             cloud, texts, state.network.security_groups(()))
     except assumed_ports.UnknownNetworkError as exc:
-        raise request.ExplainError(str(exc)) from exc
+        raise ExplainError(str(exc)) from exc

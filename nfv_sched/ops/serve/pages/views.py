@@ -39,11 +39,10 @@ from nfv_sched.ops.answers.rebalance import freed_capacity
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.answers.rebalance import rendering as rebalance_rendering
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.model.counting import capacity
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject as subjects
 from nfv_sched.ops.serve.pages import html
 from nfv_sched.ops.simulator import start
@@ -125,7 +124,7 @@ class SnapshotPages:
             return None
         try:
             template, content = make(query)
-        except (source.NotInCloudError, request.ExplainError) as exc:
+        except (source.NotInCloudError, subjects.ExplainError) as exc:
             return html.message(http.HTTPStatus.NOT_FOUND, str(exc))
         except source.UsageError as exc:
             return html.message(http.HTTPStatus.BAD_REQUEST, str(exc))

@@ -4,7 +4,7 @@
 
 from collections.abc import Iterator
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers

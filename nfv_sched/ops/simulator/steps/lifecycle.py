@@ -6,8 +6,9 @@ import typing as ty
 
 from nova import exception
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
@@ -45,10 +46,11 @@ def rebuild(state: states.State, server: servers.SimulatedServer,
     """Rebuild a server, perhaps with another image."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
     conductor.needs_service(server.host)
-    image_meta = state.images.get(step.image, server.image_meta)
-    if image_meta is server.image_meta:
+    image = state.images.get(step.image, server.image)
+    if image is server.image:
         # Nova calls the scheduler only if the image changes.
         return
+    image_meta = nova_internals.image_meta(image)
     flavor = server.instance.flavor
     before = request.constraints(flavor, server.image_meta)
     after = request.constraints(flavor, image_meta)
@@ -68,7 +70,7 @@ def rebuild(state: states.State, server: servers.SimulatedServer,
     request.renew_group(state, server, spec)
     conductor.select(state, spec, [server.uuid], False)
     server.image_meta = server.spec.image = image_meta
-    server.image = state.image_texts(step.image)
+    server.image = image
 
 
 def delete(state: states.State, server: servers.SimulatedServer,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nova import objects
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
@@ -26,7 +26,7 @@ def resize(state: states.State, server: servers.SimulatedServer,
            step: actions.Resize) -> None:
     """Resize a server."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED)
-    flavor = state.flavors[step.flavor]
+    flavor = states.nova_flavor(state.flavors[step.flavor])
     if step.flavor == server.flavor_name:
         raise servers.Refused('the server has this flavor already')
     ignore = [] if step.same_host else [server.host.name]

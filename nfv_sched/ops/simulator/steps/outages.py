@@ -4,7 +4,7 @@
 
 import dataclasses
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import request

@@ -2,8 +2,8 @@
 
 """Attach ports to existing servers, and detach ports."""
 
-from nfv_sched.ops.cloud.cloud_file import actions
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals

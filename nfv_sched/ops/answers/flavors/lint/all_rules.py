@@ -144,7 +144,7 @@ def lint(
     :param on_hosts: also check whether hosts accept the flavors
     :param used: also check whether servers have the flavors
     :param update: called with (flavors done, total flavors)
-    :raises nfv_sched.ops.cloud.cloud_file.problems.InputError: if a filter of
+    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or one of its options is invalid
     """
     subjects = [dataclasses.replace(read(each, image), needs=needs)

@@ -8,13 +8,13 @@ import tempfile
 import fixtures
 import yaml
 
+from nfv_sched.ops.answers.simulation import reading
 from nfv_sched.ops.cloud import changed_hosts
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import record
-from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import small_clouds
 
@@ -73,7 +73,7 @@ def simulated(cloud_file):
     with tempfile.NamedTemporaryFile('w', suffix='.yaml') as stream:
         yaml.safe_dump(cloud_file, stream)
         stream.flush()
-        with start.loaded(stream.name) as state:
+        with reading.loaded(stream.name) as state:
             result = engine.Simulation(state).run()
             assert not result.failures, result.failures
             return record.cloud(state)

@@ -8,8 +8,9 @@ import fixtures
 from nova import exception
 
 from nfv_sched.fit import rules
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.answers.simulation import reading
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import start
@@ -128,7 +129,7 @@ class RestoreTest(base.TestCase):
     @contextlib.contextmanager
     def loaded(self, text, *config_files):
         """A cloud file whose options are set."""
-        with start.loaded(
+        with reading.loaded(
                 self.file(text), config_files=config_files) as state:
             yield state
 

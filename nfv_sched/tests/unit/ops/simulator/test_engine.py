@@ -9,7 +9,7 @@ from nova import objects
 from oslo_serialization import jsonutils
 
 from nfv_sched.ops.answers.simulation import report
-from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers

@@ -7,9 +7,9 @@ import fixtures
 
 from nfv_sched.base import files
 from nfv_sched.nova import flavors
-from nfv_sched.ops.cloud.cloud_file import problems
 from nfv_sched.ops.cloud.cloud_file import text
-from nfv_sched.ops.cloud.cloud_file import values
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import values
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers

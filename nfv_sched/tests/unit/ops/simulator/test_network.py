@@ -7,7 +7,7 @@ from nfv_sched.limits import names
 from nfv_sched.limits import usage
 from nfv_sched.ops.answers.simulation import report
 from nfv_sched.ops.cloud.cloud_file import loader
-from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.simulator import network
 from nfv_sched.scheduler import figures
 from nfv_sched.tests.unit.ops.simulator import base

@@ -5,10 +5,10 @@ import copy
 import dataclasses
 import random
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud.cloud_file import loader
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import nova_internals

@@ -6,8 +6,8 @@ import random
 
 import yaml
 
-from nfv_sched.ops.cloud.cloud_file import scenario
-from nfv_sched.ops.model.requests import request
+from nfv_sched.ops.cloud import scenario
+from nfv_sched.ops.simulator import request
 
 NETWORKS = {
     'flat': {'physical_network': 'physnet0'},
@@ -98,12 +98,12 @@ def flavor(rng: random.Random) -> dict:
 
 
 def asked(rng: random.Random,
-          found: scenario.Scenario) -> request.ExplainedRequest:
+          found: scenario.Scenario) -> request.BootRequest:
     """What a server of one of the flavors of a cloud asks for."""
     flavors = {each.name: each for each in found.cloud.flavors}
     name = rng.choice(sorted(flavors))
     count = rng.choice((1, 1, 1, 2))
-    return request.ExplainedRequest(
+    return request.BootRequest(
         flavor=flavors[name],
         ports=tuple((found.networks[name], ()) for name in rng.choice(
             ((), ('flat',), ('tun',), ('vf',), ('flat', 'vf'))

@@ -11,9 +11,9 @@ from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import record
+from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
@@ -61,7 +61,7 @@ class DocumentTest(base.TimedTestCase):
             values.Explanation(subject='', hosts=(host('a', short(
                 0, amount=reasons.Amount(reasons.Resource.PCI_DEVICES, 1),
                 devices=_UNTRUSTED)), host('b', short(4)))),
-            subject.ExplainSubject(text='', requested=request.ExplainedRequest(
+            subject.ExplainSubject(text='', requested=request.BootRequest(
                 flavor=snapshot.Flavor(name='f', vcpus=1, memory=1))),
             ['a', 'b'], {'a': 'u', 'b': 'v'})
         devices, none = [

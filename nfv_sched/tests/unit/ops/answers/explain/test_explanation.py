@@ -12,9 +12,9 @@ from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import record
+from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests.unit.ops.simulator import base
@@ -64,7 +64,7 @@ class ExplanationTestCase(base.SimulatorTestCase):
                 present=None, relax_seconds=60, hints=None, group=None,
                 count=1, zone=None, **specs):
         """Explain a flavor; extra specs with ``__`` for a colon."""
-        asked = request.ExplainedRequest(
+        asked = request.BootRequest(
             flavor=snapshot.Flavor(
                 name='f', vcpus=vcpus, memory=memory, extra_specs={
                     name.replace('__', ':'): value
@@ -247,10 +247,6 @@ steps: [{boot: a, flavor: one}]
         found = self.explain(hw__cpu_policy='dedicated')
         self.assertEqual((False, ''), (found.fits, found.reason))
         self.assertEqual((), found.relaxations)
-
-    def test_bad_requests(self):
-        self.assertRaisesRegex(request.ExplainError, 'no server group',
-                               self.explain, group='nobody')
 
     def test_placement_cuts(self):
         text = CLOUD + 'options:\n  scheduler: {max_placement_results: 1}\n'

@@ -13,7 +13,6 @@ import os
 import random
 
 from nfv_sched.ops.answers.explain import explanation
-from nfv_sched.ops.model.requests import request as explained
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import engine
@@ -39,7 +38,7 @@ class GeneratedTest(base.SimulatorTestCase):
         """Whether the scheduler takes a host if there is no other."""
         server = servers.SimulatedServer('probe', asked.flavor.name)
         wanted = dataclasses.replace(
-            explained.wanted(state, asked), count=1,
+            asked, count=1,
             ignore_hosts=tuple(set(state.hosts) - {name}))
         state.servers['probe'] = server
         try:

@@ -8,8 +8,8 @@ import fixtures
 from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject
+from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
@@ -18,7 +18,7 @@ from nfv_sched.tests.unit.ops.simulator import base
 
 def asked(vcpus=8, memory=4096, **specs):
     """A request; extra specs with ``__`` for a colon."""
-    return request.ExplainedRequest(flavor=snapshot.Flavor(
+    return request.BootRequest(flavor=snapshot.Flavor(
         name='f', vcpus=vcpus, memory=memory, extra_specs={
             name.replace('__', ':'): value
             for name, value in specs.items()}))

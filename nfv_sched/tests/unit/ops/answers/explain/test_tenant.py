@@ -7,8 +7,8 @@ from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import tenant
 from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject
+from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
@@ -17,7 +17,7 @@ from nfv_sched.tests.unit.ops import small_clouds
 _FLAVOR = snapshot.Flavor(name='f', vcpus=4, memory=512, extra_specs={
     'pci_passthrough:alias': 'gpu:1,nic:3'})
 _SUBJECT = subject.ExplainSubject(
-    text='Flavor f', requested=request.ExplainedRequest(flavor=_FLAVOR))
+    text='Flavor f', requested=request.BootRequest(flavor=_FLAVOR))
 
 
 class TextTest(base.TimedTestCase):
@@ -80,7 +80,7 @@ class TextTest(base.TimedTestCase):
             tenant.text(values.Explanation(subject='', relaxations=(
                 *[values.Relaxation(
                     text=text, hosts=1, host='h',
-                    requested=request.ExplainedRequest(
+                    requested=request.BootRequest(
                         flavor=dataclasses.replace(_FLAVOR, **fields)))
                   for text, fields in (
                       ('2 vCPUs', {'vcpus': 2}),

@@ -10,7 +10,7 @@ from nfv_sched.ops.answers.audit import all_checks
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import drain_rendering
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.serve.metrics import rendering as metrics
 from nfv_sched.ops.simulator import engine

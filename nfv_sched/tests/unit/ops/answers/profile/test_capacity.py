@@ -13,7 +13,7 @@ from nfv_sched.ops.answers.profile import configuration
 from nfv_sched.ops.answers.profile import cpus
 from nfv_sched.ops.answers.profile import derivation as profiles
 from nfv_sched.ops.answers.profile import reported
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import servers

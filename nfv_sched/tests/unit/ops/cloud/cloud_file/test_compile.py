@@ -5,8 +5,8 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.ops.cloud.cloud_file import examples
 from nfv_sched.ops.cloud.cloud_file import loader
-from nfv_sched.ops.cloud.cloud_file import scenario
 from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
 from nfv_sched.ops.model.requests import assumed_ports

@@ -4,9 +4,9 @@
 import os
 
 import nfv_sched
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud.cloud_file import model
-from nfv_sched.ops.cloud.cloud_file import schema
+from nfv_sched.ops.cloud import schema
 from nfv_sched.tests import base
 
 _PAGE = os.path.join(

@@ -8,12 +8,12 @@ import tempfile
 
 from nfv_sched.base import files
 from nfv_sched.ops.cloud.cloud_file import loader
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import scenario
-from nfv_sched.ops.cloud.cloud_file import values
 from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
+from nfv_sched.ops.cloud import values
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.tests.unit.ops.simulator import base
 

@@ -7,7 +7,7 @@ import re
 import testtools
 
 from nfv_sched.nova import scheduler as nova_scheduler
-from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base as tests_base

@@ -9,8 +9,8 @@ from oslo_utils import fixture as utils_fixture
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.limits import names
-from nfv_sched.ops.cloud.cloud_file import problems
 from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import binding as bindings
 from nfv_sched.ops.model.counting import capacity

@@ -3,7 +3,7 @@ import dataclasses
 
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nfv_sched.ops.cloud.cloud_file import scenario
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import binding as bindings
 from nfv_sched.ops.model.counting import capacity

@@ -7,7 +7,6 @@ from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.cloud import anonymize
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
-from nfv_sched.ops.model.requests import request
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
@@ -115,7 +114,7 @@ class SubjectTest(base.SimulatorTestCase):
                         self.found, state, 'plain', networks=['n,kind=x'])),
                     ('no image property', lambda: subject.flavor(
                         self.found, state, 'plain', image={'x': 'y'}))):
-                self.assertRaisesRegex(request.ExplainError, name, about)
+                self.assertRaisesRegex(subject.ExplainError, name, about)
 
 
 class StoredRequestsTest(base.SimulatorTestCase):

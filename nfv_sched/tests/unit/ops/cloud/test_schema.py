@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud.cloud_file import model
-from nfv_sched.ops.cloud.cloud_file import problems
-from nfv_sched.ops.cloud.cloud_file import schema
-from nfv_sched.ops.cloud.cloud_file import values
+from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import schema
+from nfv_sched.ops.cloud import values
 from nfv_sched.tests import base
 
 

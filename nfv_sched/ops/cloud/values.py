@@ -9,7 +9,7 @@ from oslo_utils import units
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import extra_specs
-from nfv_sched.ops.cloud.cloud_file import schema
+from nfv_sched.ops.cloud import schema
 
 #: Size in KiB of small pages, which fill the memory without huge pages.
 SMALL_PAGE_KIB = 4

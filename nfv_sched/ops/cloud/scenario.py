@@ -12,7 +12,7 @@ import os_traits
 
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place as rule_place
-from nfv_sched.ops.cloud.cloud_file import actions
+from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 

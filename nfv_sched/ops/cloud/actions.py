@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.cloud.cloud_file import schema
-from nfv_sched.ops.cloud.cloud_file import values
+from nfv_sched.ops.cloud import schema
+from nfv_sched.ops.cloud import values
 
 _HostNames = ty.Annotated[tuple[values.HostName, ...], values.SOME_ITEMS,
                           schema.ONE_OR_MORE]

@@ -4,7 +4,7 @@
 
 The keys of a cloud file are defined once, by the frozen dataclasses in
 :mod:`nfv_sched.ops.cloud.cloud_file.model` and
-:mod:`nfv_sched.ops.cloud.cloud_file.actions`.  The name of a field is the key,
+:mod:`nfv_sched.ops.cloud.actions`.  The name of a field is the key,
 its type hint defines the allowed values, and its default is used if the key is
 missing:
 
@@ -32,7 +32,7 @@ import typing as ty
 
 import jsonschema
 
-from nfv_sched.ops.cloud.cloud_file import problems
+from nfv_sched.ops.cloud import problems
 
 _SOURCE = 'source'
 _JSON_TYPES = {int: 'integer', float: 'number', str: 'string',
