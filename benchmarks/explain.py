@@ -19,6 +19,7 @@ warnings.simplefilter('ignore')
 from nfv_sched.ops.answers.explain import explanation  # noqa: E402
 from nfv_sched.ops.cloud.cloud_file import loader  # noqa: E402
 from nfv_sched.ops.cloud import snapshot  # noqa: E402
+from nfv_sched.ops.model.requests import subject  # noqa: E402
 from nfv_sched.ops.simulator import configuration  # noqa: E402
 from nfv_sched.ops.simulator import engine  # noqa: E402
 from nfv_sched.ops.simulator import nova_internals  # noqa: E402
@@ -83,14 +84,15 @@ def main() -> int:
             simulation.run()
             began = time.monotonic()
             found = explanation.explain(
-                simulation.state, 'large', request.BootRequest(
-                    flavor=FLAVOR,
-                    ports=((scenario.networks['vf'], ()),)),
+                simulation.state, subject.ExplainSubject(
+                    text='large', requested=request.BootRequest(
+                        flavor=FLAVOR,
+                        ports=((scenario.networks['vf'], ()),))),
                 relax_seconds=args.try_seconds)
             took = time.monotonic() - began
-    passed = sum(host.passed for host in found.hosts)
+    passed = sum(host.passes for host in found.hosts)
     print(f'{len(found.hosts)} hosts, {len(found.filters)} filters, '
-          f'{passed} hosts pass, {found.tried} changes tried')
+          f'{passed} hosts pass, {found.changes_tried} changes tried')
     for stage, seconds in found.seconds.items():
         print(f'{stage:12} {seconds:8.2f} s')
     print(f'{"all":12} {took:8.2f} s')

@@ -362,17 +362,16 @@ class ListCapacity(_Capacity):
                       allowance: ty.Any) -> list[int | str | None]:
         """Return the values for these columns.
 
-        :param allowance: ``quota.ProjectAllowance``; None if it was not read
+        :param allowance: a ``QuotaAllowance``; None if it was not read
         """
         if not self._quota_columns(parsed_args):
             return []
         if allowance is None:
             return [None, None]
-        limits = allowance.limits
         return [
             _UNLIMITED if allowance.allows is None else allowance.allows,
             ', '.join(f'{use.resource} {use.used}/{use.limit}'
-                      for use in allowance.uses if use.resource in limits)]
+                      for use in allowance.scarce)]
 
     def _allowances(
         self, parsed_args: argparse.Namespace,
@@ -382,7 +381,7 @@ class ListCapacity(_Capacity):
 
         What cannot be read is left out, and named after the output.
 
-        :returns: ``quota.ProjectAllowance``
+        :returns: a ``QuotaAllowance``
         """
         if not self._quota_columns(parsed_args):
             return {}

@@ -125,36 +125,32 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                 self._found = self._explain(state, self._subject, parsed_args)
         except subject.ExplainError as exc:
             raise source.NotInCloudError(str(exc)) from exc
-        self._found = dataclasses.replace(self._found, steps=tuple(
+        self._found = dataclasses.replace(self._found, next_steps=tuple(
             next_steps.find(cloud, self._subject, self._found, _options(
                 parsed_args, self._subject))))
         self._hosts = source.chosen(
-            [host.name for host in self._found.hosts], parsed_args.patterns,
+            [host.host for host in self._found.hosts], parsed_args.patterns,
             'host')
-        self._host_ids = {
-            host.name: host.uuid for host in reversed(cloud.hosts)}
         self.has_findings = not self._found.fits
         return of_explain.COLUMNS, of_explain.host_rows(
-            self._found, self._hosts, self._host_ids)
+            self._found, self._hosts)
 
     @staticmethod
     def _explain(state: ty.Any, subject: ty.Any,
                  parsed_args: argparse.Namespace) -> ty.Any:
-        """Return the ``values.Explanation`` of a subject."""
+        """Return the ``document.Explained`` of a subject."""
         from nfv_sched.ops.answers.explain import explanation
         seconds = parsed_args.try_seconds
         with progress.shown() as update:
             return explanation.explain(
-                state, subject.text, subject.requested,
-                assumed=subject.assumed, present=subject.present,
-                read_at=subject.taken,
-                progress=update,
+                state, subject, progress=update,
                 relax_seconds=_TRY_SECONDS if seconds is None else seconds)
 
     def document(self, column_names, data):
-        return documents.Document(explain_document.explained(
-            self._found, self._subject, frozenset(self._hosts),
-            self._host_ids), ('hosts',))
+        return documents.Document(dataclasses.replace(
+            self._found, hosts=tuple([
+                host for host in self._found.hosts
+                if host.host in frozenset(self._hosts)])), ('hosts',))
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],

@@ -15,10 +15,10 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nfv_sched.ops.answers.capacity import smallest_move
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import next_steps
 from nfv_sched.ops.answers.explain import scheduling
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import changed_hosts
@@ -31,7 +31,7 @@ from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import filled
 
-_Kind = values.StepKind
+_Kind = document.StepKind
 _TIMES = 64
 _DEVICES = 16
 #: Ways to make a request that does not fit: changes of a flavor.
@@ -197,14 +197,14 @@ class TestAdvice(test_stock.EquivalenceTestCase):
                     cloud, state, flavor.name, count=count, group=group,
                     networks=networks)
                 found = explanation.explain(
-                    state, asked.text, asked.requested,
+                    state, asked,
                     relax_seconds=5 if seen['run'] % 4 == 0 else 0)
             steps = list(next_steps.find(cloud, asked, found))
             for step in steps:
                 seen[step.kind.value] += 1
                 self.assertTrue(
                     self.carry_out(cloud, asked.requested, step), step)
-            for change in found.relaxations:
+            for change in found.changes:
                 seen['change'] += 1
                 self.assertTrue(self.fits(cloud, change.requested), change)
             if found.fits or steps:

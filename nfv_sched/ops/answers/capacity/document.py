@@ -13,7 +13,6 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import placement
 
 if ty.TYPE_CHECKING:
-    from nfv_sched.ops.answers.capacity import quota as nfv_quota
     from nfv_sched.ops.model.counting import binding
     from nfv_sched.ops.model.counting import capacity
 
@@ -108,6 +107,13 @@ class ResourceQuota:
     used: int
     needed: int
 
+    @property
+    def allows(self) -> int | None:
+        """The number of servers that it allows; None if there is no limit."""
+        if self.limit is None or not self.needed:
+            return None
+        return max(self.limit - self.used, 0) // self.needed
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaAllowance:
@@ -119,6 +125,13 @@ class QuotaAllowance:
 
     allows: int | None
     resources: tuple[ResourceQuota, ...]
+
+    @property
+    def scarce(self) -> tuple[ResourceQuota, ...]:
+        """The resources of which the quota allows no more servers."""
+        return tuple([each for each in self.resources
+                      if each.allows is not None
+                      and each.allows == self.allows])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,7 +386,7 @@ def _where(cloud: snapshot.Cloud, part: CloudPart) -> dict[str, str | None]:
 def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
         part: CloudPart, *, survive: int | None,
         if_empty: 'capacity.FlavorCapacity | None',
-        allowance: 'nfv_quota.ProjectAllowance | None' = None) -> FlavorFit:
+        allowance: QuotaAllowance | None = None) -> FlavorFit:
     """Return the row of a flavor for a part of the cloud.
 
     :param counted: for all hosts
@@ -390,7 +403,7 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
         hosts_with_capacity=within.with_room, lost=tuple(_lost(within)),
         fits_after_loss=None if survive is None else sum(most[survive:]),
         fits_if_empty=None if if_empty is None else if_empty.within(
-            part.hosts).fits, quota=_quota(allowance),
+            part.hosts).fits, quota=allowance,
         error=counted.error, ports=request_document.new_ports(counted.ports),
         uncounted=counted.uncounted, unverified=counted.unverified)
 
@@ -424,16 +437,6 @@ def _lost(counted: 'capacity.FlavorCapacity') -> Iterable[LostCapacity]:
 
 def _kind(limit: 'binding.Binding') -> tuple[str, str | None, int | None]:
     return limit.kind.name.lower(), limit.name or None, limit.nodes
-
-
-def _quota(
-    allowance: 'nfv_quota.ProjectAllowance | None',
-) -> QuotaAllowance | None:
-    return None if allowance is None else QuotaAllowance(
-        allows=allowance.allows, resources=tuple([
-            ResourceQuota(resource=use.resource, limit=use.limit,
-                          used=use.used, needed=use.needed)
-            for use in allowance.uses]))
 
 
 def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
-import dataclasses
 import typing as ty
 
 from keystoneauth1 import exceptions as ks_exceptions
@@ -20,6 +19,7 @@ from openstack import exceptions as sdk_exceptions
 
 from nfv_sched.base import http_limits
 from nfv_sched.base import strings
+from nfv_sched.ops.answers.capacity import document
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import snapshot
 
@@ -36,66 +36,27 @@ class UnknownProjectError(QuotaError):
     """No project has the name or ID, or several have the name."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ResourceLimit:
-    """The quota of a project for one resource, and what servers need of it.
-
-    :ivar resource: ``instances``, ``cores``, ``ram`` (MiB); with unified
-        limits ``servers``, ``class:VCPU`` and so on
-    :ivar limit: None if there is no limit
-    :ivar used: amount in use, which may be more than the limit
-    :ivar needed: amount that one more server needs
-    """
-
-    resource: str
-    limit: int | None
-    used: int
-    needed: int
-
-    @property
-    def allows(self) -> int | None:
-        """The number of servers that it allows; None if there is no limit."""
-        if self.limit is None or not self.needed:
-            return None
-        return max(self.limit - self.used, 0) // self.needed
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProjectAllowance:
-    """The number of servers of a flavor that the quota of a project allows.
-
-    :ivar uses: the quota for each resource that a server needs
-    """
-
-    uses: tuple[ResourceLimit, ...]
-
-    @property
-    def allows(self) -> int | None:
-        """The number of servers; None if there is no limit."""
-        return min((use.allows for use in self.uses
-                    if use.allows is not None), default=None)
-
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """The resources of which the quota allows no more servers."""
-        return tuple([use.resource for use in self.uses
-                      if use.allows is not None and use.allows == self.allows])
-
-
 #: Returns the allowance for servers of a flavor.
-OfFlavor = Callable[[snapshot.Flavor], ProjectAllowance]
+OfFlavor = Callable[[snapshot.Flavor], document.QuotaAllowance]
 
 
-def _allowance(needs: Mapping[str, int],
-               quotas: Mapping[str, tuple[int, int]]) -> ProjectAllowance:
+def allowance(
+    needs: Mapping[str, int], quotas: Mapping[str, tuple[int, int]],
+) -> document.QuotaAllowance:
     """Return the allowance for servers with some needs.
 
     :param quotas: resource -> limit, negative if there is none, and used
     """
-    return ProjectAllowance(tuple([
-        ResourceLimit(name, limit if limit >= 0 else None, used, needed)
+    resources = tuple([
+        document.ResourceQuota(
+            resource=name, limit=limit if limit >= 0 else None, used=used,
+            needed=needed)
         for name, needed in needs.items() if name in quotas
-        for limit, used in [quotas[name]]]))
+        for limit, used in [quotas[name]]])
+    return document.QuotaAllowance(
+        allows=min([each.allows for each in resources
+                    if each.allows is not None], default=None),
+        resources=resources)
 
 
 def from_nova(project: str) -> OfFlavor:
@@ -111,7 +72,7 @@ def from_nova(project: str) -> OfFlavor:
     from nfv_sched.ops.simulator import state as states
     read: dict[frozenset[str], Mapping[str, tuple[int, int]]] = {}
 
-    def of_flavor(flavor: snapshot.Flavor) -> ProjectAllowance:
+    def of_flavor(flavor: snapshot.Flavor) -> document.QuotaAllowance:
         try:
             needs = quotas.needs(states.nova_flavor(flavor))
             resources = frozenset(needs)
@@ -121,7 +82,7 @@ def from_nova(project: str) -> OfFlavor:
             raise QuotaError(
                 f'the quota of project {project} cannot be read: '
                 f'{strings.mask_secrets(_line(exc))}') from exc
-        return _allowance(needs, read[resources])
+        return allowance(needs, read[resources])
 
     return of_flavor
 

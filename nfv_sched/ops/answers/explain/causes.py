@@ -15,11 +15,13 @@ import typing as ty
 import os_traits
 
 from nfv_sched.base import reasons
-from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.answers.explain import document
+from nfv_sched.ops.answers.explain import sentences
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.verdicts import values
 
-_Kind = values.CauseKind
+_Kind = document.CauseKind
 _KINDS = {
     values.RefusalKind.DISABLED: _Kind.DISABLED,
     values.RefusalKind.DOWN: _Kind.DOWN,
@@ -40,16 +42,16 @@ class _Failure:
     :ivar missing: the missing part of the resource, 0 to 1
     """
 
-    kind: values.CauseKind
+    kind: document.CauseKind
     key: Hashable
     missing: float = 1.0
-    lack: values.QueryLack | None = None
-    refusal: values.FilterRefusal | None = None
+    lack: values.PlacementLack | None = None
+    refusal: values.HostRefusal | None = None
 
     @property
     def shortage(self) -> reasons.Shortage | None:
         """The missing resource, if it is one of NUMA nodes."""
-        return None if self.refusal is None else self.refusal.shortage
+        return None if self.refusal is None else self.refusal.lacks
 
     @property
     def rank(self) -> int:
@@ -63,16 +65,17 @@ class _Failure:
         return len(shortage.places + shortage.beside) if shortage else 0
 
 
-def find(hosts: Sequence[values.ExplainedHost],
+def find(hosts: Sequence[document.HostVerdict],
          networks: Sequence[snapshot.Network]
-         ) -> tuple[values.CommonCause, ...]:
+         ) -> tuple[document.RefusalCause, ...]:
     """Return the causes that keep a request off hosts.
 
     A host counts for one cause only, and hosts that fail nothing for none.
 
     :param networks: the network of each port of the request
     """
-    failures = {host.name: tuple(_failures(host)) for host in hosts}
+    failures = {host.host: tuple(_failures(host)) for host in hosts}
+    ids = {host.host: host.host_id for host in hosts}
     kinds = {failure.key: failure for each in failures.values()
              for failure in each}
     affected = {key: [name for name, each in failures.items() if any(
@@ -88,47 +91,55 @@ def find(hosts: Sequence[values.ExplainedHost],
         key = min(affected, key=lambda key: (
             -len(unexplained.intersection(affected[key])), order[key]))
         names = [name for name in affected[key] if name in unexplained]
-        causes.append(_cause(key, names, failures, networks))
+        each = _cause(key, names, failures, networks, ids)
+        causes.append(dataclasses.replace(
+            each, text=sentences.cause(each, len(hosts))))
         unexplained.difference_update(names)
     return tuple(causes)
 
 
 def _cause(key: Hashable, names: Sequence[str],
            failures: ty.Mapping[str, Sequence[_Failure]],
-           networks: Sequence[snapshot.Network]) -> values.CommonCause:
+           networks: Sequence[snapshot.Network],
+           ids: ty.Mapping[str, str]) -> document.RefusalCause:
+    """Return a cause, without its text."""
     alike = [(failure, name) for name in names for failure in failures[name]
              if failure.key == key]
     # Every host of the others lacks it, too, but by a smaller need.
     nearest, name = min(alike or [(failures[names[0]][0], names[0])],
                         key=lambda each: (each[0].missing, -each[0].rank))
-    shortage = nearest.shortage
-    return values.CommonCause(
-        kind=nearest.kind, hosts=tuple(names), nearest=name,
-        lack=nearest.lack, refusal=_name_networks(nearest.refusal, networks),
+    shortage, lack = nearest.shortage, nearest.lack
+    return document.RefusalCause(
+        text='', kind=ty.cast(ty.Any, nearest.kind), hosts=len(names),
+        nearest_host=name, nearest_host_id=ids[name],
         filters=tuple(dict.fromkeys(
             failure.refusal.filter for failure, _name in alike
             if failure.refusal is not None)),
-        networks=tuple(dict.fromkeys(
+        need=None if lack is None else lack.need,
+        free=None if lack is None else lack.free,
+        refusal=_name_networks(nearest.refusal, networks),
+        places=() if shortage is None else tuple(map(str, shortage.places)),
+        physical_networks=tuple(dict.fromkeys(
             network.physnet for network in networks if network.physnet))
-        if shortage and reasons.Place.NETWORKS in shortage.places else ())
+        if shortage and reasons.Place.NETWORKS in shortage.places else (),
+        lack=lack)
 
 
-def _name_networks(refusal: values.FilterRefusal | None,
+def _name_networks(refusal: values.HostRefusal | None,
                    networks: Sequence[snapshot.Network]
-                   ) -> values.FilterRefusal | None:
+                   ) -> values.HostRefusal | None:
     """Return the refusal with the networks of the devices that lack."""
-    if refusal is None or not (
-            refusal.shortage and refusal.shortage.devices):
+    if refusal is None or not (refusal.lacks and refusal.lacks.devices):
         return refusal
-    devices = refusal.shortage.devices
-    return dataclasses.replace(refusal, shortage=refusal.shortage._replace(
-        devices=devices._replace(needs=tuple([
-            need if need.alias else need._replace(networks=tuple(
-                dict.fromkeys(
-                    network.name for network in networks
-                    if network.vnic_type not in (None, scenario.NORMAL)
-                    and (network.physnet or '') == need.physical_network)))
-            for need in devices.needs]))))
+    devices = refusal.lacks.devices
+    shortage = refusal.lacks._replace(devices=devices._replace(needs=tuple([
+        need if need.alias else need._replace(networks=tuple(dict.fromkeys(
+            network.name for network in networks
+            if network.vnic_type not in (None, scenario.NORMAL)
+            and (network.physnet or '') == need.physical_network)))
+        for need in devices.needs])))
+    return dataclasses.replace(
+        refusal, lacks=shortage, shortage=values.resource_shortage(shortage))
 
 
 def _is_implied_by(failure: _Failure, other: _Failure) -> bool:
@@ -141,10 +152,13 @@ def _is_implied_by(failure: _Failure, other: _Failure) -> bool:
             and less.is_implied_by(mine))
 
 
-def _failures(host: values.ExplainedHost) -> Iterator[_Failure]:
+def _failures(host: document.HostVerdict) -> Iterator[_Failure]:
     """Yield what a host fails, Placement first."""
-    for lack in host.lacks:
+    for lack in host.placement_lacks:
         need = lack.need
+        if need is None:
+            yield _Failure(_Kind.CUT, _Kind.CUT)
+            continue
         if need.kind == 'forbidden_trait' and need.traits == (_DISABLED,):
             yield _Failure(_Kind.DISABLED, _Kind.DISABLED, lack=lack)
             continue
@@ -153,26 +167,24 @@ def _failures(host: values.ExplainedHost) -> Iterator[_Failure]:
             max(needed - lack.free, 0) / needed)
         yield _Failure(_Kind.PLACEMENT, (_Kind.PLACEMENT, need.text), missing,
                        lack)
-    if host.misses and not host.lacks:
-        yield _Failure(_Kind.CUT, _Kind.CUT)
     for refusal in host.refusals:
         yield _failure_of_filter(refusal)
-    if not host.failures and host.stopped and not host.passed:
-        yield _Failure(_Kind.FILTER, (_Kind.FILTER, host.stopped),
-                       refusal=values.FilterRefusal(filter=host.stopped))
+    if not host.failures and host.removed_by and not host.passes:
+        yield _Failure(_Kind.FILTER, (_Kind.FILTER, host.removed_by),
+                       refusal=values.refusal(host.removed_by))
 
 
-def _failure_of_filter(refusal: values.FilterRefusal) -> _Failure:
-    shortage = refusal.shortage
+def _failure_of_filter(refusal: values.HostRefusal) -> _Failure:
+    shortage = refusal.lacks
     key: Hashable
     if refusal.raised:
-        kind, key = _Kind.ERROR, (refusal.filter, refusal.text)
+        kind, key = _Kind.ERROR, (refusal.filter, refusal.why)
     elif refusal.kind in _KINDS:
         kind = _KINDS[refusal.kind]
-        key = refusal.text if kind is _Kind.REQUEST else kind
+        key = refusal.why if kind is _Kind.REQUEST else kind
     elif shortage is None or shortage.of_limit:
         kind, key = _Kind.FILTER, (
-            refusal.filter, refusal.policy, refusal.need)
+            refusal.filter, refusal.key, refusal.need)
     else:
         kind = _Kind.DEPLOYMENT if shortage.lacks_node else _Kind.SHORTAGE
         key = (shortage.amount, shortage.places, shortage.beside,

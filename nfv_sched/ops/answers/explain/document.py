@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the document of ``server explain`` and ``flavor explain``."""
 
-from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
+import enum
+import functools
 import typing as ty
 
-from nfv_sched.base import device_shortage
 from nfv_sched.base import strings
-from nfv_sched.ops.answers.explain import sentences
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers import requests as request_document
+from nfv_sched.ops.cli import documents
+from nfv_sched.ops.model.verdicts import values
 
 if ty.TYPE_CHECKING:
-    from nfv_sched.ops.model.requests import subject as subjects
     from nfv_sched.ops.simulator import request
+
+_internal = functools.partial(dataclasses.field, metadata=documents.INTERNAL)
 
 #: Most characters that the API accepts in a key or value.
 _LONGEST = 255
@@ -69,136 +70,182 @@ class RequestedServers:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementLack:
-    """A requirement of Placement that a host does not meet.
+class FilterStage:
+    """A filter of Nova's chain.
 
-    :ivar text: what is missing, for people
-    :ivar need: the requirement; null if the host was cut off by [scheduler]
-        max_placement_results
-    :ivar free: largest free amount of one provider of the host, for a
-        resource; null otherwise, and if no provider has the class
-    :ivar reserved: amount that is reserved of nested providers
-    """
-
-    text: str
-    need: values.PlacementNeed | None
-    free: int | None
-    reserved: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RequestedDevices:
-    """PCI devices that an alias or a port asks for.
-
-    :ivar count: number of devices
-    :ivar devices: "PF", "VF" or "PCI device"
-    :ivar alias: name of the alias; null for a port
-    :ivar physical_network: that of a port; null for none
-    :ivar networks: names of the networks that the port may be on; empty for
-        an alias, and for single hosts
-    :ivar trusted: whether they must be trusted VFs
-    :ivar numa_policy: the PCI NUMA policy that counts: one of Nova's, or
-        "strict" of nfv:pci_numa_affinity; null if NUMA nodes are not the cause
-    """
-
-    count: int
-    devices: str
-    alias: str | None
-    physical_network: str | None
-    networks: tuple[str, ...]
-    trusted: bool
-    numa_policy: str | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NearDevices:
-    """Free PCI devices that lack exactly one property.
-
-    :ivar lacks: the property
-    :ivar count: number of such devices
-    :ivar devices: "PF", "VF", "PCI device" or "device"
-    :ivar wanted: the value that is asked for, or the PCI NUMA policy
-    :ivar found: values that the devices have; numbers of their NUMA nodes
-    :ivar do: what an operator can do about it
-    """
-
-    lacks: ty.Literal[
-        'type', 'physical_network', 'trusted', 'node_unknown', 'other_node',
-        'other_socket', 'socket_unknown', 'live_migratable', 'remote_managed',
-        'property', 'reserved']
-    count: int
-    devices: str
-    wanted: str
-    found: tuple[str, ...]
-    do: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MissingDevices:
-    """The fewest PCI requests that a host cannot serve together.
-
-    :ivar kind: "too_few" devices; "one_card" if only a PF and VFs of one card
-        are left; "numa" if they are not on NUMA nodes that suit the policy;
-        "order" if Nova gives an earlier request what a later one needs;
-        "granted" if Placement has granted others
-    :ivar requests: these requests, in Nova's order
-    :ivar near_misses: free devices that lack one property that is asked for
-    """
-
-    kind: ty.Literal['too_few', 'one_card', 'numa', 'order', 'granted']
-    requests: tuple[RequestedDevices, ...]
-    near_misses: tuple[NearDevices, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceShortage:
-    """A resource of which a host has too little.
-
-    :ivar resource: "pages" is memory in pages of the requested size,
-        "cpu_threads" dedicated CPUs under the thread policy, "shared_vcpus"
-        and "memory_ratio" what the allocation ratios leave
-    :ivar needed: amount that is needed; MiB for "memory", "memory_ratio" and
-        "pages"
-    :ivar free: amount on the NUMA node of the host that comes closest, of
-        those that the server may have; on the host for "vswitch_ports" and
-        "security_rules", of which limits leave too few
-    :ivar pci_devices: why there are too few PCI devices; null for others
-    """
-
-    resource: ty.Literal[
-        'numa_nodes', 'pages', 'memory', 'dedicated_cpus', 'shared_cpus',
-        'cpu_threads', 'shared_vcpus', 'memory_ratio', 'pci_devices',
-        'vswitch_ports', 'security_rules']
-    needed: int
-    free: int
-    pci_devices: MissingDevices | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HostRefusal:
-    """The refusal of a host by a filter that is asked alone.
-
-    :ivar filter: class name of the filter
-    :ivar policy: the extra spec that is not kept, or another policy; null if
-        the filter does not say
-    :ivar policy_value: value of the extra spec; null likewise
-    :ivar why: the amount needed and the amount there, for people; null
-        likewise
-    :ivar shortage: the resource that is missing; null if it is none, or not
-        known
-    :ivar kind: "unmapped" if the host is not mapped to its cell, "disabled" or
-        "down" of its compute service, "reserved" by OpenStack Blazar,
-        "request" if the request itself is wrong; null otherwise
-    :ivar raised: whether the filter failed with an exception
+    :ivar filter: its class name
+    :ivar hosts_in: number of hosts that it was given; null if it was not run
+    :ivar hosts_out: number of hosts that it passed; null likewise
+    :ivar refuses_alone: number of all hosts that it refuses, asked alone
+    :ivar error: the exception that it raised; null if it raised none
     """
 
     filter: str
-    policy: str | None
-    policy_value: str | None
-    why: str | None
-    shortage: ResourceShortage | None
-    kind: str | None
-    raised: bool
+    hosts_in: int | None
+    hosts_out: int | None
+    refuses_alone: int
+    error: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostWeight:
+    """The weight that a weigher gives to a host.
+
+    :ivar host: name of the host
+    :ivar raw: weight as the weigher returns it
+    :ivar normalized: weight normalized over the hosts that pass
+    :ivar multiplier: multiplier of the weigher for the host
+    :ivar weight: normalized weight times multiplier
+    """
+
+    host: str
+    raw: float
+    normalized: float
+    multiplier: float
+    weight: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WeigherWeights:
+    """A weigher, and its weights.
+
+    :ivar weigher: its class name
+    :ivar first_without_it: name of the host that would be first without it;
+        null if that is the same one
+    :ivar weights: the weights, of the best host first
+    """
+
+    weigher: str
+    first_without_it: str | None
+    weights: tuple[HostWeight, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostTotal:
+    """The weight of a host.
+
+    :ivar host: name of the host
+    :ivar weight: sum of its weights
+    """
+
+    host: str
+    weight: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostOrder:
+    """The order of the hosts that pass.
+
+    :ivar hosts: the hosts, the best first
+    :ivar weighers: weighers of Nova's configuration; empty if only one host
+        passes
+    :ivar equal_hosts: number of hosts that share the first place
+    :ivar host_subset_size: that option of [filter_scheduler]: Nova takes one
+        of the first so many at random
+    :ivar read_at: when the cloud was read: ISO 8601, UTC; null if not known
+    :ivar age_seconds: seconds since then; null likewise
+    """
+
+    hosts: tuple[HostTotal, ...]
+    weighers: tuple[WeigherWeights, ...]
+    equal_hosts: int
+    host_subset_size: int
+    read_at: str | None
+    age_seconds: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """The host to which a server would go.
+
+    :ivar host: name of the host
+    :ivar host_id: UUID of its compute node
+    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
+        has none
+    :ivar cpus: CPUs of the host to which it would be pinned
+    :ivar pci_devices: PCI addresses of its devices
+    :ivar failed_claims: claims on other hosts that failed before, for people
+    """
+
+    host: str
+    host_id: str
+    numa_nodes: tuple[int, ...] | None
+    cpus: tuple[int, ...]
+    pci_devices: tuple[str, ...]
+    failed_claims: tuple[str, ...]
+
+
+class StepKind(enum.StrEnum):
+    """Kind of what an operator can do after a refusal."""
+
+    #: Enable the compute service of a host that would take the server.
+    ENABLE = 'enable'
+    #: Map such a host to its cell.
+    MAP = 'map'
+    #: Live-migrate servers to make room.
+    DEFRAG = 'defrag'
+    #: See which server is in the way on each host.
+    SERVERS = 'servers'
+    #: Add hosts like some of the cloud.
+    ADD_HOST = 'add-host'
+    #: Add a larger host, as none is large enough, however empty.
+    LARGER_HOST = 'larger-host'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HelpfulStep:
+    """A step that can be taken after a refusal.
+
+    :ivar text: what it is good for, for people
+    :ivar kind: "enable" or "map" a host that would take the server; "defrag"
+        as other servers can make room by moving; "servers" shows what is in
+        the way; "add-host" as one more would take it; "larger-host" as none
+        is large enough, however empty
+    :ivar command: words of the command line; empty if there is no command
+    :ivar host: name of the host that it is about; null for none
+    :ivar like: names of the hosts that new ones must be like, or larger
+    :ivar lacks: what such a host has too little of even if it is empty, for
+        people; empty if it need not be larger
+    :ivar moves: number of live migrations that make room; null if it is not
+        "defrag"
+    """
+
+    text: str
+    kind: ty.Literal['enable', 'map', 'defrag', 'servers', 'add-host',
+                     'larger-host']
+    command: tuple[str, ...]
+    host: str | None
+    like: tuple[str, ...]
+    lacks: tuple[str, ...]
+    moves: int | None
+
+
+class CauseKind(enum.StrEnum):
+    """Kind of what keeps a request off hosts."""
+
+    #: The compute service is disabled.
+    DISABLED = 'disabled'
+    #: It is down.
+    DOWN = 'down'
+    #: The host is not mapped to its cell.
+    UNMAPPED = 'unmapped'
+    #: OpenStack Blazar keeps the host for reservations.
+    RESERVED = 'reserved'
+    #: The request itself is wrong, on any host.
+    REQUEST = 'request'
+    #: ``[scheduler] max_placement_results`` has cut off the host.
+    CUT = 'cut-off'
+    #: A requirement of the query to Placement is not met.
+    PLACEMENT = 'placement'
+    #: No NUMA node has all that it must be near, however empty it is: the
+    #: virtual switch and the networks, for example.
+    DEPLOYMENT = 'deployment'
+    #: NUMA nodes have too little of a resource.
+    SHORTAGE = 'shortage'
+    #: A filter refuses for another reason.
+    FILTER = 'filter'
+    #: A filter raises an exception.
+    ERROR = 'error'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,12 +272,22 @@ class HostVerdict:
     host_id: str
     runs_there: bool
     placement_finds: bool
-    placement_lacks: tuple[PlacementLack, ...]
-    refusals: tuple[HostRefusal, ...]
-    refusals_in_shadow: tuple[HostRefusal, ...]
+    placement_lacks: tuple[values.PlacementLack, ...]
+    refusals: tuple[values.HostRefusal, ...]
+    refusals_in_shadow: tuple[values.HostRefusal, ...]
     passes: bool
     removed_by: str | None
     rank: int | None
+
+    @property
+    def misses(self) -> tuple[str, ...]:
+        """What it lacks of Placement, for people."""
+        return tuple([lack.text for lack in self.placement_lacks])
+
+    @property
+    def failures(self) -> int:
+        """Number of requirements and filters that it fails."""
+        return len(self.placement_lacks) + len(self.refusals)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +311,7 @@ class RefusalCause:
     :ivar refusal: how a filter refuses the nearest host; null for Placement
     :ivar places: properties that the NUMA nodes must have, for people
     :ivar physical_networks: physical networks that they must be near
+    :ivar lack: the ``PlacementLack`` of the nearest host; None for filters
     """
 
     text: str
@@ -266,9 +324,10 @@ class RefusalCause:
     filters: tuple[str, ...]
     need: values.PlacementNeed | None
     free: int | None
-    refusal: HostRefusal | None
+    refusal: values.HostRefusal | None
     places: tuple[str, ...]
     physical_networks: tuple[str, ...]
+    lack: ty.Any = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,6 +339,7 @@ class HelpfulChange:
     :ivar hosts_enabled: names of hosts that have to be enabled, mapped and up
     :ivar hosts: number of hosts that pass then
     :ivar host: name of the host to which the first server would go
+    :ivar requested: the changed request as a ``BootRequest``
     """
 
     text: str
@@ -287,6 +347,7 @@ class HelpfulChange:
     hosts_enabled: tuple[str, ...]
     hosts: int
     host: str
+    requested: ty.Any = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,6 +380,8 @@ class Explained:
     :ivar changes_untried: number of changes for which there was no time
     :ivar next_steps: what to do next, where that is known
     :ivar seconds: stage of the explanation -> seconds that it took
+    :ivar subject: the server or flavor, for people
+    :ivar asks_for: the request, for people
     """
 
     server: str | None
@@ -331,54 +394,22 @@ class Explained:
     fits: bool
     reason: str | None
     causes: tuple[RefusalCause, ...]
-    destinations: tuple[values.Destination, ...]
+    destinations: tuple[Destination, ...]
     placement: values.PlacementAnswer
-    filters: tuple[values.FilterStage, ...]
+    filters: tuple[FilterStage, ...]
     hosts: tuple[HostVerdict, ...]
-    weighing: values.HostOrder | None
+    weighing: HostOrder | None
     nearest: tuple[str, ...]
     changes: tuple[HelpfulChange, ...]
     changes_tried: int
     changes_untried: int
-    next_steps: tuple[values.HelpfulStep, ...]
+    next_steps: tuple[HelpfulStep, ...]
     seconds: Mapping[str, float]
+    subject: str = _internal()
+    asks_for: str = _internal()
 
 
-def explained(
-    explanation: values.Explanation, subject: 'subjects.ExplainSubject',
-    names: Collection[str], host_ids: Mapping[str, str],
-) -> Explained:
-    """Return the document of an explanation.
-
-    :param names: names of the hosts to show
-    :param host_ids: UUID of each host by its name
-    """
-    server = subject.server
-    return Explained(
-        server=server.name if server else None,
-        server_id=server.uuid if server else None,
-        server_state=server.state if server else None, host=subject.present,
-        request=_request(subject.requested), assumed=explanation.assumed,
-        usual_ports=None if subject.usual_ports is None
-        else request_document.new_ports(subject.usual_ports),
-        fits=explanation.fits, reason=explanation.reason or None,
-        causes=tuple([_cause(cause, len(explanation.hosts), host_ids)
-                      for cause in explanation.causes]),
-        destinations=explanation.places, placement=explanation.placement,
-        filters=explanation.filters,
-        hosts=tuple([_host(host, host_ids) for host in explanation.hosts
-                     if host.name in names]),
-        weighing=explanation.weighing,
-        nearest=explanation.nearest,
-        changes=tuple([HelpfulChange(
-            text=each.text, request=_request(each.requested),
-            hosts_enabled=each.enabled, hosts=each.hosts, host=each.host)
-            for each in explanation.relaxations]),
-        changes_tried=explanation.tried, changes_untried=explanation.untried,
-        next_steps=explanation.steps, seconds=explanation.seconds)
-
-
-def _request(
+def requested(
     boot_request: 'request.BootRequest',
 ) -> RequestedServers:
     flavor = boot_request.flavor
@@ -403,63 +434,3 @@ def _cut_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Return properties; only those of an edited file can be too long."""
     return {strings.short(key, _LONGEST): strings.short(value, _LONGEST)
             for key, value in properties.items()}
-
-
-def _host(host: values.ExplainedHost,
-          host_ids: Mapping[str, str]) -> HostVerdict:
-    return HostVerdict(
-        host=host.name, host_id=host_ids[host.name], runs_there=host.present,
-        placement_finds=host.found, placement_lacks=tuple([PlacementLack(
-            text=text,
-            need=None if lack is None else lack.need,
-            free=None if lack is None else lack.free,
-            reserved=sum(miss.count for miss in lack.misses) if lack else 0)
-            for text, lack in zip(
-                host.misses, host.lacks or (None,) * len(host.misses))]),
-        refusals=tuple(map(_refusal, host.refusals)),
-        refusals_in_shadow=tuple(map(_refusal, host.shadowed)),
-        passes=host.passed, removed_by=host.stopped, rank=host.rank)
-
-
-def _refusal(refusal: values.FilterRefusal) -> HostRefusal:
-    policy, equals, value = refusal.policy.partition('=')
-    shortage = refusal.shortage
-    return HostRefusal(
-        filter=refusal.filter, policy=policy or None,
-        policy_value=value if equals else None, why=refusal.text or None,
-        shortage=None if shortage is None else ResourceShortage(
-            resource=shortage.amount.resource.value,
-            needed=shortage.amount.needed, free=shortage.free,
-            pci_devices=shortage.devices and _devices(shortage.devices)),
-        kind=refusal.kind.value or None, raised=refusal.raised)
-
-
-def _devices(shortage: device_shortage.DeviceShortage) -> MissingDevices:
-    return MissingDevices(
-        kind=ty.cast(ty.Any, shortage.kind.value),
-        requests=tuple([RequestedDevices(
-            count=need.count, devices=need.noun, alias=need.alias or None,
-            physical_network=need.physical_network or None,
-            networks=need.networks, trusted=need.trusted,
-            numa_policy=need.policy or None)
-            for need in shortage.needs]),
-        near_misses=tuple([NearDevices(
-            lacks=ty.cast(ty.Any, miss.kind.value), count=miss.count,
-            devices=miss.noun, wanted=miss.wanted, found=miss.found,
-            do=device_shortage.remedy(miss)) for miss in shortage.misses]))
-
-
-def _cause(cause: values.CommonCause, hosts: int,
-           host_ids: Mapping[str, str]) -> RefusalCause:
-    lack, refusal = cause.lack, cause.refusal
-    shortage = None if refusal is None else refusal.shortage
-    return RefusalCause(
-        text=sentences.cause(cause, hosts),
-        kind=ty.cast(ty.Any, cause.kind.value), hosts=len(cause.hosts),
-        nearest_host=cause.nearest, nearest_host_id=host_ids[cause.nearest],
-        filters=cause.filters,
-        need=None if lack is None else lack.need,
-        free=None if lack is None else lack.free,
-        refusal=None if refusal is None else _refusal(refusal),
-        places=() if shortage is None else tuple(map(str, shortage.places)),
-        physical_networks=cause.networks)

@@ -12,15 +12,18 @@ import time
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.explain import causes
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.answers.explain import scheduling
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers.explain import weights
+from nfv_sched.ops.answers import requests as request_document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
+from nfv_sched.ops.model.requests import subject as subjects
 from nfv_sched.ops.model.verdicts import filters
 from nfv_sched.ops.model.verdicts import placement
+from nfv_sched.ops.model.verdicts import values
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
@@ -34,23 +37,18 @@ _Progress = Callable[[int, int, str], None]
 
 
 def explain(
-    state: states.State, subject: str,
-    boot_request: request.BootRequest, *,
-    assumed: tuple[str, ...] = (), present: str | None = None,
-    read_at: str = '', relax_seconds: float = RELAX_SECONDS,
+    state: states.State, subject: subjects.ExplainSubject, *,
+    relax_seconds: float = RELAX_SECONDS,
     progress: _Progress = lambda done, total, what: None,
-) -> values.Explanation:
+) -> document.Explained:
     """Explain where a request fits.
 
     :param state: the cloud; restored afterwards
-    :param subject: description of the subject, for people
-    :param assumed: assumptions about the request
-    :param present: host on which the explained server runs
-    :param read_at: when the cloud was read
     :param relax_seconds: time limit for changes of the request; 0 to try none
     :param progress: called with (number done, number of all, noun for them)
     """
     seconds: dict[str, float] = {}
+    boot_request, server = subject.requested, subject.server
     with _time_stage(seconds, 'scheduler'):
         ran = scheduling.run(state, boot_request)
     queries = [query for query, _count in ran.queries]
@@ -58,7 +56,7 @@ def explain(
         answer = placement.explain(state, queries)
     with _time_stage(seconds, 'filters'):
         verdicts: filters.Verdicts = {}
-        shadowed: dict[str, Mapping[str, values.FilterRefusal]] = {}
+        shadowed: dict[str, Mapping[str, values.HostRefusal]] = {}
         # Filters are not asked about a request that never got to Placement.
         spec = _stored_request(state, boot_request) if queries else None
         if spec is not None:
@@ -66,43 +64,49 @@ def explain(
                 state, spec, queries,
                 lambda done, total: progress(done, total, 'filters'),
                 shadowed=shadowed)
-    assumed += _unknown_of(boot_request.flavor, answer.stage)
     first_round = (ran.rounds[0] if ran.rounds
                    else scheduling.SchedulingRound())
     with _time_stage(seconds, 'weights'):
         weighing = weights.explain(first_round)
         if weighing is not None:
             weighing = dataclasses.replace(
-                weighing, read_at=read_at or None,
-                age_seconds=snapshot.age(read_at))
+                weighing, read_at=subject.taken or None,
+                age_seconds=snapshot.age(subject.taken))
     hosts = tuple(_hosts(state, answer, verdicts, shadowed, first_round,
-                         weighing, present))
+                         weighing, subject.present))
     outcome = relaxation.RelaxationResult((), 0, 0)
     with _time_stage(seconds, 'changes'):
         if ran.reason is not None and relax_seconds:
             outcome = relaxation.relax(
                 state, boot_request, relax_seconds,
                 lambda done, total: progress(done, total, 'changes'))
-    return values.Explanation(
-        subject=subject, assumed=assumed, request=_text(boot_request),
-        fits=ran.reason is None, reason=ran.reason or '',
+    return document.Explained(
+        server=server.name if server else None,
+        server_id=server.uuid if server else None,
+        server_state=server.state if server else None, host=subject.present,
+        request=document.requested(boot_request),
+        assumed=subject.assumed + _unknown_of(
+            boot_request.flavor, answer.stage),
+        usual_ports=None if subject.usual_ports is None
+        else request_document.new_ports(subject.usual_ports),
+        fits=ran.reason is None, reason=ran.reason or None,
         causes=_causes(hosts, boot_request) if (
             queries and ran.reason is not None) else (),
-        placement=answer.stage,
+        destinations=tuple(ran.places), placement=answer.stage,
         filters=tuple(_filters(verdicts, first_round)), hosts=hosts,
-        weighing=weighing, places=tuple(ran.places),
-        wanted=boot_request.count,
+        weighing=weighing,
         nearest=_nearest_hosts(hosts) if queries and not weighing else (),
-        relaxations=outcome.relaxations, tried=outcome.tried,
-        untried=outcome.untried, seconds=seconds)
+        changes=outcome.changes, changes_tried=outcome.tried,
+        changes_untried=outcome.untried, next_steps=(), seconds=seconds,
+        subject=subject.text, asks_for=_text(boot_request))
 
 
 def _causes(
-    hosts: tuple[values.ExplainedHost, ...],
+    hosts: tuple[document.HostVerdict, ...],
     boot_request: request.BootRequest,
-) -> tuple[values.CommonCause, ...]:
+) -> tuple[document.RefusalCause, ...]:
     """Return what keeps the request off all hosts; nothing if one passes."""
-    if any(host.passed for host in hosts):
+    if any(host.passes for host in hosts):
         return ()
     return causes.find(hosts, [
         network for network, _groups in boot_request.ports])
@@ -138,8 +142,8 @@ def _hosts(
     state: states.State, answer: placement.PlacementResult,
     verdicts: filters.Verdicts, shadowed: filters.Verdicts,
     first_round: scheduling.SchedulingRound,
-    weighing: values.HostOrder | None, present: str | None,
-) -> Iterator[values.ExplainedHost]:
+    weighing: document.HostOrder | None, present: str | None,
+) -> Iterator[document.HostVerdict]:
     passed = frozenset(first_round.passed)
     ranks = {each.host: rank for rank, each in enumerate(
         weighing.hosts if weighing else (), 1)}
@@ -147,40 +151,40 @@ def _hosts(
     for ran in first_round.filters:
         for name in frozenset(ran.before) - frozenset(ran.after):
             stopped.setdefault(name, ran.name)
-    for name in state.hosts:
+    for name, host in state.hosts.items():
         refusals = tuple([refused[name] for refused in verdicts.values()
                           if name in refused])
-        yield values.ExplainedHost(
-            name=name, present=name == present,
-            misses=answer.misses.get(name, ()),
-            lacks=answer.lacks.get(name, ()), found=name in answer.found,
-            refusals=refusals,
+        yield document.HostVerdict(
+            host=name, host_id=host.record.uuid, runs_there=name == present,
+            placement_finds=name in answer.found,
+            placement_lacks=answer.lacks.get(name, ()), refusals=refusals,
             # They name what other filters would do, too.
-            shadowed=() if refusals else tuple([
+            refusals_in_shadow=() if refusals else tuple([
                 refused[name] for refused in shadowed.values()
                 if name in refused]),
-            passed=name in passed, stopped=stopped.get(name),
+            passes=name in passed, removed_by=stopped.get(name),
             rank=ranks.get(name))
 
 
-def _filters(verdicts: Mapping[str, Mapping[str, values.FilterRefusal]],
+def _filters(verdicts: Mapping[str, Mapping[str, values.HostRefusal]],
              first_round: scheduling.SchedulingRound) -> Iterator[
-                 values.FilterStage]:
+                 document.FilterStage]:
     ran = {each.name: each for each in first_round.filters}
     for name, refused in verdicts.items():
         each = ran.get(name)
-        yield values.FilterStage(
+        yield document.FilterStage(
             filter=name, hosts_in=each and len(each.before),
             hosts_out=each and len(each.after), refuses_alone=len(refused),
             error=each and each.error)
 
 
-def _nearest_hosts(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
+def _nearest_hosts(hosts: tuple[document.HostVerdict, ...]) -> tuple[str, ...]:
     """Return the hosts with the fewest failures, the closest first."""
     order = sorted(hosts, key=lambda host: (
-        host.failures, host.missing,
+        host.failures,
+        max([refusal.missing for refusal in host.refusals], default=0.0),
         -max([refusal.rank for refusal in host.refusals], default=0)))
-    return tuple(host.name for host in order[:NEAREST])
+    return tuple(host.host for host in order[:NEAREST])
 
 
 # Maximum length of one part of the description: the longest extra spec that

@@ -12,11 +12,11 @@ import time
 import typing as ty
 
 from nfv_sched.ops.answers.capacity import smallest_move
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import scheduling
 from nfv_sched.ops.answers.explain import sentences
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.answers.plans import defrag
-from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.plans import document as plan_document
 from nfv_sched.ops.cloud import changed_hosts
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
@@ -31,7 +31,7 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
 
-_Kind = values.StepKind
+_Kind = document.StepKind
 #: Default time limit, in seconds, for each search of servers to move.
 SECONDS = 10.0
 _MOVES = 3  # more take much longer to find
@@ -42,9 +42,9 @@ _TRIED = 3  # servers that leave
 
 def find(
     cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
-    explanation: values.Explanation, options: Sequence[str] = (),
+    explanation: document.Explained, options: Sequence[str] = (),
     seconds: float = SECONDS,
-) -> Iterator[values.HelpfulStep]:
+) -> Iterator[document.HelpfulStep]:
     """Yield the steps that help if the request does not fit.
 
     :param options: words of the command line that choose the cloud and the
@@ -59,7 +59,7 @@ def find(
         return
     requested = dataclasses.replace(
         subject.requested,
-        count=explanation.wanted - len(explanation.places))
+        count=subject.requested.count - len(explanation.destinations))
     bound = ':' in (requested.zone or '') or _must_be_beside(cloud, requested)
     with start.started(changed_hosts.emptied(cloud)) as state:
         ran = _run(state, requested)
@@ -103,7 +103,7 @@ def _needed_hosts(cloud: snapshot.Cloud,
 
 def _larger_hosts(
     state: states.State, requested: request.BootRequest, number: int,
-) -> Iterator[values.HelpfulStep]:
+) -> Iterator[document.HelpfulStep]:
     """Yield the step to add hosts that are larger than all.
 
     :param state: the cloud without servers
@@ -130,7 +130,7 @@ def _larger_hosts(
 def _moves(
     cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
     options: Sequence[str], seconds: float,
-) -> Iterator[values.HelpfulStep]:
+) -> Iterator[document.HelpfulStep]:
     """Yield the steps that look for servers to move."""
     requested = subject.requested
     flavor, ports = requested.flavor, None
@@ -143,7 +143,7 @@ def _moves(
     with contextlib.suppress(TimeoutError, servers.Refused):
         plan = defrag.plan(
             cloud, flavor, requested.count, dataclasses.replace(
-                document.FEW_MOVES, max_moves=_MOVES), ports=ports,
+                plan_document.FEW_MOVES, max_moves=_MOVES), ports=ports,
             update=_limit(seconds)).answer
         if plan.enough and _fits_after(cloud, requested, plan):
             yield sentences.step(
@@ -175,13 +175,13 @@ def _limit(seconds: float) -> Callable[..., None]:
 
 def _fits_after(
     cloud: snapshot.Cloud, requested: request.BootRequest,
-    plan: document.Defrag,
+    plan: plan_document.Defrag,
 ) -> bool:
     """Return whether the request fits after one or more moves."""
     with start.started(cloud) as state:
         return bool(plan.moves) and trial.failure(
             state, arrangements.Positions(cloud, state),
-            list(map(document.move_of, plan.moves)),
+            list(map(plan_document.move_of, plan.moves)),
         ) is None and _run(state, requested).reason is None
 
 
@@ -209,15 +209,16 @@ def own_ports(subject: subjects.ExplainSubject) -> list[str]:
 
 def _hosts(
     cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
-    explanation: values.Explanation,
-) -> Iterator[values.HelpfulStep]:
+    explanation: document.Explained,
+) -> Iterator[document.HelpfulStep]:
     """Yield commands for hosts that would take it, as was tried."""
     hosts = {host.name: host for host in cloud.hosts}
-    for change in explanation.relaxations:
+    for change in explanation.changes:
         # Not all hosts at once, nor together with another change.
-        if len(change.enabled) != 1 or change.requested != subject.requested:
+        if len(change.hosts_enabled) != 1 or (
+                change.requested != subject.requested):
             continue
-        host = hosts.get(change.enabled[0])
+        host = hosts.get(change.hosts_enabled[0])
         if host is None or not host.up:
             continue
         if not host.mapped:

@@ -17,8 +17,8 @@ from oslo_utils import strutils
 
 from nfv_sched.base import strings
 from nfv_sched.nova import flavors
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import scheduling
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import request
@@ -116,12 +116,12 @@ class Pair(ty.NamedTuple):
 class RelaxationResult(ty.NamedTuple):
     """The outcome of the trials.
 
-    :ivar relaxations: changes that fit, the best first
+    :ivar changes: changes that fit, the best first
     :ivar tried: number of trials
     :ivar untried: number of changes for which there was no time
     """
 
-    relaxations: tuple[values.Relaxation, ...]
+    changes: tuple[document.HelpfulChange, ...]
     tried: int
     untried: int
 
@@ -207,7 +207,7 @@ class _Trier:
 
     def __init__(self, state: states.State):
         self._state = state
-        self.fitting: list[tuple[int, values.Relaxation]] = []
+        self.fitting: list[tuple[int, document.HelpfulChange]] = []
         self.tried = self.untried = 0
 
     def try_all(self, item: Change | Search, ends: float) -> bool:
@@ -251,16 +251,17 @@ def _find_largest(changes: Sequence[Change]) -> _Trials:
             high = middle
 
 
-def _try(state: states.State, change: Change) -> values.Relaxation | None:
+def _try(state: states.State, change: Change) -> document.HelpfulChange | None:
     """Boot with a change; return None if that is refused."""
     result = scheduling.run(state, change.requested,
                             _enable_hosts(state, change.enabled))
     if result.reason is not None:
         return None
-    return values.Relaxation(
-        text=strings.short(change.text), hosts=len(result.passed),
-        host=result.places[0].host, requested=change.requested,
-        enabled=change.enabled)
+    return document.HelpfulChange(
+        text=strings.short(change.text),
+        request=document.requested(change.requested),
+        hosts_enabled=change.enabled, hosts=len(result.passed),
+        host=result.places[0].host, requested=change.requested)
 
 
 @contextlib.contextmanager

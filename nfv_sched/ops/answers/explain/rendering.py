@@ -2,15 +2,15 @@
 
 """Render an explanation as text and as rows."""
 
-from collections.abc import Mapping
 from collections.abc import Sequence
 import shlex
 import typing as ty
 
 from nfv_sched.base import cpu_spec
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import sentences
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.model.verdicts import values
 
 #: Default of the maximum number of hosts.
 SHOWN = 20
@@ -23,7 +23,7 @@ COLUMNS = ('Host', 'Host ID', 'Placement', 'Refused by', 'Passed', 'Rank',
            'Lacks')
 
 
-def text(explanation: values.Explanation, hosts: Sequence[str],
+def text(explanation: document.Explained, hosts: Sequence[str],
          everything: bool = False, all_filters: bool = False,
          in_order: bool = False) -> list[tables.Part]:
     """Return the explanation for people: its :func:`sections`, joined."""
@@ -35,7 +35,7 @@ def text(explanation: values.Explanation, hosts: Sequence[str],
 
 
 def sections(
-    explanation: values.Explanation, hosts: Sequence[str],
+    explanation: document.Explained, hosts: Sequence[str],
     everything: bool = False, all_filters: bool = False,
     in_order: bool = False,
 ) -> list[tuple[str, list[tables.Part]]]:
@@ -61,34 +61,34 @@ def sections(
     return [(title, section) for title, section in parts if section]
 
 
-def _head(explanation: values.Explanation) -> list[tables.Part]:
+def _head(explanation: document.Explained) -> list[tables.Part]:
     lines: list[tables.Part] = [
-        explanation.subject, f'Asks for: {explanation.request}']
+        explanation.subject, f'Asks for: {explanation.asks_for}']
     lines += [f'Assumed: {text}' for text in explanation.assumed]
     if explanation.fits:
         lines.append(tables.Line('It fits.', tables.GOOD))
     else:
         # If all were refused at once, the reason says which was the first.
-        placed = len(explanation.places)
-        which = (f' (server {placed + 1} of {explanation.wanted})'
+        placed = len(explanation.destinations)
+        which = (f' (server {placed + 1} of {explanation.request.servers})'
                  if placed else '')
         causes = explanation.causes
         lines.append(tables.Line(
             f'It does not fit{which}.' if causes else
-            f'It does not fit{which}: {explanation.reason}', tables.BAD))
+            f'It does not fit{which}: {explanation.reason or ""}', tables.BAD))
         for cause in causes[:_CAUSES]:
-            lines.append(sentences.cause(cause, len(explanation.hosts)))
-            if cause.kind is values.CauseKind.DEPLOYMENT:
+            lines.append(cause.text)
+            if cause.kind == document.CauseKind.DEPLOYMENT:
                 lines.append(sentences.deployment(cause))
-        more = sum(len(cause.hosts) for cause in causes[_CAUSES:])
+        more = sum(cause.hosts for cause in causes[_CAUSES:])
         if more:
             lines.append(f'{_of_hosts(more)} more: other causes, see below.')
-    for place in explanation.places:
+    for place in explanation.destinations:
         lines.append(f'It would go to {_place(place)}.')
     return lines
 
 
-def _place(place: values.Destination) -> str:
+def _place(place: document.Destination) -> str:
     parts = [place.host]
     if place.numa_nodes is not None:
         parts.append(f'NUMA node{"s" if len(place.numa_nodes) > 1 else ""} ' +
@@ -101,7 +101,7 @@ def _place(place: values.Destination) -> str:
     return ', '.join(parts)
 
 
-def _stages(explanation: values.Explanation) -> list[tables.Part]:
+def _stages(explanation: document.Explained) -> list[tables.Part]:
     stage = explanation.placement
     rows = [('Placement', stage.hosts, stage.hosts_left, '; '.join(
         f'{each.need.text}: {_of_hosts(each.hosts)}'
@@ -141,7 +141,7 @@ def _requirements(stage: values.PlacementAnswer) -> list[tables.Part]:
          for each in stage.requirements])]
 
 
-def _filters(explanation: values.Explanation,
+def _filters(explanation: document.Explained,
              all_filters: bool) -> list[tables.Part]:
     errors = any(each.error for each in explanation.filters)
     rows = [
@@ -158,36 +158,36 @@ def _filters(explanation: values.Explanation,
          *(['Error'] if errors else [])), rows)]
 
 
-def host_table(explanation: values.Explanation,
+def host_table(explanation: document.Explained,
                names: Sequence[str]) -> tables.Table:
     """Return the table of all chosen hosts, the best and nearest first."""
     return _host_table(_sort_hosts(explanation, names, in_order=False))
 
 
-def _sort_hosts(explanation: values.Explanation, names: Sequence[str],
-                in_order: bool) -> list[values.ExplainedHost]:
+def _sort_hosts(explanation: document.Explained, names: Sequence[str],
+                in_order: bool) -> list[document.HostVerdict]:
     chosen = {name: number for number, name in enumerate(names)}
     nearest = {name: number for number, name
                in enumerate(explanation.nearest)}
     return sorted(
-        (host for host in explanation.hosts if host.name in chosen),
-        key=lambda host: chosen[host.name] if in_order else (
+        (host for host in explanation.hosts if host.host in chosen),
+        key=lambda host: chosen[host.host] if in_order else (
             host.rank is None, host.rank or 0,
-            nearest.get(host.name, len(nearest)), host.failures))
+            nearest.get(host.host, len(nearest)), host.failures))
 
 
-def _host_table(hosts: Sequence[values.ExplainedHost]) -> tables.Table:
+def _host_table(hosts: Sequence[document.HostVerdict]) -> tables.Table:
     return tables.Table(('Host', 'Verdict', 'Lacks'), [
-        (f'{host.name} *' if host.present else host.name, _verdict(host),
+        (f'{host.host} *' if host.runs_there else host.host, _verdict(host),
          tables.Lines(_lacks(host) or ['-'])) for host in hosts])
 
 
-def _hosts(explanation: values.Explanation, names: Sequence[str],
+def _hosts(explanation: document.Explained, names: Sequence[str],
            everything: bool, in_order: bool) -> list[tables.Part]:
     order = _sort_hosts(explanation, names, in_order)
     shown = order if everything else order[:SHOWN]
     parts: list[tables.Part] = [_host_table(shown)]
-    if any(host.present for host in shown):
+    if any(host.runs_there for host in shown):
         parts.append('* It runs there now; the host is checked as if the '
                      'server had left it.')
     if len(order) > len(shown):
@@ -196,11 +196,11 @@ def _hosts(explanation: values.Explanation, names: Sequence[str],
     return parts
 
 
-def _verdict(host: values.ExplainedHost) -> str:
-    if host.passed:
+def _verdict(host: document.HostVerdict) -> str:
+    if host.passes:
         return f'passes, {_ordinal(host.rank or 1)}'
     if host.failures == 0:
-        return f'removed by {host.stopped}' if host.stopped else (
+        return f'removed by {host.removed_by}' if host.removed_by else (
             'not considered')
     parts = []
     if host.misses:
@@ -214,31 +214,32 @@ def _ordinal(rank: int) -> str:
     return {1: 'first', 2: 'second', 3: 'third'}.get(rank, f'{rank}th')
 
 
-def _lacks(host: values.ExplainedHost) -> list[str]:
-    same: dict[str, list[str]] = {}
+def _lacks(host: document.HostVerdict) -> list[str]:
+    same: dict[str | None, list[str]] = {}
     for refusal in host.refusals:
-        same.setdefault(refusal.text, []).append(
+        same.setdefault(refusal.why, []).append(
             refusal.filter.removesuffix('Filter'))
     return [f'Placement: {text}' for text in host.misses] + [
         f'{", ".join(filters)}: {text or "does not say why"}'
         for text, filters in same.items()] + [
         f'{refusal.filter.removesuffix("Filter")}, which is in shadow: '
-        f'{refusal.text}' for refusal in host.shadowed]
+        f'{refusal.why or ""}' for refusal in host.refusals_in_shadow]
 
 
-def _weights_parts(explanation: values.Explanation) -> list[tables.Part]:
+def _weights_parts(explanation: document.Explained) -> list[tables.Part]:
     weighing = explanation.weighing
     if weighing is None:
         return []
     # The hosts of a multi-create request are weighed again for each server.
-    of_first = 'For the first server: ' if explanation.wanted > 1 else ''
+    of_first = ('For the first server: '
+                if explanation.request.servers > 1 else '')
     if not weighing.weighers:
         return [of_first + (
             'Only one host passes the filters, so Nova weighs none.'
             if len(weighing.hosts) == 1 else
             f'{len(weighing.hosts)} hosts pass the filters, and no weigher is '
             'enabled to compare them.')]
-    present = {host.name for host in explanation.hosts if host.present}
+    present = {host.host for host in explanation.hosts if host.runs_there}
     indexes = [number for number, each in enumerate(weighing.hosts)
                if number < _WEIGHED or each.host in present]
     rows: list[tuple] = [
@@ -290,32 +291,32 @@ def _figure(value: float) -> str:
     return f'{round(value, 4) + 0:.4f}'.rstrip('0').rstrip('.')
 
 
-def _changes(explanation: values.Explanation) -> list[tables.Part]:
+def _changes(explanation: document.Explained) -> list[tables.Part]:
     if explanation.fits:
         return []
     lines: list[tables.Part] = []
     if explanation.nearest:
         lines.append(f'Nearest: {", ".join(explanation.nearest)}')
-    shown = explanation.relaxations[:_CHANGES]
+    shown = explanation.changes[:_CHANGES]
     if shown:
         lines.append(_side_table(
             ('It would fit if', 'Hosts', 'First'),
             [(each.text, each.hosts, each.host) for each in shown]))
-    elif explanation.tried:
+    elif explanation.changes_tried:
         lines.append('No change of the request makes it fit, nor do two '
-                     f'together ({explanation.tried} were tried).')
-    more = len(explanation.relaxations) - len(shown)
+                     f'together ({explanation.changes_tried} were tried).')
+    more = len(explanation.changes) - len(shown)
     if more:
         lines.append(f'{tables.count(more, "more change")}, see -f json')
-    if explanation.untried:
-        lines.append(f'{tables.count(explanation.untried, "change")} not '
-                     'tried to the end, see --try-seconds')
+    if explanation.changes_untried:
+        untried = tables.count(explanation.changes_untried, 'change')
+        lines.append(f'{untried} not tried to the end, see --try-seconds')
     return lines
 
 
-def _steps(explanation: values.Explanation) -> list[tables.Part]:
+def _steps(explanation: document.Explained) -> list[tables.Part]:
     lines: list[tables.Part] = []
-    for step in explanation.steps:
+    for step in explanation.next_steps:
         if not step.command:
             lines.append(f'{step.text}.')
             continue
@@ -328,17 +329,16 @@ def _of_hosts(number: int) -> str:
     return tables.count(number, 'host')
 
 
-def host_rows(explanation: values.Explanation, hosts: Sequence[str],
-              host_ids: Mapping[str, str]) -> list[tuple]:
+def host_rows(explanation: document.Explained,
+              hosts: Sequence[str]) -> list[tuple]:
     """Return a row for each host, in the order of :data:`COLUMNS`.
 
     :param hosts: names of the hosts to show
-    :param host_ids: UUID of the compute node of each host, by its name
     """
     chosen = frozenset(hosts)
     return [
-        (host.name, host_ids[host.name], host.found,
+        (host.host, host.host_id, host.placement_finds,
          ' '.join(refusal.filter for refusal in host.refusals),
-         host.passed, '' if host.rank is None else host.rank,
+         host.passes, '' if host.rank is None else host.rank,
          '; '.join(_lacks(host)))
-        for host in explanation.hosts if host.name in chosen]
+        for host in explanation.hosts if host.host in chosen]

@@ -15,7 +15,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 
-from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import request
@@ -83,7 +83,8 @@ class Course:
 
     queries: tuple[tuple[placement.Query, int], ...] = ()
     rounds: list[SchedulingRound] = dataclasses.field(default_factory=list)
-    places: list[values.Destination] = dataclasses.field(default_factory=list)
+    places: list[document.Destination] = dataclasses.field(
+        default_factory=list)
     reason: str | None = None
 
     @property
@@ -270,7 +271,7 @@ def _boot(state: states.State, spec: objects.RequestSpec,
     for server, selections in zip(booted, lists):
         state.notes = []
         conductor.claim(state, server, spec, selections)
-        course.places.append(values.Destination(
+        course.places.append(document.Destination(
             host=server.host.name, host_id=server.host.uuid,
             numa_nodes=server.nodes, cpus=server.pinned_cpus,
             pci_devices=tuple(device.address for device in server.devices),

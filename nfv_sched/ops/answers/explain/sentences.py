@@ -8,9 +8,9 @@ import typing as ty
 from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
 from nfv_sched.base import strings
-from nfv_sched.ops.answers.explain import values
+from nfv_sched.ops.answers.explain import document
 
-_Kind = values.CauseKind
+_Kind = document.CauseKind
 _Resource = reasons.Resource
 _MIB = 'MiB of '
 
@@ -29,53 +29,53 @@ _NOUNS = {
 }
 
 
-def cause(each: values.CommonCause, hosts: int) -> str:
+def cause(each: document.RefusalCause, hosts: int) -> str:
     """Return a cause as a sentence; ``hosts`` is the number of all."""
     return f'{_hosts_text(each, hosts)}: {_TEXTS[each.kind](each)}.'
 
 
-def deployment(each: values.CommonCause) -> str:
+def deployment(each: document.RefusalCause) -> str:
     """Return what helps against a cause that is how hosts are deployed."""
     assert each.refusal is not None
-    key, equals, _value = each.refusal.policy.partition('=')
-    change = f'another {key}' if equals else (
-        'more guest NUMA nodes (hw:numa_nodes)')
+    change = f'another {each.refusal.policy}' if (
+        each.refusal.policy_value is not None) else (
+            'more guest NUMA nodes (hw:numa_nodes)')
     return ('That is how they are deployed: no smaller flavor and no emptier '
             f'host helps, only {change}, other networks, or hosts with all of '
             'this on one NUMA node.')
 
 
 def step(
-    kind: values.StepKind, *, command: Sequence[str] = (),
+    kind: document.StepKind, *, command: Sequence[str] = (),
     host: str | None = None, like: Sequence[str] = (),
     lacks: Sequence[str] = (), moves: int | None = None,
-) -> values.HelpfulStep:
+) -> document.HelpfulStep:
     """Return a step that can be taken; see its fields."""
-    return values.HelpfulStep(
+    return document.HelpfulStep(
         text=_step_text(kind, host, like, lacks, moves or 0),
         kind=ty.cast(ty.Any, kind), command=tuple(command), host=host,
         like=tuple(like), lacks=tuple(lacks), moves=moves)
 
 
-def _step_text(kind: values.StepKind, host: str | None, like: Sequence[str],
+def _step_text(kind: document.StepKind, host: str | None, like: Sequence[str],
                lacks: Sequence[str], moves: int) -> str:
     """Return what a step is good for, as a sentence without its end."""
     match kind:
-        case values.StepKind.ENABLE:
+        case document.StepKind.ENABLE:
             return f'{host} would take it, but is disabled'
-        case values.StepKind.MAP:
+        case document.StepKind.MAP:
             return f'{host} would take it, but is not mapped to its cell'
-        case values.StepKind.DEFRAG:
+        case document.StepKind.DEFRAG:
             return (f'{strings.count(moves, "live migration")} of other '
                     'servers would make room')
-        case values.StepKind.SERVERS:
+        case document.StepKind.SERVERS:
             return 'the smallest server in the way on each host'
-        case values.StepKind.ADD_HOST:
+        case document.StepKind.ADD_HOST:
             names = ' and '.join(dict.fromkeys(like))
             hosts = 'a host' if len(like) == 1 else (
                 f'{len(like)} hosts')
             return f'Add {hosts} like {names}'
-        case values.StepKind.LARGER_HOST:
+        case document.StepKind.LARGER_HOST:
             hosts = 'a larger host' if len(like) == 1 else (
                 f'{len(like)} larger hosts')
             return (f'Add {hosts}: {like[0]} does not suffice, '
@@ -83,19 +83,20 @@ def _step_text(kind: values.StepKind, host: str | None, like: Sequence[str],
     return ''
 
 
-def _hosts_text(each: values.CommonCause, hosts: int) -> str:
-    count = len(each.hosts)
+def _hosts_text(each: document.RefusalCause, hosts: int) -> str:
+    count = each.hosts
     if count == 1:
-        return each.nearest if hosts > 1 else f'The only host, {each.nearest}'
+        prefix = '' if hosts > 1 else 'The only host, '
+        return f'{prefix}{each.nearest_host}'
     if count == hosts:
         return 'Both hosts' if hosts == 2 else f'All {hosts} hosts'
     return f'{count} of {hosts} hosts'
 
 
-def _shortage(each: values.CommonCause) -> str:
+def _shortage(each: document.RefusalCause) -> str:
     shortage = _shortage_of(each)
     if shortage.amount.resource is _Resource.PAGE_SIZE and each.refusal:
-        return each.refusal.text
+        return each.refusal.why
     devices = shortage.devices
     need = _amount_text(
         shortage.amount, shortage.amount.needed) if devices is None else (
@@ -103,14 +104,14 @@ def _shortage(each: values.CommonCause) -> str:
     place = ' on one NUMA node' if shortage.of_node else ''
     text = f'{need}{place}{_place_text(each)}{_beside_text(each)}'
     if devices is not None:
-        nearest = f' on {each.nearest}' if len(each.hosts) > 1 else ''
+        nearest = f' on {each.nearest_host}' if each.hosts > 1 else ''
         return (f'{text} needed{device_shortage.policy_text(devices)}, '
                 f'{device_shortage.free_text(devices, nearest, True)}')
     has = f'has {shortage.free}' if shortage.free else 'has none'
     return f'{text} needed, {_nearest_text(each)} {has}'
 
 
-def _beside_text(each: values.CommonCause) -> str:
+def _beside_text(each: document.RefusalCause) -> str:
     shortage = _shortage_of(each)
     beside = ' and '.join(_amount_text(amount, amount.needed)
                           for amount in shortage.beside)
@@ -121,23 +122,23 @@ def _beside_text(each: values.CommonCause) -> str:
     return f' with {beside}{" each" if shortage.amount.needed > 1 else ""}'
 
 
-def _nearest_text(each: values.CommonCause) -> str:
-    return (f'the nearest host, {each.nearest},' if len(each.hosts) > 1
+def _nearest_text(each: document.RefusalCause) -> str:
+    return (f'the nearest host, {each.nearest_host},' if each.hosts > 1
             else 'it')
 
 
-def _deployment(each: values.CommonCause) -> str:
+def _deployment(each: document.RefusalCause) -> str:
     return f'no NUMA node is{_place_text(each)}'
 
 
-def _shortage_of(each: values.CommonCause) -> reasons.Shortage:
-    assert each.refusal is not None and each.refusal.shortage is not None
-    return each.refusal.shortage
+def _shortage_of(each: document.RefusalCause) -> reasons.Shortage:
+    assert each.refusal is not None and each.refusal.lacks is not None
+    return each.refusal.lacks
 
 
-def _place_text(each: values.CommonCause) -> str:
+def _place_text(each: document.RefusalCause) -> str:
     """Return the properties of NUMA nodes, with the networks by name."""
-    names = ' and '.join(each.networks)
+    names = ' and '.join(each.physical_networks)
     return reasons.where(
         f'near {names}' if place == reasons.Place.NETWORKS and names else place
         for place in _shortage_of(each).places)
@@ -154,7 +155,7 @@ def _amount_text(
     return f'{number} {noun}'
 
 
-def _placement(each: values.CommonCause) -> str:
+def _placement(each: document.RefusalCause) -> str:
     lack = each.lack
     assert lack is not None
     need = lack.need
@@ -164,7 +165,7 @@ def _placement(each: values.CommonCause) -> str:
         (name, amount), = need.resources.items()
         text = f'{amount} {name} needed by Placement'
         if lack.free is None:
-            return f'{text}, none has any' if len(each.hosts) > 1 else (
+            return f'{text}, none has any' if each.hosts > 1 else (
                 f'{text}, it has none')
         if lack.free >= amount:
             return f'{text}, which it does not grant at once'
@@ -183,34 +184,34 @@ def _placement(each: values.CommonCause) -> str:
     return lack.text or need.text
 
 
-def _filter(each: values.CommonCause) -> str:
+def _filter(each: document.RefusalCause) -> str:
     refusal = each.refusal
     assert refusal is not None
     who = f'{refusal.filter} refuses'
-    if refusal.policy:
-        who += f' for {refusal.policy}'
-    if not refusal.text:
+    if refusal.key:
+        who += f' for {refusal.key}'
+    if not refusal.why:
         return who
-    if len(each.hosts) == 1:
-        return f'{who}: {refusal.text}'
-    return f'{who}, {each.nearest} for example: {refusal.text}'
+    if each.hosts == 1:
+        return f'{who}: {refusal.why}'
+    return f'{who}, {each.nearest_host} for example: {refusal.why}'
 
 
-def _request(each: values.CommonCause) -> str:
+def _request(each: document.RefusalCause) -> str:
     assert each.refusal is not None
-    return f'the request itself is wrong: {each.refusal.text}'
+    return f'the request itself is wrong: {each.refusal.why}'
 
 
-def _error(each: values.CommonCause) -> str:
+def _error(each: document.RefusalCause) -> str:
     assert each.refusal is not None
-    return f'{each.refusal.filter} {each.refusal.text}'
+    return f'{each.refusal.filter} {each.refusal.why}'
 
 
-def _constant(text: str) -> Callable[[values.CommonCause], str]:
+def _constant(text: str) -> Callable[[document.RefusalCause], str]:
     return lambda each: text
 
 
-_TEXTS: dict[values.CauseKind, Callable[[values.CommonCause], str]] = {
+_TEXTS: dict[document.CauseKind, Callable[[document.RefusalCause], str]] = {
     _Kind.DISABLED: _constant('the compute service is disabled'),
     _Kind.DOWN: _constant('the compute service is down'),
     _Kind.UNMAPPED: _constant('not mapped to a cell'),

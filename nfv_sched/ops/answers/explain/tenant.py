@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 import os_resource_classes as orc
 
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import relaxation
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.model.requests import subject as subjects
+from nfv_sched.ops.model.verdicts import values
 
-_Kind = values.CauseKind
+_Kind = document.CauseKind
 _NOUNS = {orc.PCPU: 'dedicated CPUs', orc.VCPU: 'vCPUs',
           orc.MEMORY_MB: 'MiB of memory', orc.DISK_GB: 'GiB of disk'}
 _CHANGES = 5
@@ -22,7 +23,7 @@ _OUT_OF_SERVICE = 'hosts that would do are not in service'
 _OTHER = 'a host that the operator of the cloud must look at'
 
 
-def text(explanation: values.Explanation,
+def text(explanation: document.Explained,
          subject: subjects.ExplainSubject) -> list[str]:
     """Return the lines of a text for the owner."""
     requested = subject.requested
@@ -46,18 +47,18 @@ def text(explanation: values.Explanation,
     return lines
 
 
-def _needed_texts(explanation: values.Explanation) -> Iterator[str]:
+def _needed_texts(explanation: document.Explained) -> Iterator[str]:
     for cause in explanation.causes:
-        refusal, lack = cause.refusal, cause.lack
+        refusal = cause.refusal
         if cause.kind in (_Kind.DISABLED, _Kind.DOWN, _Kind.UNMAPPED):
             yield _OUT_OF_SERVICE
         elif cause.kind is _Kind.REQUEST and refusal is not None:
-            yield refusal.text
+            yield refusal.why or ''
         elif refusal is not None and refusal.need and not refusal.raised:
-            yield (f'{refusal.policy}: {refusal.need}' if refusal.policy
+            yield (f'{refusal.key}: {refusal.need}' if refusal.key
                    else refusal.need)
-        elif lack is not None and lack.need.kind != 'unknown':
-            yield _of_placement(lack.need)
+        elif cause.need is not None and cause.need.kind != 'unknown':
+            yield _of_placement(cause.need)
         else:
             yield _OTHER
 
@@ -75,15 +76,15 @@ def _of_placement(need: values.PlacementNeed) -> str:
         'a host in the zone, or for the project, of the server needed')
 
 
-def _changes(explanation: values.Explanation,
+def _changes(explanation: document.Explained,
              subject: subjects.ExplainSubject) -> Iterator[str]:
     """Yield changes that an owner can make, without amounts that are free."""
     present = subject.requested.flavor
-    for change in explanation.relaxations:
+    for change in explanation.changes:
         flavor = change.requested.flavor
         # A smaller size, or number of devices, that fits would tell the tenant
         # how much is free on a host.
-        if not change.enabled and (flavor.vcpus, flavor.memory) == (
+        if not change.hosts_enabled and (flavor.vcpus, flavor.memory) == (
                 present.vcpus, present.memory) and flavor.extra_specs.get(
                     relaxation.ALIAS) in (
                         None, present.extra_specs.get(relaxation.ALIAS)):

@@ -4,8 +4,8 @@
 
 from collections.abc import Sequence
 
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import scheduling
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.simulator import nova_internals
 
 CONF = nova_internals.CONF
@@ -13,7 +13,7 @@ CONF = nova_internals.CONF
 
 def explain(
     scheduling_round: scheduling.SchedulingRound,
-) -> values.HostOrder | None:
+) -> document.HostOrder | None:
     """Explain the order of the hosts.
 
     :param scheduling_round: the filters and weighers that ran for a server
@@ -27,10 +27,10 @@ def explain(
     totals = _totals(hosts, [weights for _name, weights in weighers])
     order = sorted(range(len(hosts)), key=lambda i: totals[i], reverse=True)
     best = {hosts[i] for i in order if totals[i] == totals[order[0]]}
-    return values.HostOrder(
-        hosts=tuple(values.HostTotal(host=hosts[i], weight=totals[i])
+    return document.HostOrder(
+        hosts=tuple(document.HostTotal(host=hosts[i], weight=totals[i])
                     for i in order),
-        weighers=tuple(values.WeigherWeights(
+        weighers=tuple(document.WeigherWeights(
             weigher=name, weights=tuple(weights[i] for i in order),
             first_without_it=_first_without(hosts, best, [
                 other_weights for other, (_name, other_weights)
@@ -42,12 +42,12 @@ def explain(
         read_at=None, age_seconds=None)
 
 
-def _weights(weighed: scheduling.Weighed) -> tuple[values.HostWeight, ...]:
+def _weights(weighed: scheduling.Weighed) -> tuple[document.HostWeight, ...]:
     normal = list(nova_internals.normalize_weights(
         list(weighed.raw), minval=weighed.weigher.minval,
         maxval=weighed.weigher.maxval))
     return tuple(
-        values.HostWeight(
+        document.HostWeight(
             host=host, raw=raw, normalized=normal, multiplier=multiplier,
             weight=multiplier * normal)
         for host, raw, normal, multiplier in zip(
@@ -55,7 +55,7 @@ def _weights(weighed: scheduling.Weighed) -> tuple[values.HostWeight, ...]:
 
 
 def _totals(hosts: Sequence[str],
-            weighers: Sequence[Sequence[values.HostWeight]]) -> list[float]:
+            weighers: Sequence[Sequence[document.HostWeight]]) -> list[float]:
     totals = [0.0] * len(hosts)
     # In the order of Nova, as sums of floats depend on it.
     for weights in weighers:
@@ -66,7 +66,7 @@ def _totals(hosts: Sequence[str],
 
 def _first_without(
     hosts: Sequence[str], best: set[str],
-    other_weighers: Sequence[Sequence[values.HostWeight]],
+    other_weighers: Sequence[Sequence[document.HostWeight]],
 ) -> str | None:
     """Return the host that these weighers put first, if it is another one."""
     totals = _totals(hosts, other_weighers)

@@ -127,10 +127,13 @@ class Lacks:
         if refusals is None:
             refusals = self._refusals[guest] = self._positions.refusals(guest)
         answer = refusals.placement
-        if name in answer.misses:
+        lacks = answer.lacks.get(name)
+        if lacks:
             return _OnHost(
-                LackKind.PLACEMENT, answer.required.get(name, ()),
-                ', '.join(answer.misses[name]), answer.free.get(name, 0))
+                LackKind.PLACEMENT,
+                tuple([each.need.text for each in lacks if each.need]),
+                ', '.join([each.text for each in lacks]),
+                answer.free.get(name, 0))
         return _by_filters([hosts[name] for hosts
                             in refusals.filters.values() if name in hosts])
 
@@ -138,8 +141,7 @@ class Lacks:
 def _by_filters(refused: list) -> _OnHost | None:
     """Return the refusal of a host by filters; None without any.
 
-    :param refused: ``explain.values.FilterRefusal`` of each filter that
-        refuses
+    :param refused: ``HostRefusal`` of each filter that refuses
     """
     if not refused:
         return None
@@ -152,5 +154,5 @@ def _by_filters(refused: list) -> _OnHost | None:
 
 def _sentences(refused: list) -> Iterator[str]:
     for each in refused:
-        if each.text:
-            yield f'{each.policy}: {each.text}' if each.policy else each.text
+        if each.why:
+            yield f'{each.key}: {each.why}' if each.key else each.why

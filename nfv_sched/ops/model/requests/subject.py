@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
+from nova import exception
+
 from nfv_sched.base import strings
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import scenario
@@ -165,6 +167,10 @@ def flavor(
     if unknown:
         raise ExplainError(
             f'Nova knows no image property {unknown[0]!r}')
+    try:
+        nova_internals.image_meta(image or {})
+    except (ValueError, exception.NovaException) as exc:
+        raise ExplainError(f'Nova does not take the image: {exc}') from exc
     assumed = list(ports.notes)
     usual_ports = None
     if not networks:

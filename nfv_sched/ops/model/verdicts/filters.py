@@ -30,7 +30,7 @@ from nfv_sched.scheduler import refusals
 from nfv_sched.scheduler import shadow_outcomes
 
 #: Name of each filter -> name of each host that it refuses -> why.
-Verdicts = Mapping[str, Mapping[str, values.FilterRefusal]]
+Verdicts = Mapping[str, Mapping[str, values.HostRefusal]]
 
 
 class _SingleFilter:
@@ -52,7 +52,7 @@ class _SingleFilter:
         self._stored = spec
         self._candidates = candidates
         self._summaries = summaries
-        self.shadowed: dict[str, values.FilterRefusal] = {}
+        self.shadowed: dict[str, values.HostRefusal] = {}
 
     def _new_hosts(self) -> tuple[list, objects.RequestSpec]:
         """Return new HostStates of all hosts, and a copy of the request."""
@@ -86,7 +86,7 @@ class _SingleFilter:
             # Filters of nfv-sched raise it to tell the tenant the reason.
             return set()
 
-    def verdict(self) -> dict[str, values.FilterRefusal]:
+    def verdict(self) -> dict[str, values.HostRefusal]:
         """Return the reason for each refused host, by host name.
 
         ``shadowed`` has the hosts then that it would refuse, but for shadow.
@@ -120,22 +120,19 @@ class _SingleFilter:
             for host in hosts:
                 if host.host in silent:
                     lack = nova_filters.reason(self._name, host, spec, note)
-                    by_host[host.host] = values.FilterRefusal(
-                        filter=self._name, text=lack.text, need=lack.need,
-                        rank=lack.rank,
+                    by_host[host.host] = values.refusal(
+                        self._name, lack.text, need=lack.need, rank=lack.rank,
                         shortage=lack.shortage, kind=lack.kind)
         return {host.host: by_host[host.host] for host in refused}
 
-    def _to_refusal(self, lazy_reason: reasons.Lazy) -> values.FilterRefusal:
+    def _to_refusal(self, lazy_reason: reasons.Lazy) -> values.HostRefusal:
         reason = refusals.resolve(lazy_reason)
-        return values.FilterRefusal(filter=self._name,
-                                    text=nova_filters.text(reason),
-                                    policy=reason.policy, need=reason.need,
-                                    rank=reason.rank,
-                                    shortage=reason.shortage,
-                                    kind=nova_filters.kind(reason))
+        return values.refusal(
+            self._name, nova_filters.text(reason), policy=reason.policy,
+            need=reason.need, rank=reason.rank, shortage=reason.shortage,
+            kind=nova_filters.kind(reason))
 
-    def _one_by_one(self) -> dict[str, values.FilterRefusal]:
+    def _one_by_one(self) -> dict[str, values.HostRefusal]:
         """Ask a filter that raises about each host by itself."""
         hosts, spec = self._new_hosts()
         by_host = {}
@@ -143,11 +140,11 @@ class _SingleFilter:
             try:
                 if host.host in self._passing_hosts([host], copy.copy(spec)):
                     continue
-                by_host[host.host] = values.FilterRefusal(filter=self._name)
+                by_host[host.host] = values.refusal(self._name)
             except Exception as exc:
-                by_host[host.host] = values.FilterRefusal(
-                    filter=self._name, raised=True,
-                    text=f'raised {type(exc).__name__}: {exc}')
+                by_host[host.host] = values.refusal(
+                    self._name, f'raised {type(exc).__name__}: {exc}',
+                    raised=True)
         return by_host
 
 
@@ -195,7 +192,7 @@ def alone(
     queries: Sequence[placement.Query],
     progress: Callable[[int, int], None] = lambda done, total: None,
     hosts: Collection[str] | None = None,
-    shadowed: MutableMapping[str, Mapping[str, values.FilterRefusal]] | None
+    shadowed: MutableMapping[str, Mapping[str, values.HostRefusal]] | None
         = None,
 ) -> Verdicts:
     """Ask every enabled filter about every host.
@@ -214,7 +211,7 @@ def alone(
     for name in unreadable:
         candidates.pop(state.hosts[name].uuid, None)
     summaries = state.placement.summaries()
-    verdicts: dict[str, dict[str, values.FilterRefusal]] = {}
+    verdicts: dict[str, dict[str, values.HostRefusal]] = {}
     for number, inner in enumerate(enabled):
         progress(number, len(enabled))
         name = type(inner).__name__
@@ -224,7 +221,7 @@ def alone(
         if shadowed is not None:
             shadowed[name] = single.shadowed
         verdicts[name].update(
-            (host, values.FilterRefusal(filter=name, raised=True, text=text))
+            (host, values.refusal(name, text, raised=True))
             for host, text in unreadable.items())
     progress(len(enabled), len(enabled))
     return verdicts

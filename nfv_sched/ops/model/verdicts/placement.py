@@ -29,19 +29,14 @@ class PlacementResult(ty.NamedTuple):
 
     :ivar stage: its part of the explanation
     :ivar found: names of the hosts in the answers
-    :ivar misses: name of each other host -> what it lacks, as texts
-    :ivar lacks: the same as values; hosts that were cut off are left out
-    :ivar required: name of each other host -> requirements that it does not
-        meet
+    :ivar lacks: name of each other host -> what it lacks
     :ivar free: name of each other host -> sum of the free amounts of resource
         classes that it lacks; of two that lack the same, more is nearer
     """
 
     stage: values.PlacementAnswer
     found: frozenset[str]
-    misses: Mapping[str, tuple[str, ...]]
-    lacks: Mapping[str, tuple[values.QueryLack, ...]]
-    required: Mapping[str, tuple[str, ...]]
+    lacks: Mapping[str, tuple[values.PlacementLack, ...]]
     free: Mapping[str, int]
 
 
@@ -63,28 +58,25 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
              for root, name in roots.items() if name not in fitting}
     names = {**roots, **{aggregate.uuid: aggregate.name for aggregate
                          in state.manager.aggs_by_id.values()}}
-    # Requirement -> what the host lacks of it, both as texts.
-    texts = {name: {
-        sentences.title(requirement, names): sentences.lack(missing, names)
-        for requirement, missing in of_host}
-        for name, of_host in unmet.items()}
     lacks = {name: _lacks(of_host, names) for name, of_host in unmet.items()}
     refused = model.refusal(queries[0]) if queries and all(
         map(model.refusal, queries)) else ''
     if refused:
         # Placement refuses the whole query: nothing else matters.
-        title = placement.refusal(refused)
-        lacks = dict.fromkeys(unmet, (values.QueryLack(
-            need=values.placement_need(title, 'unknown')),))
-        texts = dict.fromkeys(unmet, {title: refused})
+        lacks = dict.fromkeys(unmet, (values.PlacementLack(
+            text=refused, need=values.placement_need(
+                placement.refusal(refused), 'unknown'),
+            free=None, reserved=0),))
         unmet = dict.fromkeys(unmet, ())
     needs = {each.need.text: each.need for of_host in lacks.values()
              for each in of_host}
-    misses = {name: tuple(of_host.values()) for name, of_host in texts.items()}
+    removed = collections.Counter(
+        each.need.text for of_host in lacks.values() for each in of_host)
     # Placement answers with [scheduler] max_placement_results candidates at
     # most.
     cut = fitting - answers
-    misses.update(dict.fromkeys(cut, (_CUT,)))
+    lacks.update(dict.fromkeys(cut, (values.PlacementLack(
+        text=_CUT, need=None, free=None, reserved=0),)))
     return PlacementResult(
         values.PlacementAnswer(
             queries=tuple([values.PlacementQuery(needs=tuple({
@@ -96,9 +88,7 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
                 model, queries, roots, names)),
             removed=tuple([
                 values.StageRemoval(need=needs[title], hosts=hosts)
-                for title, hosts in collections.Counter(
-                    title for of_host in texts.values()
-                    for title in of_host).most_common()]),
+                for title, hosts in removed.most_common()]),
             asks_again=len(queries) > 1,
             max_placement_results=queries[0].limit if queries else None,
             hosts_cut_off=len(cut),
@@ -107,18 +97,18 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
             refused=refused or None,
             unknown=model.unknown(queries[0]) if refused else (),
             unverified=model.unverified(queries[0]) if queries else ()),
-        frozenset(answers), misses, lacks,
-        {name: tuple(of_host) for name, of_host in texts.items()},
+        frozenset(answers), lacks,
         {name: sum(missing.free for _requirement, missing in of_host)
          for name, of_host in unmet.items()})
 
 
 def _lacks(unmet: _Unmet,
-           names: Mapping[str, str]) -> tuple[values.QueryLack, ...]:
+           names: Mapping[str, str]) -> tuple[values.PlacementLack, ...]:
     """Return what a host lacks; of requirements with one title, the last."""
-    return tuple({need.text: values.QueryLack(
-        need=need, free=missing.free if missing.providers else None,
-        text=sentences.lack(missing, names), misses=missing.misses)
+    return tuple({need.text: values.PlacementLack(
+        text=sentences.lack(missing, names), need=need,
+        free=missing.free if missing.providers else None,
+        reserved=sum(miss.count for miss in missing.misses))
         for requirement, missing in unmet
         for need in [_need_of(requirement, names)]}.values())
 

@@ -7,6 +7,7 @@ import typing as ty
 
 from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.simulator import placement
 
 
@@ -27,35 +28,179 @@ class RefusalKind(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FilterRefusal:
+class RequestedDevices:
+    """PCI devices that an alias or a port asks for.
+
+    :ivar count: number of devices
+    :ivar devices: "PF", "VF" or "PCI device"
+    :ivar alias: name of the alias; null for a port
+    :ivar physical_network: that of a port; null for none
+    :ivar networks: names of the networks that the port may be on; empty for
+        an alias, and for single hosts
+    :ivar trusted: whether they must be trusted VFs
+    :ivar numa_policy: the PCI NUMA policy that counts: one of Nova's, or
+        "strict" of nfv:pci_numa_affinity; null if NUMA nodes are not the cause
+    """
+
+    count: int
+    devices: str
+    alias: str | None
+    physical_network: str | None
+    networks: tuple[str, ...]
+    trusted: bool
+    numa_policy: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NearDevices:
+    """Free PCI devices that lack exactly one property.
+
+    :ivar lacks: the property
+    :ivar count: number of such devices
+    :ivar devices: "PF", "VF", "PCI device" or "device"
+    :ivar wanted: the value that is asked for, or the PCI NUMA policy
+    :ivar found: values that the devices have; numbers of their NUMA nodes
+    :ivar do: what an operator can do about it
+    """
+
+    lacks: ty.Literal[
+        'type', 'physical_network', 'trusted', 'node_unknown', 'other_node',
+        'other_socket', 'socket_unknown', 'live_migratable', 'remote_managed',
+        'property', 'reserved']
+    count: int
+    devices: str
+    wanted: str
+    found: tuple[str, ...]
+    do: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MissingDevices:
+    """The fewest PCI requests that a host cannot serve together.
+
+    :ivar kind: "too_few" devices; "one_card" if only a PF and VFs of one card
+        are left; "numa" if they are not on NUMA nodes that suit the policy;
+        "order" if Nova gives an earlier request what a later one needs;
+        "granted" if Placement has granted others
+    :ivar requests: these requests, in Nova's order
+    :ivar near_misses: free devices that lack one property that is asked for
+    """
+
+    kind: ty.Literal['too_few', 'one_card', 'numa', 'order', 'granted']
+    requests: tuple[RequestedDevices, ...]
+    near_misses: tuple[NearDevices, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceShortage:
+    """A resource of which a host has too little.
+
+    :ivar resource: "pages" is memory in pages of the requested size,
+        "cpu_threads" dedicated CPUs under the thread policy, "shared_vcpus"
+        and "memory_ratio" what the allocation ratios leave
+    :ivar needed: amount that is needed; MiB for "memory", "memory_ratio" and
+        "pages"
+    :ivar free: amount on the NUMA node of the host that comes closest, of
+        those that the server may have; on the host for "vswitch_ports" and
+        "security_rules", of which limits leave too few
+    :ivar pci_devices: why there are too few PCI devices; null for others
+    """
+
+    resource: ty.Literal[
+        'numa_nodes', 'pages', 'memory', 'dedicated_cpus', 'shared_cpus',
+        'cpu_threads', 'shared_vcpus', 'memory_ratio', 'pci_devices',
+        'vswitch_ports', 'security_rules']
+    needed: int
+    free: int
+    pci_devices: MissingDevices | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostRefusal:
     """The refusal of a host by a filter that is asked alone.
 
     :ivar filter: class name of the filter
-    :ivar text: the amount needed and the amount there; empty if the filter
-        does not say
-    :ivar policy: the extra spec with its value, or another policy that was not
-        kept; empty if the filter does not say
+    :ivar policy: the extra spec that is not kept, or another policy; null if
+        the filter does not say
+    :ivar policy_value: value of the extra spec; null likewise
+    :ivar why: the amount needed and the amount there, for people; null
+        likewise
+    :ivar shortage: the resource that is missing; null if it is none, or not
+        known
+    :ivar kind: "unmapped" if the host is not mapped to its cell, "disabled" or
+        "down" of its compute service, "reserved" by OpenStack Blazar,
+        "request" if the request itself is wrong; null otherwise
+    :ivar raised: whether the filter failed with an exception
     :ivar need: the requirement, for people, without anything about the host;
         empty if the filter does not say
     :ivar rank: how close the host came; higher is closer
-    :ivar shortage: the resource that is missing; None if it is none, or not
-        known
-    :ivar raised: whether the filter failed with an exception
+    :ivar lacks: ``reasons.Shortage`` of the resource that is missing; None if
+        it is none, or not known
     """
 
     filter: str
-    text: str = ''
-    policy: str = ''
-    need: str = ''
-    rank: int = 0
-    shortage: reasons.Shortage | None = None
-    raised: bool = False
-    kind: RefusalKind = RefusalKind.OTHER
+    policy: str | None
+    policy_value: str | None
+    why: str | None
+    shortage: ResourceShortage | None
+    kind: str | None
+    raised: bool
+    need: str = dataclasses.field(metadata=documents.INTERNAL)
+    rank: int = dataclasses.field(metadata=documents.INTERNAL)
+    lacks: ty.Any = dataclasses.field(metadata=documents.INTERNAL)
 
     @property
     def missing(self) -> float:
         """The missing part of the resource; 1 if it is about none."""
-        return 1.0 if self.shortage is None else self.shortage.missing
+        return 1.0 if self.lacks is None else self.lacks.missing
+
+    @property
+    def key(self) -> str:
+        """The extra spec with its value, or another policy; may be empty."""
+        return (self.policy or '') + (
+            '' if self.policy_value is None else f'={self.policy_value}')
+
+
+def refusal(
+    filter_name: str, text: str = '', *, policy: str = '', need: str = '',
+    rank: int = 0, shortage: reasons.Shortage | None = None,
+    kind: RefusalKind = RefusalKind.OTHER, raised: bool = False,
+) -> HostRefusal:
+    """Return the refusal of a host by a filter.
+
+    :param text: the amount needed and the amount there
+    :param policy: the extra spec with its value, or another policy
+    """
+    key, equals, value = policy.partition('=')
+    return HostRefusal(
+        filter=filter_name, policy=key or None,
+        policy_value=value if equals else None, why=text or None,
+        shortage=resource_shortage(shortage), kind=kind or None,
+        raised=raised, need=need, rank=rank, lacks=shortage)
+
+
+def resource_shortage(
+    shortage: reasons.Shortage | None,
+) -> ResourceShortage | None:
+    return None if shortage is None else ResourceShortage(
+        resource=ty.cast(ty.Any, shortage.amount.resource.value),
+        needed=shortage.amount.needed, free=shortage.free,
+        pci_devices=shortage.devices and _devices(shortage.devices))
+
+
+def _devices(shortage: device_shortage.DeviceShortage) -> MissingDevices:
+    return MissingDevices(
+        kind=ty.cast(ty.Any, shortage.kind.value),
+        requests=tuple([RequestedDevices(
+            count=need.count, devices=need.noun, alias=need.alias or None,
+            physical_network=need.physical_network or None,
+            networks=need.networks, trusted=need.trusted,
+            numa_policy=need.policy or None)
+            for need in shortage.needs]),
+        near_misses=tuple([NearDevices(
+            lacks=ty.cast(ty.Any, miss.kind.value), count=miss.count,
+            devices=miss.noun, wanted=miss.wanted, found=miss.found,
+            do=device_shortage.remedy(miss)) for miss in shortage.misses]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,19 +245,21 @@ def placement_need(
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class QueryLack:
-    """A requirement of a query that a host does not meet.
+class PlacementLack:
+    """A requirement of Placement that a host does not meet.
 
-    :ivar free: largest free amount of one provider; None if it is about no
-        resource class, or no provider has that
-    :ivar text: what the host lacks, for people
-    :ivar misses: reserved amounts of nested providers
+    :ivar text: what is missing, for people
+    :ivar need: the requirement; null if the host was cut off by [scheduler]
+        max_placement_results
+    :ivar free: largest free amount of one provider of the host, for a
+        resource; null otherwise, and if no provider has the class
+    :ivar reserved: amount that is reserved of nested providers
     """
 
-    need: PlacementNeed
-    free: int | None = None
-    text: str = ''
-    misses: tuple[device_shortage.NearMiss, ...] = ()
+    text: str
+    need: PlacementNeed | None
+    free: int | None
+    reserved: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,10 +26,10 @@ from nfv_sched.ops.answers.audit import document as audit_document
 from nfv_sched.ops.answers.audit import hosts as audit_hosts
 from nfv_sched.ops.answers.audit import values as audit_values
 from nfv_sched.ops.answers.capacity import rendering as capacity_rendering
+from nfv_sched.ops.answers.explain import document as explain_document
 from nfv_sched.ops.answers.explain import explanation as nfv_explanation
 from nfv_sched.ops.answers.explain import next_steps
 from nfv_sched.ops.answers.explain import rendering as explain_rendering
-from nfv_sched.ops.answers.explain import values as explain_values
 from nfv_sched.ops.answers.hosts import document as host_document
 from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import page as host_map
@@ -250,29 +250,26 @@ class SnapshotPages:
     def _server(self, name: str, _query: _Query) -> _Content:
         uuid = subjects.find(self._cloud, name).uuid
         explanation = self._explained(uuid)
-        hosts = [host.name for host in explanation.hosts]
-        present = next(
-            (host.name for host in explanation.hosts if host.present), None)
+        hosts = [host.host for host in explanation.hosts]
         return 'server.html', {
             'title': explanation.subject, 'current': '/servers',
             'sections': explain_rendering.sections(
                 explanation, hosts, everything=True),
-            'map': _host(present),
+            'map': _host(explanation.host),
             'notes': [*source.not_simulated(self._cloud)],
             'command': shlex.join(
                 ('nfv-sched', 'server', 'explain', uuid))}
 
-    def _explain(self, uuid: str) -> explain_values.Explanation:
+    def _explain(self, uuid: str) -> explain_document.Explained:
         """Explain where a server fits; see ``ops.explain.command``."""
         with start.started(self._cloud) as state:
             subject = subjects.server(self._cloud, state, uuid)
             explanation = nfv_explanation.explain(
-                state, subject.text, subject.requested,
-                assumed=subject.assumed, present=subject.present,
-                read_at=subject.taken, relax_seconds=TRY_SECONDS)
-        return dataclasses.replace(explanation, steps=tuple(next_steps.find(
+                state, subject, relax_seconds=TRY_SECONDS)
+        steps = next_steps.find(
             self._cloud, subject, explanation, next_steps.own_ports(subject),
-            TRY_SECONDS)))
+            TRY_SECONDS)
+        return dataclasses.replace(explanation, next_steps=tuple(steps))
 
     @functools.cached_property
     def _audited(self) -> audit_document.Audit:

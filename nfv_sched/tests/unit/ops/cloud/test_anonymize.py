@@ -445,15 +445,15 @@ class DecisionTest(base.TestCase):
                        for server in cloud.servers]
             for each in chosen:
                 explained = explanation.explain(
-                    state, each.text, each.requested, relax_seconds=0)
+                    state, each, relax_seconds=0)
                 placed = explained.placement
                 found.append((
                     each.requested.flavor.vcpus, each.requested.flavor.memory,
                     explained.fits, placed.hosts_left, len(placed.unknown),
                     [requirement.hosts_missing_it for requirement
                      in placed.requirements],
-                    sorted((host.passed, len(host.misses), sorted(
-                        (refusal.filter, _LABEL.sub('=', refusal.policy),
+                    sorted((host.passes, len(host.misses), sorted(
+                        (refusal.filter, _LABEL.sub('=', refusal.key),
                          refusal.rank, refusal.raised, refusal.kind)
                         for refusal in host.refusals))
                         for host in explained.hosts)))

@@ -122,8 +122,7 @@ class CapacityTest(base.CommandTestCase):
             lambda connection, name: {'telco': 'b'}[name]))
         self.useFixture(fixtures.MockPatchObject(
             quota, 'from_nova', lambda project: lambda flavor:
-            quota.ProjectAllowance((quota.ResourceLimit(
-                project, 9, 2, flavor.vcpus),))))
+            quota.allowance({project: flavor.vcpus}, {project: (9, 2)})))
         code, out, err = super().run_command(
             'capacity', 'list', '--project', 'telco', '-f', 'csv')
         self.assertEqual((0, ''), (code, err))
@@ -298,7 +297,7 @@ class QuotaTest(base.CommandTestCase):
         self.api.start()
         self.addCleanup(self.api.stop)
         self.quotas = {self.ID: {
-            'instances': (10, 3), 'cores': (20, 9), 'ram': (None, 9000)}}
+            'instances': (10, 3), 'cores': (20, 9), 'ram': (-1, 9000)}}
         for of, name, value in (
                 (source, 'reader', lambda arguments: lambda: CLOUD),
                 (quota, 'keystone', self.api.connect),
@@ -307,10 +306,9 @@ class QuotaTest(base.CommandTestCase):
 
     def from_nova(self, project):
         quotas = self.quotas[project]
-        return lambda flavor: quota.ProjectAllowance(tuple([
-            quota.ResourceLimit(name, *quotas[name], needed)
-            for name, needed in (('instances', 1), ('cores', flavor.vcpus),
-                                 ('ram', flavor.memory))]))
+        return lambda flavor: quota.allowance({
+            'instances': 1, 'cores': flavor.vcpus, 'ram': flavor.memory},
+            quotas)
 
     def allowed(self, project, *args):
         return self.run_command(
@@ -335,7 +333,7 @@ class QuotaTest(base.CommandTestCase):
         self.quotas[self.ID]['cores'] = (8, 9)
         self.assertEqual(0, self.row(self.ID)['allows'])
         self.quotas[self.ID] = dict.fromkeys(
-            self.quotas[self.ID], (None, 3))
+            self.quotas[self.ID], (-1, 3))
         self.assertEqual('', self.row(self.ID)['allows'])
         self.assertIn('unlimited', self.allowed(self.ID)[1])
 

@@ -109,8 +109,7 @@ class ProjectTest(running.RunningTestCase):
     def explain(self, cloud, name):
         with start.started(cloud) as state:
             of = subject.server(cloud, state, name, [])
-            return explanation.explain(state, of.text, of.requested,
-                                       present=of.present, relax_seconds=0)
+            return explanation.explain(state, of, relax_seconds=0)
 
     def test_explain(self):
         cloud = self.cloud_of('a p1 one', 'b p1 one',
@@ -119,7 +118,7 @@ class ProjectTest(running.RunningTestCase):
         self.assertEqual(
             {'one': ('not in aggregate own',), 'two': (),
              'three': ('not in aggregate own',)},
-            {host.name: host.misses for host in found.hosts})
+            {host.host: host.misses for host in found.hosts})
         self.assertIn('aggregate own', [
             each.need.text for each in found.placement.requirements])
         self.assertEqual(3, self.explain(cloud, 'b').placement.hosts_left)
@@ -197,8 +196,7 @@ aggregates:
         guest, = drain.plan(cloud, host).servers
         with start.started(cloud) as state:
             of = subject.server(cloud, state, 'a', [])
-            found = explanation.explain(state, of.text, of.requested,
-                                        present=of.present, relax_seconds=0)
+            found = explanation.explain(state, of, relax_seconds=0)
         return guest.destination, found.placement.hosts_left
 
     def test_moves(self):

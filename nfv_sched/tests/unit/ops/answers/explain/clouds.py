@@ -2,11 +2,15 @@
 
 """Random clouds, with servers on them, and random flavors."""
 
+import dataclasses
 import random
 
 import yaml
 
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.cloud import scenario
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.verdicts import values
 from nfv_sched.ops.simulator import request
 
 NETWORKS = {
@@ -110,6 +114,46 @@ def asked(rng: random.Random,
             if count == 1 else ((), ('flat',), ('tun',)))),
         group=rng.choice((None, None, None, 'apart', 'together')),
         count=count)
+
+
+def explained(count: int = 1, **fields) -> document.Explained:
+    """An explanation of which the other fields say nothing."""
+    empty = dict.fromkeys([
+        'assumed', 'causes', 'destinations', 'filters', 'hosts', 'nearest',
+        'changes', 'next_steps'], ())
+    return document.Explained(**{
+        **dict.fromkeys([each.name for each in dataclasses.fields(
+            document.Explained)]), **empty, 'fits': False, 'subject': 's',
+        'asks_for': '', 'placement': values.NOT_ASKED, 'changes_tried': 0,
+        'changes_untried': 0, 'request': document.requested(
+            request.BootRequest(count=count, flavor=snapshot.Flavor(
+                name='f', vcpus=1, memory=1))), **fields})
+
+
+def verdict(name: str, *failures, **fields) -> document.HostVerdict:
+    """A host with what it lacks of Placement, and refusals by filters."""
+    lacks = tuple([each for each in failures
+                   if isinstance(each, values.PlacementLack)])
+    return document.HostVerdict(**{
+        'host': name, 'host_id': f'id of {name}', 'runs_there': False,
+        'placement_finds': not lacks, 'placement_lacks': lacks,
+        'refusals': tuple([each for each in failures if each not in lacks]),
+        'refusals_in_shadow': (), 'passes': False, 'removed_by': None,
+        'rank': None, **fields})
+
+
+def lack(text: str, need: values.PlacementNeed | None = None,
+         free: int | None = None) -> values.PlacementLack:
+    """What a host lacks of Placement."""
+    return values.PlacementLack(text=text, need=need, free=free, reserved=0)
+
+
+def change(text: str, hosts: int = 1, requested=None,
+           enabled=()) -> document.HelpfulChange:
+    """A change with which a request fits."""
+    return document.HelpfulChange(
+        text=text, request=None, hosts_enabled=enabled, hosts=hosts, host='h',
+        requested=requested)
 
 
 def text(found: dict) -> str:

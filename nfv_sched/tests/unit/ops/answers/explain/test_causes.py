@@ -7,15 +7,15 @@ from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import rendering
 from nfv_sched.ops.answers.explain import sentences
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.model.requests import subject
+from nfv_sched.ops.model.verdicts import values
 from nfv_sched.ops.simulator import record
-from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.answers.explain import clouds
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
 
 _CPUS = reasons.Amount(reasons.Resource.DEDICATED_CPUS, 8)
@@ -26,44 +26,30 @@ _UNTRUSTED = device_shortage.DeviceShortage(
     (device_shortage.NearMiss(
         device_shortage.MissKind.TRUSTED, 2, 'VF', 'True', ('false',)),))
 _SWITCH = 'with the virtual switch'
-_DISABLED = values.QueryLack(need=values.placement_need(
+_DISABLED = clouds.lack('', values.placement_need(
     'no trait COMPUTE_STATUS_DISABLED', 'forbidden_trait',
     traits=('COMPUTE_STATUS_DISABLED',)))
+host = clouds.verdict
 
 
 def pcpus(free):
-    return values.QueryLack(free=free, need=values.placement_need(
-        'PCPU=8', 'resource', resources={'PCPU': 8}))
+    return clouds.lack('', values.placement_need(
+        'PCPU=8', 'resource', resources={'PCPU': 8}), free)
 
 
 def short(free, *places, amount=_CPUS, **fields):
-    return values.FilterRefusal(
-        filter=fields.pop('filter', 'AFilter'), shortage=reasons.Shortage(
+    return values.refusal(
+        fields.pop('filter', 'AFilter'), shortage=reasons.Shortage(
             amount, free, places, **fields))
-
-
-def host(name, *failures):
-    """A host with what it lacks of Placement and how filters refuse it."""
-    lacks = tuple(each for each in failures
-                  if isinstance(each, values.QueryLack))
-    return values.ExplainedHost(
-        name=name, lacks=lacks, misses=tuple(each.need.text for each in lacks),
-        found=not lacks, refusals=tuple(
-            each for each in failures
-            if isinstance(each, values.FilterRefusal)))
 
 
 class DocumentTest(base.TimedTestCase):
 
     def test_devices(self):
         """The requests and near misses, not only numbers."""
-        found = document.explained(
-            values.Explanation(subject='', hosts=(host('a', short(
-                0, amount=reasons.Amount(reasons.Resource.PCI_DEVICES, 1),
-                devices=_UNTRUSTED)), host('b', short(4)))),
-            subject.ExplainSubject(text='', requested=request.BootRequest(
-                flavor=snapshot.Flavor(name='f', vcpus=1, memory=1))),
-            ['a', 'b'], {'a': 'u', 'b': 'v'})
+        found = clouds.explained(hosts=(host('a', short(
+            0, amount=reasons.Amount(reasons.Resource.PCI_DEVICES, 1),
+            devices=_UNTRUSTED)), host('b', short(4))))
         devices, none = [
             each['refusals'][0]['shortage']['pci_devices']
             for each in documents.builtins_of(found)['hosts']]
@@ -82,7 +68,7 @@ class DocumentTest(base.TimedTestCase):
 class FindTest(base.TimedTestCase):
 
     def find(self, *hosts, networks=()):
-        return [(each.kind.value, each.hosts, each.nearest)
+        return [(each.kind.value, each.hosts, each.nearest_host)
                 for each in causes.find(hosts, networks)]
 
     def test_common_to_most(self):
@@ -93,31 +79,29 @@ class FindTest(base.TimedTestCase):
             host('d', short(6, _SWITCH), short(0, filter='BFilter'))), ())
         each, = found
         self.assertEqual(
-            (values.CauseKind.SHORTAGE, ('a', 'b', 'c', 'd'), 'c',
-             ('AFilter',)),
-            (each.kind, each.hosts, each.nearest, each.filters))
+            (document.CauseKind.SHORTAGE, 4, 'c', 'id of c', ('AFilter',)),
+            (each.kind, each.hosts, each.nearest_host, each.nearest_host_id,
+             each.filters))
 
     def test_least_demanding(self):
         """Of causes of equally many hosts."""
         self.assertEqual(
-            [('placement', ('a', 'b'), 'b')], self.find(
+            [('placement', 2, 'b')], self.find(
                 host('a', pcpus(4), short(2, _SWITCH)),
                 host('b', pcpus(5), short(3, _SWITCH))))
         each, = causes.find((host('a', short(2, _SWITCH), short(4)),), ())
-        self.assertEqual((), each.refusal.shortage.places)
+        self.assertEqual((), each.places)
 
     def test_each_host_once(self):
         """The most frequent first."""
         pages = short(1024, amount=_PAGES)
         self.assertEqual(
-            [('disabled', ('a', 'd', 'e'), 'a'),
-             ('shortage', ('b', 'c'), 'c'),
-             ('shortage', ('f',), 'f')], self.find(
+            [('disabled', 3, 'a'), ('shortage', 2, 'c'),
+             ('shortage', 1, 'f')], self.find(
                 host('a', _DISABLED, short(0)), host('b', short(1)),
                 host('c', short(3), pages), host('d', _DISABLED),
-                host('e', values.FilterRefusal(
-                    filter='ComputeFilter',
-                    kind=values.RefusalKind.DISABLED)),
+                host('e', values.refusal(
+                    'ComputeFilter', kind=values.RefusalKind.DISABLED)),
                 host('f', pages), host('passes')))
 
     def test_kinds(self):
@@ -127,28 +111,21 @@ class FindTest(base.TimedTestCase):
                            reasons.Resource.NUMA_NODES, 1)), 'deployment'),
                 (short(1, amount=reasons.Amount(
                     reasons.Resource.NUMA_NODES, 2)), 'shortage'),
-                (values.FilterRefusal(filter='F', raised=True), 'error'),
-                (values.FilterRefusal(filter='F'), 'filter'),
-                (values.FilterRefusal(
-                    filter='F', kind=values.RefusalKind.REQUEST), 'request'),
-                (values.FilterRefusal(
-                    filter='F', kind=values.RefusalKind.DOWN), 'down'),
-                (values.FilterRefusal(
-                    filter='F', kind=values.RefusalKind.UNMAPPED),
-                 'unmapped')):
-            self.assertEqual([(kind, ('a',), 'a')],
-                             self.find(host('a', failure)))
-        self.assertEqual([('cut-off', ('a',), 'a')], self.find(
-            values.ExplainedHost(name='a', misses=('cut off',))))
-        self.assertEqual([('filter', ('a',), 'a')], self.find(
-            values.ExplainedHost(name='a', found=True, stopped='F')))
+                (values.refusal('F', raised=True), 'error'),
+                (values.refusal('F'), 'filter'),
+                (clouds.lack('cut off'), 'cut-off'), *[
+                    (values.refusal('F', kind=kind), kind.value) for kind in (
+                        values.RefusalKind.REQUEST, values.RefusalKind.DOWN,
+                        values.RefusalKind.UNMAPPED)]):
+            self.assertEqual([(kind, 1, 'a')], self.find(host('a', failure)))
+        self.assertEqual([('filter', 1, 'a')], self.find(
+            host('a', removed_by='F')))
 
 
 class SentenceTest(base.TimedTestCase):
 
     def sentences(self, *hosts, networks=()):
-        return [sentences.cause(each, len(hosts))
-                for each in causes.find(hosts, networks)]
+        return [each.text for each in causes.find(hosts, networks)]
 
     def test_shortages(self):
         for hosts, text in (
@@ -205,7 +182,7 @@ class SentenceTest(base.TimedTestCase):
                 (pcpus(8), '8 PCPU needed by Placement, which it does not '
                  'grant at once'),
                 (_DISABLED, 'the compute service is disabled'),
-                *[(values.QueryLack(need=values.placement_need(
+                *[(clouds.lack('', values.placement_need(
                     '', kind, **fields)), text) for kind, fields, text in (
                     ('trait', {'traits': ('X',)}, 'no trait X'),
                     ('forbidden_trait', {'traits': ('X',)},
@@ -215,19 +192,16 @@ class SentenceTest(base.TimedTestCase):
                     ('forbidden_aggregate', {'aggregates': ('A',)},
                      'in aggregate A'),
                     ('tree', {'host': 'h'}, 'not host h'))],
-                (values.QueryLack(need=values.placement_need(
+                (clouds.lack('what the host lacks', values.placement_need(
                     'VF=1, trait X', 'group', resources={'VF': 1},
-                    traits=('X',)), text='what the host lacks'),
-                 'what the host lacks'),
-                (values.QueryLack(need=values.placement_need(
+                    traits=('X',))), 'what the host lacks'),
+                (clouds.lack('', values.placement_need(
                     'Placement refuses', 'unknown')),
                  'Placement refuses')):
             self.assertEqual([f'Both hosts: {text}.'], self.sentences(
                 host('a', lack), host('b', lack)))
 
     def test_filters(self):
-        def refusal(**fields):
-            return values.FilterRefusal(filter='F', **fields)
         for fields, text in (
                 ({}, 'F refuses'),
                 ({'policy': 'p=strict', 'text': 'x needed, y'},
@@ -236,7 +210,8 @@ class SentenceTest(base.TimedTestCase):
                 ({'kind': values.RefusalKind.REQUEST, 'text': 'bad key'},
                  'the request itself is wrong: bad key')):
             self.assertEqual([f'Both hosts: {text}.'], self.sentences(
-                host('a', refusal(**fields)), host('b', refusal(**fields))))
+                *[host(name, values.refusal('F', **fields))
+                  for name in 'ab']))
 
 
 class DeploymentTest(test_explanation.ExplanationTestCase):
@@ -271,7 +246,7 @@ steps:
             cloud = record.cloud(simulation.state)
         with start.started(cloud) as state:
             asked = subject.server(cloud, state, 's')
-            return explanation.explain(state, asked.text, asked.requested)
+            return explanation.explain(state, asked)
 
     def test_no_node_in_common(self):
         for specs, networks, where, change in (
@@ -284,19 +259,19 @@ steps:
                  'more guest NUMA nodes (hw:numa_nodes),')):
             found = self.explain_server(specs, networks)
             cause, = found.causes
-            self.assertEqual(values.CauseKind.DEPLOYMENT, cause.kind)
+            self.assertEqual(document.CauseKind.DEPLOYMENT, cause.kind)
             self.assertEqual(f'Both hosts: no NUMA node is {where}.',
-                             sentences.cause(cause, 2))
+                             cause.text)
             self.assertIn(f'helps, only {change} other networks, or',
                           sentences.deployment(cause))
             self.assertIn(sentences.deployment(cause), rendering.text(
                 found, ['h-1', 'h-2']))
             # What it says of changes is so.
-            self.assertFalse([each for each in found.relaxations
+            self.assertFalse([each for each in found.changes
                               if 'vCPU' in each.text or 'GiB' in each.text])
             self.assertTrue(any(
                 'nfv:vswitch' in each.text or 'hw:numa_nodes' in each.text
-                for each in found.relaxations))
+                for each in found.changes))
 
 
 class ExamplesTest(base.TimedTestCase):
@@ -308,9 +283,8 @@ class ExamplesTest(base.TimedTestCase):
             for name in servers:
                 asked = subject.server(cloud, state, name)
                 found = explanation.explain(
-                    state, asked.text, asked.requested, relax_seconds=0)
-                yield [sentences.cause(each, len(found.hosts))
-                       for each in found.causes]
+                    state, asked, relax_seconds=0)
+                yield [each.text for each in found.causes]
 
     def test_refusals(self):
         self.assertEqual(

@@ -9,9 +9,10 @@ from nova.scheduler import filters as nova_filters
 
 from nfv_sched.base import reasons
 from nfv_sched.ops.answers.explain import explanation
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import subject
+from nfv_sched.ops.model.verdicts import values
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import request
@@ -64,29 +65,29 @@ class ExplanationTestCase(base.SimulatorTestCase):
                 present=None, relax_seconds=60, hints=None, group=None,
                 count=1, zone=None, **specs):
         """Explain a flavor; extra specs with ``__`` for a colon."""
-        asked = request.BootRequest(
-            flavor=snapshot.Flavor(
-                name='f', vcpus=vcpus, memory=memory, extra_specs={
-                    name.replace('__', ':'): value
-                    for name, value in specs.items()}),
-            hints=hints or {}, group=group, count=count, zone=zone)
+        asked = subject.ExplainSubject(
+            text='it', present=present, requested=request.BootRequest(
+                flavor=snapshot.Flavor(
+                    name='f', vcpus=vcpus, memory=memory, extra_specs={
+                        name.replace('__', ':'): value
+                        for name, value in specs.items()}),
+                hints=hints or {}, group=group, count=count, zone=zone))
         if state is not None:
-            return explanation.explain(state, 'it', asked, present=present,
+            return explanation.explain(state, asked,
                                        relax_seconds=relax_seconds)
         with self.simulation(text) as simulation:
             simulation.run()
             before = self.books(simulation)
             found = explanation.explain(
-                simulation.state, 'it', asked, present=present,
-                relax_seconds=relax_seconds)
+                simulation.state, asked, relax_seconds=relax_seconds)
             self.assertEqual(before, self.books(simulation))
             return found
 
     def host(self, found, name):
-        return next(host for host in found.hosts if host.name == name)
+        return next(host for host in found.hosts if host.host == name)
 
     def changes(self, found):
-        return {each.text: each.hosts for each in found.relaxations}
+        return {each.text: each.hosts for each in found.changes}
 
 
 class ExplanationTest(ExplanationTestCase):
@@ -94,16 +95,17 @@ class ExplanationTest(ExplanationTestCase):
     def test_fits(self):
         found = self.explain(hw__cpu_policy='dedicated')
         self.assertTrue(found.fits)
-        self.assertEqual('', found.reason)
+        self.assertIsNone(found.reason)
         self.assertEqual((3, 2), (found.placement.hosts,
                                   found.placement.hosts_left))
         self.assertEqual(
             ('has trait COMPUTE_STATUS_DISABLED',),
             self.host(found, 'shut').misses)
-        self.assertTrue(self.host(found, 'big').passed)
-        self.assertEqual(found.weighing.hosts[0].host, found.places[0].host)
-        self.assertEqual(2, len(found.places[0].cpus))
-        self.assertEqual((), found.relaxations)
+        self.assertTrue(self.host(found, 'big').passes)
+        self.assertEqual(found.weighing.hosts[0].host,
+                         found.destinations[0].host)
+        self.assertEqual(2, len(found.destinations[0].cpus))
+        self.assertEqual((), found.changes)
 
     def test_in_shadow(self):
         """What a filter in shadow would refuse is told, and has no effect."""
@@ -113,16 +115,16 @@ class ExplanationTest(ExplanationTestCase):
                 'nfv__vswitch_numa_affinity': 'strict'}
         found = self.explain(5, text=text, **keys)
         host = self.host(found, 'small')
-        self.assertEqual((), host.shadowed)
+        self.assertEqual((), host.refusals_in_shadow)
         found = self.explain(4, text=text.replace(
             'switch_nodes: [0]', 'switch_nodes: []'), **keys)
         host = self.host(found, 'small')
-        self.assertTrue(host.passed)
+        self.assertTrue(host.passes)
         self.assertEqual((), host.refusals)
-        refusal, = host.shadowed
+        refusal, = host.refusals_in_shadow
         self.assertEqual(
             ('VSwitchNUMAAffinityFilter', 'nfv:vswitch_numa_affinity=strict'),
-            (refusal.filter, refusal.policy))
+            (refusal.filter, refusal.key))
 
     def test_search_without_end(self):
         """Nova's own filter would try each arrangement of 16 NUMA nodes."""
@@ -137,7 +139,7 @@ steps: [{boot: s, flavor: small}]
         self.assertFalse(found.fits)
         refusal, = self.host(found, 'big').refusals
         self.assertEqual('NUMATopologyFilter', refusal.filter)
-        self.assertIn('5000000 arrangements', refusal.text)
+        self.assertIn('5000000 arrangements', refusal.why)
 
     def test_host_without_mapping(self):
         with self.simulation(CLOUD) as simulation:
@@ -155,7 +157,7 @@ steps: [{boot: s, flavor: small}]
             self.assertEqual(
                 ('ComputeFilter', values.RefusalKind.UNMAPPED),
                 (refusal.filter, refusal.kind))
-            self.assertIn('nova-manage cell_v2 discover_hosts', refusal.text)
+            self.assertIn('nova-manage cell_v2 discover_hosts', refusal.why)
         self.assertEqual(1, self.changes(found)[
             'big mapped (nova-manage cell_v2 discover_hosts)'])
 
@@ -193,7 +195,7 @@ steps: [{boot: a, flavor: one}]
         found = self.explain(
             vcpus=9, text=text, memory=4096, hw__cpu_policy='dedicated',
             hw__mem_page_size='1GB', relax_seconds=0)
-        shortages = {host.name: refusal.shortage for host in found.hosts
+        shortages = {host.host: refusal.lacks for host in found.hosts
                      for refusal in host.refusals}
         self.assertEqual({
             'few': (reasons.Resource.DEDICATED_CPUS, 9, 6),
@@ -217,7 +219,7 @@ steps: [{boot: a, flavor: one}]
         self.assertFalse(found.fits)
         self.assertEqual(
             ['1 of the server group there'],
-            [refusal.text for refusal in self.host(found, 'big').refusals])
+            [refusal.why for refusal in self.host(found, 'big').refusals])
         self.assertIn('outside its server group', self.changes(found))
 
     def test_several(self):
@@ -225,11 +227,11 @@ steps: [{boot: a, flavor: one}]
         found = self.explain(group='apart', count=3,
                              hw__cpu_policy='dedicated')
         self.assertFalse(found.fits)
-        self.assertTrue(self.host(found, 'big').passed)
+        self.assertTrue(self.host(found, 'big').passes)
         found = self.explain(group='apart', count=2,
                              hw__cpu_policy='dedicated')
         self.assertEqual({'big', 'small'},
-                         {place.host for place in found.places})
+                         {place.host for place in found.destinations})
 
     def test_api_refuses(self):
         found = self.explain(
@@ -245,8 +247,8 @@ steps: [{boot: a, flavor: one}]
             'nfv_sched.ops.simulator.conductor.select',
             side_effect=servers.Refused()))
         found = self.explain(hw__cpu_policy='dedicated')
-        self.assertEqual((False, ''), (found.fits, found.reason))
-        self.assertEqual((), found.relaxations)
+        self.assertEqual((False, None), (found.fits, found.reason))
+        self.assertEqual((), found.changes)
 
     def test_placement_cuts(self):
         text = CLOUD + 'options:\n  scheduler: {max_placement_results: 1}\n'
@@ -257,8 +259,8 @@ steps: [{boot: a, flavor: one}]
 
     def test_no_time(self):
         found = self.explain(vcpus=50, relax_seconds=1e-9)
-        self.assertEqual(((), 0), (found.relaxations, found.tried))
-        self.assertGreater(found.untried, 0)
+        self.assertEqual(((), 0), (found.changes, found.changes_tried))
+        self.assertGreater(found.changes_untried, 0)
 
 
 class _Picky(nova_filters.BaseHostFilter):
@@ -291,7 +293,7 @@ class OthersTest(ExplanationTestCase):
             self.assertEqual('TypeError: no luck', found.filters[0].error)
             (refusal,) = self.host(found, 'big').refusals
             self.assertTrue(refusal.raised)
-            self.assertEqual('raised TypeError: no luck', refusal.text)
+            self.assertEqual('raised TypeError: no luck', refusal.why)
             self.assertEqual((), self.host(found, 'small').refusals)
 
     def test_filter_that_ends_the_request(self):
@@ -338,7 +340,7 @@ class UnknownNameTest(ExplanationTestCase):
                              {host.misses for host in found.hosts})
             # Nothing else makes it fit, whatever it leaves.
             self.assertEqual({f'without {key}'}, {
-                each.text for each in found.relaxations})
+                each.text for each in found.changes})
 
     def test_malformed_queries(self):
         """Placement answers them with status 400: nothing boots or counts."""

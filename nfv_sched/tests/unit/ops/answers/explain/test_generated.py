@@ -13,6 +13,7 @@ import os
 import random
 
 from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import engine
@@ -77,7 +78,7 @@ class GeneratedTest(base.SimulatorTestCase):
             state.scenario = dataclasses.replace(
                 scenario, steps=scenario.steps[:-1])
             simulation.run()
-            for name in change.enabled:
+            for name in change.hosts_enabled:
                 host = state.hosts[name]
                 host.record = dataclasses.replace(host.record, enabled=True)
                 traits = state.placement.providers[host.uuid].traits
@@ -95,32 +96,34 @@ class GeneratedTest(base.SimulatorTestCase):
             state = simulation.state
             asked = clouds.asked(rng, state.scenario)
             before = self.books(simulation)
-            said = explanation.explain(state, 'it', asked)
+            said = explanation.explain(state, subject.ExplainSubject(
+                text='it', requested=asked))
             self.assertEqual(before, self.books(simulation))
             self.assertNotIn('explained-1', state.servers)
             # Hosts
-            told = {host.name for host in said.hosts if host.passed}
+            told = {host.host for host in said.hosts if host.passes}
             really = {name for name in state.hosts
                       if self.passes(state, asked, name)}
             self.assertEqual(really, told)
             # Each filter alone, and Placement, say the same together.
             if said.filters:
                 self.assertEqual(told, {
-                    host.name for host in said.hosts
-                    if host.found and not host.refusals})
+                    host.host for host in said.hosts
+                    if host.placement_finds and not host.refusals})
             # Placement is not asked what the API refuses.
             for host in said.hosts if said.placement.queries else ():
-                self.assertEqual(host.found, not host.misses)
+                self.assertEqual(host.placement_finds, not host.misses)
             # Weights
             weighing = said.weighing
-            if said.places and weighing.equal_hosts == 1 and (
-                    not said.places[0].failed_claims):
-                self.assertEqual(weighing.hosts[0].host, said.places[0].host)
+            if said.destinations and weighing.equal_hosts == 1 and (
+                    not said.destinations[0].failed_claims):
+                self.assertEqual(weighing.hosts[0].host,
+                                 said.destinations[0].host)
                 self.seen['winners'] += len(weighing.hosts) > 1
             self.seen['fits' if said.fits else 'refused'] += 1
             self.seen['hosts'] += len(said.hosts)
             self.seen['passing hosts'] += len(told)
-        for each in said.relaxations:
+        for each in said.changes:
             self.seen['changes'] += 1
             result = self.boot(found, each)
             self.assertEqual([], [

@@ -6,16 +6,16 @@ import sys
 
 from openstackclient.compute.v2 import service
 
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import next_steps
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops import small_clouds
 
-_Kind = values.StepKind
+_Kind = document.StepKind
 _GROUP = '4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11'
 
 
@@ -26,7 +26,7 @@ class NextStepsTest(running.RunningTestCase):
         with start.started(cloud) as state:
             asked = subject.flavor(cloud, state, name, **asked)
             found = explanation.explain(
-                state, asked.text, asked.requested, relax_seconds=seconds)
+                state, asked, relax_seconds=seconds)
         return list(next_steps.find(cloud, asked, found, options))
 
     def kinds(self, *hosts, vcpus=6, image=None, count=1, networks=(),
@@ -145,7 +145,7 @@ class NextStepsTest(running.RunningTestCase):
         with start.started(cloud) as state:
             asked = subject.flavor(cloud, state, 'pinned')
             found = explanation.explain(
-                state, asked.text, asked.requested, relax_seconds=0)
+                state, asked, relax_seconds=0)
         for flavors in ((), (small_clouds.flavor(5),)):
             self.assertEqual([], list(next_steps.find(
                 dataclasses.replace(cloud, flavors=flavors), asked, found)))

@@ -148,7 +148,7 @@ class FewerPortsTest(tests_base.TimedTestCase):
                     state, wanted, 100, lambda done, total: None)
                 self.assertEqual([(change, 1, host)], [
                     (each.text, each.hosts, each.host)
-                    for each in result.relaxations])
+                    for each in result.changes])
 
 
 class PairsTest(test_explanation.ExplanationTestCase):
@@ -180,7 +180,7 @@ steps:
         self.assertEqual(
             ['nfv:vswitch_numa_affinity=prefer and without nfv:numa_node.0'],
             list(self.changes(found)))
-        change, = found.relaxations
+        change, = found.changes
         self.assertEqual((2, {
             'hw:cpu_policy': 'dedicated',
             'nfv:vswitch_numa_affinity': 'prefer'}), (
@@ -197,7 +197,7 @@ steps:
             8, 4096, text=self.CLOUD, hw__cpu_policy='dedicated',
             nfv__vswitch_numa_affinity='strict')
         self.assertIn('nfv:vswitch_numa_affinity=prefer', self.changes(found))
-        self.assertFalse([each.text for each in found.relaxations
+        self.assertFalse([each.text for each in found.changes
                           if ' and ' in each.text])
 
     def test_a_change_and_an_amount(self):
@@ -206,7 +206,7 @@ steps:
                              nfv__vswitch_numa_affinity='strict')
         self.assertEqual(2, self.changes(found)[
             'nfv:vswitch_numa_affinity=prefer and 8 vCPUs'])
-        self.assertLessEqual(len(found.relaxations), 3)
+        self.assertLessEqual(len(found.changes), 3)
 
     def test_not_worth_trying(self):
         with self.simulation(self.CLOUD) as simulation:
@@ -243,7 +243,7 @@ steps:
                 state, asked(4, hw__cpu_policy='dedicated'), 100,
                 lambda done, total: None)
             self.assertEqual(
-                [2, 1, 1], [each.hosts for each in result.relaxations])
+                [2, 1, 1], [each.hosts for each in result.changes])
             self.assertEqual({}, state.residues)
             self.assertEqual(before, self.books(simulation))
 
@@ -261,7 +261,7 @@ steps:
                 itertools.count().__next__))
             result = relaxation.relax(simulation.state, wanted, 100,
                                       lambda done, total: None)
-        self.assertEqual((), result.relaxations)
+        self.assertEqual((), result.changes)
         self.assertGreater(result.untried, 0)
         # A trial begins each second, those of pairs for 25 seconds.
         self.assertLessEqual(result.tried, singles * 3 + 25)

@@ -2,19 +2,20 @@
 
 import dataclasses
 
+from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import rendering
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.model.verdicts import values
 from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.answers.explain import clouds
 
 
 def host(name, *texts, misses=(), rank=None, present=False):
-    return values.ExplainedHost(
-        name=name, misses=misses, found=not misses, present=present,
-        refusals=tuple(values.FilterRefusal(filter=f'F{number}Filter',
-                                            text=text)
-                       for number, text in enumerate(texts)),
-        passed=rank is not None, rank=rank)
+    return clouds.verdict(
+        name, *map(clouds.lack, misses), *[
+            values.refusal(f'F{number}Filter', text)
+            for number, text in enumerate(texts)],
+        runs_there=present, passes=rank is not None, rank=rank)
 
 
 def answer(**fields):
@@ -22,13 +23,13 @@ def answer(**fields):
 
 
 def stage(name, hosts_in=None, hosts_out=None, refuses_alone=0):
-    return values.FilterStage(
+    return document.FilterStage(
         filter=name, hosts_in=hosts_in, hosts_out=hosts_out,
         refuses_alone=refuses_alone, error=None)
 
 
 def destination(host, numa_nodes=None, cpus=()):
-    return values.Destination(
+    return document.Destination(
         host=host, host_id='', numa_nodes=numa_nodes, cpus=cpus,
         pci_devices=(), failed_claims=())
 
@@ -40,12 +41,12 @@ def order(hosts, *weighers, equal=1, subset=1, read_at=None, age=None):
     :param weighers: (name, raw, normalized, multiplier for each host), and
         the host that is first without it
     """
-    return values.HostOrder(
-        hosts=tuple([values.HostTotal(host=name, weight=weight)
+    return document.HostOrder(
+        hosts=tuple([document.HostTotal(host=name, weight=weight)
                      for name, weight in hosts.items()]),
-        weighers=tuple([values.WeigherWeights(
+        weighers=tuple([document.WeigherWeights(
             weigher=weigher, first_without_it=other, weights=tuple([
-                values.HostWeight(
+                document.HostWeight(
                     host=name, raw=raw, normalized=normalized,
                     multiplier=multiplier, weight=normalized * multiplier)
                 for name, (raw, normalized, multiplier)
@@ -73,11 +74,11 @@ class TextTest(base.TimedTestCase):
 
     def text(self, found, **options):
         return tables.render(rendering.text(
-            found, [host.name for host in found.hosts], **options), 120)
+            found, [host.host for host in found.hosts], **options), 120)
 
     def test_refused(self):
-        found = self.text(values.Explanation(
-            subject='Server s', request='4 vCPUs', reason='no room',
+        found = self.text(clouds.explained(
+            subject='Server s', asks_for='4 vCPUs', reason='no room',
             assumed=('no networks',),
             placement=dataclasses.replace(
                 ASKED, hosts=3, hosts_left=2, requirements=(
@@ -89,8 +90,8 @@ class TextTest(base.TimedTestCase):
                 stage('AFilter', 2, 2), stage('BFilter', 2, 0, 3)),
             hosts=(host('far', 'a', 'b', misses=('PCPU 4 needed, 2 free',)),
                    host('near', 'too [small]', 'too [small]')),
-            nearest=('near', 'far'), tried=2, relaxations=(
-                values.Relaxation(text='2 vCPUs', hosts=2, host='near'),)))
+            nearest=('near', 'far'), changes_tried=2, changes=(
+                clouds.change('2 vCPUs'),)))
         for line in (
                 'It does not fit: no room', 'Assumed: no networks',
                 'VCPU=4: 1 host\n', 'max_placement_results = 2 has cut off 1 ',
@@ -100,25 +101,23 @@ class TextTest(base.TimedTestCase):
         self.assertNotIn('AFilter', found)
         self.assertLess(found.index('2 filters'),
                         found.index('Placement + 2 filters'))
-        self.assertIn('AFilter', self.text(values.Explanation(
-            subject='s', filters=(stage('AFilter'),),
+        self.assertIn('AFilter', self.text(clouds.explained(
+            filters=(stage('AFilter'),),
             placement=ASKED), all_filters=True))
 
     def test_in_shadow(self):
-        text = self.text(values.Explanation(
-            subject='s', fits=True, placement=ASKED, hosts=(
-                values.ExplainedHost(
-                    name='a', passed=True, rank=1, shadowed=(
-                        values.FilterRefusal(filter='SomeFilter',
-                                             text='no switch'),)),)))
+        text = self.text(clouds.explained(
+            fits=True, placement=ASKED, hosts=(
+                clouds.verdict('a', passes=True, rank=1, refusals_in_shadow=(
+                    values.refusal('SomeFilter', 'no switch'),)),)))
         self.assertRegex(
             text, 'a +passes, first +Some, which is in shadow: no switch')
 
     def test_fits(self):
-        found = self.text(values.Explanation(
-            subject='Server s', request='4 vCPUs', fits=True,
+        found = self.text(clouds.explained(
+            subject='Server s', asks_for='4 vCPUs', fits=True,
             placement=ASKED,
-            places=(destination('h1', (0,), (1, 2, 3, 7, 9, 10)),),
+            destinations=(destination('h1', (0,), (1, 2, 3, 7, 9, 10)),),
             hosts=(host('h2', rank=2, present=True), host('h1', rank=1)),
             weighing=order(
                 {'h1': 1000.0, 'h2': 1.0},
@@ -136,7 +135,7 @@ class TextTest(base.TimedTestCase):
         """No powers of ten, and each host has its row, however narrow."""
         names = [f'cmp{n}.region1.example.net' for n in (1, 2, 3)]
         weights = [(raw, 1.0, -0.5) for raw in (1024000.0, 1e15, -0.00001)]
-        parts = rendering.text(values.Explanation(
+        parts = rendering.text(clouds.explained(
             subject='Server s', fits=True, placement=ASKED,
             hosts=tuple(host(name, rank=n) for n, name in enumerate(names, 1)),
             weighing=order(dict.fromkeys(names, 1.0),
@@ -150,9 +149,9 @@ class TextTest(base.TimedTestCase):
 
     def test_one_host_for_the_first_server(self):
         """Which says nothing about the one that does not fit."""
-        found = self.text(values.Explanation(
-            subject='Flavor f', fits=False, placement=ASKED, wanted=3,
-            places=(destination('h1'),), hosts=(host('h1', rank=1),),
+        found = self.text(clouds.explained(
+            subject='Flavor f', fits=False, placement=ASKED, count=3,
+            destinations=(destination('h1'),), hosts=(host('h1', rank=1),),
             weighing=order({'h1': 0.0})))
         self.assertIn('For the first server: Only one host passes', found)
 
@@ -160,7 +159,7 @@ class TextTest(base.TimedTestCase):
         """How old they are, once they are old."""
         for age, said in ((None, None), (59, None), (60, '1 minute'),
                           (7300, '2 hours'), (259300, '3 days')):
-            found = self.text(values.Explanation(
+            found = self.text(clouds.explained(
                 subject='Server s', fits=True, placement=ASKED,
                 hosts=(host('a', rank=1), host('b', rank=2)),
                 weighing=order(
@@ -174,18 +173,18 @@ class TextTest(base.TimedTestCase):
         asked = answer(
             queries=ASKED.queries * 2, hosts=2, hosts_left=2, asks_again=True,
             requirements=(required('PCPU=4', 1, 2),))
-        found = self.text(values.Explanation(subject='s', placement=asked))
+        found = self.text(clouds.explained(placement=asked))
         self.assertNotIn('PCPU=4', found)
-        found = self.text(values.Explanation(
-            subject='s', placement=dataclasses.replace(
+        found = self.text(clouds.explained(
+            placement=dataclasses.replace(
                 asked, hosts_left=1, removed=(removed('no trait X'),))))
         self.assertIn('no trait X: 1 host\n', found)
         self.assertNotIn('PCPU=4: 1 host', found)
         self.assertIn('Asked of Placement first', found)
 
     def test_long_lists(self):
-        many = values.Explanation(
-            subject='s', placement=ASKED, hosts=tuple(
+        many = clouds.explained(
+            placement=ASKED, hosts=tuple(
                 host(f'h{number:03}', 'full ' * 60) for number in range(50)))
         found = self.text(many)
         self.assertIn('30 hosts more', found)
@@ -196,11 +195,11 @@ class TextTest(base.TimedTestCase):
 
     def test_refused_by_the_api(self):
         """No host was looked at."""
-        found = self.text(values.Explanation(
-            subject='s', reason='the Nova API refuses the flavor',
+        found = self.text(clouds.explained(
+            reason='the Nova API refuses the flavor',
             hosts=(host('a'),), placement=answer(hosts=1),
-            relaxations=(values.Relaxation(
-                text='without the PCI devices', hosts=1, host='a'),)))
+            changes=(clouds.change(
+                'without the PCI devices'),)))
         self.assertNotIn('Placement', found)
         self.assertNotIn('not considered', found)
         self.assertIn('without the PCI devices', found)
@@ -210,14 +209,15 @@ class TextTest(base.TimedTestCase):
             ((), 'It does not fit: full'),
             ((destination('a'),),
              'It does not fit (server 2 of 3): full')):
-            self.assertIn(text, self.text(values.Explanation(
-                subject='s', reason='full', wanted=3, places=places)))
+            self.assertIn(text, self.text(clouds.explained(
+                reason='full', count=3, destinations=places)))
 
 
 class RowsTest(base.TimedTestCase):
 
     def test_chosen_hosts(self):
-        found = values.Explanation(
-            subject='s', hosts=(host('a', 'x'), host('b')))
-        self.assertEqual([('a', 'x', True, 'F0Filter', False, '', 'F0: x')],
-                         rendering.host_rows(found, ['a'], {'a': 'x'}))
+        found = clouds.explained(
+            hosts=(host('a', 'x'), host('b')))
+        self.assertEqual(
+            [('a', 'id of a', True, 'F0Filter', False, '', 'F0: x')],
+            rendering.host_rows(found, ['a']))

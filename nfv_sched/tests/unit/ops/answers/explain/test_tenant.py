@@ -5,12 +5,13 @@ import dataclasses
 from nfv_sched.ops.answers.explain import causes
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import tenant
-from nfv_sched.ops.answers.explain import values
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import subject
+from nfv_sched.ops.model.verdicts import values
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.answers.explain import clouds
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
 from nfv_sched.tests.unit.ops import small_clouds
 
@@ -23,16 +24,10 @@ _SUBJECT = subject.ExplainSubject(
 class TextTest(base.TimedTestCase):
 
     def needs(self, *hosts):
-        lines = tenant.text(values.Explanation(
-            subject='', causes=causes.find(hosts, ())), _SUBJECT)
+        lines = tenant.text(clouds.explained(
+            causes=causes.find(hosts, ())), _SUBJECT)
         return [line.removeprefix('- ') for line in lines
                 if line.startswith('- ')]
-
-    def host(self, name, lack=None, **refusal):
-        return values.ExplainedHost(
-            name=name, lacks=(lack,) if lack else (),
-            misses=(lack.need.text,) if lack else (),
-            refusals=(values.FilterRefusal(**refusal),) if refusal else ())
 
     def test_placement(self):
         for kind, fields, text in (
@@ -53,8 +48,8 @@ class TextTest(base.TimedTestCase):
                 ('unknown', {},
                  'a host that the operator of the cloud must look at')):
             need = values.placement_need('secret', kind, **fields)
-            self.assertEqual([text], self.needs(self.host(
-                'h', values.QueryLack(need=need, free=2))))
+            self.assertEqual([text], self.needs(clouds.verdict(
+                'h', clouds.lack('', need, 2))))
 
     def test_filters(self):
         for fields, text in (
@@ -69,33 +64,29 @@ class TextTest(base.TimedTestCase):
                   'kind': values.RefusalKind.REQUEST}, 'flavor: bad key'),
                 ({'text': 'a needed, secret', 'need': 'a needed',
                   'policy': 'p=strict'}, 'p=strict: a needed')):
-            self.assertEqual([text], self.needs(
-                self.host('h', filter='F', **fields)))
+            self.assertEqual([text], self.needs(clouds.verdict(
+                'h', values.refusal('F', **fields))))
 
     def test_changes(self):
         """No amounts that are free, and no hosts."""
         self.assertEqual(
             ['A new server of the flavor f cannot be placed now.',
              'It could be placed with one of these changes:', '- b'],
-            tenant.text(values.Explanation(subject='', relaxations=(
-                *[values.Relaxation(
-                    text=text, hosts=1, host='h',
-                    requested=request.BootRequest(
-                        flavor=dataclasses.replace(_FLAVOR, **fields)))
+            tenant.text(clouds.explained(changes=(
+                *[clouds.change(text, requested=request.BootRequest(
+                    flavor=dataclasses.replace(_FLAVOR, **fields)))
                   for text, fields in (
                       ('2 vCPUs', {'vcpus': 2}),
                       ('1 device', {'extra_specs': {
                           'pci_passthrough:alias': 'gpu:1,nic:1'}}))],
-                values.Relaxation(text='h enabled', hosts=1, host='h',
-                                  requested=_SUBJECT.requested,
-                                  enabled=('h',)),
-                values.Relaxation(text='b', hosts=1, host='h',
-                                  requested=_SUBJECT.requested))), _SUBJECT))
+                clouds.change('h enabled', requested=_SUBJECT.requested,
+                              enabled=('h',)),
+                clouds.change('b', requested=_SUBJECT.requested))), _SUBJECT))
 
     def test_not_refused(self):
         self.assertEqual(
             ['A new server of the flavor f can be placed now.'],
-            tenant.text(values.Explanation(subject='', fits=True), _SUBJECT))
+            tenant.text(clouds.explained(fits=True), _SUBJECT))
 
 
 class OthersTest(test_explanation.ExplanationTestCase):
@@ -114,8 +105,7 @@ class OthersTest(test_explanation.ExplanationTestCase):
                     6, nfv__vswitch_numa_affinity='strict'),))
             with start.started(cloud) as state:
                 asked = subject.flavor(cloud, state, 'pinned')
-                found = explanation.explain(
-                    state, asked.text, asked.requested)
+                found = explanation.explain(state, asked)
             self.assertFalse(found.fits)
             text = '\n'.join(tenant.text(found, asked))
             for name in names:

@@ -93,9 +93,9 @@ class LedgerTest(running.RunningTestCase):
         with start.started(cloud) as state:
             server = subject.server(cloud, state, 'a')
             found = explanation.explain(
-                state, server.text, server.requested, relax_seconds=0)
+                state, server, relax_seconds=0)
         self.assertLedgerIsRead()
-        refused = {host.name: [each.filter for each in host.refusals]
+        refused = {host.host: [each.filter for each in host.refusals]
                    for host in found.hosts}
         self.assertEqual({'one': [], 'two': ['VSwitchPortLimitFilter'],
                           'three': []}, refused)

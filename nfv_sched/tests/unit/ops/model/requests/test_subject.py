@@ -33,8 +33,7 @@ class SubjectTest(base.SimulatorTestCase):
         with start.started(self.found) as state:
             what = about(self.found, state)
             return what, explanation.explain(
-                state, what.text, what.requested, assumed=what.assumed,
-                present=what.present, relax_seconds=relax_seconds)
+                state, what, relax_seconds=relax_seconds)
 
     def test_one_that_runs(self):
         """It fits where it is: what it has was given back."""
@@ -47,9 +46,9 @@ class SubjectTest(base.SimulatorTestCase):
             self.assertEqual(['flat'], [
                 network.physnet and 'flat'
                 for network, _groups in what.requested.ports])
-            there = [host for host in found.hosts if host.present]
-            self.assertEqual([server.host], [host.name for host in there])
-            self.assertTrue(there[0].passed)
+            there = [host for host in found.hosts if host.runs_there]
+            self.assertEqual([server.host], [host.host for host in there])
+            self.assertTrue(there[0].passes)
         # While a new one like it finds no room.
         _what, found = self.explain(
             lambda cloud, state: subject.flavor(
@@ -113,7 +112,10 @@ class SubjectTest(base.SimulatorTestCase):
                     ("'kind=x' is not", lambda: subject.flavor(
                         self.found, state, 'plain', networks=['n,kind=x'])),
                     ('no image property', lambda: subject.flavor(
-                        self.found, state, 'plain', image={'x': 'y'}))):
+                        self.found, state, 'plain', image={'x': 'y'})),
+                    ('not take the image', lambda: subject.flavor(
+                        self.found, state, 'plain',
+                        image={'hw_numa_nodes': 'x'}))):
                 self.assertRaisesRegex(subject.ExplainError, name, about)
 
 
@@ -158,9 +160,8 @@ steps:
         cloud = cloud or self.found
         with start.started(cloud) as state:
             what = subject.server(cloud, state, name)
-            found = explanation.explain(state, what.text, what.requested,
-                                        relax_seconds=0)
-        return [host.name for host in found.hosts if host.passed]
+            found = explanation.explain(state, what, relax_seconds=0)
+        return [host.host for host in found.hosts if host.passes]
 
     def test_trusted(self):
         """VFs that are not trusted are none for a port that is."""
