@@ -30,8 +30,6 @@ X86_64 = (('x86_64', 'kvm', 'hvm'),)
 DRIVER_TRAITS = frozenset((os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,))
 
 _UNKNOWN = 'unknown'
-# Options that the user of a command chooses, not the cloud.
-_OPTIONS_OF_USER = {('nfv_sched', 'expose_reasons')}
 
 
 def stable_uuid(kind: str, name: str) -> str:
@@ -109,27 +107,14 @@ DEFAULTS = Defaults()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """A value of an option of Nova's configuration.
-
-    :ivar group: ``DEFAULT`` for options without a group
-    :ivar line: line in the cloud file; 0 if it is not from there
-    """
-
-    group: str
-    name: str
-    value: ty.Any
-    line: int = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """A cloud, and steps to simulate there.
 
     :ivar cloud: the cloud before the first step
     :ivar path: source of the cloud, for error messages
     :ivar steps: the steps in order
-    :ivar settings: Nova's configuration
+    :ivar lines: (group, option) of Nova's configuration -> its line in a file
+        of the user; not those of a snapshot
     :ivar new_hosts: whether nova-compute reports the PCI devices of the hosts
         for the first time; their tags are then those of ``[pci] device_spec``
     :ivar images: image properties by name of the image in steps
@@ -146,7 +131,8 @@ class Scenario:
     cloud: snapshot.Cloud
     path: str = 'the snapshot'
     steps: tuple[actions.Step, ...] = ()
-    settings: tuple[Setting, ...] = ()
+    lines: Mapping[tuple[str, str], int] = dataclasses.field(
+        default_factory=dict)
     new_hosts: bool = False
     images: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
         default_factory=dict)
@@ -171,11 +157,6 @@ def of_snapshot(cloud: snapshot.Cloud) -> Scenario:
             each if each.uuid else dataclasses.replace(
                 each, uuid=stable_uuid('aggregate', each.name))
             for each in cloud.aggregates])),
-        settings=tuple([
-            Setting(group=section, name=name, value=value)
-            for section, options in cloud.options.items()
-            for name, value in options.items()
-            if (section, name) not in _OPTIONS_OF_USER]),
         server_groups=groups_by_name(cloud),
         network_service=_network_service(cloud.hosts),
         services=services_of(cloud), places=places_of(cloud))

@@ -42,6 +42,9 @@ _PCI_FILTER = 'PciPassthroughFilter'
 # service_down_time in seconds.  Only the simulator takes services down,
 # however long a simulation takes.
 _NEVER = 10 ** 9
+_DOWN_TIME = ('DEFAULT', 'service_down_time')
+#: The user of a command chooses it, not the cloud.
+_REASONS = ('nfv_sched', 'expose_reasons')
 _UNKNOWN = (cfg.NoSuchOptError, cfg.NoSuchGroupError)
 #: Attributes of ``ConfigOpts`` with the values read from files.
 _OF_FILES = ('_namespace', '_mutable_ns', '_sources')
@@ -272,22 +275,23 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
         unknown option without a line is ignored: it is from a snapshot, which
         may be of another release
     """
-    settings = [*scenario.settings]
+    lines = scenario.lines
+    settings = {
+        (group, name): value
+        for group, options in scenario.cloud.options.items()
+        for name, value in options.items()
+        if (group, name) != _REASONS or _REASONS in lines}
     if reasons is not None:
-        settings.append(scenarios.Setting(
-            group='nfv_sched', name='expose_reasons', value=reasons))
-    settings.append(scenarios.Setting(
-        group='DEFAULT', name='service_down_time', value=_NEVER))
-    own = {('DEFAULT', 'service_down_time'), ('nfv_sched', 'expose_reasons')}
+        settings[_REASONS] = reasons
+    settings[_DOWN_TIME] = _NEVER
     with contextlib.ExitStack() as stack:
         # Nova chooses among equal hosts with the random module of the process.
         stack.callback(random.setstate, random.getstate())
-        for setting in settings:
-            group, name = setting.group, setting.name
-            value, line = setting.value, setting.line
+        for (group, name), value in settings.items():
+            line = lines.get((group, name), 0)
             try:
                 before = _value(group, name)
-                if (group, name) not in own and (
+                if (group, name) not in (_REASONS, _DOWN_TIME) and (
                         not cloud_options.may_be_set(group, name)):
                     if not line:
                         continue

@@ -173,8 +173,8 @@ def is_told(scenario: scenarios.Scenario) -> bool:
         any(port.rules for port in scenarios.ports_of(scenario.cloud)) or
         any(each.dhcp_servers or each.routers or each.other_ports
             for each in scenario.services.values()) or
-        any(setting.line and setting.group == 'nfv_sched' and
-            setting.name in names for setting in scenario.settings) or
+        any(group == 'nfv_sched' and name in names
+            for group, name in scenario.lines) or
         any(names & set(aggregate.metadata)
             for aggregate in scenario.cloud.aggregates) or
         any(step.action in ('attach', 'detach', 'neutron') or

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile the checked contents of a cloud file to a snapshot and steps."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import json
+import typing as ty
 
 import os_resource_classes as orc
 import os_traits
@@ -19,13 +20,13 @@ _NO_USE = {'num_instances': '0', 'io_workload': '0', 'failed_builds': '0'}
 
 
 def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
-             settings: Iterable[scenarios.Setting],
+             lines: Mapping[tuple[str, str], int],
              defaults: scenarios.Defaults) -> scenarios.Scenario:
     """Compile a cloud file to a scenario: a snapshot and steps.
 
     :param cloud: the contents, with ``groups``
     :param path: path of the file
-    :param settings: options of the file
+    :param lines: (group, option) -> its line in the file
     :param defaults: for options that are not in the file
     """
     aggregates = tuple(map(_aggregate, cloud.aggregates))
@@ -37,7 +38,6 @@ def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
     zones = scenarios.zones_of(aggregates)
     zone = str(cloud.options.get('DEFAULT', {}).get(
         'default_availability_zone', defaults.zone))
-    ours = cloud.options.get('nfv_sched', {})
     networks = {name: _network(network)
                 for name, network in cloud.networks.items()}
     groups = {name: _server_group(group)
@@ -55,11 +55,10 @@ def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
             alike[name] = group.name
     return scenarios.Scenario(
         cloud=snapshot.Cloud(
-            taken='', source=path, options={
-                **cloud.options, 'nfv_sched': {**ours, 'vswitch_label': str(
-                    ours.get('vswitch_label', defaults.switch_label)),
-                    'node_label_prefix': str(ours.get(
-                        'node_label_prefix', defaults.node_prefix))}},
+            taken='', source=path, options=_merged({
+                'nfv_sched': {'vswitch_label': defaults.switch_label,
+                              'node_label_prefix': defaults.node_prefix}},
+                _options(cloud)),
             hosts=tuple(hosts), flavors=tuple(_flavors(cloud)),
             aggregates=aggregates, groups=tuple(groups.values()), moves=(),
             consumers={}, networks=tuple(networks.values()),
@@ -70,7 +69,7 @@ def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
                 for each in _services_of_agent(name, group, kind)
             ]) if service == 'ovs' else ()),
         path=path, steps=tuple(steps), new_hosts=True, images=cloud.images,
-        settings=(*settings, *_more_settings(cloud)), networks=networks,
+        lines=lines, networks=networks,
         security_groups=_security_groups(cloud), server_groups=groups,
         network_service=service, services=services, places=places,
         alike=alike)
@@ -79,22 +78,22 @@ def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
 def with_steps(
     start: scenarios.Scenario, more: model.WhatIf,
     steps: Sequence[actions.Step], path: str,
-    settings: Iterable[scenarios.Setting],
+    lines: Mapping[tuple[str, str], int],
 ) -> scenarios.Scenario:
     """Return a scenario with the additions of a file of steps.
 
     :param more: the contents of the file
     :param path: path of the file
-    :param settings: options of the file
+    :param lines: (group, option) -> its line in the file
     """
     flavors = {flavor.name: flavor for flavor in (
         *start.cloud.flavors, *_flavors(more))}
     return dataclasses.replace(
         start,
         cloud=dataclasses.replace(
-            start.cloud, flavors=tuple(flavors.values())),
-        path=path, steps=tuple(steps),
-        settings=(*start.settings, *settings, *_filters(more)),
+            start.cloud, flavors=tuple(flavors.values()),
+            options=_merged(start.cloud.options, _options(more))),
+        path=path, steps=tuple(steps), lines=lines,
         images={**start.images, **more.images},
         networks={**start.networks, **{
             name: _network(network)
@@ -120,25 +119,30 @@ def networks_of(cloud: snapshot.Cloud) -> dict[str, snapshot.Network]:
     return networks
 
 
-def _filters(cloud: model.WhatIf) -> Iterator[scenarios.Setting]:
+_Options = Mapping[str, Mapping[str, ty.Any]]
+
+
+def _merged(first: _Options, more: _Options) -> _Options:
+    """Return the options of both; those of the second count."""
+    return {group: {**first.get(group, {}), **more.get(group, {})}
+            for group in (*first, *more)}
+
+
+def _options(cloud: model.WhatIf) -> _Options:
+    """Return the options of a file, and those that other keys mean."""
+    more: dict[str, dict[str, ty.Any]] = {'filter_scheduler': {}, 'pci': {}}
     if cloud.filters is not None:
-        yield scenarios.Setting(
-            group='filter_scheduler', name='enabled_filters',
-            value=list(cloud.filters))
-
-
-def _more_settings(cloud: model.CloudFile) -> Iterator[scenarios.Setting]:
-    """Yield the options that follow from other keys of the file."""
-    yield from _filters(cloud)
-    if cloud.pci_in_placement is not None:
-        for group, name in (('pci', 'report_in_placement'),
-                            ('filter_scheduler', 'pci_in_placement')):
-            yield scenarios.Setting(
-                group=group, name=name, value=cloud.pci_in_placement)
-    if cloud.pci_aliases is not None:
-        yield scenarios.Setting(group='pci', name='alias', value=[
-            json.dumps(pci.alias(alias))
-            for alias in cloud.pci_aliases.values()])
+        more['filter_scheduler']['enabled_filters'] = list(cloud.filters)
+    if isinstance(cloud, model.CloudFile):
+        if cloud.pci_in_placement is not None:
+            more['pci']['report_in_placement'] = cloud.pci_in_placement
+            more['filter_scheduler']['pci_in_placement'] = (
+                cloud.pci_in_placement)
+        if cloud.pci_aliases is not None:
+            more['pci']['alias'] = [json.dumps(pci.alias(alias))
+                                    for alias in cloud.pci_aliases.values()]
+    return _merged(cloud.options, {
+        group: options for group, options in more.items() if options})
 
 
 def _flavors(cloud: model.WhatIf) -> Iterator[snapshot.Flavor]:

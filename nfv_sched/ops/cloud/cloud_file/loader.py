@@ -78,7 +78,7 @@ class _Loader:
         }, {name: network.vnic_type
             for name, network in cloud.networks.items()}, {})
         return compiler.scenario(cloud, steps, errors.path,
-                                 self._settings(cloud), self._defaults)
+                                 self._lines(cloud), self._defaults)
 
     def load_steps(self, data, cloud: snapshot.Cloud) -> scenarios.Scenario:
         """Read a file of steps for a cloud from a snapshot.
@@ -120,7 +120,7 @@ class _Loader:
                       for place in places},
         }, networks, scenarios.server_names(cloud))
         return compiler.with_steps(start, more, steps, errors.path,
-                                   self._settings(more))
+                                   self._lines(more))
 
     def _steps(
         self, cloud: model.WhatIf,
@@ -145,13 +145,10 @@ class _Loader:
         self._errors.stop_if_wrong()
         return steps
 
-    def _settings(self, cloud: model.WhatIf) -> list[scenarios.Setting]:
-        return [
-            scenarios.Setting(
-                group=group, name=name, value=value,
-                line=self._errors.line(('options', group, name)))
-            for group, of_group in cloud.options.items()
-            for name, value in of_group.items()]
+    def _lines(self, cloud: model.WhatIf) -> dict[tuple[str, str], int]:
+        return {(group, name): self._errors.line(('options', group, name))
+                for group, of_group in cloud.options.items()
+                for name in of_group}
 
     def _check_flavors(self, cloud: model.WhatIf) -> None:
         for flavor in cloud.flavors.values():

@@ -51,24 +51,24 @@ class OptionsWithoutValueTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.scenario = scenario.of_snapshot(
-            snapshots.cloud([snapshots.host()]))
+        self.cloud = snapshots.cloud([snapshots.host()])
 
     def test_snapshot(self):
         """Nova would take null for the name of a filter."""
         for value in (None, [None]):
-            changed = dataclasses.replace(self.scenario, settings=(
-                scenario.Setting(group='filter_scheduler', value=value,
-                                 name='enabled_filters'),))
+            changed = scenario.Scenario(cloud=dataclasses.replace(
+                self.cloud, options={
+                    'filter_scheduler': {'enabled_filters': value}}))
             with configuration.defaults(), configuration.overrides(changed):
                 self.assertIn(
                     'ComputeFilter',
                     configuration.CONF.filter_scheduler.enabled_filters)
 
     def test_cloud_file(self):
-        changed = dataclasses.replace(self.scenario, settings=(
-            scenario.Setting(group='filter_scheduler', value=None, line=3,
-                             name='enabled_filters'),))
+        changed = scenario.Scenario(cloud=dataclasses.replace(
+            self.cloud, options={
+                'filter_scheduler': {'enabled_filters': None}}),
+            lines={('filter_scheduler', 'enabled_filters'): 3})
         with configuration.defaults():
             error = self.assertRaises(
                 problems.InputError,
