@@ -121,8 +121,7 @@ class Publication:
                 request.path, query, published.content, published.etag,
                 published.age) if has_turn else worker.busy_page(
                     'Other pages are being calculated.')
-        return server.problem(404) if page is None else server.Answer(
-            page.status, page.content_type, page.body, page.headers)
+        return server.problem(404) if page is None else page
 
     def _health(self) -> server.Answer:
         if self._is_healthy:

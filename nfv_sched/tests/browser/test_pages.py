@@ -17,6 +17,7 @@ from selenium.webdriver.support import wait
 
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
+from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.pages import html
 from nfv_sched.ops.serve.pages import views
 from nfv_sched.tests.browser import base
@@ -81,7 +82,7 @@ class _Handler(http_server.Handler):
             page = site(self.name).respond(
                 path, dict(urllib.parse.parse_qsl(query)), 4000)
         if page is None:
-            page = html.Page(404, 'text/plain', b'')
+            page = server.Answer(404)
         self.send_response(page.status)
         for key, value in {
                 'Content-Type': page.content_type,

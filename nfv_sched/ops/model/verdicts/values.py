@@ -3,12 +3,15 @@
 
 import dataclasses
 import enum
+import functools
 import typing as ty
 
 from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
-from nfv_sched.ops.cli import documents
 from nfv_sched.ops.simulator import placement
+
+#: Defines a field that is not in documents; see ``ops.cli.documents``.
+_internal = functools.partial(dataclasses.field, metadata={'internal': True})
 
 
 class RefusalKind(enum.StrEnum):
@@ -145,9 +148,9 @@ class HostRefusal:
     shortage: ResourceShortage | None
     kind: str | None
     raised: bool
-    need: str = dataclasses.field(metadata=documents.INTERNAL)
-    rank: int = dataclasses.field(metadata=documents.INTERNAL)
-    lacks: ty.Any = dataclasses.field(metadata=documents.INTERNAL)
+    need: str = _internal()
+    rank: int = _internal()
+    lacks: ty.Any = _internal()
 
     @property
     def missing(self) -> float:

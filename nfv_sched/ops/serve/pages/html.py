@@ -16,6 +16,7 @@ import jinja2
 
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cli import templates as cli_templates
+from nfv_sched.ops.serve.metrics import server
 
 TYPE = 'text/html; charset=utf-8'
 STYLESHEET = '/pages.css'
@@ -35,17 +36,6 @@ HEADERS: Mapping[str, str] = {
         "default-src 'none'; style-src 'self'; "
         "style-src-attr 'unsafe-inline'; form-action 'self'; "
         "base-uri 'none'; frame-ancestors 'none'")}
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Page:
-    """An answer to a request."""
-
-    status: int
-    content_type: str
-    body: bytes
-    headers: Mapping[str, str] = dataclasses.field(
-        default_factory=lambda: HEADERS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,15 +92,17 @@ def numeric(table: tables.Table) -> list[bool]:
 
 
 def page(template: str, status: int = http.HTTPStatus.OK,
-         headers: Mapping[str, str] = HEADERS, **content: ty.Any) -> Page:
+         headers: Mapping[str, str] = HEADERS,
+         **content: ty.Any) -> server.Answer:
     """Return a page of a template with some content."""
     text = templates().get_template(template).render(
         titles=TITLES, stylesheet=STYLESHEET, **content)
-    return Page(status, TYPE, text.encode(errors='backslashreplace'), headers)
+    return server.Answer(
+        status, TYPE, text.encode(errors='backslashreplace'), headers)
 
 
 def message(status: http.HTTPStatus, text: str,
-            again: int | None = None) -> Page:
+            again: int | None = None) -> server.Answer:
     """Return a page that only says something.
 
     :param again: seconds after which the browser is to ask again
@@ -123,10 +115,11 @@ def message(status: http.HTTPStatus, text: str,
 
 
 @functools.cache
-def stylesheet() -> Page:
+def stylesheet() -> server.Answer:
     """Return the style sheet of all pages."""
     text = '\n'.join(
         templates().get_template(name).render(others=True)
         for name in ('colours.css', 'page.css', 'pages.css'))
-    return Page(http.HTTPStatus.OK, 'text/css; charset=utf-8', text.encode(),
-                {**HEADERS, 'Cache-Control': 'private, max-age=300'})
+    return server.Answer(
+        http.HTTPStatus.OK, 'text/css; charset=utf-8', text.encode(),
+        {**HEADERS, 'Cache-Control': 'private, max-age=300'})

@@ -44,6 +44,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import subject as subjects
+from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.pages import html
 from nfv_sched.ops.simulator import start
 
@@ -111,7 +112,7 @@ class SnapshotPages:
         self._explained = functools.lru_cache(_MOST_EXPLAINED)(self._explain)
 
     def respond(self, path: str, query: _Query,
-                age_seconds: float) -> html.Page | None:
+                age_seconds: float) -> server.Answer | None:
         """Return the page for a path; None if there is none.
 
         :param query: first value of each key

@@ -21,6 +21,7 @@ import urllib.parse
 
 from nfv_sched.base import quiet
 from nfv_sched.base import strings
+from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.pages import html
 
 LOG = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class PageWorker:
         self._closed = False
 
     def respond(self, path: str, query: Mapping[str, str], content: bytes,
-                version: str, age_seconds: float) -> html.Page | None:
+                version: str, age_seconds: float) -> server.Answer | None:
         """Return the page for a path; None if there is none.
 
         May be called by several threads, but by one at a time.
@@ -103,7 +104,7 @@ class PageWorker:
                 process.kill()
 
     def _answer(self, page_request: 'PageRequest',
-                end: float) -> html.Page | None:
+                end: float) -> server.Answer | None:
         """Return the answer of the process; see :meth:`respond`.
 
         :param end: when there must be an answer, by the monotonic clock
@@ -191,7 +192,7 @@ class PageRequest:
                   for text in pair))
 
 
-def parse(answer: bytes) -> html.Page | None:
+def parse(answer: bytes) -> server.Answer | None:
     """Return the page of an answer: JSON in a line, and the body.
 
     :raises ValueError: if it is malformed
@@ -204,14 +205,14 @@ def parse(answer: bytes) -> html.Page | None:
         status, content_type, headers = fields
         lines = [content_type, *headers, *headers.values()]
         if all(line.isascii() and line.isprintable() for line in lines):
-            return html.Page(http.HTTPStatus(status), content_type, body,
-                             headers)
+            return server.Answer(http.HTTPStatus(status), content_type, body,
+                                 headers)
     except (TypeError, AttributeError, RecursionError) as exc:
         raise ValueError('not an answer') from exc
     raise ValueError('not an answer')
 
 
-def _encoded(page: html.Page | None) -> bytes:
+def _encoded(page: server.Answer | None) -> bytes:
     if page is None:
         return b'null'
     return json.dumps([page.status, page.content_type, dict(page.headers)]
@@ -224,12 +225,12 @@ def is_page(path: str) -> bool:
         path.startswith('/servers/'))
 
 
-def busy_page(text: str) -> html.Page:
+def busy_page(text: str) -> server.Answer:
     return html.message(http.HTTPStatus.SERVICE_UNAVAILABLE,
                         f'{text} Please ask again.', _AGAIN)
 
 
-def _failure_page() -> html.Page:
+def _failure_page() -> server.Answer:
     return html.message(
         http.HTTPStatus.INTERNAL_SERVER_ERROR,
         'This page cannot be made; see the log of the service.')

@@ -27,7 +27,6 @@ from nfv_sched.ops.cloud import remote
 from nfv_sched.ops.serve.metrics import auth
 from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.metrics import service
-from nfv_sched.ops.serve.pages import html
 from nfv_sched.ops.serve.pages import worker
 from nfv_sched.ops.serve import publication
 from nfv_sched.tests import certificates
@@ -467,7 +466,7 @@ class AnswerTest(ServeTestCase):
             def respond(self, path, query, content, version, age):
                 made.append(query['u'])
                 go.wait(60)
-                return html.Page(200, 'text/html', b'<p>')
+                return server.Answer(200, 'text/html', b'<p>')
 
         self.useFixture(fixtures.MockPatchObject(server, 'SECONDS', 60.0))
         self.start(pages=Pages())
@@ -492,7 +491,7 @@ class AnswerTest(ServeTestCase):
             def respond(self, path, query, content, version, age):
                 asked.append((path, query, loads(content).anonymous,
                               version, age > 0))
-                return None if path.endswith('x') else html.Page(
+                return None if path.endswith('x') else server.Answer(
                     200, 'text/html', b'<p>')
 
         self.start(pages=Pages())
