@@ -355,28 +355,6 @@ class Lister(_Displaying, lister.Lister):
             data = [list(itertools.compress(row, shown)) for row in data]
         return super().produce_output(parsed_args, column_names, data)
 
-    def with_details(
-        self, parsed_args: argparse.Namespace,
-        table: tuple[Sequence[str], Iterable[Sequence[ty.Any]]],
-        records: tuple[Sequence[str], Iterable[Sequence[ty.Any]]],
-    ) -> tuple[Sequence[str], Iterable[Sequence[ty.Any]]]:
-        """Return the records, or a table that has them as details.
-
-        :param table: columns and rows for people
-        :param records: columns and rows for programs, with one name or number
-            in each cell; row by row the same
-        """
-        if parsed_args.formatter != TABLE:
-            return records
-        columns, rows = table
-        names, more_rows = records
-        picked = [name not in columns for name in names]
-        details = tuple(itertools.compress(names, picked))
-        self.details = (*self.details, *details)
-        return (*columns, *details), [
-            (*row, *itertools.compress(more, picked))
-            for row, more in zip(rows, more_rows)]
-
     def cells(
         self, parsed_args: argparse.Namespace,
         columns: 'Sequence[tables.Column]', rows: Iterable[ty.Any],

@@ -3,7 +3,6 @@
 
 import argparse
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
@@ -102,9 +101,6 @@ examples:
 #: Maximum number of flavors in a note.
 _MOST_NAMES = 3
 
-#: Columns for the quota of a project.
-_QUOTA_COLUMNS = ('Quota allows', 'Quota used')
-_UNLIMITED = 'unlimited'
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 
 
@@ -313,65 +309,29 @@ class ListCapacity(_Capacity):
         empty = [None] * len(counted)
         if parsed_args.empty:
             empty = self._count(parsed_args, cloud, flavors, hosts, True)
-        columns = ['Flavor', 'Fits', *self._quota_columns(parsed_args),
-                   'Placement capacity', 'Hosts with capacity',
-                   'Lost capacity by cause']
-        if parsed_args.survive is not None:
-            columns.append(f'After losing {parsed_args.survive}')
-        if parsed_args.empty:
-            columns.append('If empty')
-        if parsed_args.by != _CLOUD:
-            columns.insert(0, parsed_args.by.capitalize())
         self._tell_assumed(parsed_args, {
             each.flavor.name: each.ports for each in counted})
         self._tell_not_known(parsed_args, counted)
         self._tell_reserved(parsed_args, cloud, hosts)
-        columns.append(rendering.ASSUMED_COLUMNS[0])
-        parts = _parts(parsed_args.by, cloud, hosts)
-        rows, fits, of_parts = [], [], []
-        for flavor_capacity, if_empty in zip(counted, empty):
-            allowance = allowances.get(flavor_capacity.flavor.name)
-            rows += [
-                [*row, flavor_capacity.ports.label] for row in _rows(
-                    parsed_args, parts, flavor_capacity, if_empty,
-                    self._quota_values(parsed_args, allowance))]
-            fits += [
-                capacity_document.fit(
-                    cloud, flavor_capacity, part, survive=parsed_args.survive,
-                    if_empty=if_empty, allowance=allowance)
-                for part in parts]
-            of_parts += [flavor_capacity.within(part.hosts) for part in parts]
+        fits = [
+            capacity_document.fit(
+                cloud, flavor_capacity, part, survive=parsed_args.survive,
+                if_empty=if_empty,
+                allowance=allowances.get(flavor_capacity.flavor.name))
+            for flavor_capacity, if_empty in zip(counted, empty)
+            for part in _parts(parsed_args.by, cloud, hosts)]
         self._document = documents.Document(capacity_document.FlavorFits(
             by=parsed_args.by, hosts_lost=parsed_args.survive,
             blazar=capacity_document.blazar_hosts(cloud, hosts),
             capacities=tuple(fits)), ('capacities',))
-        return self.with_details(
-            parsed_args, (columns, rows), rendering.fit_records(
-                parsed_args.by, fits, of_parts,
-                has_quota=bool(self._quota_columns(parsed_args)),
-                survive=parsed_args.survive, empty=parsed_args.empty))
+        return self.cells(parsed_args, rendering.fit_columns(
+            fits, by=parsed_args.by, has_quota=self._has_quota(parsed_args),
+            survive=parsed_args.survive, empty=parsed_args.empty), fits)
 
     @staticmethod
-    def _quota_columns(parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        """Return the titles of the columns for the quota of a project."""
-        if parsed_args.project is None or parsed_args.source is not None:
-            return ()
-        return _QUOTA_COLUMNS
-
-    def _quota_values(self, parsed_args: argparse.Namespace,
-                      allowance: ty.Any) -> list[int | str | None]:
-        """Return the values for these columns.
-
-        :param allowance: a ``QuotaAllowance``; None if it was not read
-        """
-        if not self._quota_columns(parsed_args):
-            return []
-        if allowance is None:
-            return [None, None]
-        return [
-            _UNLIMITED if allowance.allows is None else allowance.allows,
-            ', '.join(f'{use.resource} {use.used}/{use.limit}'
-                      for use in allowance.scarce)]
+    def _has_quota(parsed_args: argparse.Namespace) -> bool:
+        """Return whether there are columns for the quota of a project."""
+        return parsed_args.project is not None and parsed_args.source is None
 
     def _allowances(
         self, parsed_args: argparse.Namespace,
@@ -383,7 +343,7 @@ class ListCapacity(_Capacity):
 
         :returns: a ``QuotaAllowance``
         """
-        if not self._quota_columns(parsed_args):
+        if not self._has_quota(parsed_args):
             return {}
         from nfv_sched.ops.answers.capacity import quota
         allowances = {}
@@ -471,35 +431,21 @@ class ShowCapacity(_Capacity):
         flavor = source.flavor(cloud, parsed_args.flavor)
         hosts = _chosen(cloud, parsed_args)
         flavor_capacity, = self._count(parsed_args, cloud, [flavor], hosts)
-        of_name = {host.name: host for host in cloud.hosts}
-        columns = [*rendering.HOST_COLUMNS]
+        leaving = self._leaving(
+            parsed_args, cloud, flavor,
+            flavor_capacity) if parsed_args.next else {}
+        self._fits = fits = capacity_document.host_fits(
+            cloud, flavor_capacity, leaving)
         self._shared = rendering.shared_limits(
-            flavor_capacity.hosts.values()) if _is_text(parsed_args) else ()
-        rows = [rendering.host_row(of_name[name], each, self._shared)
-                for name, each in flavor_capacity.hosts.items()]
-        if self._shared and not any(row[-1] for row in rows):
-            columns, rows = columns[:-2], [row[:-2] for row in rows]
-        leaving: Mapping[str, snapshot.Server] = {}
-        if parsed_args.next:
-            columns.append('Next')
-            leaving = self._leaving(
-                parsed_args, cloud, flavor, flavor_capacity)
-            for row in rows:
-                server = leaving.get(row[0])
-                row.append('' if server is None else _held(server))
-        self._document = documents.Document(capacity_document.host_fits(
-            cloud, flavor_capacity, leaving), ('hosts',))
+            fits.hosts) if _is_text(parsed_args) else ()
         self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
         self._tell_not_known(parsed_args, [flavor_capacity])
         self._tell_reserved(parsed_args, cloud, hosts)
-        self._capacity = flavor_capacity
-        return self.with_details(
-            parsed_args, (columns, rows), rendering.host_records(
-                [of_name[name] for name in flavor_capacity.hosts],
-                flavor_capacity, leaving if parsed_args.next else None))
+        return self.cells(parsed_args, rendering.host_columns(
+            fits, leaving=parsed_args.next, shared=self._shared), fits.hosts)
 
     def document(self, column_names, data):
-        return self._document
+        return documents.Document(self._fits, ('hosts',))
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
@@ -507,7 +453,7 @@ class ShowCapacity(_Capacity):
         """Print what all rows have before a table; called by cliff."""
         if _is_text(parsed_args):
             self.check_columns(parsed_args, column_names)
-            ports, hosts = self._capacity.ports, self._capacity.hosts.values()
+            ports, hosts = self._fits.assumed, self._fits.hosts
             self.print_text(parsed_args, [
                 f'Assumed ports: {ports.description} ({ports.reason}).',
                 *([rendering.shared_sentence(hosts, self._shared)]
@@ -582,26 +528,6 @@ def _chosen(cloud: snapshot.Cloud,
     return chosen
 
 
-def _rows(parsed_args: argparse.Namespace,
-          parts: Iterable[capacity_document.CloudPart],
-          flavor_capacity: ty.Any, if_empty: ty.Any,
-          quota: Sequence[ty.Any]) -> Iterator[list]:
-    """Yield the rows of a flavor, for people.
-
-    :param quota: values of the columns for the quota of a project
-    """
-    for _by, name, members in parts:
-        part = flavor_capacity.within(members)
-        row = rendering.flavor_row(part, quota)
-        if parsed_args.survive is not None:
-            most = sorted((host.fits for host in part.hosts.values()),
-                          reverse=True)
-            row.append(sum(most[parsed_args.survive:]))
-        if if_empty is not None:
-            row.append(if_empty.within(members).fits)
-        yield row if name is None else [name, *row]
-
-
 def _parts(by: str, cloud: snapshot.Cloud,
            hosts: Sequence[str]) -> list[capacity_document.CloudPart]:
     """Return the parts of the cloud to show."""
@@ -618,16 +544,6 @@ def _parts(by: str, cloud: snapshot.Cloud,
     parts.append(capacity_document.CloudPart(
         by, '(none)', [name for name in hosts if name not in grouped]))
     return [part for part in parts if part.hosts]
-
-
-def _held(server: snapshot.Server) -> str:
-    """Describe a server, and the CPUs or memory that it occupies."""
-    parts = [f'{strings.count(len(cpus), "pCPU")} on node {node.host_node}'
-             for node in server.nodes or ()
-             if (cpus := node.reserved.union(node.pins.values()))]
-    return f'{server.name}: ' + (
-        ' + '.join(parts) or f'{strings.count(server.flavor.vcpus, "vCPU")}, '
-        f'{server.flavor.memory} MiB')
 
 
 def _mix(argument: str) -> dict[str, int]:

@@ -42,7 +42,8 @@ class QuotaTestCase(base.NFVCloudTestCase):
         """What the quota allows, and the resources that limit it."""
         allowance = quota.from_nova(self.project)(
             self.snapshot_flavor(flavor))
-        return allowance.allows, allowance.limits
+        return allowance.allows, tuple(
+            use.resource for use in allowance.scarce)
 
     def fill(self, flavor):
         """Boot servers until the quota refuses one; return their number."""

@@ -38,8 +38,8 @@ ROOMS = (
 #: Mirrored types share 70 % of the names of their fields, and say nowhere that
 #: one is the border to something.
 MOST = {
-    'floors': 10, 'arrows': 94, 'mirrored types': 4, 'renamed imports': 303,
-    'lines': 75_970, 'lines of tests': 90_857, 'modules loaded': 91,
+    'floors': 10, 'arrows': 94, 'mirrored types': 4, 'renamed imports': 304,
+    'lines': 75_905, 'lines of tests': 90_858, 'modules loaded': 91,
     'lines loaded': 16_841}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')

@@ -2,12 +2,14 @@
 """Define the documents of ``capacity list`` and ``capacity show``."""
 
 from collections.abc import Collection
-from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
+import functools
 import typing as ty
 
 from nfv_sched.ops.answers import requests as request_document
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import blazar
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import placement
@@ -15,6 +17,8 @@ from nfv_sched.ops.simulator import placement
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.model.counting import binding
     from nfv_sched.ops.model.counting import capacity
+
+_internal = functools.partial(dataclasses.field, metadata=documents.INTERNAL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +46,13 @@ class LostCapacity:
     :ivar any_one: whether they fit without any one of the limits; if not, only
         without all of them
     :ivar servers: number of servers
+    :ivar label: names of the limits, for people
     """
 
     limits: tuple[LostLimit, ...]
     any_one: bool
     servers: int
+    label: str = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +170,7 @@ class FlavorFit:
         be counted
     :ivar unverified: traits of which it was not read whether Placement knows
         them; if not, Nova takes no server
+    :ivar assumed: the ports as ``assumed_ports.Ports``
     """
 
     host: str | None
@@ -183,6 +190,7 @@ class FlavorFit:
     ports: request_document.NewPorts
     uncounted: tuple[str, ...]
     unverified: tuple[placement.Unknown, ...]
+    assumed: ty.Any = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +274,7 @@ class HostLimit:
         leave all
     :ivar alone: whether one more server fits once this limit alone is lifted
     :ivar why: the amount needed and the amount free, for people
+    :ivar label: kind and name, for people
     """
 
     kind: str
@@ -274,6 +283,7 @@ class HostLimit:
     allowed_nodes: tuple[int, ...] | None
     alone: bool
     why: str
+    label: str = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +328,8 @@ class HostFit:
     :ivar limits: what keeps the next server off
     :ivar next: the smallest server without which one more fits; null without
         --next, or if no single server would do
+    :ivar used_pcpus: number of each NUMA node -> used and all CPUs for pinned
+        servers
     """
 
     host: str
@@ -327,6 +339,7 @@ class HostFit:
     numa_nodes: tuple[FreeCPUs, ...]
     limits: tuple[HostLimit, ...]
     next: LeavingServer | None
+    used_pcpus: Mapping[int, tuple[int, int]] = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,6 +358,7 @@ class HostFits:
     :ivar blazar: hosts that OpenStack Blazar keeps for reservations; null if
         there are none
     :ivar hosts: a row for each host
+    :ivar assumed: the ports as ``assumed_ports.Ports``
     """
 
     flavor: str
@@ -355,6 +369,7 @@ class HostFits:
     unverified: tuple[placement.Unknown, ...]
     blazar: BlazarHosts | None
     hosts: tuple[HostFit, ...]
+    assumed: ty.Any = _internal()
 
 
 class CloudPart(ty.NamedTuple):
@@ -384,8 +399,8 @@ def _where(cloud: snapshot.Cloud, part: CloudPart) -> dict[str, str | None]:
 
 
 def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
-        part: CloudPart, *, survive: int | None,
-        if_empty: 'capacity.FlavorCapacity | None',
+        part: CloudPart, *, survive: int | None = None,
+        if_empty: 'capacity.FlavorCapacity | None' = None,
         allowance: QuotaAllowance | None = None) -> FlavorFit:
     """Return the row of a flavor for a part of the cloud.
 
@@ -405,7 +420,8 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
         fits_if_empty=None if if_empty is None else if_empty.within(
             part.hosts).fits, quota=allowance,
         error=counted.error, ports=request_document.new_ports(counted.ports),
-        uncounted=counted.uncounted, unverified=counted.unverified)
+        uncounted=counted.uncounted, unverified=counted.unverified,
+        assumed=counted.ports)
 
 
 def blazar_hosts(cloud: snapshot.Cloud,
@@ -425,14 +441,14 @@ def blazar_hosts(cloud: snapshot.Cloud,
                        hosts=hosts) if hosts else None
 
 
-def _lost(counted: 'capacity.FlavorCapacity') -> Iterable[LostCapacity]:
+def _lost(counted: 'capacity.FlavorCapacity') -> Iterator[LostCapacity]:
     """Yield what ``FlavorCapacity.lost`` has, with kinds and names."""
     for cause, servers in counted.lost.items():
         yield LostCapacity(
             limits=tuple([
                 LostLimit(kind=kind, name=name, numa_nodes=nodes)
                 for kind, name, nodes in map(_kind, cause.limits)]),
-            any_one=cause.any_one, servers=servers)
+            any_one=cause.any_one, servers=servers, label=cause.label)
 
 
 def _kind(limit: 'binding.Binding') -> tuple[str, str | None, int | None]:
@@ -440,11 +456,13 @@ def _kind(limit: 'binding.Binding') -> tuple[str, str | None, int | None]:
 
 
 def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
-              leaving: Mapping[str, snapshot.Server]) -> HostFits:
+              leaving: Mapping[str, snapshot.Server] | None = None,
+              ) -> HostFits:
     """Return how many servers fit on each host.
 
     :param leaving: name of the host -> server to leave it
     """
+    leaving = leaving or {}
     hosts = {host.name: host for host in cloud.hosts}
     return HostFits(
         flavor=counted.flavor.name, flavor_id=counted.flavor.id or None,
@@ -461,10 +479,15 @@ def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
             limits=tuple([HostLimit(
                 kind=kind, name=name, numa_nodes=nodes,
                 allowed_nodes=limit.allowed_nodes, alone=limit.alone,
-                why=limit.text) for limit in each.binding
+                why=limit.text, label=limit.label) for limit in each.binding
                 for kind, name, nodes in [_kind(limit)]]),
-            next=_leaving(leaving[name]) if name in leaving else None)
-            for name, each in counted.hosts.items()]))
+            next=_leaving(leaving[name]) if name in leaving else None,
+            used_pcpus={
+                node.number: (len(node.dedicated) - len(node.free),
+                              len(node.dedicated))
+                for node in hosts[name].nodes or ()})
+            for name, each in counted.hosts.items()]),
+        assumed=counted.ports)
 
 
 def _leaving(server: snapshot.Server) -> LeavingServer:

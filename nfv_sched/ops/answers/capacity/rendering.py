@@ -1,196 +1,205 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render capacities as rows of tables."""
+"""Define the columns of capacities."""
 
 from collections.abc import Collection
 from collections.abc import Iterable
-from collections.abc import Mapping
 from collections.abc import Sequence
-import typing as ty
+import functools
 
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.capacity import document
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.cloud import snapshot
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.model.counting import binding
-    from nfv_sched.ops.model.counting import capacity
-    from nfv_sched.ops.model.counting import losses
 
 #: Resource of a quota -> its title, if its unit is not in its name.
 _RESOURCES = {'ram': 'ram MiB'}
-#: Columns of :func:`assumptions`.
-ASSUMED_COLUMNS = ('Ports', 'Ports from', 'Not known')
-#: Columns of :func:`host_row`.
-HOST_COLUMNS = ('Host', 'Fits', 'Placement capacity', 'pCPUs used',
-                'Limiting resource', 'Why')
+_UNLIMITED = 'unlimited'
+
+_column = tables.Column
+_detail = functools.partial(tables.Column, is_detail=True)
+_Fits = document.FlavorFit | document.HostFits
 
 
-def assumptions(flavor_capacity: 'capacity.FlavorCapacity') -> list[str]:
-    """Return the assumptions about servers of a flavor, for programs."""
-    return [', '.join(flavor_capacity.ports.kinds),
-            flavor_capacity.ports.basis.value,
-            ', '.join(not_known(flavor_capacity))]
-
-
-def not_known(flavor_capacity: 'capacity.FlavorCapacity') -> list[str]:
+def not_known(fits: _Fits) -> list[str]:
     """Return facts that are not known and may let fewer servers fit."""
-    return [*flavor_capacity.uncounted, *map(str, flavor_capacity.unverified)]
+    return [*fits.uncounted, *map(str, fits.unverified)]
 
 
-def flavor_row(flavor_capacity: 'capacity.FlavorCapacity',
-               quota: Sequence[ty.Any] = ()) -> list:
-    """Return the row of a flavor, with values of columns for a quota."""
-    return [flavor_capacity.flavor.name, flavor_capacity.fits, *quota,
-            flavor_capacity.placement, flavor_capacity.with_room,
-            flavor_capacity.error or _lost(flavor_capacity.lost)]
+def _kinds(fits: _Fits) -> str:
+    return ', '.join(fits.assumed.kinds)
 
 
-def host_row(host: snapshot.Host, host_capacity: 'capacity.HostCapacity',
-             shared: 'Collection[binding.Binding]' = ()) -> list:
-    """Return the row of a host, without the limits that all share."""
-    bindings = [each for each in host_capacity.binding if each not in shared]
-    return [host.name, host_capacity.fits, host_capacity.placement,
-            _used(host), _bound(bindings), _why(host_capacity.fits, bindings)]
+def _not_known(fits: _Fits) -> str:
+    return ', '.join(not_known(fits))
+
+
+def fit_columns(
+    fits: Sequence[document.FlavorFit], *, by: str = 'cloud',
+    has_quota: bool = False, survive: int | None = None, empty: bool = False,
+) -> list[tables.Column]:
+    """Return the columns of flavors.
+
+    :param by: ``cloud``, ``aggregate`` or ``host``
+    :param survive: number of hosts lost; None for no column
+    """
+    title = by.capitalize()
+    labels = dict.fromkeys(lost.label for fit in fits for lost in fit.lost)
+    return [
+        *([] if by == 'cloud' else [
+            _column(title, by, lambda fit: getattr(fit, by) or '(none)'),
+            _detail(f'{title} ID', f'{by}_id')]),
+        _column('Flavor', 'flavor'), _detail('Flavor ID', 'flavor_id'),
+        _column('Fits', 'fits'),
+        *(_quota_columns(fits) if has_quota else ()),
+        _column('Placement capacity', 'placement_grants'),
+        _column('Hosts with capacity', 'hosts_with_capacity'),
+        _column('Lost capacity by cause', None, _lost_text),
+        _detail('Error', 'error'),
+        *(_detail(f'Lost to {label}', functools.partial(_lost_to, label))
+          for label in labels),
+        *([] if survive is None else [
+            _column(f'After losing {survive}', 'fits_after_loss')]),
+        *([_column('If empty', 'fits_if_empty')] if empty else []),
+        _column('Ports', _kinds, lambda fit: fit.assumed.label),
+        _detail('Ports from', 'ports.basis'),
+        _detail('Not known', _not_known)]
+
+
+def _lost_text(fit: document.FlavorFit) -> tables.Lines | str:
+    """Return lost servers by cause, a line for each."""
+    if fit.error is not None:
+        return fit.error
+    return tables.Lines([f'{lost.label}: {lost.servers}'
+                         for lost in fit.lost]) if fit.lost else ''
+
+
+def _lost_to(label: str, fit: document.FlavorFit) -> int:
+    return {lost.label: lost.servers for lost in fit.lost}.get(label, 0)
+
+
+def _quota_columns(
+    fits: Sequence[document.FlavorFit],
+) -> list[tables.Column]:
+    """Return the columns of the quota of a project."""
+    resources = dict.fromkeys(
+        use.resource for fit in fits if fit.quota is not None
+        for use in fit.quota.resources)
+    return [
+        _column('Quota allows', 'quota.allows', _allowed),
+        _column('Quota used', None, _scarce), *(
+            _detail(f'Quota {_RESOURCES.get(name, name)} {text}',
+                    functools.partial(_quota, name, text))
+            for name in resources for text in ('used', 'limit', 'needed'))]
+
+
+def _allowed(fit: document.FlavorFit) -> int | str | None:
+    if fit.quota is None:
+        return None
+    return _UNLIMITED if fit.quota.allows is None else fit.quota.allows
+
+
+def _scarce(fit: document.FlavorFit) -> str | None:
+    return None if fit.quota is None else ', '.join([
+        f'{use.resource} {use.used}/{use.limit}' for use in fit.quota.scarce])
+
+
+def _quota(resource: str, field: str,
+           fit: document.FlavorFit) -> int | None:
+    return next((getattr(use, field) for use in (
+        fit.quota.resources if fit.quota is not None else ())
+        if use.resource == resource), None)
 
 
 def shared_limits(
-    hosts: 'Collection[capacity.HostCapacity]',
-) -> 'tuple[binding.Binding, ...]':
+    hosts: Sequence[document.HostFit],
+) -> tuple[document.HostLimit, ...]:
     """Return the limits that all of several hosts have, at one moment."""
     if len(hosts) < 2 or len({each.fits for each in hosts}) > 1:
         return ()
-    return tuple([each for each in next(iter(hosts)).binding
-                  if all(each in host.binding for host in hosts)])
+    return tuple([each for each in hosts[0].limits
+                  if all(each in host.limits for host in hosts)])
 
 
-def shared_sentence(hosts: 'Collection[capacity.HostCapacity]',
-                    shared: 'Collection[binding.Binding]') -> str:
+def shared_sentence(hosts: Sequence[document.HostFit],
+                    shared: Iterable[document.HostLimit]) -> str:
     """Return what stands once above a table instead of in all its rows."""
-    return (f'On all {len(hosts)} hosts: '
-            f'{_why(next(iter(hosts)).fits, shared)}.')
+    return f'On all {len(hosts)} hosts: {_why(hosts[0].fits, shared)}.'
 
 
-def _why(fits: int, bindings: 'Iterable[binding.Binding]') -> str:
-    why = '; '.join(each.text for each in bindings)
-    # The columns before it are of the host as it is.
-    return f'after {fits} more: {why}' if why and fits else why
+def host_columns(
+    fits: document.HostFits, *, leaving: bool = False,
+    shared: Collection[document.HostLimit] = (),
+) -> list[tables.Column]:
+    """Return the columns of hosts.
 
-
-def fit_records(
-    by: str, fits: Sequence[document.FlavorFit],
-    parts: 'Sequence[capacity.FlavorCapacity]', *, has_quota: bool,
-    survive: int | None, empty: bool,
-) -> tuple[list[str], list[list]]:
-    """Return columns and rows of flavors for programs.
-
-    :param parts: what each row is of
+    :param leaving: whether to show the server to leave each host
+    :param shared: limits of all hosts, which people do not see
     """
-    lost = [{cause.label: servers for cause, servers in part.lost.items()}
-            for part in parts]
-    causes = list(dict.fromkeys(label for each in lost for label in each))
-    quota_columns, quotas = _quota_records(fits) if has_quota else (
-        [], [[] for _fit in fits])
-    columns = [
-        *_part_columns(by), 'Flavor', 'Flavor ID', 'Fits', *quota_columns,
-        'Placement capacity', 'Hosts with capacity', 'Error',
-        *(f'Lost to {label}' for label in causes),
-        *([] if survive is None else [f'After losing {survive}']),
-        *(['If empty'] if empty else []), *ASSUMED_COLUMNS]
-    return columns, [[
-        *_part_names(by, fit), fit.flavor, fit.flavor_id, fit.fits, *quota,
-        fit.placement_grants, fit.hosts_with_capacity, fit.error,
-        *(of_label.get(label, 0) for label in causes),
-        *([] if survive is None else [fit.fits_after_loss]),
-        *([fit.fits_if_empty] if empty else []), *assumptions(part)]
-        for fit, part, of_label, quota in zip(fits, parts, lost, quotas)]
+    def own(host: document.HostFit) -> list[document.HostLimit]:
+        return [each for each in host.limits if each not in shared]
+
+    is_detail = bool(shared) and not any(
+        each.why for host in fits.hosts for each in own(host))
+    nodes = sorted({node.node for host in fits.hosts
+                    for node in host.numa_nodes})
+    return [
+        _column('Host', 'host'), _detail('Host ID', 'host_id'),
+        _column('Fits', 'fits'),
+        _column('Placement capacity', 'placement_grants'),
+        _column('pCPUs used', functools.partial(_pcpus, 0), _used_text),
+        _detail('pCPUs total', functools.partial(_pcpus, 1)),
+        *(_detail(f'Node {node} pCPUs {text}',
+                  functools.partial(_node_pcpus, node, position))
+          for node in nodes for position, text in enumerate(
+              ('used', 'total'))),
+        _column('Limiting resource', lambda host: _bound(host.limits),
+                lambda host: _bound(own(host)), is_detail),
+        _column('Why', lambda host: _why(host.fits, host.limits),
+                lambda host: _why(host.fits, own(host)), is_detail),
+        *([_column('Next', 'next.server', _held),
+           _detail('Next ID', 'next.server_id'),
+           _detail('Next vCPUs', 'next.vcpus'),
+           _detail('Next memory MiB', 'next.memory_mib')] if leaving else ()),
+        _detail('Ports', lambda host: _kinds(fits)),
+        _detail('Ports from', lambda host: fits.ports.basis),
+        _detail('Not known', lambda host: _not_known(fits))]
 
 
-def _part_columns(by: str) -> list[str]:
-    """Return the columns that name the part of the cloud of a row."""
-    title = by.capitalize()
-    return [] if by == 'cloud' else [title, f'{title} ID']
+def _pcpus(position: int, host: document.HostFit) -> int:
+    return sum(pair[position] for pair in host.used_pcpus.values())
 
 
-def _part_names(by: str, row: document.FlavorFit) -> list[str | None]:
-    return {'cloud': [], 'aggregate': [row.aggregate, row.aggregate_id],
-            'host': [row.host, row.host_id]}[by]
+def _node_pcpus(node: int, position: int,
+                host: document.HostFit) -> int | None:
+    return host.used_pcpus.get(node, (None, None))[position]
 
 
-def _quota_records(
-    rows: Sequence[document.FlavorFit],
-) -> tuple[list[str], list[list[int | None]]]:
-    """Return columns and values of the quota of a project."""
-    uses = [{use.resource: use for use in row.quota.resources}
-            if row.quota is not None else {} for row in rows]
-    resources = list(dict.fromkeys(name for each in uses for name in each))
-    columns = ['Quota allows', *(
-        f'Quota {_RESOURCES.get(name, name)} {text}' for name in resources
-        for text in ('used', 'limit', 'needed'))]
-    return columns, [[
-        None if row.quota is None else row.quota.allows, *(
-            number for name in resources for number in (
-                (each[name].used, each[name].limit, each[name].needed)
-                if name in each else (None, None, None)))]
-        for row, each in zip(rows, uses)]
+def _used_text(host: document.HostFit) -> str:
+    """Return used and all CPUs for pinned servers of each NUMA node."""
+    return ', '.join(f'{used}/{total}'
+                     for used, total in host.used_pcpus.values() if total)
 
 
-def host_records(
-    hosts: Sequence[snapshot.Host],
-    flavor_capacity: 'capacity.FlavorCapacity',
-    leaving: Mapping[str, snapshot.Server] | None,
-) -> tuple[list[str], list[list]]:
-    """Return columns and rows of hosts for programs.
-
-    :param hosts: those of the capacity
-    :param leaving: name of the host -> server to leave it; None without
-        --next
-    """
-    nodes = sorted({node.number for host in hosts for node in host.nodes or ()
-                    if node.dedicated})
-    columns = [
-        'Host', 'Host ID', *HOST_COLUMNS[1:3], 'pCPUs used', 'pCPUs total',
-        *(f'Node {node} pCPUs {text}' for node in nodes
-          for text in ('used', 'total')), *HOST_COLUMNS[4:],
-        *([] if leaving is None else [
-            'Next', 'Next ID', 'Next vCPUs', 'Next memory MiB']),
-        *ASSUMED_COLUMNS]
-    rows = []
-    for host in hosts:
-        name, fits, grants, _cpus, *limits = host_row(
-            host, flavor_capacity.hosts[host.name])
-        of_node = {
-            node.number: (len(node.dedicated) - len(node.free),
-                          len(node.dedicated)) for node in host.nodes or ()}
-        server = (leaving or {}).get(name)
-        rows.append([
-            name, host.uuid, fits, grants, *map(sum, zip(
-                (0, 0), *of_node.values())),
-            *(number for node in nodes
-              for number in of_node.get(node, (None, None))), *limits,
-            *([] if leaving is None else [None] * 4 if server is None else [
-                server.name, server.uuid, server.flavor.vcpus,
-                server.flavor.memory]),
-            *assumptions(flavor_capacity)])
-    return columns, rows
-
-
-def _lost(servers: 'Mapping[losses.Cause, int]') -> tables.Lines | str:
-    """Describe lost servers by cause, a line for each."""
-    return tables.Lines([
-        f'{cause.label}: {count}' for cause, count in servers.items()]) if (
-            servers) else ''
-
-
-def _bound(bindings: 'Sequence[binding.Binding]') -> str:
+def _bound(limits: Sequence[document.HostLimit]) -> str:
     """Return the limits of a host, without the figures."""
-    labels = list(dict.fromkeys(each.label for each in bindings))
-    if len(labels) > 1 and not bindings[0].alone:
+    labels = list(dict.fromkeys(each.label for each in limits))
+    if len(labels) > 1 and not limits[0].alone:
         return ' and '.join(labels)
     return ', '.join(labels)
 
 
-def _used(host: snapshot.Host) -> str:
-    """Return used and all CPUs for pinned servers of each NUMA node."""
-    return ', '.join(
-        f'{len(node.dedicated) - len(node.free)}/{len(node.dedicated)}'
-        for node in host.nodes or () if node.dedicated)
+def _why(fits: int, limits: Iterable[document.HostLimit]) -> str:
+    why = '; '.join(each.why for each in limits)
+    # The columns before it are of the host as it is.
+    return f'after {fits} more: {why}' if why and fits else why
+
+
+def _held(host: document.HostFit) -> str:
+    """Describe the server to leave, with the CPUs or memory that it has."""
+    server = host.next
+    if server is None:
+        return ''
+    parts = [f'{strings.count(part.pcpus, "pCPU")} on node {part.node}'
+             for part in server.numa_nodes]
+    return f'{server.server}: ' + (
+        ' + '.join(parts) or f'{strings.count(server.vcpus, "vCPU")}, '
+        f'{server.memory_mib} MiB')

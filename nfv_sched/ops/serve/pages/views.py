@@ -25,6 +25,7 @@ from nfv_sched.ops.answers.audit import all_checks
 from nfv_sched.ops.answers.audit import document as audit_document
 from nfv_sched.ops.answers.audit import hosts as audit_hosts
 from nfv_sched.ops.answers.audit import values as audit_values
+from nfv_sched.ops.answers.capacity import document as capacity_document
 from nfv_sched.ops.answers.capacity import rendering as capacity_rendering
 from nfv_sched.ops.answers.explain import document as explain_document
 from nfv_sched.ops.answers.explain import explanation as nfv_explanation
@@ -61,7 +62,7 @@ _OLD = 3600  # seconds
 
 _CAPACITY_COLUMNS = ('Flavor', 'Fits', 'Placement capacity',
                      'Hosts with capacity', 'Lost capacity by cause',
-                     *capacity_rendering.ASSUMED_COLUMNS)
+                     'Ports', 'Ports from', 'Not known')
 _SERVER_COLUMNS = ('Server', 'Host', 'State', 'Flavor', 'UUID')
 _FINDING_COLUMNS = ('Host', 'Server', 'Kind', 'Finding', 'Since',
                     'What to do')
@@ -186,13 +187,19 @@ class SnapshotPages:
         self._count([enabled[name] for name in names])
         counted = [self._capacities[name] for name in names
                    if name in self._capacities]
+        fits = [capacity_document.fit(
+            self._cloud, each, capacity_document.CloudPart(
+                'cloud', None, each.hosts)) for each in counted]
+        columns = [column for column in capacity_rendering.fit_columns(fits)
+                   if column.title in _CAPACITY_COLUMNS[1:]]
         return 'capacity.html', {
             'title': 'Capacity', 'current': '/capacity', 'query': pattern,
             'capacities': tables.Table(_CAPACITY_COLUMNS, [
-                [html.PageLink(each.flavor.name, _link(
-                    '/capacity', {'show': each.flavor.name})),
-                 *capacity_rendering.flavor_row(each)[1:],
-                 *capacity_rendering.assumptions(each)] for each in counted]),
+                [html.PageLink(fit.flavor, _link(
+                    '/capacity', {'show': fit.flavor})), *(
+                        column.for_people(fit) if column.value is None
+                        else column.cell(fit) for column in columns)]
+                for fit in fits]),
             'uncounted': [name for name in names
                           if name not in self._capacities],
             'again': _link('/capacity', query),
@@ -202,16 +209,18 @@ class SnapshotPages:
     def _flavor(self, flavor: snapshot.Flavor) -> _Content:
         self._count([flavor])
         counted = self._capacities[flavor.name]
-        hosts = {host.name: host for host in reversed(self._cloud.hosts)}
+        fits = capacity_document.host_fits(self._cloud, counted)
+        columns = [column for column in capacity_rendering.host_columns(fits)
+                   if not column.is_detail]
         return 'flavor.html', {
             'title': f'Capacity for {flavor.name}', 'current': '/capacity',
             'ports': f'{counted.ports.description} ({counted.ports.reason})',
-            'unknown': capacity_rendering.not_known(counted),
+            'unknown': capacity_rendering.not_known(fits),
             'error': counted.error,
-            'hosts': tables.Table(capacity_rendering.HOST_COLUMNS, [
-                [_host(name),
-                 *capacity_rendering.host_row(hosts[name], each)[1:]]
-                for name, each in counted.hosts.items()]),
+            'hosts': tables.Table([column.title for column in columns], [
+                [_host(host.host), *(column.for_people(host)
+                                     for column in columns[1:])]
+                for host in fits.hosts]),
             'notes': [*source.not_simulated(self._cloud),
                       *counted.ports.notes],
             'command': shlex.join(
