@@ -40,10 +40,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def certificate_error(error: BaseException) -> str | None:
-    """Return why the certificate of a server was not accepted.
-
-    :returns: None if it was, or none was sent
-    """
+    """Return why a server's certificate was refused; None if it was not."""
     of_tls = False
     for each in causes(error):
         of_tls = of_tls or isinstance(each, requests.exceptions.SSLError)
@@ -57,10 +54,7 @@ def certificate_error(error: BaseException) -> str | None:
 
 
 def reason(error: BaseException) -> str | None:
-    """Return why a connection failed, such as ``connection refused``.
-
-    :returns: None if it did not fail, or this is not known
-    """
+    """Return why a connection failed; None if unknown or it did not fail."""
     not_accepted = certificate_error(error)
     if not_accepted is not None:
         return f'TLS: {not_accepted}'
@@ -80,7 +74,6 @@ def reason(error: BaseException) -> str | None:
 
 
 def is_refused(error: BaseException) -> bool:
-    """Return whether the account was not accepted."""
     return any(isinstance(each, ks_exceptions.Unauthorized)
                for each in causes(error))
 
@@ -111,11 +104,7 @@ def origin_of(url: str) -> str:
 
 def wrong_option(error: BaseException, section: str,
                  auth_url: str | None) -> str:
-    """Return the options that may be wrong; empty if none is known.
-
-    :param section: section of nova.conf with the account for a service
-    :param auth_url: URL of Keystone there
-    """
+    """Return the nova.conf options that may be wrong; empty if unknown."""
     if is_refused(error):
         return f'[{section}] username and password'
     if any(isinstance(each, ks_exceptions.EndpointNotFound)
@@ -131,10 +120,7 @@ def wrong_option(error: BaseException, section: str,
 
 
 def mask_session(session: ks_session.Session) -> None:
-    """Mask accounts in the errors of a session, and in what clients log.
-
-    The log of other sessions in this process is masked, too.
-    """
+    """Mask accounts in errors of a session, and in the log of all clients."""
     request = session.request
 
     def masked_request(*args, **kwargs):

@@ -8,10 +8,7 @@ MOST_CPUS = 1 << 16
 
 
 def to_text(numbers: Iterable[int]) -> str:
-    """Return a list of CPUs as text, such as ``0-3,8``.
-
-    :param numbers: 0 or more each, in any order
-    """
+    """Return a list of CPUs, in any order, as text such as ``0-3,8``."""
     spans: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if spans and number == spans[-1][1] + 1:
@@ -23,11 +20,7 @@ def to_text(numbers: Iterable[int]) -> str:
 
 
 def parse(text: str) -> frozenset[int]:
-    """Return the numbers in a list of CPUs.
-
-    :raises ValueError: if the text is not such a list, or has more than
-        ``MOST_CPUS``
-    """
+    """Parse a list of CPUs; raise ValueError if malformed or too long."""
     cpus: set[int] = set()
     count = 0
     for part in text.split(',') if text else ():

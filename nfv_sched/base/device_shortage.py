@@ -16,8 +16,6 @@ STRICT = 'strict'
 
 
 class ShortageKind(enum.StrEnum):
-    """The way in which devices are too few."""
-
     #: The host has fewer free devices than are needed.
     TOO_FEW = 'too_few'
     #: Only a PF and VFs of the same card are left: who takes the PF takes its
@@ -54,78 +52,62 @@ class MissKind(enum.StrEnum):
 
 
 class DeviceNeed(ty.NamedTuple):
-    """A PCI request that cannot be served together with the others.
-
-    :ivar alias: name of the alias; empty for a port
-    :ivar physical_network: that of a port; empty if it has none
-    :ivar policy: NUMA policy that counts: one of Nova's, or ``STRICT``
-    :ivar networks: names of the networks that such a port may be on; empty in
-        nova-scheduler, which knows none
-    """
+    """A PCI request that cannot be served together with the others."""
 
     count: int
     noun: str
-    alias: str = ''
-    physical_network: str = ''
+    alias: str = ''  #: name of the alias; empty for a port
+    physical_network: str = ''  #: that of a port; empty if it has none
     trusted: bool = False
-    policy: str = ''
+    policy: str = ''  #: NUMA policy that counts: one of Nova's, or ``STRICT``
+    #: names of the networks that such a port may be on; empty in
+    #: nova-scheduler, which knows none
     networks: tuple[str, ...] = ()
 
     @property
     def _name(self) -> tuple[str, str]:
-        """Noun with what stands before and after it."""
         noun = f'trusted {self.noun}' if self.trusted else self.noun
         return noun, (f' on physnet {self.physical_network}'
                       if self.physical_network else '')
 
 
 class NearMiss(ty.NamedTuple):
-    """Free devices that lack exactly one property.
-
-    :ivar noun: name of such devices; the resource class of those reserved
-    :ivar wanted: value of the property that is asked for; the policy for NUMA
-        nodes and sockets
-    :ivar found: values that the devices have; numbers of NUMA nodes for those
-    :ivar name: name of the property, of kind ``PROPERTY``
-    """
+    """Free devices that lack exactly one property."""
 
     kind: MissKind
     count: int
-    noun: str
+    noun: str  #: name of such devices; the resource class of those reserved
+    #: value of the property that is asked for; the policy for NUMA nodes and
+    #: sockets
     wanted: str = ''
+    #: values that the devices have; numbers of NUMA nodes for those
     found: tuple[str, ...] = ()
-    name: str = ''
+    name: str = ''  #: name of the property, of kind ``PROPERTY``
 
 
 class DeviceShortage(ty.NamedTuple):
-    """The smallest set of PCI requests that a host cannot serve.
-
-    :ivar free: number of devices that it can be given at most
-    :ivar misses: free devices that lack one property for one of the requests
-    :ivar alone: whether the devices would not do on an empty host, either:
-        no CPUs or memory of NUMA nodes are missing
-    """
+    """The smallest set of PCI requests that a host cannot serve."""
 
     kind: ShortageKind
     needs: tuple[DeviceNeed, ...]
-    free: int
+    free: int  #: number of devices that it can be given at most
+    #: free devices that lack one property for one of the requests
     misses: tuple[NearMiss, ...] = ()
+    #: whether the devices would not do on an empty host, either: no CPUs or
+    #: memory of NUMA nodes are missing
     alone: bool = True
 
     @property
     def needed(self) -> int:
-        """Number of devices that are needed."""
         return sum(need.count for need in self.needs)
 
     @property
     def noun(self) -> str:
-        """Name of the devices, if all have one name."""
         nouns = {need.noun for need in self.needs}
         return nouns.pop() if len(nouns) == 1 else 'PCI device'
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The NUMA policies that count."""
         return tuple(sorted({need.policy for need in self.needs
                              if need.policy}))
 
@@ -136,10 +118,7 @@ class DeviceShortage(ty.NamedTuple):
 
 
 def needs_text(needs: Iterable[DeviceNeed], free: str = '') -> str:
-    """Return the devices of some requests: "2 VFs on physnet data".
-
-    :param free: stands before the name of the devices
-    """
+    """Return the devices of some requests: "2 VFs on physnet data"."""
     groups: dict[tuple[str, str], list[DeviceNeed]] = {}
     for need in needs:
         groups.setdefault(need._name, []).append(need)
@@ -155,7 +134,6 @@ def needs_text(needs: Iterable[DeviceNeed], free: str = '') -> str:
 
 
 def policy_text(shortage: DeviceShortage) -> str:
-    """Return the NUMA policies that count, in Nova's words."""
     policies = [policy for policy in shortage.policies if policy != STRICT]
     return f' under PCI NUMA policy {", ".join(policies)}' if policies else ''
 
@@ -165,7 +143,6 @@ def free_text(shortage: DeviceShortage, where: str = '',
     """Return what is free, with why it does not do and the near misses.
 
     :param where: where so many are free, with a space before it
-    :param advise: whether to say what to do about near misses
     """
     parts = [f'{shortage.free} free{where}']
     several = len({need.alias for need in shortage.needs}) > 1
@@ -188,7 +165,6 @@ def free_text(shortage: DeviceShortage, where: str = '',
 
 
 def miss_text(miss: NearMiss) -> str:
-    """Return which free devices lack which property."""
     devices = strings.count(miss.count, f'free {miss.noun}')
     are = 'is' if miss.count == 1 else 'are'
     have = 'has' if miss.count == 1 else 'have'
@@ -222,7 +198,6 @@ def miss_text(miss: NearMiss) -> str:
 
 
 def remedy(miss: NearMiss) -> str:
-    """Return what an operator can do about a near miss."""
     match miss.kind:
         case MissKind.TYPE:
             if miss.wanted == 'type-PF' and 'type-PCI' in miss.found:

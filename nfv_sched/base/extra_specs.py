@@ -66,13 +66,9 @@ _NAMED_KEYS = 3
 
 
 class Fault(ty.NamedTuple):
-    """A mistake in the extra specs of a flavor.
+    """A mistake in the extra specs of a flavor."""
 
-    :ivar key: the extra spec; empty if it is about several unknown ones
-    :ivar text: the message about it
-    """
-
-    key: str
+    key: str  #: the extra spec; empty if it is about several unknown ones
     text: str
 
     def __str__(self) -> str:
@@ -81,28 +77,22 @@ class Fault(ty.NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NFVPolicy:
-    """The placement policies of one request.
+    """The placement policies of one request."""
 
-    :ivar vswitch: ``strict``, ``prefer`` or None
-    :ivar vswitch_key: the extra spec that sets it, for messages
-    :ivar pci: ``strict``, ``socket``, ``prefer``, ``legacy`` or None
-    :ivar pci_key: the extra spec or image property that sets it
-    :ivar shared_vcpu: index of the vCPU that runs on shared host CPUs, or None
-    :ivar shared_vcpu_key: the extra spec that sets it
-    :ivar node_map: (guest NUMA node, host NUMA node) pairs in order of the
-        guest nodes
-    :ivar node_keys: the extra spec of each pair
-    :ivar errors: the mistakes because of which no host is accepted
-    """
-
-    vswitch: str | None = None
+    vswitch: str | None = None  #: ``strict``, ``prefer`` or None
+    #: the extra spec that sets it, for messages
     vswitch_key: str = VSWITCH_NUMA_AFFINITY
+    #: ``strict``, ``socket``, ``prefer``, ``legacy`` or None
     pci: str | None = None
+    #: the extra spec or image property that sets it
     pci_key: str = PCI_NUMA_AFFINITY
+    #: index of the vCPU that runs on shared host CPUs, or None
     shared_vcpu: int | None = None
-    shared_vcpu_key: str = SHARED_VCPU
+    shared_vcpu_key: str = SHARED_VCPU  #: the extra spec that sets it
+    #: (guest NUMA node, host NUMA node) pairs in order of the guest nodes
     node_map: tuple[tuple[int, int], ...] = ()
-    node_keys: tuple[str, ...] = ()
+    node_keys: tuple[str, ...] = ()  #: the extra spec of each pair
+    #: the mistakes because of which no host is accepted
     errors: tuple[Fault, ...] = ()
 
 
@@ -135,7 +125,6 @@ def _known_keys() -> dict[str, str]:
 
 
 def _closest_key(key: str, known_keys: Mapping[str, str]) -> str | None:
-    """Return the known key that a misspelt one is most like, if any is."""
     # difflib takes quadratic time, and keys in files that commands read may be
     # of any length.
     if len(key) > 2 * max(map(len, known_keys)):
@@ -158,10 +147,7 @@ def _is_unknown(key: str, known_keys: Mapping[str, str]) -> bool:
 
 
 def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
-    """Add an error for each key ``nfv:...`` that does not exist.
-
-    Otherwise a misspelt key would be ignored.
-    """
+    """Add errors for unknown ``nfv:`` keys, which else would be ignored."""
     nfv_keys = [key for key in extra_specs
                 if isinstance(key, str) and key.startswith(NAMESPACE)]
     if not nfv_keys:
@@ -261,13 +247,12 @@ def _native_pci(extra_specs: Mapping, image_properties: Mapping):
 
 def parse(extra_specs: Mapping[str, str] | None,
           image_properties: Mapping[str, ty.Any] | None = None) -> NFVPolicy:
-    """Parse the placement policies of a flavor and an image.
-
-    Never raises: mistakes are listed in the result.
+    """Parse the placement policies of a flavor and an image; never raise.
 
     :param image_properties: image properties by name (only Nova's own are
         looked at), anything with a ``get`` method
-    :returns: the policy, with ``errors``; :data:`NO_POLICY` if it is empty
+    :returns: the policy, with mistakes in ``errors``; :data:`NO_POLICY` if it
+        is empty
     """
     if not isinstance(extra_specs, Mapping):
         extra_specs = {}

@@ -57,10 +57,7 @@ class FileLimitError(ValueError):
 
 @contextlib.contextmanager
 def limited(mebibytes: int) -> Iterator[None]:
-    """Set the maximum size of files within this context.
-
-    :param mebibytes: size after decompression
-    """
+    """Set the maximum size of files, in MiB after decompression."""
     global _size
     before, _size = _size, mebibytes << 20
     try:
@@ -70,7 +67,6 @@ def limited(mebibytes: int) -> Iterator[None]:
 
 
 def max_items() -> int:
-    """Return the number of items that a file may have."""
     return _size // _BYTES_PER_ITEM
 
 
@@ -80,7 +76,6 @@ def max_yaml_size() -> int:
 
 
 def max_yaml_items() -> int:
-    """Return the number of items that a YAML file may have."""
     # Items of an alias or a merge count each time that they are used.
     return max_yaml_size() // _BYTES_PER_YAML_ITEM
 
@@ -92,10 +87,7 @@ def beyond(what: str) -> FileLimitError:
 
 
 def read(path: str, size: int | None = None) -> bytes:
-    """Read a file; see :func:`unpack`.
-
-    :raises OSError: also if it cannot be opened
-    """
+    """Read a file; see :func:`unpack` for what is raised."""
     if is_named_pipe(path):
         raise OSError(errno.EINVAL, 'is a named pipe', path)
     with open(path, 'rb') as raw:
@@ -203,11 +195,7 @@ def parse_json(content: bytes) -> ty.Any:
 
 
 def check(data: ty.Any) -> None:
-    """Check depth, texts and numbers of parsed data.
-
-    :raises FileLimitError: if it is too deep, or has a text or number that is
-        too long
-    """
+    """Check depth, texts and numbers; raise FileLimitError beyond a limit."""
     level = [data]
     for _depth in range(MAX_DEPTH + 1):
         below: list[ty.Any] = []

@@ -66,10 +66,7 @@ def limited(session: ks_session.Session) -> Iterator[None]:
 
 
 def bounded(session: requests.Session, size: int) -> requests.Session:
-    """Return a session with the same connections whose answers are limited.
-
-    :param size: maximum size of an answer in bytes
-    """
+    """Return a copy of a session with answers limited to ``size`` bytes."""
     session = copy.copy(session)
     # requests would ask for gzip, which lets a small answer become a large one
     # in memory. Services or proxies that compress all the same are understood.
@@ -81,10 +78,7 @@ def bounded(session: requests.Session, size: int) -> requests.Session:
 
 
 def reason(error: BaseException) -> str:
-    """Return why a request failed; mask accounts in the error.
-
-    :param error: exception of keystoneauth1, or one that it did not expect
-    """
+    """Return why a request failed; mask accounts in the error."""
     connection_errors.mask_texts(error)
     if isinstance(error, ks_exceptions.UnknownConnectionError) and isinstance(
             error.original, HTTPLimitError):
@@ -103,10 +97,7 @@ def reason(error: BaseException) -> str:
 
 def _check(response: requests.Response, *, size: int,
            timeout: ty.Any = None, **_options: ty.Any) -> None:
-    """Check the headers of an answer, and limit its body; a hook of requests.
-
-    :raises HTTPLimitError: if it is redirected to another server
-    """
+    """Check headers and limit the body of an answer; a hook of requests."""
     location = response.headers.get('Location')
     if (response.status_code in _REDIRECT_STATUSES and location is not None
             and not _is_same_server(response.url, location)):
@@ -148,10 +139,7 @@ class _Body:
         return getattr(self._raw, name)
 
     def stream(self, *_args: ty.Any, **_options: ty.Any) -> Iterator[bytes]:
-        """Yield the body, decompressed.
-
-        :raises HTTPLimitError: if it is too long, too slow or malformed
-        """
+        """Yield the decompressed body; may raise HTTPLimitError."""
         try:
             yield from self._parts()
         except (urllib3.exceptions.ProtocolError, zlib.error) as exc:

@@ -25,7 +25,6 @@ def warnings_ignored() -> Iterator[None]:
 
 @contextlib.contextmanager
 def logs_ignored() -> Iterator[None]:
-    """Suppress the logs of Nova and its libraries."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [logger.level for logger in loggers]
     for logger in loggers:

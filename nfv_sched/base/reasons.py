@@ -75,42 +75,33 @@ class Place(enum.StrEnum):
 
 
 class Amount(ty.NamedTuple):
-    """An amount of a resource.
-
-    :ivar needed: MiB for memory
-    :ivar noun: name of the PCI devices, or of the pages; empty for other
-        resources
-    """
+    """An amount of a resource."""
 
     resource: Resource
-    needed: int
+    needed: int  #: MiB for memory
+    #: name of the PCI devices, or of the pages; empty for other resources
     noun: str = ''
 
     def is_part_of(self, other: 'Amount') -> bool:
-        """Return whether another amount includes this one."""
         return (self.resource == other.resource and self.noun == other.noun
                 and self.needed <= other.needed)
 
 
 class Shortage(ty.NamedTuple):
-    """A resource of which a host has too little.
+    """A resource of which a host has too little."""
 
-    :ivar amount: the resource, and the amount that is needed
-    :ivar free: amount on the NUMA node that comes closest among those that may
-        be chosen
-    :ivar places: properties of the NUMA nodes that may be chosen: each a
-        :class:`Place` or the noun of a rule, "with the virtual switch"
-    :ivar beside: what the same NUMA nodes must have, too
-    :ivar most: amount that an empty host may carry, by its limit; None for
-        other resources, or if it has no limit
-    :ivar devices: why there are too few PCI devices; None for other resources
-    """
-
-    amount: Amount
+    amount: Amount  #: the resource, and the amount that is needed
+    #: amount on the NUMA node that comes closest among those that may be
+    #: chosen
     free: int
+    #: properties of the NUMA nodes that may be chosen: each a :class:`Place`
+    #: or the noun of a rule, "with the virtual switch"
     places: tuple[str, ...] = ()
-    beside: tuple[Amount, ...] = ()
+    beside: tuple[Amount, ...] = ()  #: what the same NUMA nodes must have, too
+    #: amount that an empty host may carry, by its limit; None for other
+    #: resources, or if it has no limit
     most: int | None = None
+    #: why there are too few PCI devices; None for other resources
     devices: device_shortage.DeviceShortage | None = None
 
     @property
@@ -140,7 +131,6 @@ class Shortage(ty.NamedTuple):
             Resource.NUMA_NODES, 1, '')
 
     def is_implied_by(self, other: 'Shortage') -> bool:
-        """Return whether the need of another shortage includes this need."""
         if self.devices is not None and other.devices is not None and (
                 self.devices.requests != other.devices.requests):
             return False
@@ -151,33 +141,27 @@ class Shortage(ty.NamedTuple):
 
 
 def where(places: Iterable[str]) -> str:
-    """Return properties of NUMA nodes as text with a space before it."""
     text = ' and '.join(places)
     return f' {text}' if text else ''
 
 
 class Reason(ty.NamedTuple):
-    """The reason why one host was refused.
+    """The reason why one host was refused."""
 
-    :ivar order: position among the reasons of a request: ``REQUEST``,
-        ``HOST``, ...
-    :ivar policy: the policy that refused: the extra spec with its value, or
-        words
-    :ivar need: the requirement. Tenants read it, so it must not contain
-        anything about the host.
-    :ivar have: what the host had; may be empty
-    :ivar rank: how close the host came to the requirement; higher is closer
-    :ivar own: the request or the configuration lacks something, and ``have``
-        contains nothing about a host: the tenant may read it, too
-    :ivar shortage: the resource that is missing; None if it is none
-    """
-
+    #: position among the reasons of a request: ``REQUEST``, ``HOST``, ...
     order: int
+    #: the policy that refused: the extra spec with its value, or words
     policy: str
+    #: the requirement. Tenants read it, so it must not contain anything about
+    #: the host.
     need: str
-    have: str = ''
+    have: str = ''  #: what the host had; may be empty
+    #: how close the host came to the requirement; higher is closer
     rank: int = 0
+    #: the request or the configuration lacks something, and ``have`` contains
+    #: nothing about a host: the tenant may read it, too
     own: bool = False
+    #: the resource that is missing; None if it is none
     shortage: Shortage | None = None
 
     @property
@@ -190,7 +174,6 @@ class Reason(ty.NamedTuple):
 
 
 def text(reason: Reason) -> str:
-    """Return a reason without its policy."""
     return f'{reason.need}, {reason.have}' if reason.have else reason.need
 
 
@@ -201,7 +184,6 @@ def devices_reason(
     """Return the reason for PCI devices that do not serve a request.
 
     :param where: where they must be, with a space before it
-    :param places: properties of the NUMA nodes that may be chosen
     """
     amount = Amount(Resource.PCI_DEVICES, shortage.needed, shortage.noun)
     return Reason(
@@ -231,9 +213,8 @@ def _clip(text: str, limit: int = MAX_BYTES) -> str:
 
 
 def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
-    """Group reasons by policy and need.
+    """Group reasons, one for each refused host, by policy and need.
 
-    :param refused: one reason for each refused host
     :returns: for each group, the reason of the host that came closest and the
         number of hosts; sorted by ``order``, then by most hosts
     """
@@ -264,9 +245,6 @@ def policy_text(refused: Iterable[Reason]) -> str:
     It does not tell how many hosts there are, what they have, or which of them
     came closest: a tenant who knows the host could learn what other tenants
     run there.  A need that another need includes is left out.
-
-    :param refused: one reason for each refused host
-    :returns: at most ``MAX_BYTES`` bytes
     """
     # Not in the order of the summary, which would show tenants what more hosts
     # lack.
@@ -296,9 +274,6 @@ def summary_text(refused: Iterable[Reason]) -> str:
     """Return the text for ``summary``: policies, needs, and the best host.
 
     No host is named; the best host is the one that came closest.
-
-    :param refused: one reason for each refused host
-    :returns: at most ``MAX_BYTES`` bytes
     """
     parts = []
     for reason, count in summarise(refused):
@@ -319,13 +294,7 @@ def summary_text(refused: Iterable[Reason]) -> str:
 
 def hosts_text(refused: Iterable[tuple[str, Reason]],
                limit: int = MAX_BYTES) -> str:
-    """Return the text for ``hosts``: the name and reason of each host.
-
-    Hosts that lack least of what is needed come first.
-
-    :param refused: (host, reason) of each refused host
-    :param limit: maximum length of the text, in bytes
-    """
+    """Return the text for ``hosts``: names and reasons, closest first."""
     parts = [f'{host}: {reason}' for host, reason in sorted(
         refused, key=lambda item: (item[1].missing, -item[1].rank))]
     for listed in range(len(parts), 0, -1):

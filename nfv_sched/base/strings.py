@@ -58,10 +58,7 @@ def size(kib: int) -> str:
 
 
 def short(text: str, most: int = 1000) -> str:
-    """Return a text without its middle if it is long.
-
-    :param most: its maximum length, in characters
-    """
+    """Return a text without its middle beyond ``most`` characters."""
     if len(text) <= most:
         return text
     return (f'{text[:most // 2]} [{len(text) - most} characters left out] '
@@ -102,7 +99,6 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _is_of_emoji(text: str, index: int) -> bool:
-    """Return whether an invisible character belongs to an emoji."""
     before, after = text[max(index - 1, 0):index], text[index + 1:index + 2]
     if text[index] == _EMOJI_STYLE:
         return _is_symbol(before)
@@ -116,10 +112,7 @@ def _is_symbol(char: str) -> bool:
 
 
 def mask_secrets(message: str) -> str:
-    """Mask passwords and tokens in an error message.
-
-    :param message: of any length; the end of a long one is left out
-    """
+    """Mask passwords and tokens; leave out the end of a long message."""
     masked = _mask(message[:_MOST_SEARCHED])
     if len(message) <= _MOST_SEARCHED:
         return masked

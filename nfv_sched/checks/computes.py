@@ -71,10 +71,7 @@ class Computes:
 
 
 def _view(node: database.ComputeNode) -> topology.HostTopology | None:
-    """Return the NUMA cells that a compute node has reported, if any.
-
-    :raises OddTopologyError: if they cannot be read
-    """
+    """Return the reported NUMA cells; raise OddTopologyError if unreadable."""
     try:
         return topology.host_topology(database.numa_topology(node))
     except topology.OddTopologyError:
@@ -161,7 +158,6 @@ def _label_faults(
 ) -> list[str]:
     """Return the faults in the labels of a compute node, as text.
 
-    :param host_topology: its NUMA cells
     :param switch: whether it needs the label of the virtual switch
     """
     faults = []
@@ -289,6 +285,5 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
 
 
 def _has_dedicated_set(host_topology: topology.HostTopology) -> bool:
-    """Return whether a compute node has ``cpu_dedicated_set``."""
     return any(cell.dedicated and not cell.legacy
                for cell in host_topology.cells)

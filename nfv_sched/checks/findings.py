@@ -8,14 +8,10 @@ from oslo_upgradecheck import upgradecheck
 
 
 class Finding(ty.NamedTuple):
-    """A problem that an operator should look at.
+    """A problem that an operator should look at."""
 
-    :ivar code: ``WARNING`` or ``FAILURE``
-    :ivar text: what is wrong, and what to do
-    """
-
-    code: upgradecheck.Code
-    text: str
+    code: upgradecheck.Code  #: ``WARNING`` or ``FAILURE``
+    text: str  #: what is wrong, and what to do
 
 
 def warning(text: str) -> Finding:
@@ -31,10 +27,7 @@ def failure(text: str) -> Finding:
 def conclude(
     findings: Iterable[Finding], well: str,
 ) -> upgradecheck.Result:
-    """Return the result of a check, with the code of its worst finding.
-
-    :param well: details of the result if there are no findings
-    """
+    """Return a result with the worst finding's code, or else ``well``."""
     worst_first = sorted(findings, key=lambda finding: -finding.code)
     if not worst_first:
         return upgradecheck.Result(upgradecheck.Code.SUCCESS, well)

@@ -146,10 +146,7 @@ def serve() -> int:
 
 @quiet.warnings_ignored()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code.
-
-    :param argv: command-line arguments; None for those of the process
-    """
+    """Run the command; ``argv`` None stands for that of the process."""
     argv = list(sys.argv[1:] if argv is None else argv)
     usage.show_if_asked(argv, PROG, _DESCRIPTION, _CLI_OPTS)
     concurrency.service()

@@ -42,7 +42,6 @@ allocation_conflict_retry_count = 1"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a probe."""
     for name, default, what in (
         ('--capacity', 7, 'how many claims there is capacity for'),
         ('--claims', 12, 'how many claims come at once'),
@@ -62,14 +61,11 @@ def _positive_number(value: str) -> int:
 
 def run(conf, options: ty.Any, write: Callable[[str], None],
         fail: Callable[[ty.Any], int]) -> int:
-    """Probe Placement and write the results.
+    """Probe Placement, write the results, and return the exit code.
 
-    :param conf: configuration object with ``[placement]``
     :param options: values of the options of :func:`add_options`; more claims
         than the capacity
-    :param write: function that writes a line
     :param fail: function that writes an error and returns an exit code
-    :returns: exit code
     """
     # Imported here so that --help is quick.
     from nfv_sched.ledger import client

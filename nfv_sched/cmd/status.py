@@ -52,10 +52,7 @@ examples:
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """The upgrade checks, in the order in which they are shown.
-
-    :param conf: configuration object
-    """
+    """The upgrade checks, in the order in which they are shown."""
 
     def __init__(self, conf):
         # Imported late: they import Nova, which would delay --help by seconds.
@@ -153,7 +150,6 @@ def bound(conf) -> None:
 
 
 def _check() -> int:
-    """Run all checks with the configuration that was read."""
     from nfv_sched.nova import database
     from nfv_sched.nova import scheduler as nova_scheduler
     conf = nova_scheduler.CONF
@@ -169,7 +165,6 @@ def _check() -> int:
 
 
 def _probe() -> int:
-    """Probe Placement with the configuration that was read."""
     from nfv_sched.nova import scheduler as nova_scheduler
     conf = nova_scheduler.CONF
     if conf.command.claims <= conf.command.capacity:
@@ -186,10 +181,7 @@ def _print_error(error: object) -> int:
 
 @quiet.warnings_ignored()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code.
-
-    :param argv: command-line arguments; None for those of the process
-    """
+    """Run the command; ``argv`` None stands for that of the process."""
     # Errors are in the results, not in a log.
     logging.getLogger().addHandler(logging.NullHandler())
     argv = list(sys.argv[1:] if argv is None else argv)

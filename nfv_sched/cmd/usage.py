@@ -11,10 +11,7 @@ _ASKED = ('-h', '--help')
 
 def show_if_asked(argv: Sequence[str], prog: str, description: str,
                   options: Sequence[cfg.Opt]) -> None:
-    """Print the help and exit, if the arguments request it.
-
-    :param argv: without the name of the program
-    """
+    """Print the help and exit, if the arguments request it."""
     # Nova is not imported for this, as that takes seconds.
     if any(argument in _ASKED for argument in argv):
         conf = cfg.ConfigOpts()

@@ -21,12 +21,10 @@ class CPUThreadPolicyFilter(base.RuleFilter):
     rule = threads.ThreadsRule
 
     def prepare(self, request, request_note):
-        """Return the rules of the request that are enforced here."""
         return [rule for rule in request.rules
                 if isinstance(rule, self.rule)]
 
     def decide(self, host_state, request, request_note, prepared):
-        """Decide about one host; see the class."""
         view = topology.host_topology(host_state.numa_topology)
         # Without NUMA topology nothing says how the threads are.
         if view is None:

@@ -17,5 +17,4 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
     counted = decide.RULES
 
     def concerns(self, request):
-        """Return whether the guest has network interfaces."""
         return bool(request.nics or request.is_move)

@@ -20,5 +20,4 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
     counted = decide.PORTS
 
     def concerns(self, request):
-        """Return whether the guest has network interfaces or devices."""
         return bool(request.nics or request.demands or request.is_move)

@@ -97,10 +97,7 @@ class HostResources:
         self._like_devices = like_devices
 
     def read(self) -> HostTopology | None:
-        """Read and return the NUMA cells; None if the host reports none.
-
-        :raises topology.OddTopologyError: if they cannot be read
-        """
+        """Read the NUMA cells, if any; may raise OddTopologyError."""
         if self.topology is None:
             self.topology = host_topology(self.numa_topology)
         return self.topology
@@ -112,9 +109,6 @@ class HostResources:
         """Return the evaluation of the guest on this host, made on first use.
 
         The host must report its NUMA cells and allocation ratios.
-
-        :param sorting: how Nova sorts the NUMA cells
-        :param capping: rules that lower the CPU allocation ratio
         """
         evaluation = self.evaluation
         if evaluation is None:
@@ -132,7 +126,6 @@ class HostResources:
                 mapping: Mapping | None) -> pci.CandidateDevices | None:
         """Return the free PCI devices for one allocation candidate.
 
-        :param mapping: request group -> resource provider UUIDs
         :returns: None if the request has no PCI requests, or the host reports
             no devices
         :raises pci.OddDevicesError: if they cannot be read
@@ -170,7 +163,6 @@ def capped_ratio(
     host: HostTopology, ratio: float, rules: Iterable[numa_rule.Rule],
     limit: Callable[[str], float],
 ) -> float:
-    """Return Nova's CPU allocation ratio of a host, lowered by rules."""
     for rule in rules:
         ratio = rule.cpu_ratio(host, ratio, limit)
     return ratio
@@ -231,7 +223,6 @@ def _decide_one_cell(
 
 def _shortage(host: HostResources, request: Request,
               mapping: Mapping | None, terms: Terms) -> reasons.Reason:
-    """Return why a guest fits none of the NUMA cells."""
     if host.read() is None:
         return reasons.resolve(_NO_TOPOLOGY.reason)
     return shortage.capacity_reason(
@@ -242,8 +233,6 @@ def _shortage(host: HostResources, request: Request,
 def decide_for_all(host: HostResources, request: Request,
                    terms: Terms) -> Decision | None:
     """Decide, if the allocation candidate makes no difference.
-
-    Parameters and errors are those of :func:`decide`.
 
     :returns: None if it does make one; the host is evaluated then
     """
@@ -268,10 +257,7 @@ def decide_for_all(host: HostResources, request: Request,
 
 def refuse_always(host: HostTopology,
                   rules: Iterable[numa_rule.Rule]) -> Decision | None:
-    """Refuse a host that can never satisfy one of some rules.
-
-    :returns: None if it may satisfy them all
-    """
+    """Refuse a host that can never satisfy a rule; None if it may."""
     for rule in rules:
         reason = rule.unsuitable_reason(host)
         if reason is not None:
@@ -375,7 +361,6 @@ def expected_cells(
 ) -> tuple[int, ...] | None:
     """Return the NUMA cells that the claim is expected to choose.
 
-    :param host: the host; it has been evaluated if the guest has NUMA cells
     :param decision: the decision, which accepts the host; None if no filter
         hands NUMA limits to the claim
     :returns: position of the host cell of each guest cell; None if the claim
@@ -406,7 +391,6 @@ def broken_rules(
     :param host: NUMA cells of the host; None if it reports none
     :param guest: NUMA cells of the server; None if its CPUs float
     :param pinning: host cells of these cells; None as well then
-    :param devices: PCI devices of the server, near which it has to be
     :param networks_known: whether the networks of the server are known; they
         may declare what the host does not
     """

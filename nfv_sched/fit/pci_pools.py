@@ -26,28 +26,19 @@ _ADDRESS = 'address'
 
 
 class _Device(ty.NamedTuple):
-    """A PCI device of a host.
+    """A PCI device of a host."""
 
-    :ivar pool: number of its pool
-    :ivar server: UUID of its server when the host was read, or None
-    :ivar parent: number of its PF, or None
-    :ivar children: numbers of its VFs
-    """
-
-    pool: int
-    server: str | None
-    parent: int | None
-    children: Sequence[int]
+    pool: int  #: number of its pool
+    server: str | None  #: UUID of its server when the host was read, or None
+    parent: int | None  #: number of its PF, or None
+    children: Sequence[int]  #: numbers of its VFs
 
 
 class _Inventory(ty.NamedTuple):
-    """All pools and PCI devices of a host, free or not, by number.
+    """All pools and PCI devices of a host, free or not, by number."""
 
-    :ivar pools: properties of each pool
-    :ivar providers: UUID of the resource provider of each pool, or None
-    """
-
-    pools: Sequence[Mapping[str, ty.Any]]
+    pools: Sequence[Mapping[str, ty.Any]]  #: properties of each pool
+    #: UUID of the resource provider of each pool, or None
     providers: Sequence[str | None]
     devices: Sequence[_Device]
 
@@ -144,7 +135,6 @@ class PCIPools:
     ) -> 'tuple[PCIPools, tuple[int, ...]] | None':
         """Return the pools after the claim of a server, and its devices.
 
-        :param demands: its PCI requests
         :param mapping: mappings of the allocation candidate; None or empty
             without PCI in Placement
         :param cells: bitmask of the host cells of the server; None for one
@@ -195,7 +185,6 @@ class PCIPools:
             if pool not in dropped}), numbers
 
     def give_back(self, devices: Iterable[int]) -> 'PCIPools':
-        """Return the pools after a server with these devices has left."""
         inventory = self._inventory
         pools = {pool: list(numbers) for pool, numbers in self._free.items()}
         # The provider is one more key of the dictionary in Nova.
@@ -222,7 +211,6 @@ class PCIPools:
         return PCIPools(inventory, pools)
 
     def _freed_with(self, device: int, free: set[int]) -> Sequence[int]:
-        """Return the devices that become free with another."""
         devices = self._inventory.devices
         parent = devices[device].parent
         if parent is not None and all(

@@ -18,54 +18,41 @@ from nfv_sched.nova import scheduler
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """The requirements of a request, as far as hosts' NUMA nodes matter.
-
-    :ivar policy: placement policies of flavor and image
-    :ivar guest: the guest's NUMA cells, None if it has none
-    :ivar pristine: the guest's NUMA cells as the claim on the compute node
-        reads them; within a multi-create request Nova writes the placement of
-        one server into the request of the next
-    :ivar rules: the placement rules beyond Nova's own
-    :ivar physnets: physical networks of the request
-    :ivar tunneled: whether a tunnelled network is, or may be, among the
-        networks
-    :ivar tunnel_uncertain: ``tunneled`` may be wrong: Nova sets it for every
-        move
-    :ivar tunnel_untrue: Nova has set it although no network is tunnelled;
-        ``tunneled`` is false then
-    :ivar is_move: the request moves an existing server
-    :ivar demands: the PCI requests; empty if none
-    :ivar may_take_card: whether they may take a PF and VFs of the same card
-    :ivar network_metadata: ``nova.objects.NetworkMetadata`` or None
-    :ivar error: the reason why no host can take the request, or None
-    :ivar nics: the network interfaces
-    :ivar security_groups: UUIDs of the security groups of ports that Nova
-        creates, or ``default``
-    :ivar project: UUID of the project
-    :ivar plain: whether Nova's own rules decide about the guest's NUMA
-        topology: there are no others, no error, and no doubt about a tunnel
-    :ivar one_cell: whether the guest fits a host if it fits one of its NUMA
-        cells: the request is ``plain``, the guest has one NUMA cell, and
-        neither networks, a choice of page sizes, nor cards matter
-    """
+    """The requirements of a request, as far as hosts' NUMA nodes matter."""
 
     policy: nfv_extra_specs.NFVPolicy
+    #: the guest's NUMA cells, None if it has none
     guest: topology.GuestTopology | None
+    #: the guest's NUMA cells as the claim on the compute node reads them;
+    #: within a multi-create request Nova writes the placement of one server
+    #: into the request of the next
     pristine: topology.GuestTopology | None
-    rules: tuple[rule.Rule, ...]
+    rules: tuple[rule.Rule, ...]  #: the placement rules beyond Nova's own
     physnets: frozenset[str]
+    #: whether a tunnelled network is, or may be, among the networks
     tunneled: bool
+    #: ``tunneled`` may be wrong: Nova sets it for every move
     tunnel_uncertain: bool
+    #: Nova has set it although no network is tunnelled; ``tunneled`` is false
+    #: then
     tunnel_untrue: bool
-    is_move: bool
+    is_move: bool  #: the request moves an existing server
     demands: tuple[pci.Demand, ...]
+    #: whether its PCI requests may take a PF and VFs of the same card
     may_take_card: bool
-    network_metadata: ty.Any
+    network_metadata: ty.Any  #: ``nova.objects.NetworkMetadata`` or None
+    #: the reason why no host can take the request, or None
     error: reasons.Reason | None
     nics: tuple[network_demand.RequestedNIC, ...]
+    #: UUIDs of the security groups of ports that Nova creates, or ``default``
     security_groups: tuple[str, ...]
-    project: str | None
+    project: str | None  #: UUID of the project
+    #: whether Nova's own rules decide about the guest's NUMA topology: there
+    #: are no others, no error, and no doubt about a tunnel
     plain: bool
+    #: whether the guest fits a host if it fits one of its NUMA cells: the
+    #: request is ``plain``, the guest has one NUMA cell, and neither networks,
+    #: a choice of page sizes, nor cards matter
     one_cell: bool
 
 
@@ -160,11 +147,7 @@ class _Properties:
 
 def _nics(networks: list, is_move: bool) -> tuple[network_demand.RequestedNIC,
                                                   ...]:
-    """Return the network interfaces of a request.
-
-    For a new server whose request names no networks Nova picks one of the
-    project's: ``AUTO_NETWORK``.
-    """
+    """Return the NICs; ``AUTO_NETWORK`` if a new server names no networks."""
     if not networks and not is_move:
         return (network_demand.RequestedNIC(network_demand.AUTO_NETWORK),)
     return tuple([

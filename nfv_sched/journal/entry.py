@@ -35,35 +35,24 @@ class RefusedBy(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """The result of a filter for the hosts of a request.
+    """The result of a filter for the hosts of a request."""
 
-    :ivar filter: name of its class
-    :ivar hosts: number of hosts that it was given
-    :ivar left: number of those that it accepted
-    """
-
-    filter: str
-    hosts: int
-    left: int
+    filter: str  #: name of its class
+    hosts: int  #: number of hosts that it was given
+    left: int  #: number of those that it accepted
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalReason:
-    """A reason why some hosts were refused.
+    """A reason why some hosts were refused."""
 
-    :ivar filter: name of the filter that refused them
-    :ivar policy: an extra spec with its value, or other words for the policy
-        that refused them; the name of a filter that gives no reasons
-    :ivar need: text about the need of the server
-    :ivar have: text about the resources of these hosts; may be empty
-    :ivar hosts: their names
-    """
-
-    filter: str
+    filter: str  #: name of the filter that refused them
+    #: an extra spec with its value, or other words for the policy that refused
+    #: them; the name of a filter that gives no reasons
     policy: str
-    need: str
-    have: str = ''
-    hosts: tuple[str, ...] = ()
+    need: str  #: text about the need of the server
+    have: str = ''  #: text about the resources of these hosts; may be empty
+    hosts: tuple[str, ...] = ()  #: their names
 
     def __str__(self) -> str:
         text = f'{self.policy}: {self.need}'
@@ -72,57 +61,42 @@ class RefusalReason:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedFlavor:
-    """The flavor of a refused server.
-
-    :ivar memory: MiB
-    """
+    """The flavor of a refused server."""
 
     name: str
     id: str = ''
     vcpus: int
-    memory: int
+    memory: int  #: MiB
     extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A server for which Nova found no host.
+    """A server for which Nova found no host."""
 
-    :ivar time: when; ISO 8601, UTC, with milliseconds
-    :ivar request: ID of the request
-    :ivar server: UUID
-    :ivar before: UUIDs of the servers of the same request for which there was
-        a host, and which failed with it; all others if there were no
-        allocation candidates
-    :ivar project: UUID
-    :ivar move: whether an existing server was to be moved
-    :ivar flavor: the flavor of the request; None if it had none
-    :ivar by: a value of :class:`RefusedBy`
-    :ivar filter: the filter that removed the last host; empty if none did
-    :ivar queries: what Placement was asked for, a query string each; empty if
-        a filter removed the last host
-    :ivar message: the reason that Nova gave; empty if a filter removed the
-        last host
-    :ivar passes: the filters that examined hosts, in order; only those of
-        nfv-sched if one of these removed the last host
-    :ivar reasons: why hosts were refused
-    :ivar unnamed: number of refused hosts that were left out to shorten the
-        entry
-    """
-
-    time: str
-    request: str = ''
-    server: str
+    time: str  #: when; ISO 8601, UTC, with milliseconds
+    request: str = ''  #: ID of the request
+    server: str  #: UUID
+    #: UUIDs of the servers of the same request for which there was a host, and
+    #: which failed with it; all others if there were no allocation candidates
     before: tuple[str, ...] = ()
-    project: str = ''
-    move: bool = False
+    project: str = ''  #: UUID
+    move: bool = False  #: whether an existing server was to be moved
+    #: the flavor of the request; None if it had none
     flavor: RefusedFlavor | None = None
-    by: str = ''
+    by: str = ''  #: a value of :class:`RefusedBy`
+    #: the filter that removed the last host; empty if none did
     filter: str = ''
+    #: what Placement was asked for, a query string each; empty if a filter
+    #: removed the last host
     queries: tuple[str, ...] = ()
+    #: the reason that Nova gave; empty if a filter removed the last host
     message: str = ''
+    #: the filters that examined hosts, in order; only those of nfv-sched if
+    #: one of these removed the last host
     passes: tuple[Pass, ...] = ()
-    reasons: tuple[RefusalReason, ...] = ()
+    reasons: tuple[RefusalReason, ...] = ()  #: why hosts were refused
+    #: number of refused hosts that were left out to shorten the entry
     unnamed: int = 0
 
 
@@ -141,54 +115,38 @@ class PlacedServer:
     """A server that Nova placed, and what would have been different.
 
     That is, if the filters and weighers in shadow had counted.
-
-    :ivar time: when; ISO 8601, UTC, with milliseconds
-    :ivar request: ID of the request
-    :ivar server: UUID
-    :ivar project: UUID
-    :ivar move: whether an existing server was moved
-    :ivar flavor: the flavor of the request; None if it had none
-    :ivar host: name of the host that Nova chose
-    :ivar passes: the filters of nfv-sched that examined hosts, in order
-    :ivar shadow: names of the filters and weighers in shadow that have
-        examined it, in order
-    :ivar change: a value of :class:`ShadowChange`
-    :ivar by: those of them that would have changed it
-    :ivar instead: name of the host that would have been first; empty if it is
-        not known
-    :ivar reasons: why hosts would have been refused that passed all filters
-        that count
-    :ivar unnamed: number of such hosts that were left out to shorten the entry
     """
 
-    time: str
-    request: str = ''
-    server: str
-    project: str = ''
-    move: bool = False
+    time: str  #: when; ISO 8601, UTC, with milliseconds
+    request: str = ''  #: ID of the request
+    server: str  #: UUID
+    project: str = ''  #: UUID
+    move: bool = False  #: whether an existing server was moved
+    #: the flavor of the request; None if it had none
     flavor: RefusedFlavor | None = None
-    host: str
+    host: str  #: name of the host that Nova chose
+    #: the filters of nfv-sched that examined hosts, in order
     passes: tuple[Pass, ...] = ()
+    #: names of the filters and weighers in shadow that have examined it, in
+    #: order
     shadow: tuple[str, ...] = ()
-    change: str = ''
-    by: tuple[str, ...] = ()
+    change: str = ''  #: a value of :class:`ShadowChange`
+    by: tuple[str, ...] = ()  #: those of them that would have changed it
+    #: name of the host that would have been first; empty if it is not known
     instead: str = ''
+    #: why hosts would have been refused that passed all filters that count
     reasons: tuple[RefusalReason, ...] = ()
+    #: number of such hosts that were left out to shorten the entry
     unnamed: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """A count of entries that are not in the journal.
+    """A count of entries that are not in the journal."""
 
-    :ivar time: when the first entry after them was written; ISO 8601, UTC
-    :ivar count: number of entries that could not be written
-    :ivar removed: number of entries removed because the journal was full
-    """
-
-    time: str
-    count: int = 0
-    removed: int = 0
+    time: str  #: when the first entry after them was written; ISO 8601, UTC
+    count: int = 0  #: number of entries that could not be written
+    removed: int = 0  #: number of entries removed because the journal was full
 
 
 Entry = Refusal | PlacedServer | Lost
@@ -215,7 +173,6 @@ def _fields(value: ty.Any) -> dict[str, ty.Any]:
 def short_line(value: Refusal | PlacedServer, limit: int) -> str:
     """Return the line of an entry; if it is too long, without some hosts.
 
-    :param limit: maximum length of the line
     :raises LineError: if it is too long even without any host
     """
     whole = value

@@ -38,24 +38,15 @@ _NAME = re.compile(r'refusals-\d{8}T\d{6}Z-\d+-[0-9a-f]{8}\.jsonl')
 
 
 class File(ty.NamedTuple):
-    """A file of a journal.
+    """A file of a journal."""
 
-    :ivar changed: when it was last written, ns since the epoch
-    :ivar size: bytes
-    """
-
-    changed: int
+    changed: int  #: when it was last written, ns since the epoch
     path: str
-    size: int
+    size: int  #: bytes
 
 
 def listed(directory: str) -> list[File]:
-    """Return the files of a journal; the one written last comes last.
-
-    Other files, and entries of other types, are left out.
-
-    :raises OSError: if the directory cannot be read
-    """
+    """Return a journal's files, the last written last; may raise OSError."""
     files = []
     with os.scandir(directory) as items:
         for item in items:
@@ -161,7 +152,6 @@ class _JournalHandler(handlers.RotatingFileHandler):
         return stream
 
     def _make_room(self) -> None:
-        """Remove the oldest files, so that there is room for another one."""
         files = listed(self._directory)
         excess = sum(file.size for file in files) + self.maxBytes - self._size
         for count, file in enumerate(files):

@@ -39,14 +39,12 @@ class PlacementError(Exception):
     """Placement did not do what was requested.
 
     :param message: secrets in it are masked
-    :ivar status: HTTP status of the answer, if it was an error; else None
-    :ivar code: error code in the answer; may be empty
-    :ivar detail: message in the answer; may be empty
     """
 
+    #: HTTP status of the answer, if it was an error; else None
     status: int | None = None
-    code: str = ''
-    detail: str = ''
+    code: str = ''  #: error code in the answer; may be empty
+    detail: str = ''  #: message in the answer; may be empty
 
     def __init__(self, message: str = ''):
         super().__init__(strings.mask_secrets(message))
@@ -78,31 +76,24 @@ class NoParentError(PlacementError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LedgerProvider:
-    """A resource provider of the ledger.
-
-    :ivar compute: UUID of its compute node, which is its parent provider;
-        empty if it has none
-    :ivar generation: number that grows with every change, except when
-        allocations are removed
-    """
+    """A resource provider of the ledger."""
 
     uuid: str
     name: str
+    #: UUID of its compute node, which is its parent provider; empty if it has
+    #: none
     compute: str
+    #: number that grows with every change, except when allocations are removed
     generation: int
 
 
 class Member(ty.NamedTuple):
-    """Any resource provider, as a member of its tree.
-
-    :ivar parent: UUID of its parent; None for a root
-    :ivar root: UUID of the root of the tree
-    """
+    """Any resource provider, as a member of its tree."""
 
     uuid: str
     name: str
-    parent: str | None
-    root: str
+    parent: str | None  #: UUID of its parent; None for a root
+    root: str  #: UUID of the root of the tree
 
 
 def name_of(hypervisor: str, uuid: str) -> str:
@@ -136,7 +127,6 @@ class Client:
         http_limits.limit(session)
 
     def close(self) -> None:
-        """Close all connections."""
         self._adapter.session.session.close()
 
     def define(self) -> None:
@@ -150,7 +140,6 @@ class Client:
                 if not self._exists(path)]
 
     def providers(self) -> list[LedgerProvider]:
-        """Return all providers of the ledger."""
         path = f'/resource_providers?required={names.TRAIT}'
         try:
             providers = self._request('GET', path, read=lambda answer: [
@@ -173,8 +162,6 @@ class Client:
 
         It belongs to the ledger only after :meth:`mark`.
 
-        :param compute: UUID of the compute node
-        :param hypervisor: name of the compute node
         :returns: its generation; None if it existed already, perhaps with
             inventories and allocations
         :raises NoParentError: if the compute node does not have a provider yet
@@ -243,7 +230,6 @@ class Client:
                 for row in _list(answer['resource_providers'])])
 
     def used_traits(self) -> list[str]:
-        """Return the traits that any provider has."""
         return self._request(
             'GET', '/traits?associated=true', read=lambda answer: [
                 _text(trait) for trait in _list(answer['traits'])])
@@ -264,7 +250,6 @@ class Client:
         return self._uuids(f'required={trait}')
 
     def in_aggregate(self, uuid: str) -> list[str]:
-        """Return the UUIDs of all providers in an aggregate."""
         return self._uuids(f'member_of={uuid}')
 
     def _uuids(self, query: str) -> list[str]:
@@ -287,10 +272,7 @@ class Client:
             'resource_provider_generation': generation}, _generation)
 
     def inventories(self, uuid: str) -> tuple[int, dict[str, dict]]:
-        """Return the inventories of a provider.
-
-        :returns: (generation, resource class -> inventory)
-        """
+        """Return (generation, resource class -> inventory) of a provider."""
         return self._request(
             'GET', f'/resource_providers/{uuid}/inventories',
             read=lambda answer: (_generation(answer), {
@@ -298,20 +280,14 @@ class Client:
                 for name, inventory in answer['inventories'].items()}))
 
     def allocations(self, uuid: str) -> tuple[int, dict[str, dict[str, int]]]:
-        """Return the allocations from a provider.
-
-        :returns: (generation, consumer UUID -> resource class -> amount)
-        """
+        """Return (generation, consumer UUID -> resource class -> amount)."""
         generation, held = self.held(uuid)
         return generation, {
             consumer: allocation.resources
             for consumer, allocation in held.items()}
 
     def held(self, uuid: str) -> tuple[int, dict[str, names.Held]]:
-        """Return the allocations from a provider, with consumer generations.
-
-        :returns: (generation of the provider, consumer UUID -> allocation)
-        """
+        """Return (generation of the provider, consumer UUID -> allocation)."""
         return self._request(
             'GET', f'/resource_providers/{uuid}/allocations',
             read=lambda answer: (_generation(answer), {
@@ -323,11 +299,9 @@ class Client:
     def replace(
         self, uuid: str, generation: int, inventories: Mapping[str, dict],
     ) -> int:
-        """Replace all inventories of a provider.
+        """Replace all inventories; return the provider's new generation.
 
         :param generation: its generation when it was read
-        :param inventories: resource class -> inventory
-        :returns: its new generation
         :raises ConflictError: if it has another generation by now
         :raises InUseError: if there are allocations of a resource class that
             is not in ``inventories``
@@ -346,8 +320,6 @@ class Client:
 
         Its allocations from other providers stay.
 
-        :param consumer: UUID of the consumer
-        :param uuid: UUID of the provider
         :param held: its allocation from the provider when that was read
         :param remaining: resource class -> amount that it keeps; empty for
             none
@@ -382,8 +354,6 @@ class Client:
     ) -> Found | None:
         """Make one request to Placement.
 
-        :param path: path of the URL, with query
-        :param body: sent as JSON
         :param read: function from the decoded answer to the result
         :param version: microversion; None for ``_MICROVERSION``
         :returns: the result of ``read``; None without it
@@ -415,10 +385,7 @@ class Client:
 
 
 def connect(conf) -> ks_adapter.Adapter:
-    """Return an HTTP adapter for Placement, by ``[placement]`` of nova.conf.
-
-    :raises UnavailableError: if the section cannot be used
-    """
+    """Return an HTTP adapter by ``[placement]``, or raise UnavailableError."""
     try:
         auth = ks_loading.load_auth_from_conf_options(conf, _GROUP)
         if auth is None:
@@ -488,7 +455,6 @@ def _text(value) -> str:
 
 
 def _error(method: str, path: str, response) -> PlacementError:
-    """Return the exception for an answer whose status is an error."""
     status = response.status_code
     code, detail = '', response.reason
     try:

@@ -68,45 +68,34 @@ Allocations = Mapping[str, Mapping[str, int]]
 
 
 class LedgerInventory(ty.NamedTuple):
-    """The inventory of one resource class on one host.
+    """The inventory of one resource class on one host."""
 
-    :ivar total: total of the inventory; never less than what is allocated
-    :ivar reserved: part of ``total`` that no server may allocate
-    """
-
-    total: int
-    reserved: int
+    total: int  #: total of the inventory; never less than what is allocated
+    reserved: int  #: part of ``total`` that no server may allocate
 
     @property
     def capacity(self) -> int:
-        """Amount that servers may allocate in all."""
         return self.total - self.reserved
 
     def to_placement(self) -> dict:
-        """Return the inventory in the form of Placement's API."""
         return {'total': self.total, 'reserved': self.reserved,
                 'min_unit': 1, 'max_unit': self.total, 'step_size': 1,
                 'allocation_ratio': 1.0}
 
 
 class Load(ty.NamedTuple):
-    """The load of the virtual switch of a host, without physical ports.
+    """The load of the virtual switch of a host, without physical ports."""
 
-    :ivar ports: number of ports
-    :ivar rules: number of their security group rules
-    :ivar servers: server UUID -> its part of the ports and rules
-    :ivar unplugged: UUIDs of those ports that may be servers', but that Nova
-        has plugged for no server
-    :ivar dhcp_servers: number of DHCP servers; None if it is not known
-    :ivar routers: number of routers
-    """
-
-    ports: int
-    rules: int
+    ports: int  #: number of ports
+    rules: int  #: number of their security group rules
+    #: server UUID -> its part of the ports and rules
     servers: Mapping[str, usage.GuestUsage]
+    #: UUIDs of those ports that may be servers', but that Nova has plugged for
+    #: no server
     unplugged: frozenset[str] = frozenset()
+    #: number of DHCP servers; None if it is not known
     dhcp_servers: int | None = None
-    routers: int = 0
+    routers: int = 0  #: number of routers
 
     def figures(self) -> dict[str, LedgerInventory]:
         """Return resource class -> inventory that tells a number."""
@@ -117,25 +106,19 @@ class Load(ty.NamedTuple):
 
 
 class Account(ty.NamedTuple):
-    """Limit and usage of one resource class on one host.
+    """Limit and usage of one resource class on one host."""
 
-    :ivar limit: amount that the host may carry; infinity if there is no limit
-    :ivar allocated: amount that servers have allocated
-    :ivar unallocated: amount in use without an allocation, physical ports
-        included
-    """
-
+    #: amount that the host may carry; infinity if there is no limit
     limit: float
-    allocated: int
+    allocated: int  #: amount that servers have allocated
+    #: amount in use without an allocation, physical ports included
     unallocated: int
 
     @property
     def overdrawn(self) -> bool:
-        """True if servers have allocated more than the limit."""
         return self.allocated > self.limit
 
     def inventory(self) -> LedgerInventory:
-        """Return the inventory to publish."""
         # Without a limit, too, weighers read from it how much is in use.
         if self.limit >= names.UNLIMITED:
             return LedgerInventory(
@@ -188,9 +171,8 @@ def _capacity(inventory: Mapping | None) -> float:
 def by_server(
     allocations: Allocations, migrations: Mapping[str, str],
 ) -> dict[str, dict[str, int]]:
-    """Return the amounts that each server has allocated, by resource class.
+    """Return server -> resource class -> amount that it has allocated.
 
-    :param allocations: allocations from one host's provider in the ledger
     :param migrations: UUID of a migration -> UUID of the server that it moves
     """
     amounts: dict[str, dict[str, int]] = {}
@@ -230,7 +212,6 @@ def doubtful_ports(
 ) -> list[str]:
     """Return the ports that may have left the host since Neutron was read.
 
-    :param covered: server UUID -> resource class -> amount allocated
     :param before: what was uncovered in the last round; see :func:`uncovered`
     """
     if min(each.limit(host_limits)
@@ -247,12 +228,7 @@ def accounts(
     load: Load, covered: Mapping[str, Mapping[str, int]],
     host_limits: options.Limits,
 ) -> dict[str, Account]:
-    """Return limit and usage of ports and rules on a host.
-
-    :param covered: server UUID -> resource class -> amount allocated; see
-        :func:`by_server`
-    :returns: resource class -> account
-    """
+    """Return resource class -> limit and usage of it on a host."""
     by_class = {}
     for quantity in decide.QUANTITIES:
         name = quantity.resource_class

@@ -41,28 +41,21 @@ class ProbeError(Exception):
 
 
 class ClaimAnswer(enum.Enum):
-    """Placement's answer to a claim."""
-
     GRANTED = 'granted'
     CONFLICT = 'conflict'
     REFUSED = 'refused'
 
 
 class Burst(ty.NamedTuple):
-    """Results of claims that came at once.
+    """Results of claims that came at once."""
 
-    :ivar granted: number of claims granted at the first attempt
-    :ivar conflicts: number of claims whose first attempt conflicted with
-        another claim
-    :ivar refused: number of claims refused at the first attempt because the
-        inventory was used up
-    :ivar total: amount allocated in the end, after claims with a conflict
-        were repeated
-    """
-
-    granted: int
+    granted: int  #: number of claims granted at the first attempt
+    #: number of claims whose first attempt conflicted with another claim
     conflicts: int
+    #: number of claims refused at the first attempt because the inventory was
+    #: used up
     refused: int
+    #: amount allocated in the end, after claims with a conflict were repeated
     total: int
 
 
@@ -70,11 +63,7 @@ class _Client(client.Client):
     """A client of the ledger with the requests of a probe."""
 
     def begin(self, provider: str, capacity: int) -> None:
-        """Create a provider with an inventory.
-
-        :param provider: UUID
-        :param capacity: total of the inventory
-        """
+        """Create a provider, by its UUID, with an inventory."""
         for path in f'/resource_classes/{NAME}', f'/traits/{NAME}':
             self._request('PUT', path)
         self._request('POST', '/resource_providers', {
@@ -116,7 +105,6 @@ class _Client(client.Client):
             self._request('DELETE', f'/resource_providers/{provider}')
 
     def release(self, consumers: Iterable[str]) -> None:
-        """Remove all allocations of some consumers."""
         for consumer in consumers:
             with contextlib.suppress(client.NotFoundError):
                 self._request('DELETE', f'/allocations/{consumer}')

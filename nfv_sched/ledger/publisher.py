@@ -91,8 +91,6 @@ class RoundError(Exception):
 
 
 class Action(enum.Enum):
-    """The action of a round for a host."""
-
     CREATED = 'created'
     CHANGED = 'changed'
     UNCHANGED = 'unchanged'
@@ -110,19 +108,14 @@ class Action(enum.Enum):
 
 
 class HostReport(ty.NamedTuple):
-    """The result of a round, or of a dry run, for a host.
+    """The result of a round, or of a dry run, for a host."""
 
-    :ivar host: name of the compute service; of the provider if the compute
-        node is gone
-    :ivar action: the action taken
-    :ivar accounts: resource class -> account; empty if not worked out
-    :ivar note: the reason, and other remarks; may be empty
-    """
-
+    #: name of the compute service; of the provider if the compute node is gone
     host: str
     action: Action
+    #: resource class -> account; empty if not worked out
     accounts: dict[str, ledger_inventory.Account]
-    note: str = ''
+    note: str = ''  #: the reason, and other remarks; may be empty
 
     @property
     def overdrawn(self) -> str:
@@ -133,21 +126,15 @@ class HostReport(ty.NamedTuple):
 
 
 class RoundReport(ty.NamedTuple):
-    """The result of a round.
+    """The result of a round."""
 
-    :ivar hosts: reports, sorted by name of the host
-    :ivar failures: errors that concern no single host, such as a cell that
-        does not answer
-    :ivar took: duration in seconds
-    """
-
-    hosts: list[HostReport]
+    hosts: list[HostReport]  #: reports, sorted by name of the host
+    #: errors that concern no single host, such as a cell that does not answer
     failures: list[str]
-    took: float
+    took: float  #: duration in seconds
 
     @property
     def failed(self) -> bool:
-        """True if anything went wrong."""
         return bool(self.failures) or any(
             report.action is Action.FAILED for report in self.hosts)
 
@@ -232,7 +219,6 @@ class Publisher:
     def round(self, dry_run: bool = False) -> RoundReport:
         """Do a round.
 
-        :param dry_run: only report what would be done
         :raises RoundError: if Neutron, Placement or Nova's database cannot be
             used; changes written before that stay
         """
@@ -357,10 +343,9 @@ class Publisher:
         return chosen, left_out
 
     def _map_in_threads(self, function, items: list, began: float) -> list:
-        """Call a function with each item, in ``ledger_threads`` threads.
+        """Call a function with each item in threads; return results unordered.
 
         :param began: when the round began, seconds of ``time.monotonic()``
-        :returns: the results, in any order
         :raises UnavailableError: if the function does
         :raises RoundError: if the publisher is stopped
         """
@@ -506,7 +491,6 @@ class Publisher:
         """Bring the provider of one compute node up to date, in one attempt.
 
         :param load: as Neutron was read in this round
-        :param last_result: the last result for the host, if any
         :param returned: resource class -> amount; amounts given back are added
         :raises ConflictError: if another client changes the provider meanwhile
         """
@@ -573,11 +557,7 @@ class Publisher:
 
     def _load(self, host: str, servers: Mapping[str, str],
               gone: Collection[str] = ()) -> ledger_inventory.Load:
-        """Return the load of a host, by the last reading of Neutron.
-
-        :param servers: port UUID -> UUID of its server
-        :param gone: UUIDs of ports that are not on the host any more
-        """
+        """Return the load of a host as last read, but for ports now gone."""
         total = self._snapshot.host(host)
         listed = self._ports.get(host, ())
         ports = [port for port in listed if port.id not in gone]
@@ -592,10 +572,7 @@ class Publisher:
 
     def _reread(self, node: database.ComputeNode,
                 doubtful: Sequence[str]) -> ledger_inventory.Load:
-        """Return the load of a host after some of its ports were read again.
-
-        :raises NeutronError: if Neutron cannot be read
-        """
+        """Return the load of a host once some ports were read again."""
         unplugged = [port for port in doubtful if port not in self._servers]
         # Of a cell that does not answer they stay unplugged, hence reserved.
         servers = records.plugged_servers(
@@ -613,10 +590,7 @@ class Publisher:
         last_result: _LastResult | None,
         dry_run: bool,
     ) -> _State:
-        """Read, or create, the provider of a compute node.
-
-        :raises ConflictError: if it changes while it is read
-        """
+        """Read or create a provider; raise ConflictError if it changes."""
         uuid = ledger_names.provider_uuid(node.uuid)
         if provider is None and dry_run:
             if not self._client.exists(node.uuid):
@@ -649,8 +623,6 @@ class Publisher:
 
         Updates the sights.
 
-        :param held: consumer UUID -> allocation
-        :param guests: server UUID -> its ports and rules on the host
         :returns: (consumer UUID -> resource class -> amount; UUID of a
             migration -> UUID of the server that it moves)
         """
@@ -670,7 +642,6 @@ class Publisher:
     def _look_again(self, uuid: str) -> bool:
         """Update the sights of a host where nothing has changed.
 
-        :param uuid: UUID of its provider
         :returns: whether any server can give something back now
         """
         sights = self._sights[uuid] = {
@@ -682,7 +653,6 @@ class Publisher:
             for sight in sights.values())
 
     def _used_part(self, sight: unused.Sight) -> dict[str, int]:
-        """Return the part of its allocation that a server uses."""
         # A security group that is not shown looks like one without rules.
         return unused.kept(sight.held.resources, sight.guest,
                            not self._snapshot.hides_groups)
@@ -697,11 +667,7 @@ class Publisher:
         Not while Nova builds or moves the server, nor while a migration of it
         has an allocation here, as the server may return.
 
-        :param held: consumer UUID -> allocation
-        :param migrations: UUID of a migration -> UUID of the server that it
-            moves
         :param returned: resource class -> amount; amounts given back are added
-        :param dry_run: only work out what would be done
         :returns: consumer UUID -> allocation now, of those that were lowered
         """
         sights = self._sights[ledger_names.provider_uuid(node.uuid)]
@@ -735,11 +701,7 @@ class Publisher:
         self, node: database.ComputeNode, consumer: str,
         remaining: dict[str, int], held: ledger_names.Held,
     ) -> bool:
-        """Lower an allocation.
-
-        :param remaining: resource class -> amount to keep
-        :returns: whether it was lowered; not if another client has changed it
-        """
+        """Lower an allocation; return whether it was lowered."""
         try:
             if not self._client.lower(
                     consumer, ledger_names.provider_uuid(node.uuid), held,
@@ -796,10 +758,7 @@ def _in_words(amounts: Mapping[str, int]) -> str:
 
 
 class Keeper(periodic.Repeated):
-    """A loop of rounds, which logs their results.
-
-    :param conf: see :class:`Publisher`
-    """
+    """A loop of rounds, which logs their results."""
 
     log = LOG
     again = 'The ledger is kept up to date again'
@@ -814,11 +773,9 @@ class Keeper(periodic.Repeated):
         self._over: frozenset[str] = frozenset()
 
     def interval(self) -> float:
-        """Return ``ledger_publish_interval``, in seconds."""
         return self._interval
 
     def longest_pause(self) -> float:
-        """Return the interval, but at least the first pause, in seconds."""
         return max(self.interval(), self.FIRST_PAUSE)
 
     def stop(self) -> None:
@@ -830,7 +787,6 @@ class Keeper(periodic.Repeated):
         self._stopped.clear()
 
     def run(self) -> None:
-        """Do rounds until :meth:`stop` is called."""
         with contextlib.closing(
                 Publisher(self._conf, self._stopped)) as publisher:
             while not self._stopped.is_set():

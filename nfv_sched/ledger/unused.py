@@ -25,20 +25,14 @@ ROUNDS = 3
 
 
 class Sight(ty.NamedTuple):
-    """The state of a server on a host as the last rounds have seen it.
-
-    :ivar held: its allocation
-    :ivar guest: its ports and rules that Neutron had bound to the host
-    :ivar bound: whether a port was bound here since it has this allocation
-    :ivar rounds: number of rounds in a row with this state
-    :ivar last: number of the last of these rounds
-    """
+    """The state of a server on a host as the last rounds have seen it."""
 
     held: names.Held
+    #: its ports and rules that Neutron had bound to the host
     guest: usage.GuestUsage
-    bound: bool
-    rounds: int
-    last: int
+    bound: bool  #: whether a port was bound here since it has this allocation
+    rounds: int  #: number of rounds in a row with this state
+    last: int  #: number of the last of these rounds
 
     @property
     def due(self) -> bool:
@@ -72,7 +66,6 @@ def kept(
 ) -> dict[str, int]:
     """Return the amounts that a server uses of its allocation, without 0.
 
-    :param resources: resource class -> allocated amount
     :param rules_known: whether Neutron shows the rules of all its ports; if
         not, all allocated rules count as used
     """

@@ -19,32 +19,24 @@ from nfv_sched.limits import usage
 
 
 class Quantity(ty.NamedTuple):
-    """A quantity that a limit counts.
+    """A quantity that a limit counts."""
 
-    :ivar resource_class: its resource class in the ledger
-    :ivar order: position of its reasons among other reasons
-    :ivar noun: its name in reasons
-    :ivar resource: its kind in reasons
-    :ivar need: returns how much a server takes
-    :ivar carried: returns how much Neutron has bound to a host
-    :ivar own: returns how much of that one server takes
-    :ivar pick: returns its number out of two, of ports and of rules
-    :ivar limit: returns the limit of a host
-    :ivar hidden: returns how much a host carries that Neutron does not show
-    :ivar of_servers: for each limit of one server its name in reasons, and the
-        names of the demand and of the limit
-    """
-
-    resource_class: str
+    resource_class: str  #: its resource class in the ledger
     order: int
-    noun: str
+    noun: str  #: its name in reasons
     resource: reasons.Resource
-    need: Callable[[NetworkDemand], int]
+    need: Callable[[NetworkDemand], int]  #: returns how much a server takes
+    #: returns how much Neutron has bound to a host
     carried: Callable[[usage.HostUsage], int]
+    #: returns how much of that one server takes
     own: Callable[[usage.GuestUsage], int]
+    #: returns its number out of two, of ports and of rules
     pick: Callable[[int, int], int]
-    limit: Callable[[Limits], float]
+    limit: Callable[[Limits], float]  #: returns the limit of a host
+    #: returns how much a host carries that Neutron does not show
     hidden: Callable[[Limits], int]
+    #: for each limit of one server its name in reasons, and the names of the
+    #: demand and of the limit
     of_servers: tuple[tuple[str, str, str], ...]
 
     def used(self, limits: Limits, carried: int) -> int:
@@ -52,7 +44,6 @@ class Quantity(ty.NamedTuple):
         return self.hidden(limits) + carried
 
     def free(self, limits: Limits, carried: int = 0) -> float:
-        """Return how much is free where Neutron has bound an amount."""
         return free(self.limit(limits), self.used(limits, carried))
 
 
@@ -90,7 +81,6 @@ def decide(quantity: Quantity, demand: NetworkDemand, limits: Limits,
            available: float, services: int = 0) -> reasons.Lazy | None:
     """Decide whether a host may carry a server.
 
-    :param available: how much of the quantity the host has available for it
     :param services: number of DHCP servers and routers on the host; 0 for a
         server that is there already
     :returns: why not; None if it may

@@ -30,15 +30,12 @@ UNLIMITED = 2 ** 31 - 1
 
 
 class Held(ty.NamedTuple):
-    """The allocation of a consumer from one provider of the ledger.
+    """The allocation of a consumer from one provider of the ledger."""
 
-    :ivar generation: number that grows with every change of the consumer's
-        allocations, from this provider or any other
-    :ivar resources: resource class -> amount
-    """
-
+    #: number that grows with every change of the consumer's allocations, from
+    #: this provider or any other
     generation: int
-    resources: dict[str, int]
+    resources: dict[str, int]  #: resource class -> amount
 
 
 # Never to be changed: the scheduler finds the provider of a host by it alone.
@@ -47,7 +44,6 @@ _NAMESPACE = uuid.UUID('5b0c7f0e-6a55-4d0b-9a3b-6f7d2e5c8a41')
 
 @functools.lru_cache(maxsize=65536)
 def provider_uuid(compute_node: str) -> str:
-    """Return the UUID of the nested provider of a compute node."""
     # A compute node and its own resource provider have the same UUID.
     return str(uuid.uuid5(_NAMESPACE, compute_node))
 

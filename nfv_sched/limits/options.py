@@ -19,17 +19,6 @@ class Limits(ty.NamedTuple):
     """The limits of a host and of each server on it.
 
     Options and aggregate metadata have the names of the fields.
-
-    :ivar vswitch_ports_per_node: ports of the virtual switch
-    :ivar vswitch_physical_ports: ports among these that are physical; they
-        leave fewer for servers
-    :ivar vnics_per_guest: ports of the virtual switch for one server
-    :ivar sriov_vfs_per_guest: virtual functions of a server
-    :ivar pci_nics_per_guest: physical functions of a server
-    :ivar network_services_per_node: DHCP servers and routers
-    :ivar security_rules_per_node: security group rules of all ports on the
-        switch
-    :ivar security_rules_per_port: security group rules of one port of a server
     """
 
     vswitch_ports_per_node: float
@@ -55,11 +44,7 @@ def assumed_rules(conf) -> int:
 
 
 def of_host(host_state, options: Limits) -> Limits:
-    """Return the limits of a host; aggregate metadata overrides options.
-
-    :param host_state: ``HostState`` or another object with ``host`` and
-        ``aggregates``
-    """
+    """Return the limits of a host; aggregate metadata overrides options."""
     limits = Limits(*(
         scheduler.aggregate_limit(host_state, name, default)
         for name, default in zip(Limits._fields, options)))
@@ -76,6 +61,5 @@ def _physical_ports(host_state, options: Limits) -> int:
 
 
 def by_host(options: Limits) -> scheduler.PerAggregates[Limits]:
-    """Return the limits of hosts, computed once per set of aggregates."""
     return scheduler.PerAggregates(
         functools.partial(of_host, options=options))

@@ -104,11 +104,7 @@ def _naming(paths: Sequence[str]) -> Iterator[None]:
 
 def settings(conf: cfg.ConfigOpts,
              paths: Sequence[str]) -> compute_settings.Settings:
-    """Return the settings of a compute node.
-
-    :param conf: result of :func:`read` for the paths
-    :raises OptionsError: if one is malformed
-    """
+    """Return the settings; raise OptionsError if one is malformed."""
     with _naming(paths):
         return compute_settings.Settings(
             shared=_cpus(conf.compute.cpu_shared_set),
@@ -127,11 +123,7 @@ def settings(conf: cfg.ConfigOpts,
 
 def misplaced(conf: cfg.ConfigOpts, paths: Sequence[str]
               ) -> Iterator[compute_settings.MisplacedOption]:
-    """Yield the options in a section in which Nova does not read them.
-
-    :param conf: result of :func:`read` for the paths
-    :raises OptionsError: if one is malformed
-    """
+    """Yield options in wrong sections; raise OptionsError if malformed."""
     with _naming(paths):
         for section in conf.list_all_sections():
             for option, belongs in _SECTIONS.items():
@@ -148,16 +140,12 @@ def misplaced(conf: cfg.ConfigOpts, paths: Sequence[str]
 
 
 def _cpus(text: str | None) -> frozenset[int]:
-    """Return the CPUs of a set, as Nova reads it."""
     return frozenset(hardware.parse_cpu_spec(text)) if text else frozenset()
 
 
 def _pages(entries: Sequence[Mapping[str, str]]
            ) -> dict[tuple[int, int], int]:
-    """Return (NUMA node, KiB) -> number of reserved pages, as Nova reads it.
-
-    :raises ValueError: if an entry is malformed
-    """
+    """Return (NUMA node, KiB) -> number of reserved pages, as Nova does."""
     reserved_pages = {}
     for entry in entries:
         try:

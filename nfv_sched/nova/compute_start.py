@@ -170,7 +170,6 @@ def errors(conf: cfg.ConfigOpts, nodes: Mapping[int, frozenset[int]],
 
 
 def _named_nodes(conf: cfg.ConfigOpts) -> frozenset[int]:
-    """Return the NUMA nodes of physical networks and tunnels."""
     try:
         return frozenset().union(conf.neutron_tunnel.numa_nodes, *(
             conf[f'neutron_physnet_{name}'].numa_nodes

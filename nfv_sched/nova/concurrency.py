@@ -16,10 +16,7 @@ _NATIVE = 'OS_NOVA_DISABLE_EVENTLET_PATCHING'
 
 
 def native_threads() -> None:
-    """Keep Nova from patching Python's modules in the process of a command.
-
-    Does nothing in a process that eventlet has patched.
-    """
+    """Keep Nova from patching Python's modules, unless that is done."""
     # NOTE: Up to Nova 31 importing nova.api.openstack, or with it the
     # validators of extra specs, patches the process; from commit 659710a626
     # (Nova 32) on it calls nova.monkey_patch.patch(), which also selects a
@@ -44,7 +41,6 @@ def service() -> None:
 
 
 def is_patched() -> bool:
-    """Return whether eventlet has replaced Python's threads."""
     patcher = sys.modules.get('eventlet.patcher')
     return patcher is not None and patcher.is_monkey_patched('thread')
 

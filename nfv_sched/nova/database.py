@@ -31,32 +31,21 @@ _DRIVERS = ('mysqldb', 'pymysql')
 
 
 class ComputeNode(ty.NamedTuple):
-    """A compute node in Nova's database.
+    """A compute node in Nova's database."""
 
-    :ivar uuid: UUID, also that of its resource provider
-    :ivar name: name of the hypervisor, also that of its resource provider
-    :ivar host: name of the compute service
-    :ivar hypervisor_type: type reported by the driver
-    :ivar cell: ``nova.objects.CellMapping`` of its cell
-    :ivar aggregates: ``nova.objects.Aggregate`` of the host
-    :ivar numa_topology: column of the database, for :func:`numa_topology`
-    """
-
-    uuid: str
-    name: str
-    host: str
+    uuid: str  #: UUID, also that of its resource provider
+    name: str  #: name of the hypervisor, also that of its resource provider
+    host: str  #: name of the compute service
     hypervisor_type: str
-    cell: ty.Any
-    aggregates: list
+    cell: ty.Any  #: ``nova.objects.CellMapping`` of its cell
+    aggregates: list  #: ``nova.objects.Aggregate`` of the host
+    #: column of the database, for :func:`numa_topology`
     numa_topology: str | None
 
 
 def read_configuration(args: list[str], prog: str, description: str,
                        wait_long: bool = False) -> None:
-    """Read nova.conf and prepare to read Nova's database.
-
-    :param wait_long: wait minutes for databases, without :func:`limit_waiting`
-    """
+    """Read nova.conf and prepare to read Nova's database."""
     parse_configuration(args, prog, description)
     if not wait_long:
         limit_waiting()
@@ -64,12 +53,7 @@ def read_configuration(args: list[str], prog: str, description: str,
 
 
 def parse_configuration(args: list[str], prog: str, description: str) -> None:
-    """Read nova.conf and the arguments, and do nothing else.
-
-    Parameters are those of :func:`read_configuration`.
-
-    :raises oslo_config.cfg.Error: if this is not possible; see :func:`parse`
-    """
+    """Read nova.conf and the arguments only; see :func:`parse` for errors."""
     from nova import config
     from nova import version
     logging.register_options(CONF)
@@ -84,7 +68,6 @@ def parse(conf: cfg.ConfigOpts, args: Sequence[str], prog: str,
     """Make oslo.config read nova.conf and command-line arguments.
 
     :param args: command-line arguments, without the name of the program
-    :param others: further arguments for oslo.config
     :raises oslo_config.cfg.ConfigFileParseError: also if a file cannot be read
     :raises oslo_config.cfg.Error: for anything else that is wrong
     """
@@ -102,7 +85,6 @@ def parse(conf: cfg.ConfigOpts, args: Sequence[str], prog: str,
 
 
 def configuration_files() -> list[str]:
-    """Return the configuration files that were read."""
     return [*(CONF.config_file or ()), *(CONF.config_dir or ())]
 
 
@@ -151,10 +133,7 @@ def _limit(dialect, record, arguments, parameters) -> None:
 
 
 def prepare_database() -> None:
-    """Prepare to read Nova's database; the configuration must be read.
-
-    :raises oslo_config.cfg.Error: if a part of it cannot be used
-    """
+    """Prepare Nova's database once nova.conf is read; may raise cfg.Error."""
     from nova.db.api import api as api_db
     from nova.db.main import api as main_db
     _prepare_messaging()
@@ -164,10 +143,7 @@ def prepare_database() -> None:
 
 
 def _prepare_messaging() -> None:
-    """Prepare Nova's message queue; nothing is sent, but Nova expects it.
-
-    :raises oslo_config.cfg.Error: names the option that cannot be used
-    """
+    """Prepare Nova's message queue; nothing is sent, but Nova expects it."""
     from nova import rpc
     # Creating the transport again is cheap: nothing connects yet.
     for section, prepare in (
@@ -239,7 +215,6 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
 def all_cells(context) -> list:
     """Return the cells, to be read with the configured database account.
 
-    :param context: request context of an administrator
     :returns: list of ``nova.objects.CellMapping``
     :raises Exception: any error of the API database
     """
@@ -258,10 +233,7 @@ def all_cells(context) -> list:
 
 
 def cell_error(exc: Exception, cell) -> str:
-    """Return why a cell cannot be read, in a line.
-
-    :param cell: ``nova.objects.CellMapping`` from :func:`all_cells`
-    """
+    """Return why a ``CellMapping`` cannot be read, in one line."""
     return database_errors.text(
         exc, 'its database', cell.database_connection
         if cell.obj_attr_is_set('database_connection') else None,
@@ -282,11 +254,7 @@ def _by_user(connection: str, user: str, password: str | None) -> str:
 
 
 def numa_topology(node: ComputeNode):
-    """Return the NUMA topology that a compute node has reported.
-
-    :returns: ``nova.objects.NUMATopology``; None if it has reported none
-    :raises Exception: any, if it is malformed
-    """
+    """Return a ``NUMATopology``, None if unreported; raise if malformed."""
     if not node.numa_topology:
         return None
     return objects.NUMATopology.obj_from_db_obj(node.numa_topology)
@@ -299,11 +267,9 @@ def flavors():
 
 
 def moving_instance(cell, migration: str) -> str | None:
-    """Return the UUID of the server that a migration moves.
+    """Return the UUID of the server of a migration; None if it is unknown.
 
     :param cell: ``nova.objects.CellMapping`` of the cell of its source
-    :param migration: UUID of the migration
-    :returns: None if there is no such migration
     """
     from nova import context as nova_context
     with nova_context.target_cell(
@@ -319,7 +285,6 @@ def is_idle(cell, instance: str) -> bool:
     """Return whether a server has no task and is not being built.
 
     :param cell: ``nova.objects.CellMapping`` of its cell
-    :param instance: UUID of the server
     :returns: also true if the server does not exist
     """
     from nova.compute import vm_states

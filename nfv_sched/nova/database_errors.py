@@ -37,7 +37,6 @@ def text(exc: Exception, noun: str, connection: str | None,
 
 
 def _problem(exc: Exception, noun: str, connection: str | None) -> str | None:
-    """Return what is wrong with a database; None if that is not known."""
     try:
         url = sa.engine.make_url(connection or 'sqlite://')
     except (sa.exc.ArgumentError, ValueError):
@@ -86,7 +85,6 @@ def _host(url: sa.engine.URL) -> str:
 
 
 def _code(exc: Exception) -> ty.Any:
-    """Return the code of the driver's error; None if it has none."""
     for each in connection_errors.causes(exc):
         # PyMySQL and mysqlclient: (code, text).
         if each.args and isinstance(each.args[0], int) and not isinstance(

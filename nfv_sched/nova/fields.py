@@ -17,7 +17,6 @@ PREFIX = '_obj_'
 
 
 def key(name: str) -> str:
-    """Return the key of a field in the ``__dict__`` of its object."""
     return PREFIX + name
 
 
@@ -52,10 +51,7 @@ def get(obj, name: str) -> ty.Any:
 
 
 def read(obj, name: str, default=None) -> ty.Any:
-    """Return the value of a field, read through its accessor.
-
-    :param default: returned if the field is not set, missing or None
-    """
+    """Return a field by its accessor; ``default`` if unset or None."""
     try:
         value = getattr(obj, name)
     except (AttributeError, NotImplementedError):

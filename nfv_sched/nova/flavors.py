@@ -60,36 +60,25 @@ _PLACEHOLDER = re.compile(r'\{[^}]*\}')
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Spec:
-    """An extra spec that the API knows.
+    """An extra spec that the API knows."""
 
-    :ivar name: its key; ``{...}`` stands for a variable part
-    :ivar description: description of its purpose
-    :ivar value: allowed values: ``type``, and ``enum``, ``pattern``, ``min``
-        or ``max``
-    :ivar pattern: pattern of its key
-    """
-
-    name: str
+    name: str  #: its key; ``{...}`` stands for a variable part
     description: str
+    #: allowed values: ``type``, and ``enum``, ``pattern``, ``min`` or ``max``
     value: Mapping[str, ty.Any]
     pattern: re.Pattern
 
     def is_of(self, key: str) -> bool:
-        """Return whether this extra spec has that key."""
         return self.name == key or self.pattern.fullmatch(key) is not None
 
     @property
     def stem(self) -> str:
-        """The key without the variable parts."""
         return _PLACEHOLDER.sub('', self.name)
 
 
 @functools.cache
 def specs() -> tuple[Spec, ...]:
-    """Return the extra specs that the API here knows.
-
-    :raises Exception: any error of a validator that is loaded
-    """
+    """Return the extra specs that the API knows; may raise any error."""
     from nova.api.validation.extra_specs import validators
     return tuple([
         Spec(each.name, each.description, each.value,
@@ -99,10 +88,7 @@ def specs() -> tuple[Spec, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def refusal(key: str, value: str) -> str | None:
-    """Return why the API refuses an extra spec; None if it does not.
-
-    The API validates extra specs since microversion 2.86.
-    """
+    """Return why the API, since 2.86, refuses an extra spec; None if not."""
     from nova.api.validation.extra_specs import validators
     reason = malformed_cpus(key, value)
     if reason is not None:
@@ -117,10 +103,7 @@ def refusal(key: str, value: str) -> str | None:
 
 
 def misshapen(key: str, value: str) -> str | None:
-    """Return why the form of an extra spec is invalid; None if it is not.
-
-    The API refuses it at any microversion.
-    """
+    """Return why no microversion of the API takes an extra spec, or None."""
     from nova.api.validation import parameter_types
     (pattern, form), = parameter_types.metadata['patternProperties'].items()
     if not re.fullmatch(pattern, key):
@@ -155,10 +138,7 @@ _MOST_SIZE = 32
 
 
 def malformed_cpus(key: str, value: str) -> str | None:
-    """Return why a long value of a key for CPUs is malformed, or None.
-
-    Short values, and those of other keys, are left to Nova's validator.
-    """
+    """Return why a long value of a key for CPUs is malformed, or None."""
     # NOTE: The pattern of Nova's validator has nested repetitions (still so in
     # Nova 34): it takes minutes to refuse a value of 16 spans with a mistake
     # at its end.
@@ -169,11 +149,7 @@ def malformed_cpus(key: str, value: str) -> str | None:
 
 
 def unreadable(extra_specs: Mapping[str, ty.Any]) -> str | None:
-    """Return why extra specs would take minutes to read, or fill the memory.
-
-    :param extra_specs: all extra specs of a flavor
-    :returns: None if they can be passed to Nova
-    """
+    """Return why extra specs would take minutes or fill memory; else None."""
     if len(extra_specs) > nfv_extra_specs.MOST_SPECS:
         return (f'{len(extra_specs)} extra specs are more than '
                 f'{nfv_extra_specs.MOST_SPECS}, which nfv-sched does not '
@@ -189,11 +165,7 @@ def unreadable(extra_specs: Mapping[str, ty.Any]) -> str | None:
 
 
 def oversized(key: str, value: ty.Any) -> str | None:
-    """Return why a value would fill the memory, or take minutes to read.
-
-    :param key: key of an extra spec, or name of an image property
-    :returns: None if the value can be passed to Nova
-    """
+    """Return why a spec or property takes too much memory or time, or None."""
     text = str(value)
     if _CPU_SETS.fullmatch(key) and cpu_count(text) > MOST_VCPUS:
         return f'{key} has more than {MOST_VCPUS} CPUs, which no server has'
@@ -231,11 +203,7 @@ class ImageError(ValueError):
 
 
 def image(properties: Mapping[str, str]) -> objects.ImageMeta:
-    """Return an image as an object of Nova.
-
-    :param properties: image properties by name
-    :raises ImageError: if Nova refuses a value
-    """
+    """Return an image of Nova; raise ImageError if Nova refuses a value."""
     for name, value in properties.items():
         reason = oversized(name, value)
         if reason is not None:
@@ -267,22 +235,17 @@ def reads_property(name: str, value: str) -> bool:
 
 
 class FlavorRefusal(ty.NamedTuple):
-    """A reason why Nova refuses servers of a flavor.
+    """A reason why Nova refuses servers of a flavor."""
 
-    :ivar kind: name of the exception
-    :ivar text: its message
-    :ivar keys: extra specs, then image properties; without any one of them the
-        reason would not apply; empty if that was not tried
-    """
-
-    kind: str
-    text: str
+    kind: str  #: name of the exception
+    text: str  #: its message
+    #: extra specs, then image properties; without any one of them the reason
+    #: would not apply; empty if that was not tried
     keys: tuple[str, ...] = ()
 
 
 def refusals(flavor: objects.Flavor,
              meta: objects.ImageMeta) -> list[FlavorRefusal]:
-    """Return why Nova refuses servers of a flavor with an image."""
     # Each of Nova's checks is made, so that all mistakes are found at once.
     return list(dict.fromkeys(_refusals(flavor, meta)))
 
@@ -331,7 +294,6 @@ def _check_limits(flavor: objects.Flavor, meta: objects.ImageMeta) -> None:
 
 
 def divisors(number: int, most: int) -> list[int]:
-    """Return the divisors of a number that are not above ``most``."""
     lower = [each for each in range(1, math.isqrt(number) + 1)
              if number % each == 0]
     return [each for each in sorted({*lower, *(
@@ -339,10 +301,7 @@ def divisors(number: int, most: int) -> list[int]:
 
 
 def numa_topology(flavor: objects.Flavor, meta: objects.ImageMeta) -> ty.Any:
-    """Return the ``InstanceNUMATopology`` of a flavor with an image.
-
-    :returns: None if there is none, or Nova refuses the flavor
-    """
+    """Return an ``InstanceNUMATopology``; None if none, or Nova refuses."""
     from nova.virt import hardware
     try:
         return hardware.numa_get_constraints(flavor, meta)

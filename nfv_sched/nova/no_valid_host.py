@@ -30,20 +30,14 @@ _THREAD = threading.local()
 
 
 class FilterRun(ty.NamedTuple):
-    """A run of an enabled filter, of Nova or of others.
+    """A run of an enabled filter, of Nova or of others."""
 
-    :ivar filter: class name
-    :ivar given: ``HostState`` of each host that it was given
-    :ivar left: those that it passed
-    """
-
-    filter: str
-    given: list
-    left: list
+    filter: str  #: class name
+    given: list  #: ``HostState`` of each host that it was given
+    left: list  #: those that it passed
 
     @property
     def refused(self) -> list[str]:
-        """Names of the hosts that it refused."""
         passing = set(map(id, self.left))
         return [host_state.host for host_state in self.given
                 if id(host_state) not in passing]
@@ -71,7 +65,6 @@ class FollowedRequest:
         self._resources: list = []
 
     def queried(self, resources, answer) -> None:
-        """Note a query for allocation candidates."""
         # After an error the answer is None, or a tuple that begins with None.
         self._resources.append(resources)
         requests = answer[0] if answer else None
@@ -79,10 +72,7 @@ class FollowedRequest:
         self.candidates = self.candidates or bool(requests)
 
     def queries(self) -> tuple[str, ...]:
-        """Return the queries for allocation candidates, without the limit.
-
-        Each is a query string: ``resources=VCPU:2&required=HW_NUMA_ROOT``.
-        """
+        """Return the queries for allocation candidates, as query strings."""
         return tuple([
             '&'.join([f'{key}={value}' for key, value in parse.parse_qsl(
                 resources.to_querystring()) if key != 'limit'])
@@ -151,7 +141,6 @@ def _wrap(method: Callable, wrapper: Callable) -> Callable:
 
 
 def _followed_request() -> FollowedRequest | None:
-    """Return the request that this thread schedules, if it is followed."""
     return getattr(_THREAD, 'followed', None)
 
 
@@ -236,7 +225,6 @@ def _query(method: Callable, *args, **kwargs):
 
 
 def _wrap_filters(manager) -> None:
-    """Wrap the enabled filters of the manager that are not wrapped yet."""
     for host_filter in getattr(
             getattr(manager, 'host_manager', None), 'enabled_filters', ()):
         # Objects of filters live as long as the process.
@@ -250,7 +238,6 @@ def _wrap_filters(manager) -> None:
 
 
 def _filter(name: str, method: Callable, filter_obj_list, spec_obj):
-    """Call ``filter_all`` of a filter."""
     followed = _followed_request()
     if followed is None:
         return method(filter_obj_list, spec_obj)

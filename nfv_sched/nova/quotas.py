@@ -22,12 +22,9 @@ _SERVERS = 'servers'
 
 
 class QuotaUse(ty.NamedTuple):
-    """The quota of one resource.
+    """The quota of one resource."""
 
-    :ivar limit: negative if there is no limit
-    """
-
-    limit: int
+    limit: int  #: negative if there is no limit
     used: int
 
 
@@ -75,10 +72,7 @@ def of_project(project: str,
 
 
 def _unified_limit(name: str, usage: ty.Any) -> int:
-    """Return the limit of a resource; negative if Nova does not enforce it.
-
-    :param usage: ``oslo_limit.limit.ProjectUsage``
-    """
+    """Return the limit of a ``ProjectUsage``; negative if not enforced."""
     # NOTE: oslo.limit returns 0 for a resource without registered limit, and
     # enforces negative limits as they are. Since commit fd5b692905 (blueprint
     # unified-limits-nova-unset-limits, Nova 31) [quota]

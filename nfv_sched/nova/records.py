@@ -35,47 +35,34 @@ Progress = Callable[[str, int, int], None]
 
 
 class ServerRow(ty.NamedTuple):
-    """A server in the database of its cell.
-
-    :ivar columns: columns of the tables ``instances``, ``instance_extra`` and
-        ``instance_info_caches``; see :func:`_server_columns`
-    :ivar image: properties of its image, as strings
-    :ivar fault: message of its last fault; None if it is not in error
-    :ivar shares: whether it uses shares of Manila
-    :ivar moved: when its last move from another host than its present one
-        began; None if there is none
-    """
+    """A server in the database of its cell."""
 
     cell: str
+    #: columns of the tables ``instances``, ``instance_extra`` and
+    #: ``instance_info_caches``; see :func:`_server_columns`
     columns: ty.Any
-    image: dict[str, str]
-    fault: str | None
-    shares: bool = False
+    image: dict[str, str]  #: properties of its image, as strings
+    fault: str | None  #: message of its last fault; None if it is not in error
+    shares: bool = False  #: whether it uses shares of Manila
+    #: when its last move from another host than its present one began; None if
+    #: there is none
     moved: datetime.datetime | None = None
 
 
 class CellHosts(ty.NamedTuple):
-    """The compute nodes of a cell, with their services and PCI devices.
-
-    :ivar computes: rows of ``compute_nodes``
-    :ivar services: host -> row of ``services``
-    :ivar devices: ID of the compute node -> rows of ``pci_devices``
-    :ivar disabled: whether Nova sends no new servers to the cell
-    """
+    """The compute nodes of a cell, with their services and PCI devices."""
 
     uuid: str
     cell: str
-    computes: list
-    services: dict[str, ty.Any]
+    computes: list  #: rows of ``compute_nodes``
+    services: dict[str, ty.Any]  #: host -> row of ``services``
+    #: ID of the compute node -> rows of ``pci_devices``
     devices: dict[int, list]
-    disabled: bool
+    disabled: bool  #: whether Nova sends no new servers to the cell
 
 
 def deserialized(text: str | None) -> ty.Any:
-    """Return the data of a serialized object, without versions.
-
-    :raises ValueError: if it is not JSON
-    """
+    """Return a serialized object's data; ValueError if it is not JSON."""
     # Fields that are not set are missing, sets are lists, keys of dicts are
     # strings. An empty column gives None.
     return json.loads(text, object_hook=_unwrap_object) if text else None
@@ -88,19 +75,15 @@ def _unwrap_object(serialized: dict) -> ty.Any:
 
 
 def name_of(cell) -> str:
-    """Return the name of a cell, or its UUID if the name is empty."""
     return cell.name or cell.uuid
 
 
 class UnreadCell(ty.NamedTuple):
-    """A cell that could not be read.
-
-    :ivar error: None if it did not answer in time
-    """
+    """A cell that could not be read."""
 
     uuid: str
     name: str
-    error: str | None
+    error: str | None  #: None if it did not answer in time
 
 
 class Cells:
@@ -153,7 +136,6 @@ class Cells:
         return results
 
     def hosts(self) -> list[CellHosts]:
-        """Return the compute nodes of all cells that answer."""
         return [CellHosts(uuid, name_of(self._cells[uuid]), *rows,
                           bool(self._cells[uuid].disabled))
                 for uuid, rows in self._read(
@@ -172,8 +154,6 @@ class Cells:
         """Yield the servers of all cells that answer, cell0 included.
 
         Servers that are not yet, or no longer, in a cell are not among them.
-
-        :param progress: called from time to time
         """
         totals = self._read(_count_servers, list(self._cells))
         total, count = sum(totals.values()), 0
@@ -197,11 +177,7 @@ class Cells:
 
 
 def _moves(context) -> list:
-    """Return the migrations that may still use resources on their hosts.
-
-    Those that Nova's resource tracker takes for unfinished, and evacuations
-    that the source has not cleaned up after.
-    """
+    """Return unfinished migrations, and evacuations not cleaned up after."""
     from nova.db.main import models
     table = models.Migration.__table__
     return _rows(context, _select_present(
@@ -218,14 +194,12 @@ def _moves(context) -> list:
 
 
 def _rows(context, query) -> list:
-    """Return rows of the database of a cell."""
     from nova.db.main import api
     with api.get_context_manager(context).reader.using(context) as session:
         return list(session.execute(query))
 
 
 def _api_rows(query) -> list:
-    """Return rows of the API database."""
     from nova import context as nova_context
     from nova.db.api import api
     context = nova_context.get_admin_context()
@@ -234,7 +208,6 @@ def _api_rows(query) -> list:
 
 
 def _select_present(table, *columns: str):
-    """Return a query of columns of the rows that are not deleted."""
     return sa.select(*(table.c[name] for name in columns)).where(
         table.c.deleted == 0)
 
@@ -294,9 +267,8 @@ def _server_columns(models) -> list:
 
 
 def _servers(context, last: int) -> list[tuple]:
-    """Return the next servers of a cell.
+    """Return the next servers of a cell, after the database ID ``last``.
 
-    :param last: database ID of the last server that was read
     :returns: list of (row, image properties, fault, whether it uses shares,
         when its last move from another host began)
     """
@@ -381,7 +353,6 @@ def plugged_servers(
     compute node.  ``instance_info_caches`` would not do: nova-compute heals it
     from the ``device_id`` of the ports, which tenants can set.
 
-    :param ports: compute nodes, each with the UUIDs of ports
     :returns: (port UUID -> server UUID, without ports that are plugged for no
         server; UUID of a cell that cannot be read -> error text)
     """
@@ -436,8 +407,6 @@ def request_specs(
 ) -> Iterator[tuple[str, str]]:
     """Yield (server UUID, latest request spec, serialized) of servers.
 
-    :param uuids: UUIDs of the servers
-    :param progress: called from time to time
     :raises Exception: any error of the API database
     """
     from nova.db.api import models
@@ -455,8 +424,6 @@ def request_specs(
 
 
 class AggregateRow(ty.NamedTuple):
-    """A host aggregate."""
-
     name: str
     uuid: str
     metadata: dict[str, str]
@@ -464,10 +431,7 @@ class AggregateRow(ty.NamedTuple):
 
 
 def aggregates() -> list[AggregateRow]:
-    """Return all host aggregates.
-
-    :raises Exception: any error of the API database
-    """
+    """Return all host aggregates; raise any error of the API database."""
     from nova.db.api import models
     table = models.Aggregate.__table__
     rows_by_id = {row.id: AggregateRow(row.name, row.uuid or '', {}, [])
@@ -488,10 +452,7 @@ def aggregates() -> list[AggregateRow]:
 
 
 def mapped_hosts() -> dict[str, str]:
-    """Return the UUID of the cell to which each host is mapped.
-
-    :raises Exception: any error of the API database
-    """
+    """Return host -> UUID of its cell; raise any error of the API database."""
     from nova.db.api import models
     host = models.HostMapping.__table__
     cell = models.CellMapping.__table__
@@ -501,10 +462,7 @@ def mapped_hosts() -> dict[str, str]:
 
 
 class GroupRow(ty.NamedTuple):
-    """A server group.
-
-    :ivar rules: serialized rules, for :func:`deserialized`
-    """
+    """A server group; its rules are serialized, for :func:`deserialized`."""
 
     uuid: str
     name: str
@@ -514,10 +472,7 @@ class GroupRow(ty.NamedTuple):
 
 
 def groups() -> list[GroupRow]:
-    """Return all server groups.
-
-    :raises Exception: any error of the API database
-    """
+    """Return all server groups; raise any error of the API database."""
     from nova.db.api import models
     group = models.InstanceGroup.__table__
     policy = models.InstanceGroupPolicy.__table__
@@ -538,20 +493,14 @@ def groups() -> list[GroupRow]:
 
 
 class FlavorRow(ty.NamedTuple):
-    """A flavor.
-
-    :ivar columns: columns of the table ``flavors``
-    """
+    """A flavor, with its columns of the table ``flavors``."""
 
     columns: ty.Any
     extra_specs: dict[str, str]
 
 
 def flavors() -> list[FlavorRow]:
-    """Return all flavors, private ones included.
-
-    :raises Exception: any error of the API database
-    """
+    """Return all flavors, private too; raise errors of the API database."""
     from nova.db.api import models
     table = models.Flavors.__table__
     rows_by_id = {row.id: FlavorRow(row, {}) for row in _api_rows(sa.select(

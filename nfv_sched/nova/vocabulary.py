@@ -65,7 +65,6 @@ _FREE_FIELDS = (fields.StringField, fields.UUIDField,
 
 @functools.cache
 def words() -> frozenset[str]:
-    """Return keys and values that do not tell who uses them."""
     names = set(_OTHERS)
     names.update(os_traits.get_traits(), os_resource_classes.STANDARDS)
     for trait in os_traits.get_traits():
@@ -115,7 +114,6 @@ def is_image_property(name: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_extra_spec(name: str) -> bool:
-    """Return whether Nova or nfv-sched defines an extra spec."""
     # Names of metadata and of device profiles are chosen by administrators.
     return not name.startswith(('aggregate_', 'accel:')) and any(
         re.fullmatch(validator.name_regex, name)
@@ -123,7 +121,6 @@ def is_extra_spec(name: str) -> bool:
 
 
 def options(section: str) -> frozenset[str]:
-    """Return the names of the options of a section of nova.conf."""
     conf = scheduler.CONF
     if section == 'DEFAULT':
         return frozenset(conf)

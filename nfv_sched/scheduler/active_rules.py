@@ -29,7 +29,6 @@ def _places(names: tuple[str, ...],
 
 
 def settings(request_note: RequestNote) -> DecisionOptions:
-    """Return the options for a request; read on first use."""
     decision_options = request_note.settings
     if decision_options is None:
         options = scheduler.CONF.nfv_sched
@@ -55,7 +54,6 @@ def left_to_others(request_note: RequestNote, name: str,
     filter is not enabled, or has run before this one, this one refuses.
 
     :param name: class name of the calling filter
-    :param decision: the decision that refuses the host
     """
     filters = settings(request_note).filters
     place = filters.get(name)

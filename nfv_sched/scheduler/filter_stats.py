@@ -13,18 +13,12 @@ import typing as ty
 
 
 class Passes(ty.NamedTuple):
-    """The passes of a filter so far, and the time that they took.
-
-    :ivar count: number of passes
-    :ivar hosts: hosts that the filter was given in all of them
-    :ivar seconds: duration of all of them together
-    :ivar longest: duration of the longest, in seconds
-    """
+    """The passes of a filter so far, and the time that they took."""
 
     count: int = 0
-    hosts: int = 0
-    seconds: float = 0.0
-    longest: float = 0.0
+    hosts: int = 0  #: hosts that the filter was given in all of them
+    seconds: float = 0.0  #: duration of all of them together
+    longest: float = 0.0  #: duration of the longest, in seconds
 
 
 class Times:
@@ -35,11 +29,7 @@ class Times:
         self._passes: dict[str, Passes] = {}
 
     def add(self, name: str, hosts: int, seconds: float) -> None:
-        """Count a pass of a filter.
-
-        :param hosts: number of hosts that the filter was given
-        :param seconds: duration of the pass
-        """
+        """Count a pass of a filter."""
         with self._lock:
             passes = self._passes.get(name, Passes())
             self._passes[name] = Passes(

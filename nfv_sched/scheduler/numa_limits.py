@@ -15,13 +15,9 @@ from nfv_sched.scheduler.notes import RequestNote
 
 
 def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
-    """Return a copy of NUMA limits with labels added.
+    """Return a copy of ``NUMATopologyLimits`` with labels added.
 
-    :param limits: ``nova.objects.NUMATopologyLimits``; not changed
-    :param labels: physical networks that the chosen host NUMA nodes must be
-        near, too
     :param ignore_tunnel: do not require a NUMA node near the tunnel endpoint
-    :returns: ``nova.objects.NUMATopologyLimits``
     """
     physnets = set(labels)
     tunneled = False
@@ -43,7 +39,6 @@ def write(
 ) -> None:
     """Set the NUMA limits of a host to those that a decision needs.
 
-    :param decision: the decision, which accepts the host
     :param cpu_ratio: CPU allocation ratio for the claim, in shared vCPUs per
         shared CPU: Nova's ratio of the host, or less
     """

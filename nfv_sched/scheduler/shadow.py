@@ -24,26 +24,22 @@ OPTION = 'shadow'
 
 
 def by_option() -> frozenset[str]:
-    """Return the names in ``[nfv_sched] shadow``."""
     return frozenset(CONF.nfv_sched.shadow)
 
 
 @functools.cache
 def known() -> frozenset[str]:
-    """Return the names of the filters and weighers of nfv-sched."""
     return frozenset([cls.__name__ for cls in itertools.chain(
         extensions.classes('nfv_sched.filters'),
         extensions.classes('nfv_sched.weighers'))])
 
 
 def unknown(names: Iterable[str]) -> list[str]:
-    """Return those names that no filter or weigher of nfv-sched has."""
     return sorted(set(names) - known())
 
 
 @functools.lru_cache(maxsize=64)
 def _log_unknown(names: frozenset[str]) -> None:
-    """Log names that no filter or weigher of nfv-sched has, once."""
     for name in unknown(names):
         LOG.error('[nfv_sched] %s: %s is not a filter or weigher of '
                   'nfv-sched, and has no effect: check the spelling',

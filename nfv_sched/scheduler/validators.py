@@ -103,10 +103,7 @@ def _place(prefix: str) -> ExtraSpecValidator:
 
 
 def register() -> list[ExtraSpecValidator]:
-    """Return the validators, one for each key and synonym.
-
-    Nova calls this through the entry point.
-    """
+    """Return the validators, one for each key and synonym."""
     shared, node = extra_specs.SHARED_VCPU, extra_specs.NUMA_NODE
     return [
         *_affinity(extra_specs.VSWITCH_NUMA_AFFINITY),

@@ -30,7 +30,6 @@ class Card(ty.NamedTuple):
 
 
 def pci_stats(topology, cards):
-    """``PciDeviceStats`` of a compute node with these cards."""
     specs, devices = [], []
     for slot, card in enumerate(cards, 1):
         specs.append(jsonutils.dumps({
@@ -65,10 +64,7 @@ def as_scheduled(made):
 
 
 def claims(made, requests, cells=None):
-    """Whether a claim gets its devices; the pools are changed.
-
-    :param cells: ``InstanceNUMACell`` each, or None
-    """
+    """Return whether a claim gets its devices; the pools are changed."""
     if not requests:
         return True
     try:

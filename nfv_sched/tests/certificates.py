@@ -6,10 +6,7 @@ import subprocess
 
 
 class Authority:
-    """An authority whose files are in a folder.
-
-    :ivar path: its certificate
-    """
+    """An authority whose files, such as its certificate, are in a folder."""
 
     def __init__(self, folder: str, name: str = 'authority'):
         self._folder = folder
@@ -21,10 +18,7 @@ class Authority:
                  '-keyout', f'{self._base}.key', '-out', self.path)
 
     def certificate(self, name: str, alternative: str = '') -> str:
-        """Return the path of a file with a certificate and its key.
-
-        :param alternative: such as ``IP:127.0.0.1``
-        """
+        """Return the path of a file with a certificate and its key."""
         path = os.path.join(self._folder, f'{name}.pem')
         request = f'{path}.csr'
         _openssl('req', '-new', *_KEY, '-subj', f'/CN={name}',

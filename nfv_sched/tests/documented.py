@@ -47,7 +47,6 @@ class Command:
 
     @property
     def text(self) -> str:
-        """The command without the prompt and line continuations."""
         return ' '.join(line.removesuffix('\\').strip()
                         for line in self.lines).removeprefix('$').strip()
 
@@ -87,7 +86,6 @@ class Block:
 
     @property
     def where(self) -> str:
-        """File and line, as error messages have them."""
         return f'{self.path.relative_to(ROOT)}:{self.first + 1}'
 
     @property
@@ -97,7 +95,6 @@ class Block:
                    if line.startswith('$'))
 
     def commands(self) -> list[Command]:
-        """Return the commands, each with its output."""
         commands: list[Command] = []
         continued = False
         for line in self.lines:
@@ -115,13 +112,11 @@ class Block:
 
 
 def pages() -> list[pathlib.Path]:
-    """Return the files of the documentation."""
     return [ROOT / 'README.md',
             *sorted((ROOT / 'doc' / 'source').rglob('*.rst'))]
 
 
 def blocks(path: pathlib.Path) -> Iterator[Block]:
-    """Yield the terminal sessions of a page."""
     lines = path.read_text(encoding='utf-8').splitlines()
     before = ''
     for number, line in enumerate(lines):
@@ -155,10 +150,7 @@ def _extent(lines: list[str], number: int,
 
 
 def rewrite(path: pathlib.Path, run: Callable[[str], list[str]]) -> None:
-    """Write what the commands of a page print into the page.
-
-    :param run: runs a command and returns the lines that it prints
-    """
+    """Write what the commands of a page print into the page."""
     lines = path.read_text(encoding='utf-8').splitlines()
     for block in reversed(list(blocks(path))):
         if block.is_ours and block.reason is None:

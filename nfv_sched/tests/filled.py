@@ -24,10 +24,7 @@ FILTERS = ('ComputeFilter', 'ComputeCapabilitiesFilter',
 
 
 def flavor(vcpus, name=None, **specs):
-    """A flavor of pinned guests with pages of 1 GiB.
-
-    :param specs: further extra specs, with ``__`` for a colon
-    """
+    """Return a flavor of pinned guests with 1 GiB pages; ``__`` is a colon."""
     return snapshot.Flavor(
         name=name or f'pinned.{vcpus}', vcpus=vcpus, memory=vcpus * 1024,
         extra_specs={**PINNED, **{
@@ -35,10 +32,9 @@ def flavor(vcpus, name=None, **specs):
 
 
 def node(number, cores, nodes, threads=2, pages=None, labels=()):
-    """An empty NUMA node.
+    """Return an empty NUMA node.
 
     :param cores: physical cores, one of them for shared guests
-    :param nodes: NUMA nodes of the host
     :param pages: pages of 1 GiB
     """
     siblings = tuple(
@@ -56,7 +52,6 @@ def node(number, cores, nodes, threads=2, pages=None, labels=()):
 
 
 def host(name, cores=16, nodes=2, threads=2, **fields):
-    """An empty host."""
     made = tuple(node(number, cores, nodes, threads)
                  for number in range(nodes))
     pcpus = sum(len(each.dedicated) for each in made)
@@ -76,7 +71,6 @@ def host(name, cores=16, nodes=2, threads=2, **fields):
 
 
 def cloud(hosts, flavors, filters=FILTERS, **fields):
-    """A cloud without servers."""
     return snapshot.Cloud(
         taken='2026-11-22T10:00:00Z', hosts=tuple(hosts),
         flavors=tuple(flavors), options={
@@ -84,14 +78,12 @@ def cloud(hosts, flavors, filters=FILTERS, **fields):
 
 
 def filled(empty, share, seed=1, flavors=None, most=None):
-    """A cloud with guests on hosts that are taken at random.
+    """Return a cloud with guests on hosts that are taken at random.
 
     A third of those that come go again, so that there are gaps.
 
-    :param empty: the cloud without servers
     :param share: share of the CPUs for pinned guests that are pinned then
     :param flavors: those of the guests; None for all of the cloud
-    :param most: most guests
     """
     rng = random.Random(seed)
     flavors = list(flavors or empty.flavors)

@@ -16,12 +16,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def setup(self):
-        """Let the server know of the connection."""
         super().setup()
         self.server.connections.add(self.connection)
 
     def finish(self):
-        """The connection is closed."""
         self.server.connections.discard(self.connection)
         super().finish()
 
@@ -45,11 +43,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 class LocalServer:
-    """A server that can come and go at one address.
-
-    :param handler_class: :class:`Handler` that knows what to answer
-    :ivar url: where it listens
-    """
+    """A server that can come and go at one address."""
 
     #: Exceptions of a handler that are not worth a traceback.
     expected = ConnectionError

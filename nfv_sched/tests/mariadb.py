@@ -26,7 +26,6 @@ def program(name: str) -> str | None:
 
 
 def is_installed() -> bool:
-    """Whether there is a MariaDB that can be started."""
     return all(map(program, ('mariadbd', 'mariadb-install-db')))
 
 
@@ -34,8 +33,6 @@ class MariaDB(fixtures.Fixture):
     """A server, until the clean-up.
 
     Its account ``root`` may do all and has no password.
-
-    :ivar directory: of all that is its own
     """
 
     def _setUp(self):
@@ -71,19 +68,12 @@ class MariaDB(fixtures.Fixture):
             break
 
     def url(self, database: str, user: str = 'root') -> str:
-        """The address of a database, for SQLAlchemy.
-
-        :param database: its name
-        :param user: an account without password
-        """
+        """Return a database's address, for an account without password."""
         return (f'mysql+pymysql://{user}@localhost/{database}'
                 f'?unix_socket={self._socket}&charset=utf8')
 
     def execute(self, *statements: str) -> list[tuple]:
-        """Run statements as ``root``.
-
-        :returns: the rows of the last one
-        """
+        """Run statements as ``root``, and return the rows of the last one."""
         with contextlib.closing(pymysql.connect(
                 unix_socket=self._socket, user='root',
                 autocommit=True)) as connection:

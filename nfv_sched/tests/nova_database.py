@@ -45,16 +45,14 @@ _NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
 
 
 def identifier(kind: str, *numbers: int) -> str:
-    """The UUID of something.
+    """Return the UUID of something.
 
-    :param kind: ``compute``, ``server``, ``port`` and the like
     :param numbers: its number, and those of what it belongs to
     """
     return str(uuid.uuid5(_NAMESPACE, f'{kind} {numbers}'))
 
 
 def host_name(number: int) -> str:
-    """The name of a host."""
     return f'compute-{number:04d}'
 
 
@@ -176,10 +174,7 @@ def _request_spec(server: str, flavor, topology) -> str:
 
 
 class _Tables:
-    """Rows to be written, some at a time.
-
-    :param manager: of transactions, Nova's
-    """
+    """Rows to be written, some at a time."""
 
     def __init__(self, manager, context):
         self._manager = manager
@@ -187,7 +182,6 @@ class _Tables:
         self._rows = {}
 
     def add(self, model, **values):
-        """Add a row."""
         rows = self._rows.setdefault(model.__table__, [])
         rows.append(values)
         if len(rows) == _ROWS:
@@ -201,7 +195,6 @@ class _Tables:
                 session.execute(table.insert(), rows)
 
     def flush(self):
-        """Write the rest."""
         for table in list(self._rows):
             self._write(table)
 
@@ -337,7 +330,6 @@ def make(cells: dict[str, str], hosts: int, guests: int) -> None:
 
 
 def main() -> int:
-    """Read the arguments, and make the databases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--config-file', required=True)
     parser.add_argument('--hosts', type=int, required=True)

@@ -105,7 +105,6 @@ class _Names(ast.NodeVisitor):
         self.names: set[str] = set()
 
     def look(self, source: ast.Module) -> None:
-        """Collect the names of a module."""
         self._import(source)
         for node in source.body:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -217,7 +216,6 @@ class _Names(ast.NodeVisitor):
 
 
 def _sources(root: pathlib.Path) -> Iterator[tuple[str, ast.Module]]:
-    """Yield path and source of the modules of the product."""
     for path in sorted(root.rglob('*.py')):
         name = path.relative_to(root).as_posix()
         if not name.startswith('tests/'):
@@ -226,10 +224,7 @@ def _sources(root: pathlib.Path) -> Iterator[tuple[str, ast.Module]]:
 
 def used_parts(
         root: pathlib.Path = ROOT / _PACKAGE) -> dict[str, list[str]]:
-    """Return the private parts of Nova, each with the modules that use it.
-
-    :param root: folder of the product
-    """
+    """Return the private parts of Nova, each with the modules that use it."""
     exports: dict[str, dict[str, str]] = {}
     parts: dict[str, list[str]] = {}
     sources = list(_sources(root))
@@ -300,7 +295,6 @@ def _whole(names: Iterable[str]) -> set[str]:
 def look_into(python: str, names: Iterable[str]) -> tuple[int, set[str]]:
     """Look which names the Nova of a Python environment has.
 
-    :param python: path of the environment's Python
     :returns: major version of Nova, and the names
     """
     done = subprocess.run(
@@ -312,7 +306,6 @@ def look_into(python: str, names: Iterable[str]) -> tuple[int, set[str]]:
 
 
 def _text(releases: Iterable[int]) -> str:
-    """Return releases of Nova for a reader."""
     first = min(releases)
     if set(releases) == {each for each in features.RELEASES if each >= first}:
         return f'{first}{_LATER}'
@@ -320,7 +313,6 @@ def _text(releases: Iterable[int]) -> str:
 
 
 def _of_text(text: str) -> list[int]:
-    """Return the releases of Nova that are in a text of the table."""
     if text.endswith(_LATER):
         first = int(text.removesuffix(_LATER))
         return [each for each in features.RELEASES if each >= first]
@@ -341,7 +333,6 @@ def read() -> dict[str, tuple[list[str], frozenset[int]]]:
 
 
 def write(table: dict[str, tuple[list[str], frozenset[int]]]) -> None:
-    """Write the table, in reStructuredText."""
     with TABLE.open('w', newline='') as file:
         rows = csv.writer(file, lineterminator='\n')
         rows.writerow(_HEADER)

@@ -61,7 +61,6 @@ class Outcome:
 
     @property
     def title(self) -> str:
-        """The row in words, for a failure."""
         words = [f'{self.key}={self.policy}',
                  f'{self.guest_nodes} guest nodes',
                  f'wanted on {self.wanted_nodes} nodes']
@@ -107,10 +106,9 @@ _ROWS = (
 
 
 def rows(key: str = KEY, **fields) -> list[Outcome]:
-    """Rows with these values, in their order.
+    """Return rows with these values, in their order.
 
     :param key: the policy; those of places end with the name of one
-    :param fields: of the rows
     """
     place, away = key.partition('.')[2], key.startswith(AWAY_FROM)
     where = 'with the virtual switch'

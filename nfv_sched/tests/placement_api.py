@@ -39,7 +39,6 @@ class PlacementAPI(http_server.LocalServer):
         self.fault = lambda method, path: None
 
     def writes(self):
-        """What was asked that changes anything."""
         return [request for request in self.requests if request[0] != 'GET']
 
     def answer(self, method, target, headers, body):

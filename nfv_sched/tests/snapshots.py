@@ -19,16 +19,14 @@ def missing(*sentences):
 
 
 def flavor(vcpus=1, memory=512, name='small', **extra_specs):
-    """A flavor."""
     return snapshot.Flavor(name=name, vcpus=vcpus, memory=memory,
                            extra_specs=extra_specs)
 
 
 def node(number=0, cores=7, threads=2, nodes=2, shared=1, **fields):
-    """A NUMA node whose first cores are for shared guests.
+    """Return a NUMA node whose first cores are for shared guests.
 
     :param cores: physical cores
-    :param nodes: NUMA nodes of the host
     :param shared: cores for shared guests
     """
     all_cores = nodes * cores
@@ -47,10 +45,7 @@ def node(number=0, cores=7, threads=2, nodes=2, shared=1, **fields):
 
 
 def host(name='compute-1', nodes=None, **fields):
-    """A host.
-
-    :param nodes: its NUMA nodes; None for one
-    """
+    """Return a host, with one NUMA node if none are given."""
     return snapshot.Host(**{**dict(
         name=name, hypervisor=name, uuid=uuid_of('host', name),
         nodes=(node(),) if nodes is None else tuple(nodes), vcpus=28,
@@ -84,7 +79,6 @@ def server(name='vm', pins=None, host='compute-1', shared=None, fields=None,
 
 
 def cloud(hosts=(), servers=(), **fields):
-    """A cloud."""
     return snapshot.Cloud(**{**dict(
         taken='2026-11-22T10:00:00Z', source='made up', hosts=tuple(hosts),
         servers=tuple(servers)), **fields})
@@ -108,7 +102,6 @@ def id_of(name):
 
 
 def uuid_of(kind, name):
-    """A UUID, always the same for a name."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f'{kind} {name}'))
 
 
@@ -128,7 +121,6 @@ def generated(hosts=3, nodes=2, cores=14, threads=1, guests=10, seed=1):
 
 
 def _filled(name, nodes, cores, threads, guests, dice):
-    """A host and its servers."""
     made = {number: node(number, cores, threads, nodes, physnets=frozenset(
         ['nfv_vswitch', 'physnet0', 'nfv_node0'] if number == 0 else
         [f'physnet{number}', f'nfv_node{number}'] +

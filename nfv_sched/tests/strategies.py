@@ -121,7 +121,6 @@ def host_topologies(draw, max_cells=16, labels=()):
 
 @st.composite
 def guest_topologies(draw, max_cells=8, min_cells=1):
-    """An ``InstanceNUMATopology`` of up to ``max_cells`` cells."""
     count = draw(st.one_of(
         st.integers(min_cells, max(min_cells, min(2, max_cells))),
         st.integers(min_cells, max_cells)))
@@ -164,7 +163,6 @@ def guest_topologies(draw, max_cells=8, min_cells=1):
 
 @st.composite
 def network_metadata(draw):
-    """The networks of a request, or None."""
     if draw(st.integers(0, 2)) == 0:
         return None
     return objects.NetworkMetadata(
@@ -174,17 +172,15 @@ def network_metadata(draw):
 
 
 def provider(number):
-    """UUID of the resource provider of a PCI device."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, str(number)))
 
 
 @st.composite
 def pci_pools(draw, nodes, max_pools=6, in_placement=None, max_count=4):
-    """Pools of PCI devices as a compute node reports them, as dicts.
+    """Draw pools of PCI devices as a compute node reports them, as dicts.
 
-    :param nodes: NUMA nodes of the host
-    :param in_placement: whether the devices are resource providers; drawn if
-        None
+    :param in_placement: whether the devices are resource providers; drawn
+        if None
     :param max_count: devices in a pool at most; 0 is possible too
     """
     if in_placement is None:
@@ -380,12 +376,7 @@ def pci_candidates(draw, requests, pools, root, max_candidates=3):
 
 def request_spec(guest, network=None, extra_specs=None, properties=None,
                  pci=()):
-    """A RequestSpec as the scheduler gets it.
-
-    :param guest: ``InstanceNUMATopology`` or None; copied
-    :param network: ``NetworkMetadata`` or None
-    :param pci: ``InstancePCIRequest`` objects; copied
-    """
+    """Return a RequestSpec with copies of the guest and the PCI requests."""
     spec = objects.RequestSpec(
         flavor=objects.Flavor(
             name='guest', vcpus=1, memory_mb=512, root_gb=0, ephemeral_gb=0,
@@ -430,5 +421,4 @@ def host_state(topology, cpu_ratio=1.0, ram_ratio=1.0, name='host1',
 
 
 def clone(topology):
-    """A copy that shares nothing with the original."""
     return type(topology).obj_from_primitive(topology.obj_to_primitive())

@@ -49,8 +49,6 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
 
         The multiplier is not applied yet.
 
-        :param host_visit: the visit of the host
-        :param rules: the rules that are weighed
         :param decision: the decision, which accepts the host
         :raises Exception: any; the host weighs 0 then
         """
@@ -62,7 +60,6 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
                 self._weights(weighed_obj_list, weight_properties)]
 
     def _weights(self, weighed_obj_list, request_spec) -> list[float]:
-        """Return the weights, not cut."""
         self.read_multipliers()
         try:
             request_note = notes.note_of(request_spec)
@@ -109,11 +106,9 @@ class PreferenceWeigher(NFVHostWeigher):
     """
 
     def weighed(self, request):
-        """Return the preferred rules only."""
         return [rule for rule in super().weighed(request) if not rule.strict]
 
     def weigh(self, host_state, host_visit, request, rules, decision):
-        """Return the mean degree, less that of a displaced decision."""
         weight = _value(rules, decision)
         # The other server loses its preference, so that at least the sum over
         # the servers of the request decides.

@@ -82,10 +82,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         return raw
 
     def _observe(self, weighed: list, request_spec, raw: list[float]) -> None:
-        """Have weights remembered if this weigher is in shadow.
-
-        :param raw: the weights, not normalized
-        """
+        """Have raw weights remembered if this weigher is in shadow."""
         request_note = note_of(request_spec)
         shadowed = request_note.in_shadow()
         if not shadowed:
@@ -108,7 +105,6 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
             [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
 
     def weight_multiplier(self, host_state):
-        """Return the multiplier by aggregate metadata, or the option."""
         if getattr(self._thread, 'in_shadow', False):
             return 0.0
         # None if another program than Nova's scheduler asks without

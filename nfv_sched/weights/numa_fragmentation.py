@@ -52,10 +52,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
 
     def _losses(self, hosts: Sequence, counted: Sequence[float],
                 spec_obj) -> list[float | None]:
-        """Return the capacity that each host loses; None if irrelevant.
-
-        :param counted: the multiplier of each host
-        """
+        """Return the capacity that each host loses; None if irrelevant."""
         unknown: list[float | None] = [None] * len(hosts)
         try:
             request_note = notes.note_of(spec_obj)
@@ -98,10 +95,7 @@ class _WeighedRequest:
             request.plain and not self.terms.keeps_room)
 
     def lost(self, host_state) -> float | None:
-        """Return the capacity that a host loses, by ``fragmentation.lost``.
-
-        :returns: None if the host cannot take the guest
-        """
+        """Return the capacity that a host loses; None if it is refused."""
         request, mapping = self.request, None
         if request.demands:
             mapping = visit.first_mapping(host_state)

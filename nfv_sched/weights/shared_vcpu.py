@@ -18,7 +18,6 @@ class SharedVCPUWeigher(base.NFVHostWeigher):
     rule = shared_vcpu.SharedVCPURule
 
     def weigh(self, host_state, host_visit, request, rules, decision):
-        """Return the free part of the shared vCPUs; see the class."""
         return rules[0].left(
             host_visit.host.evaluation,
             host_visit.expected(host_state, request))

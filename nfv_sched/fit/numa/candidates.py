@@ -39,18 +39,14 @@ class TooManySets(Exception):
 
 
 class Condition(ty.NamedTuple):
-    """A condition on all the chosen host cells together.
+    """A condition on all the chosen host cells together."""
 
-    :ivar test: predicate on the bitmask of the chosen host cells; the search
-        also calls it with only some of them, or none, so it must not raise
-    :ivar relevant: bitmask of the host cells on which its answer depends
-    """
-
+    #: predicate on the bitmask of the chosen host cells; the search also calls
+    #: it with only some of them, or none, so it must not raise
     test: Callable[[int], bool]
-    relevant: int
+    relevant: int  #: bitmask of the host cells on which its answer depends
 
     def __and__(self, other: 'Condition') -> 'Condition':
-        """Return the condition that both are met."""
         return Condition(lambda chosen: self.test(chosen)
                          and other.test(chosen),
                          self.relevant | other.relevant)
@@ -67,10 +63,7 @@ def bits(mask: int) -> list[int]:
 
 
 def has_matching(masks: Masks) -> bool:
-    """Return whether each guest cell can have a host cell of its own.
-
-    A bipartite matching by augmenting paths.
-    """
+    """Return whether each guest cell can have a host cell of its own."""
     count = len(masks)
     if count == 1:
         return masks[0] != 0
@@ -244,7 +237,6 @@ def assignments(
     chosen: list[int] = []
 
     def leads_on(rest: list[int], used: int) -> bool:
-        """Return whether the remaining guest cells can be placed."""
         unmet_groups = [group for group in groups if not group & used]
         if not rest:
             return not unmet_groups and (
@@ -278,7 +270,6 @@ def first(
     masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
     condition: Condition | None = None,
 ) -> tuple[int, ...] | None:
-    """Return the first assignment, or None; see :func:`assignments`."""
     return next(assignments(masks, order, groups, condition), None)
 
 
@@ -295,7 +286,6 @@ def some(
 
 
 def mask_of(assignment: Iterable[int]) -> int:
-    """Return the bitmask of the host cells of an assignment."""
     mask = 0
     for host in assignment:
         mask |= 1 << host
@@ -316,8 +306,7 @@ def most_local(
 
     Of many unlike guest cells, only some combinations are tried.
 
-    :param local: bitmask of these host cells
-    :returns: number of guest cells; -1 if there is no assignment at all
+    :returns: -1 if there is no assignment at all
     :raises TooManySets: if that takes too long to tell
     """
     count = len(masks)
@@ -341,10 +330,7 @@ def most_local(
 def tries_before(
     assignment: Sequence[int], order: Sequence[int],
 ) -> int:
-    """Return the number of permutations that Nova tries before an assignment.
-
-    :param assignment: position of the host cell of each guest cell
-    """
+    """Return how many permutations Nova tries before an assignment."""
     remaining = list(order)
     count = len(assignment)
     tries = 0

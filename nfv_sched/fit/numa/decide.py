@@ -50,30 +50,26 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision about one guest on one host.
+    """The decision about one guest on one host."""
 
-    :ivar accepted: whether the host can take the guest
-    :ivar reason: why not; None if accepted
-    :ivar refused_by: class names of the filters of the rule that leaves no
-        choice; ``FIT`` if the guest does not fit by Nova's own rules; empty if
-        any calling filter refuses the host. Meaningless if accepted.
-    :ivar labels: labels to add to the physical networks in the limits
-    :ivar strict_labels: the labels among them that strict rules need
-    :ivar ignore_tunnel: the limits must not require the tunnel endpoint
-    :ivar degrees: text of a rule -> how far it is satisfied, 0 to 1
-    :ivar displaces: the decision for the server of the same request that was
-        placed on this host last, if this one would drop labels of it. The
-        servers share the limits of the host.
-    """
-
-    accepted: bool
-    reason: reasons.Lazy | None = None
+    accepted: bool  #: whether the host can take the guest
+    reason: reasons.Lazy | None = None  #: why not; None if accepted
+    #: class names of the filters of the rule that leaves no choice; ``FIT`` if
+    #: the guest does not fit by Nova's own rules; empty if any calling filter
+    #: refuses the host. Meaningless if accepted.
     refused_by: tuple[str, ...] = FIT
+    #: labels to add to the physical networks in the limits
     labels: frozenset[str] = _NOTHING
+    #: the labels among them that strict rules need
     strict_labels: frozenset[str] = _NOTHING
+    #: the limits must not require the tunnel endpoint
     ignore_tunnel: bool = False
+    #: text of a rule -> how far it is satisfied, 0 to 1
     degrees: Mapping[str, float] = dataclasses.field(
         default_factory=lambda: _NO_DEGREES)
+    #: the decision for the server of the same request that was placed on this
+    #: host last, if this one would drop labels of it. The servers share the
+    #: limits of the host.
     displaces: 'Decision | None' = None
 
     @property
@@ -86,59 +82,48 @@ PLAIN = Decision(True)
 
 
 class Terms(ty.NamedTuple):
-    """The rules and options to decide by, the same for all hosts of a request.
+    """The rules and options of a request, the same for all hosts."""
 
-    :ivar rules: the rules that count, in the order in which they are evaluated
-    :ivar steered: labels may be added to the limits; otherwise preferred rules
-        only give degrees, for the weighers
-    :ivar names: names of the labels
-    :ivar predicted_is_enough: a host is also accepted for a strict rule if the
-        claim is only predicted to satisfy it
-    :ivar limits_lost: the claim is made without the limits
-    :ivar capping: the rules among them that lower the CPU allocation ratio
-    :ivar refusing: rules of the request that override
-        :meth:`Rule.unsuitable_reason`, whether they count otherwise or not
-    :ivar sorting: how Nova sorts the cells of a host
-    :ivar keeps_room: of the choices that satisfy the rules, the claim is held
-        to the one that leaves most capacity for large guests
-    """
-
+    #: the rules that count, in the order in which they are evaluated
     rules: tuple[numa_rule.Rule, ...]
+    #: labels may be added to the limits; otherwise preferred rules only give
+    #: degrees, for the weighers
     steered: bool
-    names: numa_rule.Names
+    names: numa_rule.Names  #: names of the labels
+    #: a host is also accepted for a strict rule if the claim is only predicted
+    #: to satisfy it
     predicted_is_enough: bool = False
-    limits_lost: bool = False
+    limits_lost: bool = False  #: the claim is made without the limits
+    #: the rules among them that lower the CPU allocation ratio
     capping: tuple[numa_rule.Rule, ...] = ()
+    #: rules of the request that override :meth:`Rule.unsuitable_reason`,
+    #: whether they count otherwise or not
     refusing: tuple[numa_rule.Rule, ...] = ()
-    sorting: CellSorting = CellSorting()
+    sorting: CellSorting = CellSorting()  #: how Nova sorts the cells of a host
+    #: of the choices that satisfy the rules, the claim is held to the one that
+    #: leaves most capacity for large guests
     keeps_room: bool = False
 
     @property
     def strict(self) -> bool:
-        """Whether any rule is strict."""
         return any(rule.strict for rule in self.rules)
 
 
 class RequestNetworks(ty.Protocol):
-    """The networks of a request that Nova's NUMA placement considers.
+    """The networks of a request that Nova's NUMA placement considers."""
 
-    :ivar physnets: physical networks; a chosen host cell must be near each
-    :ivar tunneled: whether one must be near the tunnel endpoint
-    :ivar tunnel_uncertain: whether ``tunneled`` may be wrong
-    """
-
+    #: physical networks; a chosen host cell must be near each
     physnets: frozenset[str]
-    tunneled: bool
-    tunnel_uncertain: bool
+    tunneled: bool  #: whether one must be near the tunnel endpoint
+    tunnel_uncertain: bool  #: whether ``tunneled`` may be wrong
 
 
 def _network_groups(
     host: topology.HostTopology, networks: RequestNetworks,
 ) -> tuple[list[int], list[int]]:
-    """Return the host cells near the networks, and near the tunnel endpoint.
+    """Return bitmasks of host cells near the networks, and near the tunnel.
 
-    As bitmasks.  Nova demands nothing for networks that the host does not
-    declare.
+    Nova demands nothing for networks that the host does not declare.
     """
     labels = host.labels
     groups = [labels[physnet] for physnet in networks.physnets
@@ -161,8 +146,7 @@ def strict_cells(
 ) -> tuple[Sequence[int], list[numa_rule.Rule]]:
     """Return the host cells that strict policies leave, whatever is free.
 
-    :param masks: bitmask of host cells for each guest cell
-    :returns: such bitmasks, and the rules that left cells out
+    :returns: bitmask for each guest cell, and the rules that left cells out
     """
     narrowing = []
     for rule in terms.rules:
@@ -177,9 +161,7 @@ def strict_cells(
 
 
 def floating(host: topology.HostTopology | None, terms: Terms) -> Decision:
-    """Decide about a guest without NUMA topology.
-
-    Its CPUs float over the whole host.
+    """Decide about a guest whose CPUs float over the whole host.
 
     :param host: the host's NUMA cells; None if it reports none
     """
@@ -199,7 +181,6 @@ def decide(
 ) -> Decision:
     """Decide about one guest on one host, for one allocation candidate.
 
-    :param evaluation: the guest on the host
     :param devices: the PCI devices of the host; None if none are requested
     :param traces: the state in which Nova's earlier searches left the guest
         cells; changed
@@ -254,14 +235,12 @@ class _Decider:
             predictor.strict_text = self._text()
 
     def decide(self, traces, held: Decision | None) -> Decision:
-        """Return the decision; see :func:`decide`."""
         decision = self._by_rules(traces, held)
         if self.terms.keeps_room and decision.accepted:
             return self._keeping_room(decision, held)
         return decision
 
     def _by_rules(self, traces, held: Decision | None) -> Decision:
-        """Return the decision by the rules alone."""
         predictor = self.predictor
         evaluation = predictor.evaluation
         # The filter's search begins with the guest cells of the RequestSpec.
@@ -302,7 +281,6 @@ class _Decider:
 
     def _add_rule(self, goal: numa_rule.Goal, rule: numa_rule.Rule,
                   facts: numa_rule.Facts) -> numa_rule.Goal:
-        """Return the goal narrowed by one more rule."""
         condition = rule.condition(facts, self.predictor)
         if condition is None:
             condition = goal.condition
@@ -315,7 +293,6 @@ class _Decider:
         self, rule: numa_rule.Rule, facts: numa_rule.Facts,
         before: numa_rule.Goal,
     ) -> reasons.Reason:
-        """Return why a strict rule leaves no choice."""
         host = self.predictor.host
         allowed = numa_rule.Goal([host.all_cells] * len(before.masks))
         for other, other_facts in before.rules:
@@ -327,7 +304,6 @@ class _Decider:
 
     def _satisfies(self, goal: numa_rule.Goal,
                    chosen: Sequence[int] | None) -> bool:
-        """Return whether a choice satisfies all rules of a goal."""
         return chosen is not None and all(
             rule.is_satisfied(facts, self.predictor, chosen)
             for rule, facts in goal.rules)
@@ -335,10 +311,7 @@ class _Decider:
     def _is_enforced(
         self, labels: frozenset[str], goal: numa_rule.Goal,
     ) -> bool:
-        """Return whether labels make the claim satisfy all rules of a goal.
-
-        In every state that the host may be in by then.
-        """
+        """Return whether labels hold the claim to a goal in any host state."""
         # Live migrations before Nova 34 lose all limits (bug 2153425).
         if self.terms.limits_lost and self.terms.capping:
             # The lower CPU allocation ratio is one of the limits.
@@ -356,7 +329,6 @@ class _Decider:
     def _labels_suffice(
         self, labels: frozenset[str], must: numa_rule.Goal,
     ) -> bool:
-        """Return whether these labels are enough for the strict rules."""
         return self._satisfies(must, self.predictor.predicted(labels)) and (
             self.terms.predicted_is_enough or self._is_enforced(labels, must))
 
@@ -370,7 +342,6 @@ class _Decider:
 
         :param options: sets of labels to choose from, in this order; None for
             those of ``numa_rule.GuestOnHost.label_sets``
-        :returns: None if there is none
         """
         predictor, enough = self.predictor, self.terms.predicted_is_enough
         if options is None:
@@ -398,10 +369,6 @@ class _Decider:
 
         Sets that enforce them come first; then sets with which they are
         predicted to be satisfied, if these are enough for the strict rules.
-
-        :param goal: the goal of the strict and these preferred rules
-        :param must: the goal of the strict rules
-        :param options: see :meth:`_find`
         """
         predictor, fallback = self.predictor, None
         for labels in (predictor.label_sets(goal)
@@ -422,8 +389,6 @@ class _Decider:
         """Hold the claim to the choice that leaves most capacity, if possible.
 
         The rules come first: none is satisfied to a lower degree for it.
-
-        :param decision: the decision by the rules, which accepts the host
         """
         predictor, evaluation = self.predictor, self.predictor.evaluation
         if held is not None:
@@ -445,12 +410,10 @@ class _Decider:
     def _roomy_labels(
         self, labels: frozenset[str],
     ) -> Iterator[frozenset[str]]:
-        """Yield sets of labels that hold the claim to one choice each.
+        """Yield sets of labels, with ``labels``, that allow one choice each.
 
         The choice that leaves most capacity comes first.  The last set is
         ``labels`` alone, if the claim makes the next best choice with these.
-
-        :param labels: the labels of the decision, which all sets contain
         """
         predictor, evaluation = self.predictor, self.predictor.evaluation
         chosen = predictor.predicted(labels)
@@ -469,11 +432,7 @@ class _Decider:
                 yield labels | exact
 
     def _as_good(self, labels: frozenset[str], decision: Decision) -> bool:
-        """Return whether each rule is satisfied as well with more labels.
-
-        :param labels: the labels of the decision, and more
-        :param decision: a decision by the rules
-        """
+        """Return whether each rule is satisfied as well with more labels."""
         predictor = self.predictor
         chosen = predictor.predicted(labels)
         if chosen is None or not predictor.keeps_pins(labels):
@@ -512,7 +471,6 @@ class _Decider:
             displaces=displaces)
 
     def _claim_too_long(self, labels: frozenset[str]) -> bool:
-        """Return whether the claim would search too long without labels."""
         evaluation = self.predictor.evaluation
         # With labels, choose_steered has given up after far fewer.
         if labels or not evaluation.many_permutations:
@@ -556,7 +514,6 @@ class _Decider:
             self._not_held, must, blamed), refused_by)
 
     def _first_rules(self, goal: numa_rule.Goal, count: int) -> numa_rule.Goal:
-        """Return a goal of only the first ``count`` rules of a goal."""
         narrowed = numa_rule.Goal(
             self.predictor.evaluation.masks, (), self.predictor.stock)
         for rule, facts in goal.rules[:count]:
@@ -574,7 +531,6 @@ class _Decider:
                   blamed: int | None) -> reasons.Reason:
         """Return why no labels make the claim satisfy the strict rules.
 
-        :param must: the goal of the strict rules, for which there are choices
         :param blamed: position of the first rule that no labels enforce; None
             if there are labels for each rule in turn
         """
@@ -619,11 +575,7 @@ class _Decider:
         self, must: numa_rule.Goal, strict: frozenset[str],
         held: Decision | None,
     ) -> Decision:
-        """Accept, with labels for as many preferred rules as possible.
-
-        :param must: the goal of the strict rules
-        :param strict: the labels that these need
-        """
+        """Accept, with labels for as many preferred rules as possible."""
         # Sorted anew: the order of the filters must not matter.
         preferred = sorted(
             [(rule, facts) for rule, facts in self.rules

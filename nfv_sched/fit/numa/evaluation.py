@@ -30,31 +30,25 @@ MAX_STEERED_TRIES = walk.MAX_STEPS
 
 
 class CellSorting(ty.NamedTuple):
-    """The rules by which Nova sorts host cells before it tries them.
+    """The rules by which Nova sorts host cells before it tries them."""
 
-    :ivar packing: the most used cells come first, by ``[compute]
-        packing_host_numa_cells_allocation_strategy``
-    :ivar devices_in_claims: a claim keeps a guest that requests no PCI devices
-        away from cells with free ones, as the scheduler does
-    """
-
+    #: the most used cells come first, by ``[compute]
+    #: packing_host_numa_cells_allocation_strategy``
     packing: bool = False
+    #: a claim keeps a guest that requests no PCI devices away from cells with
+    #: free ones, as the scheduler does
     devices_in_claims: bool = True
 
 
 class ClaimChoice(ty.NamedTuple):
-    """The choice of the claim on the compute node.
+    """The choice of the claim on the compute node."""
 
-    :ivar cells: position of the host cell of each guest cell
-    :ivar pagesizes: page size of each guest cell, KiB; None if it has no page
-        request
-    :ivar pinned: position of the host cell whose CPUs each guest cell is
-        pinned to; it may differ, or be -1 for none: see
-        :class:`nfv_sched.fit.numa.walk.Traces`
-    """
-
-    cells: tuple[int, ...]
+    cells: tuple[int, ...]  #: position of the host cell of each guest cell
+    #: page size of each guest cell, KiB; None if it has no page request
     pagesizes: tuple[int | None, ...]
+    #: position of the host cell whose CPUs each guest cell is pinned to; it
+    #: may differ, or be -1 for none: see
+    #: :class:`nfv_sched.fit.numa.walk.Traces`
     pinned: tuple[int, ...]
 
 
@@ -181,7 +175,6 @@ class Evaluation:
 
     @property
     def too_few_cells(self) -> bool:
-        """Whether the host has fewer NUMA nodes than the guest."""
         return len(self.host.cells) < len(self.guest.cells)
 
     @property
@@ -226,7 +219,6 @@ class Evaluation:
 
     @property
     def interchangeable(self) -> bool:
-        """Whether all guest cells have the same requirements."""
         cells = self.guest.cells
         return not self.guest.reserved and cells.count(cells[0]) == len(cells)
 
@@ -310,7 +302,6 @@ class Evaluation:
         condition: Condition | None, traces: walk.Traces,
         order: Sequence[int],
     ) -> tuple[int, ...] | None:
-        """Return the choice of Nova's search; see :func:`walk.search`."""
         def met(chosen: int) -> bool:
             return (all(chosen & group for group in groups) and
                     (condition is None or condition.test(chosen)))
@@ -408,9 +399,8 @@ class Evaluation:
         Labels make Nova discard whole permutations, which it otherwise rarely
         does.  It may then search for long, or reuse an earlier fit without the
         pins that belong to it, so that the claim cannot be recorded.
+        Parameters are those of :meth:`choose`.
 
-        :param groups: bitmasks of host cells; one of each must be chosen
-        :param condition: the condition of the PCI devices on the chosen cells
         :returns: position of the host cell of each guest cell; None if the
             claim fails, cannot be recorded or would take too long
         :raises nfv_sched.fit.numa.walk.Undecided: if there are too many
@@ -446,12 +436,7 @@ class Evaluation:
         self, groups: Sequence[int] = (),
         condition: Condition | None = None,
     ) -> ClaimChoice | None:
-        """Return the choice of the claim: host cells, page sizes and pins.
-
-        Parameters are those of :meth:`choose`.
-
-        :returns: None if the claim does not accept the host
-        """
+        """Return the claim's choice; None if it does not accept the host."""
         if self.too_few_cells:
             return None
         guest = self.pristine
@@ -479,29 +464,23 @@ class Evaluation:
             for host, cell in zip(chosen, guest.cells)]), chosen)
 
     def claim_tries(self, assignment: Sequence[int]) -> int:
-        """Return the number of permutations tried before a choice."""
         return candidates.tries_before(assignment, self.order)
 
     @property
     def many_permutations(self) -> bool:
-        """See :func:`many_permutations`."""
         return many_permutations(
             len(self.host.cells), len(self.guest.cells))
 
 
 @functools.cache
 def many_permutations(host_cells: int, guest_cells: int) -> bool:
-    """Return whether a claim could try more than ``MAX_CLAIM_TRIES``."""
     return math.perm(host_cells, guest_cells) > MAX_CLAIM_TRIES
 
 
 def free_devices(
     pools: Sequence[Mapping] | None,
 ) -> Mapping[int | None, int]:
-    """Count the free PCI devices on each NUMA node, by its number.
-
-    Devices without NUMA information are under None.
-    """
+    """Count free PCI devices by NUMA node; None for those without one."""
     free: dict[int | None, int] = {}
     for pool in pools or ():
         node = pool.get('numa_node')

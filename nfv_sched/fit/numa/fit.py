@@ -26,14 +26,10 @@ NO_MEMORY_ROOM = 7  # memory overcommitted beyond the ratio
 
 
 class Ratios(ty.NamedTuple):
-    """Allocation ratios of a host.
+    """Allocation ratios of a host."""
 
-    :ivar cpu: unpinned vCPUs per host CPU
-    :ivar ram: memory of guests per memory of the host
-    """
-
-    cpu: float
-    ram: float
+    cpu: float  #: unpinned vCPUs per host CPU
+    ram: float  #: memory of guests per memory of the host
 
 
 @functools.lru_cache(maxsize=1024)
@@ -78,7 +74,6 @@ def _sizes(host: HostCell, requested: int) -> list[int]:
 
 @functools.cache
 def needs_cell_memory() -> bool:
-    """Return whether pinned guest cells need free memory of the host cell."""
     # Loads Nova, which commands that only print help do not want.
     from nfv_sched.nova import scheduler
     return scheduler.pinned_guests_need_cell_memory()
@@ -117,11 +112,7 @@ def _threads_fit(
     host: HostCell, cell: GuestCell, reserved: int,
     free: ty.AbstractSet[int],
 ) -> bool:
-    """Return whether the pinned vCPUs fit the cores, by the thread policy.
-
-    :param reserved: further CPUs for the guest's emulator threads
-    :param free: the free CPUs for pinned vCPUs
-    """
+    """Return whether the pinned vCPUs fit the cores, by the thread policy."""
     siblings = host.siblings
     # Nova's max() over no cores raises ValueError here.
     if not siblings:
@@ -222,8 +213,6 @@ def shortage(
 ) -> tuple[int, int, int]:
     """Return the shortage of a host cell for a guest cell.
 
-    Parameters are those of :func:`check`.
-
     :returns: (``NO_*`` of the rule that fails, amount needed, amount free), in
         CPUs for the CPU rules and MiB for the memory rules; (``FITS``, 0, 0)
         if it fits
@@ -250,10 +239,7 @@ def shortage(
 
 
 def has_pages(host: HostCell, cell: GuestCell) -> bool:
-    """Return whether an empty host cell has pages of a suitable size.
-
-    Their number does not count.
-    """
+    """Return whether a host cell has, if empty, any pages of suitable size."""
     return not cell.pagesize or any(
         page.total_kb and cell.memory * 1024 % page.size_kb == 0
         for page in host.pages

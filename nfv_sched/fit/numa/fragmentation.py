@@ -69,7 +69,6 @@ def order(evaluation: numa_evaluation.Evaluation) -> tuple[int, ...]:
 def nodes_with_devices(
     pools: Sequence[Mapping] | None,
 ) -> frozenset[int | None]:
-    """Return the numbers of the host NUMA nodes with free PCI devices."""
     return frozenset([
         node for node, count in numa_evaluation.free_devices(pools).items()
         if count > 0])
@@ -101,10 +100,7 @@ class _Cell:
             self._cpus, self._whole, self._free_kb)
 
     def _read_memory(self, cell: topology.HostCell) -> int:
-        """Find the pages that count: huge ones, or all if there are none.
-
-        :returns: their total, KiB
-        """
+        """Find the pages that count, huge ones or all; return their KiB."""
         pages = self._pages = cell.pages
         self._huge = False
         if not pages:
@@ -130,9 +126,7 @@ class _Cell:
                  free_kb: int) -> tuple[float, float]:
         """Return the capacity and the free amount; see the module.
 
-        :param free: free CPUs
         :param whole: free CPUs of wholly free cores; the others count half
-        :param free_kb: free memory, KiB
         """
         cpus = (free + whole) / 2
         memory = free_kb * self._cpus_per_kb
@@ -146,10 +140,7 @@ class _Cell:
 
     def taken(self, guest: topology.GuestCell,
               reserved: int) -> tuple[float, float]:
-        """Return the capacity that a guest cell takes, and what is free then.
-
-        :param reserved: further CPUs for the guest's emulator threads
-        """
+        """Return the capacity that a guest takes, and what is free then."""
         free, whole, free_kb = self._cpus, self._whole, self._free_kb
         need = guest.dedicated + reserved
         if need:

@@ -60,7 +60,6 @@ class ClaimPredictor:
     def predicted(self, labels: frozenset[str]) -> tuple[int, ...] | None:
         """Return the choice of the claim on the host as it is known now.
 
-        :param labels: labels in the limits
         :returns: position of the host cell of each guest cell; None if the
             claim would fail, or it is not known
         """
@@ -91,14 +90,12 @@ class ClaimPredictor:
             return False
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
-        """See :meth:`nfv_sched.fit.numa.rule.GuestOnHost.always_within`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible(static, [*groups, 1 << index])
             for index in candidates.bits(self.host.all_cells & ~cells))
 
     def always_on(self, groups: Sequence[int], cells: int) -> bool:
-        """See :meth:`nfv_sched.fit.numa.rule.GuestOnHost.always_on`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible([mask & ~(1 << index) for mask in static],
@@ -107,7 +104,6 @@ class ClaimPredictor:
 
     def always_meets(self, groups: Sequence[int],
                      condition: candidates.Condition) -> bool:
-        """See :meth:`nfv_sched.fit.numa.rule.GuestOnHost.always_meets`."""
         try:
             return not candidates.satisfiable(
                 self.evaluation.static_masks, groups, candidates.Condition(
@@ -164,7 +160,6 @@ class ClaimPredictor:
             missed[0] & ~group for group in missed)
 
     def node_labels(self, cells: int) -> frozenset[str] | None:
-        """See :meth:`nfv_sched.fit.numa.rule.GuestOnHost.node_labels`."""
         labels = set()
         for index in candidates.bits(cells):
             # A label that another cell declares as well, by a mistake in
@@ -207,8 +202,6 @@ class ClaimPredictor:
 
         None, those of one rule, those of all rules, those of single host
         cells, that of the switch.
-
-        :param tried_labels: the labels of each rule that has some
         """
         yield frozenset()
         yield from tried_labels

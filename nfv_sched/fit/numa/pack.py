@@ -14,12 +14,11 @@ from nfv_sched.fit.numa.topology import HostCell
 
 
 def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
-    """Return the host CPUs that a guest cell is pinned to.
+    """Return the host CPUs of a guest cell, emulator threads included.
 
     :param host: a host cell that the guest cell fits, by
         :func:`nfv_sched.fit.numa.fit.check`
     :param reserved: further CPUs for the guest's emulator threads
-    :returns: host CPUs, those for emulator threads included
     """
     free, need = host.free_cpus, cell.dedicated
     cores = [list(core & free) for core in host.siblings]

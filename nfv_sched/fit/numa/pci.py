@@ -47,45 +47,35 @@ def _lower(value):
 
 
 class Demand(ty.NamedTuple):
-    """One PCI request of a guest.
-
-    :ivar count: number of devices
-    :ivar specs: alternatives, each with all (property, value) pairs that a
-        device must have
-    :ivar policy: Nova's NUMA policy of the request
-    :ivar claimed: the NUMA policy that the claim on the compute node follows;
-        the claim of unshelving follows ``policy``. None if not known
-    :ivar fixable: whether the claim takes only devices of the providers that
-        Placement has allocated
-    :ivar request_id: ID of the request, the prefix of its groups in the
-        mappings of allocation candidates; None if it has none
-    :ivar from_port: the request is for a Neutron port; PCI in Placement does
-        not cover those
-    :ivar providers: UUIDs of the resource providers that Placement has
-        allocated already, one for each device; empty if none
-    :ivar noun: name of the devices in reasons
-    :ivar pfs: whether physical functions may be given
-    :ivar vdpas: whether vDPA devices may be given
-    :ivar remote: whether devices managed from a SmartNIC may be given
-    :ivar migratable: required value of ``live_migratable``: ``true``,
-        ``false``, or None for any
-    :ivar alias: name of the alias; empty for a port
-    """
+    """One PCI request of a guest."""
 
     count: int
+    #: alternatives, each with all (property, value) pairs that a device must
+    #: have
     specs: tuple[tuple[tuple[str, ty.Any], ...], ...]
-    policy: str
+    policy: str  #: Nova's NUMA policy of the request
+    #: the NUMA policy that the claim on the compute node follows; the claim of
+    #: unshelving follows ``policy``. None if not known
     claimed: str | None
+    #: whether the claim takes only devices of the providers that Placement has
+    #: allocated
     fixable: bool
+    #: ID of the request, the prefix of its groups in the mappings of
+    #: allocation candidates; None if it has none
     request_id: str | None
+    #: the request is for a Neutron port; PCI in Placement does not cover those
     from_port: bool
+    #: UUIDs of the resource providers that Placement has allocated already,
+    #: one for each device; empty if none
     providers: tuple[str, ...]
     noun: str
-    pfs: bool
-    vdpas: bool
-    remote: bool
+    pfs: bool  #: whether physical functions may be given
+    vdpas: bool  #: whether vDPA devices may be given
+    remote: bool  #: whether devices managed from a SmartNIC may be given
+    #: required value of ``live_migratable``: ``true``, ``false``, or None for
+    #: any
     migratable: str | None
-    alias: str = ''
+    alias: str = ''  #: name of the alias; empty for a port
 
     def _asked(self, name: str) -> ty.Any:
         """Return a property that all alternatives ask for alike, or None."""
@@ -100,7 +90,6 @@ class Demand(ty.NamedTuple):
 
     @property
     def trusted(self) -> bool:
-        """Whether trusted devices are asked for."""
         return strutils.bool_from_string(self._asked('trusted'))
 
     @property
@@ -110,10 +99,7 @@ class Demand(ty.NamedTuple):
                    for spec in self.specs)
 
     def matches(self, pool: Mapping) -> bool:
-        """Return whether the devices of a pool have the properties of a spec.
-
-        :param pool: a pool of ``nova.pci.stats.PciDeviceStats``
-        """
+        """Return whether a ``PciDeviceStats`` pool has a spec's properties."""
         # pci_device_prop_match lowers all strings; most are equal as they are.
         for spec in self.specs:
             for name, value in spec:
@@ -134,17 +120,14 @@ class Demand(ty.NamedTuple):
                 pool.get('live_migratable') == self.migratable)
 
     def gives(self, kind: str | None) -> bool:
-        """Return whether devices of a type may be given."""
         return (kind != PF or self.pfs) and (kind != VDPA or self.vdpas)
 
 
 def is_remote(pool: Mapping) -> bool:
-    """Return whether the devices of a pool are managed from a SmartNIC."""
     return strutils.bool_from_string(pool.get('remote_managed'))
 
 
 def property_matches(pool_value, value) -> bool:
-    """Return whether a property has a value, ignoring case."""
     # Capabilities such as those of a network device, of which the device may
     # have more.
     if isinstance(value, list) and isinstance(pool_value, list):
@@ -232,40 +215,28 @@ class Served(ty.NamedTuple):
     With PCI in Placement they may be fewer than requested: Nova leaves out
     allocated providers that do not suit the NUMA policy if the others have
     enough devices in all.
-
-    :ivar local: number of devices on these NUMA nodes
-    :ivar total: number of all devices
     """
 
-    local: int
+    local: int  #: number of devices on these NUMA nodes
     total: int
 
 
 class _Pool(ty.NamedTuple):
-    """A pool of devices that match a request.
+    """A pool of devices that match a request."""
 
-    :ivar index: position among the pools of the host
-    :ivar near: bit of the host cell of the devices; 0 if they have none
-    :ivar unknown: whether the devices have no NUMA information
-    :ivar usable: whether the request may have them; see :meth:`Demand.usable`
-    :ivar provider: UUID of their resource provider, or None
-    """
-
-    index: int
-    near: int
-    unknown: bool
+    index: int  #: position among the pools of the host
+    near: int  #: bit of the host cell of the devices; 0 if they have none
+    unknown: bool  #: whether the devices have no NUMA information
+    #: whether the request may have them; see :meth:`Demand.usable`
     usable: bool
-    provider: str | None
+    provider: str | None  #: UUID of their resource provider, or None
 
 
 class HostDevices:
     """The free PCI devices of a host that match the requests of a guest.
 
     :param pools: pools of the host; read, never changed
-    :param demands: the PCI requests of the guest
     :raises OddDevicesError: if a pool cannot be read
-
-    :ivar pools: pools of the host
     :ivar counts: number of free devices in each pool of the host
     :ivar matched: for each request the pools that match it
     """
@@ -304,7 +275,6 @@ class HostDevices:
             demand.usable(pool), pool.get('rp_uuid'))
 
     def only(self, numbers: Sequence[int]) -> 'HostDevices':
-        """Return the devices for some of the requests."""
         part = copy.copy(self)
         part.wanted = tuple([self.wanted[number] for number in numbers])
         part.matched = [self.matched[number] for number in numbers]
@@ -313,10 +283,7 @@ class HostDevices:
 
     @property
     def relatives(self) -> list[list[int]]:
-        """For each pool those whose devices its own take along.
-
-        A PF takes its VFs, and a VF its PF.
-        """
+        """Pools taken along with each: a PF takes its VFs, a VF its PF."""
         if self._relatives is None:
             # Nova's pools have the address of the PF, also those of VFs.
             kinds = [pool.get('dev_type') for pool in self.pools]
@@ -346,11 +313,7 @@ class HostDevices:
         return self._relevant
 
     def same_socket(self, cells: int) -> int:
-        """Return the host cells on the same sockets as some host cells.
-
-        :param cells: bitmask of host cells
-        :returns: bitmask; 0 if the host does not report sockets
-        """
+        """Return the cells on the same sockets; 0 if sockets are unknown."""
         if self._sockets is None:
             # _filter_pools_for_socket_affinity gives up if a single cell lacks
             # the number.
@@ -378,11 +341,9 @@ class HostDevices:
     # "index" is the position of a request in "wanted".
 
     def has_unknown(self, index: int) -> bool:
-        """Return whether devices of a request lack NUMA information."""
         return any(pool.unknown for pool in self.matched[index])
 
     def free_unknown(self, index: int) -> int:
-        """Count the free devices without NUMA information for a request."""
         return sum(self.counts[pool.index] for pool in self.matched[index]
                    if pool.usable and pool.unknown)
 
@@ -416,15 +377,10 @@ class CandidateDevices:
 
     @property
     def relevant(self) -> int:
-        """Bitmask; see :attr:`HostDevices.relevant`."""
         return self.devices.relevant
 
     def serve(self, cells: int) -> Served | None:
-        """Return the devices that Nova would take for some host cells.
-
-        :param cells: bitmask of the chosen host cells
-        :returns: None if Nova cannot serve all requests
-        """
+        """Return the devices that Nova would take; None if it refuses."""
         # Choices that differ in other cells only have the same answer.
         cells &= self.relevant
         try:
@@ -434,7 +390,6 @@ class CandidateDevices:
             return served
 
     def accepts(self, cells: int) -> bool:
-        """Return whether Nova can serve a guest on these host cells."""
         return self.serve(cells) is not None
 
     def keeps_local(self, cells: int) -> bool:
@@ -478,8 +433,6 @@ class CandidateDevices:
         """Return whether the claim finds the devices that Nova's filters do.
 
         Nova's filters do not know that a PF takes its VFs along.
-
-        :param cells: see :meth:`taken`
         """
         devices = self.devices
         if not may_take_card(devices.wanted):
@@ -503,7 +456,6 @@ class CandidateDevices:
         return True
 
     def only(self, numbers: Sequence[int]) -> 'CandidateDevices':
-        """Return the devices for some of the requests."""
         part = copy.copy(self)
         part.devices = self.devices.only(numbers)
         part._providers = [self._providers[number] for number in numbers]
@@ -538,13 +490,10 @@ class CandidateDevices:
         return Served(local, total)
 
     def _take(self, demand, pools, providers, counts, cells):
-        """Return the pools and numbers of devices for one request.
-
-        They are those that Nova chooses.
+        """Return (pool, number) pairs as Nova chooses; None if too few.
 
         :param counts: number of devices left in each pool of the host
         :param cells: bitmask of the chosen host cells
-        :returns: (pool, number of devices); None if there are too few
         """
         need = demand.count
         near = self._pools_by_policy(demand, pools, counts, cells)
@@ -582,10 +531,7 @@ class CandidateDevices:
         return [(pool, of_provider[pool.provider]) for pool in fitting]
 
     def _pools_by_policy(self, demand, pools, counts, cells):
-        """Return the pools that suit the NUMA policy, in Nova's order.
-
-        :param cells: bitmask of the chosen host cells; None for any devices
-        """
+        """Return the pools that suit the NUMA policy, in Nova's order."""
         if cells is None:
             return pools
         need = demand.count
@@ -610,7 +556,6 @@ class CandidateDevices:
     def fixed(self, index: int) -> int | None:
         """Return the host cells of devices that Placement allocates.
 
-        :param index: that of the request in ``devices.wanted``
         :returns: bitmask; None if the claim is free to choose devices, or one
             has no NUMA information
         """
@@ -629,10 +574,7 @@ class CandidateDevices:
 
 
 def providers(demand: Demand, mapping: Mapping | None) -> tuple[str, ...]:
-    """Return the resource providers for a request, one for each device.
-
-    :returns: UUIDs; empty if Placement allocates no devices for the request
-    """
+    """Return a provider UUID for each device; empty if none are allocated."""
     # PCI in Placement does not cover ports: _get_rp_uuids_for_request returns
     # no provider, and any pool may be used.
     if demand.from_port:

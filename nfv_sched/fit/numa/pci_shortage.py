@@ -56,18 +56,12 @@ class _Effort:
 
 
 class _CellChoice(ty.NamedTuple):
-    """The host cells of which a guest gets some.
-
-    :ivar masks: host cells of each guest cell, as bitmasks
-    :ivar groups: host cells near each network of the request, as bitmasks
-    :ivar local: whether all devices must be on the chosen host cells, whatever
-        Nova's NUMA policy of a request is
-    :ivar claimed: whether the claim counts, too, not only Nova's filters
-    """
+    """The host cells of which a guest gets some; see :func:`find`."""
 
     masks: Sequence[int]
     groups: Sequence[int]
     local: bool
+    #: whether the claim counts, too, not only Nova's filters
     claimed: bool = True
 
     def serve(self, devices: pci.CandidateDevices,
@@ -196,7 +190,6 @@ def _smallest(devices: pci.CandidateDevices,
 
 def _kind(devices: pci.CandidateDevices,
           cells: _CellChoice | None) -> ShortageKind:
-    """Return in which way devices are too few for the requests."""
     if devices.claimable(None):
         return (ShortageKind.ONE_CARD if cells is not None
                 and pci.may_take_card(devices.devices.wanted)
@@ -245,10 +238,7 @@ def needs(devices: pci.CandidateDevices) -> list[DeviceNeed]:
 
 def _suits(devices: pci.HostDevices, cells: int, local: bool,
            demand: pci.Demand, pool: ty.Any) -> bool:
-    """Return whether devices suit the NUMA policy of a request.
-
-    :param cells: bitmask of the chosen host cells
-    """
+    """Return whether devices suit the NUMA policy of a request."""
     if local:
         return bool(pool.near & cells) or len(devices.host.cells) == 1
     match demand.policy:
@@ -298,11 +288,7 @@ def _best_cells(devices: pci.CandidateDevices, cells: _CellChoice) -> int:
 
 def _misses(devices: pci.CandidateDevices, cells: int | None,
             local: bool) -> Iterator[NearMiss]:
-    """Yield the free devices that lack one property, pool by pool.
-
-    :param cells: bitmask of the host cells that a guest may have; None if it
-        does not matter where devices are
-    """
+    """Yield the free devices that lack one property, pool by pool."""
     host_devices = devices.devices
     seen = set()
     for number, demand in enumerate(host_devices.wanted):

@@ -55,45 +55,31 @@ class RequestError(Exception):
 
 
 class RequestParts(ty.NamedTuple):
-    """The parts of a request from which rules are made.
+    """The parts of a request from which rules are made."""
 
-    :ivar policy: the policies of nfv-sched's own keys
-    :ivar extra_specs: all extra specs of the flavor
-    :ivar properties: image properties by name, anything with ``get``
-    :ivar guest: the guest's NUMA cells; None if it has none
-    :ivar numa_topology: ``nova.objects.InstanceNUMATopology`` or None
-    :ivar demands: the PCI requests
-    :ivar physnets: physical networks that are reached through the virtual
-        switch
-    :ivar tunneled: whether a tunnelled network is known to be among the
-        networks
-    :ivar needs_threads: Nova requires a host with sibling threads
-    """
-
-    policy: nfv_extra_specs.NFVPolicy
-    extra_specs: Mapping[str, ty.Any]
-    properties: ty.Any
+    policy: nfv_extra_specs.NFVPolicy  #: the policies of nfv-sched's own keys
+    extra_specs: Mapping[str, ty.Any]  #: all extra specs of the flavor
+    properties: ty.Any  #: image properties by name, anything with ``get``
+    #: the guest's NUMA cells; None if it has none
     guest: topology.GuestTopology | None
-    numa_topology: ty.Any
-    demands: tuple[pci.Demand, ...]
+    numa_topology: ty.Any  #: ``nova.objects.InstanceNUMATopology`` or None
+    demands: tuple[pci.Demand, ...]  #: the PCI requests
+    #: physical networks that are reached through the virtual switch
     physnets: frozenset[str]
+    #: whether a tunnelled network is known to be among the networks
     tunneled: bool
-    needs_threads: bool
+    needs_threads: bool  #: Nova requires a host with sibling threads
 
 
 class Names(ty.NamedTuple):
-    """Names of the labels, from nova.conf.
+    """Names of the labels, from nova.conf."""
 
-    :ivar vswitch: label of the host cells with the virtual switch
-    :ivar node_prefix: prefix of the label of a single host cell; the number of
-        the NUMA node follows
-    """
-
-    vswitch: str
+    vswitch: str  #: label of the host cells with the virtual switch
+    #: prefix of the label of a single host cell; the number of the NUMA node
+    #: follows
     node_prefix: str
 
     def of_node(self, number: int) -> str:
-        """Return the label of the host cell with a NUMA node number."""
         return f'{self.node_prefix}{number}'
 
     def node(self, label: str) -> int | None:
@@ -105,43 +91,36 @@ class Names(ty.NamedTuple):
 
 
 class Labels(ty.NamedTuple):
-    """Labels of a host with which the claim may satisfy a rule.
+    """Labels of a host with which the claim may satisfy a rule."""
 
-    :ivar held: added to the limits if possible even where the claim satisfies
-        the rule without them, in case the host was misread or changes
-    :ivar tried: labels that together may make the claim satisfy the rule
-    """
-
+    #: added to the limits if possible even where the claim satisfies the rule
+    #: without them, in case the host was misread or changes
     held: frozenset[str] = _NOWHERE
+    #: labels that together may make the claim satisfy the rule
     tried: frozenset[str] = _NOWHERE
 
 
 class Pinning(ty.NamedTuple):
-    """The host cells and CPUs on which a guest runs.
+    """The host cells and CPUs on which a guest runs."""
 
-    :ivar chosen: position of the host cell of each guest cell
-    :ivar pins: for each guest cell the host CPUs of its pinned vCPUs
-    :ivar others: host CPUs to which other guests are pinned
-    """
-
-    chosen: Sequence[int]
+    chosen: Sequence[int]  #: position of the host cell of each guest cell
+    #: for each guest cell the host CPUs of its pinned vCPUs
     pins: Sequence[Sequence[int]]
+    #: host CPUs to which other guests are pinned
     others: frozenset[int] = frozenset()
 
 
 class Goal(ty.NamedTuple):
-    """The requirements on a choice of host cells.
+    """The requirements on a choice of host cells."""
 
-    :ivar masks: for each guest cell the host cells left to it, as a bitmask
-    :ivar rules: the rules to satisfy, with their facts
-    :ivar condition: the condition on all chosen host cells together
-    :ivar allowed: for each guest cell the host cells that the rules leave to
-        it on an empty host, as a bitmask; for reasons, empty otherwise
-    """
-
+    #: for each guest cell the host cells left to it, as a bitmask
     masks: Sequence[int]
+    #: the rules to satisfy, with their facts
     rules: tuple[tuple['Rule', Facts], ...] = ()
+    #: the condition on all chosen host cells together
     condition: candidates.Condition | None = None
+    #: for each guest cell the host cells that the rules leave to it on an
+    #: empty host, as a bitmask; for reasons, empty otherwise
     allowed: Sequence[int] = ()
 
     @property
@@ -152,24 +131,19 @@ class Goal(ty.NamedTuple):
 
 
 class GuestOnHost(ty.Protocol):
-    """A guest on a host, as the methods of a rule see it beside their facts.
+    """A guest on a host, as methods of a rule see it beside their facts."""
 
-    :ivar evaluation: where the guest fits, by Nova's own rules
-    :ivar names: names of the labels
-    :ivar devices: the host's free PCI devices; None if the guest requests
-        none, or the host reports none
-    :ivar strict_text: the texts of all strict rules, for reasons that concern
-        them all
-    :ivar groups: host cells near each network of the request, as bitmasks
-    :ivar stock: the condition that the devices meet Nova's own NUMA policies;
-        None without devices
-    """
-
-    evaluation: ty.Any
-    names: Names
+    evaluation: ty.Any  #: where the guest fits, by Nova's own rules
+    names: Names  #: names of the labels
+    #: the host's free PCI devices; None if the guest requests none, or the
+    #: host reports none
     devices: pci.CandidateDevices | None
+    #: the texts of all strict rules, for reasons that concern them all
     strict_text: str
+    #: host cells near each network of the request, as bitmasks
     groups: list[int]
+    #: the condition that the devices meet Nova's own NUMA policies; None
+    #: without devices
     stock: candidates.Condition | None
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
@@ -220,12 +194,6 @@ class Rule(abc.ABC):
     :meth:`from_request` raises.  Unless a method documents them otherwise,
     ``facts`` is what :meth:`read` returned for the host, and ``chosen`` is a
     choice: the position of the host cell of each guest cell.
-
-    :ivar text: the policy for reasons: the key with its value
-    :ivar strict: the host is refused if it cannot satisfy the rule; else the
-        rule is only preferred
-    :ivar ours: the request has it by a key of nfv-sched, not by one of Nova.
-        If no rule of a request is ours, no labels are added to its limits.
     """
 
     #: Name of the rule, and of its entry point in ``nfv_sched.rules``.
@@ -253,8 +221,12 @@ class Rule(abc.ABC):
     #: It concerns the NUMA nodes of PCI devices.
     devices: ty.ClassVar[bool] = False
 
-    text: str
+    text: str  #: the policy for reasons: the key with its value
+    #: the host is refused if it cannot satisfy the rule; else the rule is only
+    #: preferred
     strict: bool = True
+    #: the request has it by a key of nfv-sched, not by one of Nova. If no rule
+    #: of a request is ours, no labels are added to its limits.
     ours: bool = True
 
     def __init_subclass__(cls, **kwargs: ty.Any) -> None:
@@ -469,31 +441,24 @@ class CellsRule(Rule):
 
     @property
     def where(self) -> str:
-        """:attr:`noun` with a space before it; see :meth:`Rule.where`."""
         return f' {self.noun}'
 
     def missing_reason(self, facts, guest_on_host):
-        """Return the reason if the host does not declare these host cells."""
         return self.undeclared_reason() if facts is None else None
 
     def applies(self, facts, guest_on_host):
-        """Return whether the host has such host cells."""
         return bool(facts)
 
     def narrow(self, facts, goal):
-        """Return the masks without all other host cells."""
         return [mask & facts for mask in goal.masks]
 
     def is_satisfied(self, facts, guest_on_host, chosen):
-        """Return whether only such host cells are chosen."""
         return not candidates.mask_of(chosen) & ~facts
 
     def is_always_satisfied(self, facts, guest_on_host, groups):
-        """Return whether the claim can choose no other host cell."""
         return guest_on_host.always_within(groups, facts)
 
     def labels(self, facts, guest_on_host):
-        """Return the label of these host cells, if the host declares it."""
         label = self.label(guest_on_host.names)
         if label is None or label not in guest_on_host.evaluation.host.labels:
             return Labels()
@@ -504,7 +469,6 @@ class CellsRule(Rule):
         return Labels(own if self.strict else _NOWHERE, own)
 
     def degree(self, facts, guest_on_host, chosen):
-        """Return the part of the guest cells that are on such host cells."""
         if not facts:
             return 0.0
         return (candidates.mask_of(chosen) & facts).bit_count() / len(chosen)
@@ -529,7 +493,6 @@ class CellsRule(Rule):
                 break
 
     def capacity_reason(self, facts, guest_on_host, before):
-        """Return why the guest cells do not all fit on such host cells."""
         host = guest_on_host.evaluation.host
         nodes = host.nodes(facts)
         cells = len(guest_on_host.evaluation.guest.cells)
@@ -555,11 +518,7 @@ class CellsRule(Rule):
             guest_on_host.groups, guest_on_host.devices)
 
     def floating(self, host, names):
-        """Return degree 1 if the host's only NUMA node is such a node.
-
-        Elsewhere the rule is not satisfied: degree 0, or a reason if it is
-        strict.
-        """
+        """Return degree 1 if the host's only NUMA node is such a node."""
         # Where all CPUs are on one node, the guest cannot float elsewhere.
         one_node = host is not None and len(host.cells) == 1
         facts = self.read(host, names) if one_node else None

@@ -27,7 +27,6 @@ def host_shape(
 ) -> Hashable | None:
     """Return the shape of a host for a request.
 
-    :param terms: the rules and options by which hosts are decided about
     :param mapping: request group -> resource provider UUIDs; None or empty
         without PCI in Placement
     :returns: None if the host must be decided about by itself: if Nova's
@@ -83,9 +82,6 @@ def of_devices(
     Counts above the requested number are cut to one more than that.  Provider
     UUIDs become numbers: it only matters which devices have the same provider.
 
-    :param pools: free PCI devices of the host
-    :param mapping: request group -> resource provider UUIDs, or None
-    :param cells: the host's NUMA cells
     :returns: a tuple; not hashable if a pool holds a value that is not
     :raises Exception: any, if a pool lacks its fields
     """

@@ -54,12 +54,8 @@ def capacity_reason(
 
     Only host cells that the guest could have if they were empty count.
 
-    :param policy: the policy that refuses the host, for the reason
     :param within: host cells that each guest cell may have, as bitmasks; all
         if None
-    :param order: ``order`` of the reason
-    :param places: properties of these host cells, for the reason
-    :param groups: host cells near each network of the request, as bitmasks
     :param devices: the PCI devices of the host; None if none are requested
     :param pci_policy: ``policy`` of the reason if devices are missing
     """
@@ -171,7 +167,6 @@ def page_reason(
 
 def no_node(order: int, policy: str, places: Sequence[str],
             ) -> reasons.Reason:
-    """Return the reason for a host without a NUMA node of some properties."""
     return reasons.Reason(
         order, policy, f'needs a NUMA node{reasons.where(places)}', 'has none',
         shortage=_shortage(reasons.Resource.NUMA_NODES, 1, 0, places))
@@ -209,8 +204,6 @@ def near(masks: Sequence[int], groups: Sequence[int]) -> Sequence[int]:
     """Return masks without host cells that are not near the networks.
 
     Of several guest cells one near each network is enough: these are left.
-
-    :param groups: host cells near each network of the request, as bitmasks
     """
     if len(masks) > 1:
         return masks
@@ -221,11 +214,7 @@ def _chosen_from(
     evaluation: Evaluation, allowed: int, places: tuple[str, ...],
     groups: Sequence[int], devices: pci.CandidateDevices | None,
 ) -> tuple[int, tuple[str, ...]]:
-    """Return the cells that networks and devices allow the only guest cell.
-
-    :param allowed: bitmask of the host cells that may be chosen otherwise
-    :returns: bitmask, and the properties of these host cells
-    """
+    """Return the cells that networks and devices allow the only guest cell."""
     cells, = near([allowed], groups)
     if cells != allowed:
         places = (*places, reasons.Place.NETWORKS)
@@ -247,14 +236,9 @@ def devices_reason(
 ) -> reasons.Reason | None:
     """Return why the PCI devices do not serve a guest on some host cells.
 
-    :param masks: host cells that each guest cell fits, as bitmasks
-    :param policy: the policy that refuses the host, for the reason
-    :param order: ``order`` of the reason
-    :param places: properties of these host cells, for the reason
-    :param local: whether devices must be on the chosen host cells, whatever
-        Nova's NUMA policy of the request is
-    :param groups: host cells near each network of the request, as bitmasks
-    :param empty: ``masks`` if nothing else ran on the host; all cells if None
+    For ``masks``, ``local``, ``groups`` and ``empty`` see
+    :func:`pci_shortage.find`.
+
     :returns: None if they serve it, or that is not known
     """
     missing = pci_shortage.find(devices, masks, groups, local, empty)
@@ -281,17 +265,13 @@ def devices_reason(
 
 
 def _nodes(evaluation: Evaluation, places: Sequence[str]) -> str:
-    """Return the NUMA nodes that a guest needs, as text."""
     cells = len(evaluation.guest.cells)
     nodes = 'a NUMA node' if cells == 1 else f'{cells} NUMA nodes'
     return f'{nodes}{reasons.where(places)}'
 
 
 def _capacity_clause(evaluation: Evaluation, need: str = '') -> str:
-    """Return what NUMA nodes must have for a guest, with the verb.
-
-    :param need: a need of all of them together, which is said first
-    """
+    """Return what NUMA nodes must have for a guest, with the verb."""
     several = len(evaluation.guest.cells) > 1
     each = [_AMOUNT_TEXT[amount.resource](amount.needed)
             for amount in _amounts(evaluation)]

@@ -114,12 +114,10 @@ class HostCell:
 
     @property
     def shared(self) -> int:
-        """Number of host CPUs for unpinned vCPUs."""
         return len(self.shared_cpus)
 
     @property
     def dedicated(self) -> int:
-        """Number of host CPUs for pinned vCPUs."""
         return len(self.dedicated_cpus)
 
     @property
@@ -135,10 +133,7 @@ class HostCell:
 
     @property
     def pages(self) -> tuple[CellPages, ...]:
-        """Memory pages of each size, in Nova's order.
-
-        :raises OddTopologyError: if a size is not positive
-        """
+        """Memory pages in Nova's order; may raise OddTopologyError."""
         pages = self._pages
         if pages is None:
             mempages = self._obj.__dict__.get(_MEMPAGES) or ()
@@ -149,7 +144,6 @@ class HostCell:
     def free_kb(self, size_kb: int) -> int | None:
         """Return the free memory in pages of one size, in KiB.
 
-        :param size_kb: page size, KiB
         :returns: None if the cell has no pages of this size
         :raises OddTopologyError: if a size is not positive
         """
@@ -240,13 +234,7 @@ class HostCell:
         self, *, free: ty.AbstractSet[int], cpu_usage: int,
         memory_usage: int, pages: tuple[CellPages, ...],
     ) -> 'HostCell':
-        """Return a copy of this cell with other guests on it.
-
-        :param free: CPUs for pinned vCPUs that no vCPU is pinned to
-        :param cpu_usage: number of unpinned vCPUs on the cell
-        :param memory_usage: memory of the guests on the cell, MiB
-        :param pages: memory pages of each size
-        """
+        """Return a copy of this cell with other guests on it."""
         cell = HostCell.__new__(HostCell)
         cell._obj = self._obj
         cell.id = self.id
@@ -263,30 +251,20 @@ class HostCell:
 
 
 class _EmptyCell(HostCell):
-    """A host cell as if no guest were on it."""
-
     __slots__ = ()
 
     _occupied = False
 
 
 class GuestCell(ty.NamedTuple):
-    """One NUMA cell of a guest.
+    """One NUMA cell of a guest."""
 
-    :ivar shared: number of vCPUs on shared host CPUs
-    :ivar dedicated: number of vCPUs pinned to a host CPU each
-    :ivar memory: MiB
-    :ivar pagesize: KiB, one of ``PAGES_*``, or None
-    :ivar cpus: ``SHARED``, ``DEDICATED`` or ``MIXED``
-    :ivar threads: ``THREADS_*``
-    """
-
-    shared: int
-    dedicated: int
-    memory: int
-    pagesize: int | None
-    cpus: int
-    threads: int
+    shared: int  #: number of vCPUs on shared host CPUs
+    dedicated: int  #: number of vCPUs pinned to a host CPU each
+    memory: int  #: MiB
+    pagesize: int | None  #: KiB, one of ``PAGES_*``, or None
+    cpus: int  #: ``SHARED``, ``DEDICATED`` or ``MIXED``
+    threads: int  #: ``THREADS_*``
 
     @property
     def page_text(self) -> str:
@@ -296,19 +274,16 @@ class GuestCell(ty.NamedTuple):
 
 
 class GuestTopology(ty.NamedTuple):
-    """The NUMA topology of a guest.
+    """The NUMA topology of a guest."""
 
-    :ivar cells: guest cells in Nova's order
-    :ivar ids: the current ``id`` of each cell; Nova's search changes it
-    :ivar reserved: extra dedicated CPUs that the first guest cell needs for
-        isolated emulator threads
-    :ivar any_pages: whether a cell requests "small", "large" or "any" pages,
-        which may be of different sizes on different host cells
-    """
-
-    cells: tuple[GuestCell, ...]
+    cells: tuple[GuestCell, ...]  #: guest cells in Nova's order
+    #: the current ``id`` of each cell; Nova's search changes it
     ids: tuple[int, ...]
+    #: extra dedicated CPUs that the first guest cell needs for isolated
+    #: emulator threads
     reserved: int
+    #: whether a cell requests "small", "large" or "any" pages, which may be of
+    #: different sizes on different host cells
     any_pages: bool
 
     @property
@@ -319,7 +294,6 @@ class GuestTopology(ty.NamedTuple):
 
     @property
     def requires_siblings(self) -> bool:
-        """Whether pinned vCPUs must be on sibling threads."""
         return any(cell.cpus != SHARED and cell.threads == THREADS_REQUIRE
                    for cell in self.cells)
 
@@ -361,16 +335,12 @@ def _network(obj) -> tuple[frozenset[str], bool]:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class NetworkAffinity:
-    """The host cells near each network and label; compared by identity.
+    """The host cells near each network and label; compared by identity."""
 
-    :ivar near: :attr:`HostCell.network` of each cell
-    :ivar labels: physical network or label -> bitmask of the cells near it
-    :ivar tunnel: bitmask of the cells near the tunnel endpoint
-    """
-
-    near: Near
+    near: Near  #: :attr:`HostCell.network` of each cell
+    #: physical network or label -> bitmask of the cells near it
     labels: ty.Mapping[str, int]
-    tunnel: int
+    tunnel: int  #: bitmask of the cells near the tunnel endpoint
 
 
 @functools.lru_cache(maxsize=1024)
@@ -415,12 +385,10 @@ class HostTopology:
 
     @property
     def labels(self) -> ty.Mapping[str, int]:
-        """Physical network or label -> bitmask of the cells near it."""
         return self.networks.labels
 
     @property
     def tunnel(self) -> int:
-        """Bitmask of the cells near the tunnel endpoint."""
         return self.networks.tunnel
 
     @property
@@ -445,17 +413,12 @@ class HostTopology:
         return 0
 
     def nodes(self, mask: int) -> list[int]:
-        """Return the NUMA node numbers of the cells in a bitmask."""
         return [cell.id for index, cell in enumerate(self.cells)
                 if mask >> index & 1]
 
 
 def host_topology(obj) -> HostTopology | None:
-    """Read a ``nova.objects.NUMATopology``.
-
-    :returns: None for a host without NUMA topology
-    :raises OddTopologyError: if a cell cannot be read
-    """
+    """Read a ``NUMATopology``, if any; may raise OddTopologyError."""
     if obj is None:
         return None
     cells = obj.__dict__.get(_CELLS) or fields.read(obj, 'cells')
@@ -469,11 +432,7 @@ THREAD_POLICIES = {'require': THREADS_REQUIRE, 'isolate': THREADS_ISOLATE}
 
 
 def guest(obj) -> GuestTopology | None:
-    """Read a ``nova.objects.InstanceNUMATopology``.
-
-    :returns: None for a guest without NUMA topology
-    :raises OddTopologyError: if a cell lacks its memory
-    """
+    """Read an ``InstanceNUMATopology``, if any; may raise OddTopologyError."""
     if obj is None:
         return None
     cells = fields.read(obj, 'cells')

@@ -31,10 +31,8 @@ class Undecided(Exception):
 class Traces:
     """State of the guest cells, which Nova's search changes.
 
-    :param ids: ``id`` of each guest cell
     :param pagesizes: page request of each guest cell, KiB, one of
         ``topology.PAGES_*``, or None
-
     :ivar pinned: position of the host cell whose CPUs each guest cell was
         pinned to last; -1 if none. Where Nova has a cached result, it takes
         the host cell without pinning the vCPUs anew. If this differs from the
@@ -56,7 +54,6 @@ def _advance(
     """Advance to the next permutation that differs at ``depth`` or before.
 
     :param current: the permutation, changed in place
-    :param hosts: number of host cells
     :returns: False after the last one
     """
     count = len(current)
@@ -81,13 +78,10 @@ def search(
 ) -> tuple[int, ...] | None:
     """Return the assignment that Nova chooses.
 
-    :param host_ids: ``id`` of each host cell
     :param order: positions of the host cells in Nova's order
     :param traces: state of the guest cells, changed as Nova changes it
-    :param fits: returns whether a guest cell fits a host cell; see ``Fits``
     :param accepts: returns whether the chosen host cells, as a bitmask,
         satisfy the networks and PCI requests
-    :param max_steps: number of permutations to try at most
     :returns: position of the host cell of each guest cell; None if Nova finds
         none
     :raises Undecided: after ``max_steps`` permutations

@@ -50,7 +50,6 @@ def from_request(
 
 
 def faults(extra_specs: Mapping[str, ty.Any]) -> list[nfv_extra_specs.Fault]:
-    """Return the mistakes in the keys and values of a flavor, if any."""
     errors = list(nfv_extra_specs.parse(extra_specs).errors)
     for cls in classes():
         errors += cls.faults(extra_specs)

@@ -17,9 +17,6 @@ class NodeMapRule(rule.Rule):
 
     Facts: for each pair the bit of its host cell; 0 if the host has no NUMA
     node of that number.
-
-    :ivar pairs: (guest NUMA node, number of the host NUMA node)
-    :ivar keys_used: for each pair its extra spec with the value
     """
 
     name = 'node_map'
@@ -29,12 +26,13 @@ class NodeMapRule(rule.Rule):
     always_active = True
     assigns_cells = True
 
+    #: (guest NUMA node, number of the host NUMA node)
     pairs: tuple[tuple[int, int], ...] = ()
+    #: for each pair its extra spec with the value
     keys_used: tuple[str, ...] = ()
 
     @classmethod
     def from_request(cls, request_parts):
-        """Return one rule for the node mapping of the flavor, if any."""
         policy = request_parts.policy
         if not policy.node_map:
             return ()
@@ -52,11 +50,9 @@ class NodeMapRule(rule.Rule):
                     keys_used=texts),)
 
     def read(self, host, names):
-        """Return the bit of the host cell of each pair; see the class."""
         return tuple([host.bit_of(node) for _guest, node in self.pairs])
 
     def missing_reason(self, facts, guest_on_host):
-        """Return the reason for a host without one of the host nodes."""
         for (_guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             if not bit:
@@ -67,19 +63,16 @@ class NodeMapRule(rule.Rule):
         return None
 
     def narrow(self, facts, goal):
-        """Return masks with a single host cell for each mapped guest cell."""
         masks = list(goal.masks)
         for (guest, _node), bit in zip(self.pairs, facts):
             masks[guest] &= bit
         return masks
 
     def is_satisfied(self, facts, guest_on_host, chosen):
-        """Return whether each mapped guest cell is on its host cell."""
         return all(1 << chosen[guest] == bit
                    for (guest, _node), bit in zip(self.pairs, facts))
 
     def violation_reason(self, facts, guest_on_host, pinning):
-        """Return the reason for the first guest cell on another host cell."""
         cells = guest_on_host.evaluation.host.cells
         for (guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
@@ -121,10 +114,6 @@ class NodeMapRule(rule.Rule):
         return True
 
     def labels(self, facts, guest_on_host):
-        """Return the labels of these nodes.
-
-        For a guest with one NUMA node they are to be held in any case.
-        """
         bits = 0
         for bit in facts:
             bits |= bit
@@ -135,7 +124,6 @@ class NodeMapRule(rule.Rule):
         return rule.Labels(own if single else frozenset(), own)
 
     def capacity_reason(self, facts, guest_on_host, before):
-        """Return the reason for the mapped host NUMA node that is too full."""
         masks = self.narrow(facts, before)
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
@@ -160,17 +148,12 @@ class NodeMapRule(rule.Rule):
             'devices', 'none')
 
     def assigned_cells(self, facts):
-        """Yield each mapped guest cell, the bit of its host cell, its key."""
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             yield guest, bit, key
 
     def floating(self, host, names):
-        """Return the reason, unless the host has one NUMA node, the right one.
-
-        The rule is satisfied there if it only requires that guest NUMA node 0
-        runs on this node.
-        """
+        """Return a reason unless the only NUMA node is the right one."""
         one_node = host is not None and len(host.cells) == 1
         for (guest, node), key in zip(self.pairs, self.keys_used):
             if guest or not one_node or host.cells[0].id != node:

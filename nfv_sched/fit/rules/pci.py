@@ -28,7 +28,6 @@ class PCIRule(rule.Rule):
 
     @classmethod
     def from_request(cls, request_parts):
-        """Return one rule for all PCI requests, if flavor or image need it."""
         policy, degree, ours = request_parts.policy, None, False
         if policy.pci_key in extra_specs.PCI_KEYS and policy.pci is not None:
             degree, ours = policy.pci, True
@@ -43,7 +42,6 @@ class PCIRule(rule.Rule):
         return (cls(text, degree == extra_specs.STRICT, ours),)
 
     def missing_reason(self, facts, guest_on_host):
-        """Return the reason for a host that reports no PCI devices."""
         # numa_fit_instance_to_host ignores PCI requests on a host without
         # pci_stats. PciPassthroughFilter would refuse it, but need not be
         # enabled.
@@ -54,19 +52,15 @@ class PCIRule(rule.Rule):
         return None
 
     def applies(self, facts, guest_on_host):
-        """Return whether the host reports PCI devices."""
         return guest_on_host.devices is not None
 
     def condition(self, facts, guest_on_host):
-        """Return the condition that all devices are on the chosen cells."""
         return guest_on_host.devices.local
 
     def is_satisfied(self, facts, guest_on_host, chosen):
-        """Return whether Nova would take all devices from chosen cells."""
         return guest_on_host.devices.local.test(candidates.mask_of(chosen))
 
     def violation_reason(self, facts, guest_on_host, pinning):
-        """Return the reason if a device is not near a cell of the guest."""
         if self.is_satisfied(facts, guest_on_host, pinning.chosen):
             return None
         served = guest_on_host.devices.serve(
@@ -77,7 +71,6 @@ class PCIRule(rule.Rule):
             f'{local} of {guest_on_host.devices.requested} are')
 
     def is_always_satisfied(self, facts, guest_on_host, groups):
-        """Return whether no claim takes a device from another host cell."""
         # The claim follows the NUMA policy of each PCI request, and takes
         # devices of the resource providers that Placement has allocated. For
         # moves it has the policy of the alias, except for unshelving, which
@@ -93,18 +86,15 @@ class PCIRule(rule.Rule):
             for policy in {demand.claimed, demand.policy})
 
     def degree(self, facts, guest_on_host, chosen):
-        """Return the part of the devices that is on the chosen host cells."""
         if guest_on_host.devices is None:
             return 0.0
         served = guest_on_host.devices.serve(candidates.mask_of(chosen))
         return served.local / served.total if served and served.total else 0.0
 
     def partial_labels(self, facts, guest_on_host, must):
-        """Return labels for any choice that the strict rules allow."""
         return guest_on_host.label_sets(must)
 
     def capacity_reason(self, facts, guest_on_host, before):
-        """Return the reason for the first PCI request with too few devices."""
         # Devices far from the request's networks would not help.
         masks = shortage.near(before.masks, guest_on_host.groups)
         reason = shortage.devices_reason(
@@ -116,7 +106,6 @@ class PCIRule(rule.Rule):
             'devices and CPUs', 'none')
 
     def claim_reason(self, facts, guest_on_host, before):
-        """Return the requirement for a claim to take only local devices."""
         devices = guest_on_host.devices.devices
         if any(map(devices.has_unknown, range(len(devices.wanted)))):
             return reasons.Reason(
@@ -140,11 +129,6 @@ class PCIRule(rule.Rule):
             'the claim could take other devices', own=True)
 
     def floating(self, host, names):
-        """Return degree 1 if the host has one NUMA node.
-
-        Elsewhere the rule is not satisfied: degree 0, or a reason if it is
-        strict.
-        """
         if host is not None and len(host.cells) == 1:
             return 1.0
         if not self.strict:
@@ -157,7 +141,6 @@ def _stays_local(
 ) -> bool:
     """Return whether a claim takes all devices from its host cells.
 
-    :param number: number of the PCI request, from 0
     :param policy: NUMA policy that the claim follows; None if not known
     :param groups: bitmasks of host cells of which the claim takes one each
     """

@@ -24,17 +24,11 @@ _KEYS = {AFFINITY: False, ANTI_AFFINITY: True}
 
 
 def label_of(place: str, names: rule.Names) -> str:
-    """Return the label by which hosts declare a place."""
     return names.vswitch if place == VSWITCH else f'{PREFIX}{place}'
 
 
 def place_of(label: str, names: rule.Names) -> str | None:
-    """Return the name of the place that hosts declare by a label.
-
-    :param label: a label or the name of a physical network
-    :returns: None if the label names a single NUMA node, or is not the label
-        of a place
-    """
+    """Return the place that a label declares; None if it declares none."""
     if label == names.vswitch:
         return VSWITCH
     place = label.removeprefix(PREFIX)
@@ -45,10 +39,7 @@ def place_of(label: str, names: rule.Names) -> str | None:
 
 
 def _places(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
-    """Yield the keys of this rule in a flavor, sorted.
-
-    :returns: (key, name of the place, whether away from it, value)
-    """
+    """Yield (key, place, whether away from it, value), sorted by key."""
     # Sorted, so that the same keys give the same reasons in any flavor.
     for key in sorted(key for key in extra_specs if isinstance(key, str)):
         for prefix, away in _KEYS.items():
@@ -67,9 +58,6 @@ class PlaceRule(rule.CellsRule):
 
     No label excludes host cells, so the claim is kept away from a place by the
     node labels of the other host cells.
-
-    :ivar place: name of the place
-    :ivar away: anti-affinity: the guest is to run on other host cells
     """
 
     name = 'place'
@@ -77,12 +65,12 @@ class PlaceRule(rule.CellsRule):
     order = 40
     keys = tuple(f'{key}PLACE' for key in _KEYS)
 
-    place: str = ''
+    place: str = ''  #: name of the place
+    #: anti-affinity: the guest is to run on other host cells
     away: bool = False
 
     @classmethod
     def from_request(cls, request_parts):
-        """Return one rule for each key of the flavor."""
         faults = cls.faults(request_parts.extra_specs)
         if faults:
             raise rule.RequestError('flavor', '; '.join(map(str, faults)))
@@ -93,7 +81,6 @@ class PlaceRule(rule.CellsRule):
 
     @classmethod
     def faults(cls, extra_specs):
-        """Return malformed names, unknown values, and contradictions."""
         errors: list[nfv_extra_specs.Fault] = []
         seen: dict[str, str] = {}
         for key, place, _away, value in _places(extra_specs):
@@ -115,19 +102,15 @@ class PlaceRule(rule.CellsRule):
 
     @property
     def noun(self):
-        """Description of the host cells for reasons: "without ceph"."""
         return f'{"without" if self.away else "with"} {self.place}'
 
     def _declared_cells(self, host, names: rule.Names) -> int:
-        """Return the host cells of the place, as a bitmask."""
         return host.labels.get(label_of(self.place, names), 0)
 
     def label(self, names):
-        """Return the label of the place; None for anti-affinity."""
         return None if self.away else label_of(self.place, names)
 
     def read(self, host, names):
-        """Return the cells of the place; for anti-affinity, all others."""
         declared = self._declared_cells(host, names)
         if self.away:
             return host.all_cells & ~declared
@@ -135,14 +118,12 @@ class PlaceRule(rule.CellsRule):
         return declared or None
 
     def undeclared_reason(self):
-        """Return the reason for a host that does not declare the place."""
         return reasons.Reason(
             self.order, self.text,
             f'a host that declares the place {self.place} needed',
             'no label')
 
     def node_map_reason(self, node, key, nodes):
-        """Return the reason if the node mapping contradicts the place."""
         return reasons.Reason(
             self.order, self.text,
             f'host NUMA node {node} {self.noun} needed ({key})',

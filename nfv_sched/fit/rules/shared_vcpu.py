@@ -26,9 +26,6 @@ class SharedVCPURule(rule.Rule):
 
     Facts: whether every host cell has as many shared CPUs as the guest cell
     has shared vCPUs.
-
-    :ivar cell: position of the guest cell of the vCPU
-    :ivar shared: number of shared vCPUs of that guest cell
     """
 
     name = 'shared_vcpu'
@@ -37,12 +34,11 @@ class SharedVCPURule(rule.Rule):
     keys = (extra_specs.SHARED_VCPU,)
     lowers_cpu_ratio = True
 
-    cell: int = 0
-    shared: int = 0
+    cell: int = 0  #: position of the guest cell of the vCPU
+    shared: int = 0  #: number of shared vCPUs of that guest cell
 
     @classmethod
     def from_request(cls, request_parts):
-        """Return one rule, if the flavor has the policy."""
         policy = request_parts.policy
         vcpu = policy.shared_vcpu
         if vcpu is None:
@@ -61,7 +57,6 @@ class SharedVCPURule(rule.Rule):
                     shared=request_parts.guest.cells[cell].shared),)
 
     def cpu_ratio(self, host, ratio, limit):
-        """Return the highest ratio that respects the limit of shared cores."""
         most = limit(_LIMIT)
         # NUMATopologyLimits have one ratio for all cells, so the strictest
         # cell counts.
@@ -69,16 +64,13 @@ class SharedVCPURule(rule.Rule):
                              for cell in host.cells if cell.shared)])
 
     def read(self, host, names):
-        """Return whether all host cells have enough shared CPUs."""
         return all(cell.shared >= self.shared for cell in host.cells)
 
     def is_satisfied(self, facts, guest_on_host, chosen):
-        """Return whether the guest cell of the vCPU fits the chosen cell."""
         return bool(
             guest_on_host.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 
     def violation_reason(self, facts, guest_on_host, pinning):
-        """Return the reason if its host cell has too few shared CPUs."""
         cell = guest_on_host.evaluation.host.cells[pinning.chosen[self.cell]]
         if cell.shared >= self.shared:
             return None
@@ -88,7 +80,6 @@ class SharedVCPURule(rule.Rule):
             f'node {cell.id} has {cell.shared}')
 
     def is_always_satisfied(self, facts, guest_on_host, groups):
-        """Return whether each claim ends on a cell with enough shared CPUs."""
         # Nova may take one guest cell for another (see
         # nfv_sched.fit.numa.walk). But a claim succeeds only if the pins of
         # each guest cell are on its host cell, and Nova pins the dedicated
@@ -103,10 +94,7 @@ class SharedVCPURule(rule.Rule):
     def cpu_ratio_reason(
         self, evaluation: numa_evaluation.Evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
-        """Return the reason if shared CPUs are full by the limit, not by Nova.
-
-        See :meth:`nfv_sched.fit.numa.rule.Rule.cpu_ratio_reason`.
-        """
+        """Return a reason if shared CPUs are full, but not by Nova's ratio."""
         # The limit does not lower Nova's ratio, or the guest cell fits with
         # it.
         if evaluation.ratios.cpu >= ratios.cpu or evaluation.masks[self.cell]:
@@ -129,9 +117,7 @@ class SharedVCPURule(rule.Rule):
              chosen: Sequence[int] | None) -> float:
         """Return the free part of the shared vCPUs of the host cell, 0 to 1.
 
-        The guest is counted as placed.
-
-        :param chosen: its host cells; if None, which is not known, return 0
+        The guest is counted as placed.  0 if its host cells are not known.
         """
         if chosen is None:
             return 0.0
@@ -142,13 +128,7 @@ class SharedVCPURule(rule.Rule):
 
 
 def _cell(request_parts: rule.RequestParts, vcpu: int, name: str) -> int:
-    """Return the guest NUMA node of the shared vCPU.
-
-    :param vcpu: index of the vCPU
-    :param name: the extra spec with its value, for the error
-    :raises nfv_sched.fit.numa.rule.RequestError: if the guest does not allow
-        it
-    """
+    """Return the vCPU's guest NUMA node; raise RequestError if not allowed."""
     if request_parts.guest is None:
         raise rule.RequestError(name, 'needs a guest NUMA topology')
     for number, cell in enumerate(

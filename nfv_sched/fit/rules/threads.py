@@ -14,9 +14,6 @@ class ThreadsRule(rule.Rule):
     ``require`` needs sibling threads.  Nova can satisfy ``isolate`` on a host
     with sibling threads only if the same CPUs serve shared and dedicated
     guests (``vcpu_pin_set``; bug 1889633).
-
-    :ivar siblings: pinned vCPUs must be on sibling threads (``require``)
-    :ivar isolates: each pinned vCPU takes a physical core (``isolate``)
     """
 
     name = 'threads'
@@ -25,12 +22,13 @@ class ThreadsRule(rule.Rule):
     always_active = True
     excludes_cells = False
 
+    #: pinned vCPUs must be on sibling threads (``require``)
     siblings: bool = False
+    #: each pinned vCPU takes a physical core (``isolate``)
     isolates: bool = False
 
     @classmethod
     def from_request(cls, request_parts):
-        """Return one rule, if the guest's policy is require or isolate."""
         guest = request_parts.guest
         siblings = request_parts.needs_threads or (
             guest is not None and guest.requires_siblings)
@@ -41,7 +39,6 @@ class ThreadsRule(rule.Rule):
                     isolates=isolates),)
 
     def unsuitable_reason(self, host):
-        """Return the reason if no NUMA node can satisfy the policy."""
         if self.siblings and not any(
                 cell.threads > 1 for cell in host.cells):
             return reasons.Reason(
@@ -56,10 +53,6 @@ class ThreadsRule(rule.Rule):
         return None
 
     def violation_reason(self, facts, guest_on_host, pinning):
-        """Return the reason if the pinned vCPUs do not follow the policy.
-
-        With ``require`` one vCPU of a guest cell may be left over.
-        """
         cells = guest_on_host.evaluation.host.cells
         for index, pins in zip(pinning.chosen, pinning.pins):
             cores = [set(pins) & core for core in cells[index].siblings]
@@ -81,7 +74,6 @@ class ThreadsRule(rule.Rule):
 
     @staticmethod
     def _shares_a_core(siblings, cores, other_guest_cpus) -> bool:
-        """Return whether any core of the guest runs more than one vCPU."""
         return any(
             # CPUs of other guests on the core count only if this guest is
             # there.

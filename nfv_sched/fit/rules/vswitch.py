@@ -10,12 +10,7 @@ from nfv_sched.fit.numa import rule
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class VSwitchRule(rule.CellsRule):
-    """``nfv:vswitch_numa_affinity``: all guest cells where the switch runs.
-
-    :ivar physnets: physical networks that the request reaches through the
-        switch
-    :ivar tunneled: whether the request is known to use a tunnelled network
-    """
+    """``nfv:vswitch_numa_affinity``: all guest cells where the switch runs."""
 
     name = 'vswitch'
     filters = ('VSwitchNUMAAffinityFilter',)
@@ -23,12 +18,13 @@ class VSwitchRule(rule.CellsRule):
     keys = (extra_specs.VSWITCH_NUMA_AFFINITY,)
     noun = 'with the virtual switch'
 
+    #: physical networks that the request reaches through the switch
     physnets: frozenset[str] = frozenset()
+    #: whether the request is known to use a tunnelled network
     tunneled: bool = False
 
     @classmethod
     def from_request(cls, request_parts):
-        """Return one rule, if the flavor has the policy."""
         policy = request_parts.policy
         if policy.vswitch is None:
             return ()
@@ -38,7 +34,6 @@ class VSwitchRule(rule.CellsRule):
                     tunneled=request_parts.tunneled),)
 
     def label(self, names):
-        """Return the label of the switch."""
         return names.vswitch
 
     def read(self, host, names):
@@ -69,14 +64,12 @@ class VSwitchRule(rule.CellsRule):
         return cells or None
 
     def undeclared_reason(self):
-        """Return the reason for a host that does not declare its switch."""
         return reasons.Reason(
             self.order, self.text,
             'a host that declares where its virtual switch runs needed',
             'no label or network affinity')
 
     def node_map_reason(self, node, key, nodes):
-        """Return the reason if the node mapping leaves the switch's nodes."""
         return reasons.Reason(
             self.order, self.text,
             f'the virtual switch on host NUMA node {node} needed ({key})',

@@ -11,43 +11,33 @@ if ty.TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PortsOfKind:
-    """Ports of one kind.
+    """Ports of one kind."""
 
-    :ivar vnic_type: Neutron's vNIC type, such as "normal" or "direct"
-    :ivar physical_network: name of the physical network; null if the network
-        has none
-    :ivar count: number of ports
-    """
-
-    vnic_type: str
+    vnic_type: str  #: Neutron's vNIC type, such as "normal" or "direct"
+    #: name of the physical network; null if the network has none
     physical_network: str | None
-    count: int
+    count: int  #: number of ports
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NewPorts:
-    """The ports that each new server is assumed to have.
+    """The ports that each new server is assumed to have."""
 
-    :ivar kinds: its ports
-    :ivar basis: reason for the assumption: "servers" if most servers of the
-        flavor have such ports, "server" for --like, "networks" for --network,
-        "number" for --ports, "no_servers" if there are none to learn from,
-        "unread" if Neutron was not read
-    :ivar servers: number of servers of the flavor with known ports; null
-        unless the basis is "servers"
-    :ivar servers_alike: number of them that have these ports; null likewise
-    :ivar like: name of the server of --like; null without it
-    """
-
-    kinds: tuple[PortsOfKind, ...]
+    kinds: tuple[PortsOfKind, ...]  #: its ports
+    #: reason for the assumption: "servers" if most servers of the flavor have
+    #: such ports, "server" for --like, "networks" for --network, "number" for
+    #: --ports, "no_servers" if there are none to learn from, "unread" if
+    #: Neutron was not read
     basis: str
+    #: number of servers of the flavor with known ports; null unless the basis
+    #: is "servers"
     servers: int | None
+    #: number of them that have these ports; null likewise
     servers_alike: int | None
-    like: str | None
+    like: str | None  #: name of the server of --like; null without it
 
 
 def new_ports(ports: 'assumed_ports.Ports') -> NewPorts:
-    """Return assumed ports for a document."""
     counts = collections.Counter(
         (network.vnic_type, network.physnet)
         for network, _groups in ports.plugs)

@@ -27,7 +27,6 @@ class WriteError(Exception):
 
 
 def is_stdout(path: str | None) -> bool:
-    """Return whether a path is that of standard output."""
     return path in (STDOUT, '/dev/stdout')
 
 
@@ -120,7 +119,6 @@ def _target(path: str) -> str:
 def _write_and_rename(
     directory: int, name: str, fill: Callable[[ty.BinaryIO], ty.Any],
 ) -> int:
-    """Replace a file of a folder and return its size in bytes."""
     temporary = f'.{name[:100]}.{secrets.token_hex(8)}'
     descriptor = os.open(
         temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE,

@@ -69,7 +69,6 @@ GROUPS = (
 
 
 def version() -> str:
-    """Return the version of the installed package."""
     try:
         return importlib.metadata.version('nfv-sched')
     except importlib.metadata.PackageNotFoundError:
@@ -77,23 +76,17 @@ def version() -> str:
 
 
 class _MaskingFormatter(logging.Formatter):
-    """A log formatter that masks secrets, in tracebacks too.
-
-    :param formatter: formats the message; None for the default
-    """
+    """A log formatter that masks secrets, in tracebacks too."""
 
     def __init__(self, formatter: logging.Formatter | None):
         super().__init__()
         self._formatter = formatter or logging.Formatter()
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record; called by the library."""
         return strings.mask_secrets(self._formatter.format(record))
 
 
 class NFVSched(app.App):
-    """The cliff application of the command ``nfv-sched``."""
-
     NAME = 'nfv-sched'
 
     def __init__(self):
@@ -106,7 +99,6 @@ class NFVSched(app.App):
 
     def build_option_parser(self, description, version,
                             argparse_kwargs=None):
-        """Return the parser of options before the subcommand; see cliff."""
         return super().build_option_parser(
             description, version,
             {'prog': self.NAME, **(argparse_kwargs or {}),
@@ -114,12 +106,10 @@ class NFVSched(app.App):
              'formatter_class': argparse.RawDescriptionHelpFormatter})
 
     def print_help_if_requested(self):
-        """Print the help, if it is asked for; called by cliff."""
         if self.options.deferred_help:
             self._print_help()
 
     def _print_help(self) -> ty.NoReturn:
-        """Print the options, and the commands by question, and exit."""
         # cliff's own help lists the commands by letter.
         commands = self._summaries()
         self.stdout.write(self.parser.format_help())
@@ -132,7 +122,6 @@ class NFVSched(app.App):
         raise help.HelpExit()
 
     def _summaries(self) -> dict[str, str]:
-        """Return the first line of each command's help, by its name."""
         summaries = {}
         for name, entry_point in self.command_manager:
             try:
@@ -146,10 +135,7 @@ class NFVSched(app.App):
         return summaries
 
     def get_fuzzy_matches(self, cmd: str) -> list[str]:
-        """Return the commands that may be meant; called by cliff.
-
-        They begin so, or have the nearest word; cliff's own always has some.
-        """
+        """Return commands that may be meant; cliff's always returns some."""
         names = sorted(self._summaries())
         matches = [name for name in names if name.startswith(cmd)]
         if matches:
@@ -175,11 +161,7 @@ class NFVSched(app.App):
             handler.setFormatter(_MaskingFormatter(handler.formatter))
 
     def run_subcommand(self, argv):
-        """Run a subcommand; called by cliff.
-
-        For one that does not exist, also after ``help``, an error and similar
-        names are written to stderr.
-        """
+        """Run a subcommand; name similar ones on stderr if it is unknown."""
         if argv[0].startswith('-'):
             self.parser.error(f'unknown option {argv[0]}')
         if argv[0] == 'help':
@@ -195,10 +177,7 @@ class NFVSched(app.App):
         return super().run_subcommand(argv)
 
     def _is_known(self, words: Sequence[str], part: bool) -> bool:
-        """Return True if the subcommand exists.
-
-        :param part: accept a word that some subcommands begin with
-        """
+        """Return True if it exists; with ``part``, if some begin with it."""
         try:
             self.command_manager.find_command(list(words))
         except ValueError:
@@ -241,10 +220,7 @@ class _Subcommand:
             f'\n  {NFVSched.NAME} ', f'\n  {self.app.NAME} nfv ')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command with the warnings and logs of libraries suppressed.
-
-        :returns: exit code
-        """
+        """Run the command, libraries' warnings and logs suppressed."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(files.limited(parsed_args.max_file_size))
             stack.enter_context(quiet.warnings_ignored())
@@ -254,12 +230,10 @@ class _Subcommand:
             return super().run(parsed_args)
 
     def print_error(self, error: ty.Any) -> int:
-        """Write an error to stderr, in one line, and return exit code 1."""
         self.app.stderr.write(f'error: {strings.one_line(error)}\n')
         return 1
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         # A new option must not change what an abbreviation means: --image was
@@ -332,7 +306,6 @@ class Lister(_Displaying, lister.Lister):
     least_important: Sequence[str] = ()
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
         parser.set_defaults(least_important=self.least_important)
         # cliff's says that columns which do not exist are ignored.
@@ -344,7 +317,6 @@ class Lister(_Displaying, lister.Lister):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable[Sequence[ty.Any]]) -> int:
-        """Sort the rows and print them; called by cliff."""
         if parsed_args.formatter in documents.FORMATS:
             # A document has rows of its own.
             return super().produce_output(parsed_args, column_names, data)
@@ -359,7 +331,6 @@ class Lister(_Displaying, lister.Lister):
         self, parsed_args: argparse.Namespace,
         columns: 'Sequence[tables.Column]', rows: Iterable[ty.Any],
     ) -> tuple[Sequence[str], Iterable[Sequence[ty.Any]]]:
-        """Return the titles and cells of rows, in the requested format."""
         if parsed_args.formatter != TABLE:
             columns = [each for each in columns if each.value is not None]
             return [column.title for column in columns], [
@@ -382,10 +353,7 @@ class Lister(_Displaying, lister.Lister):
 
 def sorted_by(parsed_args: argparse.Namespace, columns: Sequence[str],
               rows: Iterable[Sequence[ty.Any]]) -> Iterable[Sequence[ty.Any]]:
-    """Return the rows of a table as ``--sort-column`` orders them.
-
-    :param columns: of the table; others count for nothing
-    """
+    """Sort rows as ``--sort-column`` says; ignore columns they lack."""
     keys = list(map(documents.key_of, columns))
     for name in reversed(parsed_args.sort_columns):
         if documents.key_of(name) in keys:
@@ -419,12 +387,10 @@ class ShowOne(_Displaying, show.ShowOne):
 
     def document(self, column_names: Sequence[str],
                  data: Iterable) -> documents.Document:
-        """Return what is printed as JSON or YAML."""
         return documents.of_values(column_names, data)
 
 
 def json_schemas() -> dict[str, dict[str, ty.Any]]:
-    """Return the JSON schemas of all documents, by name."""
     schemas = {}
     for name, entry_point in commandmanager.CommandManager(NAMESPACE):
         subcommand = entry_point.load()
@@ -437,7 +403,6 @@ def json_schemas() -> dict[str, dict[str, ty.Any]]:
 def add_configuration(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup,
 ) -> None:
-    """Add the option for the configuration of nova-scheduler."""
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='configuration of nova-scheduler (default: nova.conf where '
@@ -450,18 +415,12 @@ def configuration(parsed_args: argparse.Namespace) -> list[str]:
 
 
 def discard_output(stream: ty.TextIO | None = None) -> None:
-    """Discard further output, of stdout unless another stream is given."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, (stream or sys.stdout).fileno())
     os.close(null)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    :param argv: arguments; None for those of the process
-    :returns: exit code
-    """
     argv = list(sys.argv[1:] if argv is None else argv)
     if not argv:
         argv = ['--help']

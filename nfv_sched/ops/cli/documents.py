@@ -2,7 +2,7 @@
 """Print values for programs, as JSON or YAML, with a JSON schema.
 
 A document is one object: the number ``schema``, and the fields of a frozen
-dataclass, whose docstring describes each as ``:ivar name: text``.
+dataclass, of which each has a comment ``#: text``.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import enum
+import inspect
 import re
 import typing as ty
 
@@ -28,7 +29,9 @@ INTERNAL = {'internal': True}
 
 _DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 _NOT_IN_KEY = re.compile('[^a-z0-9]+')
-_FIELD = re.compile(r':ivar (\w+): (.*?)(?=:ivar |\Z)', re.DOTALL)
+# A field of a dataclass, and comments on it.
+_FIELD = re.compile(r' {4}(\w+): .*?(?:  #: (.*))?')
+_COMMENT = re.compile(r' {4}#: (.*)')
 _VERSION_TEXT = ('Version of the document. It changes when a key is removed, '
                  'or means something else.')
 
@@ -45,14 +48,11 @@ def key_of(title: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Document:
-    """The output of a command as JSON or YAML.
+    """The output of a command as JSON or YAML."""
 
-    :ivar content: a dataclass, or keys with values
-    :ivar rows: keys of the lists whose objects are the rows: --column and
-        --sort-column apply to them; empty if --column applies to ``content``
-    """
-
-    content: ty.Any
+    content: ty.Any  #: a dataclass, or keys with values
+    #: keys of the lists whose objects are the rows: --column and --sort-column
+    #: apply to them; empty if --column applies to ``content``
     rows: tuple[str, ...] = ()
 
     def text(self, formatter: str, *, columns: Sequence[str] = (),
@@ -61,9 +61,7 @@ class Document:
         """Return the document as text.
 
         :param formatter: one of :data:`FORMATS`
-        :param columns: keys, or titles, of the only values of each row; empty
-            for all
-        :param sort_columns: keys, or titles, that rows are sorted by
+        :param columns: keys or titles, as are ``sort_columns``; empty for all
         :raises UnknownKeyError: if no row has one of the columns
         """
         content = builtins_of(self.content)
@@ -79,7 +77,6 @@ class Document:
         return dumps({'schema': VERSION, **content}, formatter, indent)
 
     def _keys(self, name: str) -> list[str]:
-        """Return the keys of the rows in a list."""
         if not dataclasses.is_dataclass(self.content):
             return list(dict.fromkeys(
                 key for row in self.content[name] for key in row))
@@ -89,14 +86,12 @@ class Document:
 
 
 def _keys(described: ty.Any) -> list[str]:
-    """Return the fields of a dataclass that are in documents."""
     return [field.name for field in dataclasses.fields(described)
             if not field.metadata.get('internal')]
 
 
 def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
             columns: Sequence[str]) -> dict[str, ty.Any]:
-    """Return a document of which rows have only the chosen keys."""
     chosen_keys = {key_of(column): column for column in columns}
     all_keys = dict.fromkeys(
         key for of_rows in keys.values() for key in of_rows) if keys else (
@@ -137,11 +132,7 @@ def _flat(value: ty.Any,
 
 
 def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:
-    """Return a value as JSON or YAML.
-
-    :param value: of dictionaries, lists, strings, numbers and None
-    :param formatter: one of :data:`FORMATS`
-    """
+    """Return a value of JSON types as one of :data:`FORMATS`."""
     # Imported here so that --help is quick.
     if formatter == 'json':
         from oslo_serialization import jsonutils
@@ -152,10 +143,7 @@ def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:
 
 
 def builtins_of(value: ty.Any) -> ty.Any:
-    """Return a value made of types that JSON and YAML have.
-
-    :param value: of dataclasses, enums, sequences, mappings and JSON types
-    """
+    """Return a value made of types that JSON and YAML have."""
     if dataclasses.is_dataclass(value):
         return {key: builtins_of(getattr(value, key))
                 for key in _keys(value)}
@@ -178,7 +166,6 @@ def of_rows(titles: Iterable[str],
 
 
 def of_values(titles: Iterable[str], values: Iterable[ty.Any]) -> Document:
-    """Return the document of names and values, likewise."""
     return Document(dict(zip(map(key_of, titles),
                              map(formats.machine, values))))
 
@@ -212,7 +199,6 @@ def json_schema(name: str, root: type) -> dict[str, ty.Any]:
     """Return the JSON schema of a document.
 
     :param name: what prints it, such as ``nfv-sched cloud audit``
-    :param root: the dataclass
     """
     import pydantic
     schema = pydantic.TypeAdapter(root).json_schema(mode='serialization')
@@ -229,7 +215,6 @@ def json_schema(name: str, root: type) -> dict[str, ty.Any]:
 
 
 def _dataclasses(hint: ty.Any) -> Iterator[type]:
-    """Yield the dataclasses in a type hint."""
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         yield hint
         for each in ty.get_type_hints(hint).values():
@@ -239,10 +224,10 @@ def _dataclasses(hint: ty.Any) -> Iterator[type]:
 
 
 def _describe(schema: dict[str, ty.Any], described: type) -> None:
-    """Add the docstring of a dataclass to its schema."""
-    text, *_fields = (described.__doc__ or '').partition(':ivar ')
-    texts = {name: ' '.join(description.split()) for name, description
-             in _FIELD.findall(described.__doc__ or '')}
+    """Add the docstring of a dataclass and its comments to its schema."""
+    text, *fields = (described.__doc__ or '').split(':ivar ')
+    texts = {name: ' '.join(rest.split()) for name, _colon, rest in (
+        each.partition(': ') for each in fields)} | _comments(described)
     schema.pop('title', None)
     schema['description'] = ' '.join(text.split())
     schema['additionalProperties'] = False
@@ -253,3 +238,17 @@ def _describe(schema: dict[str, ty.Any], described: type) -> None:
     for name, value in schema['properties'].items():
         value.pop('title', None)
         value['description'] = texts[name]
+
+
+def _comments(described: type) -> dict[str, str]:
+    """Return the comments on the fields of a dataclass, by field."""
+    comments: dict[str, str] = {}
+    above: list[str] = []
+    for line in inspect.getsource(described).splitlines():
+        if match := _COMMENT.fullmatch(line):
+            above.append(match[1])
+        elif match := _FIELD.fullmatch(line):
+            if text := ' '.join([*above, *filter(None, [match[2]])]):
+                comments[match[1]] = text
+            above = []
+    return comments

@@ -45,7 +45,6 @@ class Commands(base.ListFormatter):
         """Add no options; called by cliff."""
 
     def emit_list(self, column_names, data, stdout, parsed_args):
-        """Print the rows; called by cliff."""
         for row in data:
             stdout.write(f'{row[0]}\n')
 
@@ -54,7 +53,6 @@ class CSV(commaseparated.CSVLister):
     """A CSV format with no value that a spreadsheet would run as a formula."""
 
     def emit_list(self, column_names, data, stdout, parsed_args):
-        """Print the rows; called by cliff."""
         # After a line break would be a row, for programs that read lines; if
         # it is unquoted, even a formula.
         rows = [list(_lines(map(_no_formula, row))) for row in data]
@@ -66,7 +64,6 @@ class Shell(shell.ShellFormatter):
     """A format of variables for a POSIX shell, each value quoted."""
 
     def emit_one(self, column_names, data, stdout, parsed_args):
-        """Print names and values; called by cliff."""
         for title, cell in zip(column_names, data):
             name = _NOT_IN_NAME.sub('_', title.lower())
             if parsed_args.variables and name not in parsed_args.variables:
@@ -81,7 +78,6 @@ class TableFormatter(base.ListFormatter, base.SingleFormatter):
     """A table that fits the terminal; see :mod:`nfv_sched.ops.cli.tables`."""
 
     def add_argument_group(self, parser):
-        """Add the options; called by cliff."""
         group = parser.add_argument_group('table formatter')
         group.add_argument(
             '--max-width', metavar='<integer>', type=int,
@@ -100,7 +96,6 @@ class TableFormatter(base.ListFormatter, base.SingleFormatter):
             help='print the titles if there are no rows')
 
     def emit_list(self, column_names, data, stdout, parsed_args):
-        """Print the rows; called by cliff."""
         from nfv_sched.ops.cli import tables
         rows = list(data)
         if rows or parsed_args.print_empty:
@@ -110,7 +105,6 @@ class TableFormatter(base.ListFormatter, base.SingleFormatter):
                 stdout, parsed_args)
 
     def emit_one(self, column_names, data, stdout, parsed_args):
-        """Print names and values; called by cliff."""
         from nfv_sched.ops.cli import tables
         print_parts([tables.Table(
             ('Field', 'Value'), list(zip(column_names, data)),
@@ -119,10 +113,7 @@ class TableFormatter(base.ListFormatter, base.SingleFormatter):
 
 def print_parts(parts: 'Iterable[tables.Part]', stdout: ty.Any,
                 parsed_args: argparse.Namespace) -> None:
-    """Print text and tables as wide and as colorful as the output is.
-
-    :param parsed_args: with the options of :class:`TableFormatter`
-    """
+    """Print text and tables as wide and as colorful as the output is."""
     from nfv_sched.ops.cli import tables
     color = stdout.isatty() and not os.environ.get('NO_COLOR') and (
         os.environ.get('TERM') != 'dumb')
@@ -132,10 +123,7 @@ def print_parts(parts: 'Iterable[tables.Part]', stdout: ty.Any,
 
 
 def width(stdout: ty.Any, parsed_args: argparse.Namespace) -> int | None:
-    """Return the maximum width of lines; None for no limit.
-
-    :param parsed_args: with the options of :class:`TableFormatter`
-    """
+    """Return the maximum width of lines; None for no limit."""
     if parsed_args.max_width is not None:
         return max(parsed_args.max_width, 0) or None
     columns = _variable('COLUMNS')
@@ -147,7 +135,6 @@ def width(stdout: ty.Any, parsed_args: argparse.Namespace) -> int | None:
 
 
 def _variable(name: str) -> int | None:
-    """Return a number of the environment; None if it is not set to one."""
     text = os.environ.get(name, '')
     return int(text) if text.isascii() and text.isdigit() else None
 
@@ -156,13 +143,11 @@ class Value(value.ValueFormatter):
     """A format of plain values, one row per line."""
 
     def emit_list(self, column_names, data, stdout, parsed_args):
-        """Print the rows; called by cliff."""
         super().emit_list(
             column_names, [_lines(map(machine, row)) for row in data],
             stdout, parsed_args)
 
     def emit_one(self, column_names, data, stdout, parsed_args):
-        """Print the values; called by cliff."""
         super().emit_one(column_names, _lines(map(machine, data)), stdout,
                          parsed_args)
 
@@ -187,10 +172,7 @@ def load(formats: dict[str, type[base.Formatter]]) -> ty.Any:
 
 def sorted_rows(rows: Iterable[Sequence[ty.Any]], column: int,
                 descending: bool) -> list[Sequence[ty.Any]]:
-    """Return rows sorted by a column: numbers, then text, then blanks.
-
-    :param column: index of the column
-    """
+    """Return rows sorted by a column: numbers, then text, then blanks."""
     filled: list[Sequence[ty.Any]] = []
     blank: list[Sequence[ty.Any]] = []
     for row in rows:
@@ -200,10 +182,7 @@ def sorted_rows(rows: Iterable[Sequence[ty.Any]], column: int,
 
 
 def _order(cell: ty.Any) -> tuple[bool, Sequence[float], str]:
-    """Return the sort key of a cell that is not blank.
-
-    Numbers in it compare as numbers: ``8/40`` comes before ``10/40``.
-    """
+    """Return the sort key of a filled cell: ``8/40`` before ``10/40``."""
     if isinstance(cell, (int, float)):
         return False, [cell], ''
     text = str(cell)
@@ -218,19 +197,16 @@ def visible_json(text: str) -> str:
 
 
 def machine(cell: ty.Any) -> ty.Any:
-    """Return the value of a cell for programs."""
     return (cell.machine_readable()
             if isinstance(cell, columns.FormattableColumn) else cell)
 
 
 def _lines(row: Iterable[ty.Any]) -> Sequence[ty.Any]:
-    """Return a row without line breaks in its cells."""
     return [strings.line(cell) if isinstance(cell, str) else cell
             for cell in row]
 
 
 def _no_formula(cell: ty.Any) -> ty.Any:
-    """Return a cell that no spreadsheet takes for a formula."""
     cell = machine(cell)
     if cell is None or isinstance(cell, (bool, int, float)):
         return cell

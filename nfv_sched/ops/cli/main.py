@@ -11,10 +11,6 @@ MODULES = ('bcrypt', 'cliff', 'jinja2', 'jsonschema', 'markupsafe',
 
 
 def main() -> int:
-    """Run the command with the arguments of the process.
-
-    :returns: exit code
-    """
     missing = [name for name in MODULES if not importlib.util.find_spec(name)]
     if missing:
         sys.stderr.write(

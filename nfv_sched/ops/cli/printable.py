@@ -13,16 +13,12 @@ from nfv_sched.base import strings
 
 
 class _Printable:
-    """A stream that escapes characters that a terminal does not show.
-
-    :param stream: the wrapped stream
-    """
+    """A stream that escapes characters that a terminal does not show."""
 
     def __init__(self, stream: ty.Any):
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write text."""
         return self.write_escaped(strings.visible(text))
 
     def write_escaped(self, text: str) -> int:
@@ -30,7 +26,6 @@ class _Printable:
         return self._stream.write(self._encodable(text))
 
     def _encodable(self, text: str) -> str:
-        """Replace what the encoding of the stream does not have."""
         encoding = getattr(self._stream, 'encoding', None)
         if not encoding or text.isascii():
             return text
@@ -42,7 +37,6 @@ class _Printable:
         return text
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write pieces of text."""
         for text in lines:
             self.write(text)
 
@@ -51,10 +45,7 @@ class _Printable:
 
 
 def protect(app: ty.Any) -> None:
-    """Make a program write only visible text from now on.
-
-    :param app: the cliff application
-    """
+    """Make a cliff application write only visible text from now on."""
     for name in ('stdout', 'stderr'):
         stream = getattr(app, name)
         if not isinstance(stream, _Printable):

@@ -69,58 +69,47 @@ class Lines(cliff_columns.FormattableColumn):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text; line breaks in it are escaped.
-
-    :ivar style: how it is shown on a terminal, such as :data:`BAD`
-    :ivar indent: number of spaces before the text where the line is broken
-    :ivar is_command: whether it has a command to be copied: the line is not
-        broken, as a shell would run each part
-    """
+    """A line of text; line breaks in it are escaped."""
 
     text: str
-    style: str = ''
+    style: str = ''  #: how it is shown on a terminal, such as :data:`BAD`
+    #: number of spaces before the text where the line is broken
     indent: int = 0
+    #: whether it has a command to be copied: the line is not broken, as a
+    #: shell would run each part
     is_command: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Table:
-    """A table, with columns of numbers aligned to the right.
-
-    :ivar rows: rows with a value for each column
-    :ivar least_important: columns that are left out first if there is no
-        space for all, in this order; then those at the right end; of these
-        the ones of :data:`SENTENCES` are printed below each row instead
-    :ivar is_whole: whether no column may be left out
-    :ivar is_main: whether ``--column`` chooses the columns of this table
-    """
+    """A table, with columns of numbers aligned to the right."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
+    #: columns that are left out first if there is no space for all, in this
+    #: order; then those at the right end; of these the ones of
+    #: :data:`SENTENCES` are printed below each row instead
     least_important: Sequence[str] = ()
-    is_whole: bool = False
+    is_whole: bool = False  #: whether no column may be left out
+    #: whether ``--column`` chooses the columns of this table
     is_main: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """A column of rows that are values of one type.
-
-    :ivar value: the cell for programs, one name or number: attributes joined
-        by dots, or a function of the row; None if only people have the column
-    :ivar text: function of the row that returns the cell for people; None for
-        the same cell
-    :ivar is_detail: whether people see it only if they ask for it, and then
-        as programs do
-    """
+    """A column of rows that are values of one type."""
 
     title: str
+    #: the cell for programs, one name or number: attributes joined by dots, or
+    #: a function of the row; None if only people have the column
     value: str | Callable[[ty.Any], ty.Any] | None
+    #: function of the row that returns the cell for people; None for the same
+    #: cell
     text: Callable[[ty.Any], ty.Any] | None = None
+    #: whether people see it only if they ask for it, and then as programs do
     is_detail: bool = False
 
     def cell(self, row: ty.Any) -> ty.Any:
-        """Return the cell of a row for programs."""
         if not isinstance(self.value, str):
             return self.value(row)
         for name in self.value.split('.'):
@@ -128,7 +117,6 @@ class Column:
         return ', '.join(row) if isinstance(row, tuple) else row
 
     def for_people(self, row: ty.Any) -> ty.Any:
-        """Return the cell of a row for people."""
         if self.is_detail or self.text is None:
             return self.cell(row)
         return self.text(row)
@@ -151,7 +139,6 @@ def render(parts: Iterable[Part], width: int | None = None,
 
     :param width: of the lines; a longer word, or command, is not broken;
         None for lines as long as they need
-    :param color: whether to add escape sequences for the styles
     """
     return ''.join(_rendered(part, width, color) for part in parts)
 
@@ -178,10 +165,7 @@ def _line(line: Line, width: int | None, color: bool) -> str:
 
 
 def _wrapped(text: str, width: int | None, indent: int = 0) -> list[str]:
-    """Return the lines of a line of text that is broken.
-
-    :param indent: by how much all but the first are shorter
-    """
+    """Break a line; all lines but the first are shorter by ``indent``."""
     text = text.rstrip()
     if width is None or _length(text) <= width:
         return [text]
@@ -239,7 +223,6 @@ def _table(table: Table, width: int | None, color: bool) -> str:
 
 
 def _below(column: '_Column', row: int, width: int | None) -> str:
-    """Return the cell of a column as lines below the row."""
     lines = column.lines[row]
     if _BLANK.issuperset(lines):
         return ''
@@ -252,7 +235,6 @@ def _below(column: '_Column', row: int, width: int | None) -> str:
 
 
 def yes_or_no(value: bool | None) -> str:
-    """Return a cell for a truth value; it is blank for None."""
     return '' if value is None else 'yes' if value else 'no'
 
 
@@ -276,7 +258,6 @@ def are_numeric(cells: Iterable[Sequence[str]]) -> bool:
 class _Column:
     """A column of a table.
 
-    :ivar lines: lines of each cell
     :ivar natural: width in which no line is broken
     :ivar minimum: width in which no word is broken
     """
@@ -295,7 +276,6 @@ class _Column:
 
     @property
     def is_numeric(self) -> bool:
-        """True if all cells that are not blank are numbers."""
         return are_numeric(self.lines)
 
 
@@ -318,10 +298,7 @@ def _arranged(columns: Sequence[_Column], width: int | None,
 
 def _fitting(columns: Sequence[_Column], width: int | None,
              least: Sequence[str]) -> list[_Column]:
-    """Return the columns for which there is space; the first is always shown.
-
-    :param least: the least important columns, the first is left out first
-    """
+    """Return the columns that have space; the first is always shown."""
     if width is None:
         return list(columns)
     order = [each for each in columns if each.title not in least]

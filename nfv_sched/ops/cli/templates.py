@@ -9,10 +9,7 @@ from nfv_sched.base import strings
 
 
 def environment(*packages: str) -> jinja2.Environment:
-    """Return the environment of the templates of some packages.
-
-    :param packages: the first that has a template of a name counts
-    """
+    """Return an environment of templates; earlier packages go first."""
     return jinja2.Environment(
         loader=jinja2.ChoiceLoader(list(map(jinja2.PackageLoader, packages))),
         autoescape=True, finalize=_visible, undefined=jinja2.StrictUndefined,

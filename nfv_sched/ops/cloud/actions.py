@@ -23,39 +23,35 @@ _HostCounts = ty.Annotated[Mapping[values.HostName, values.Count],
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerExpectation:
-    """Expectations of a server; None means no expectation.
+    """Expectations of a server; None means no expectation."""
 
-    :ivar placed: number of servers that the step places, or True for all
-    :ivar refused: number of servers that it refuses, or True for all
-    :ivar host: every placed server is on one of these hosts
-    :ivar not_host: no placed server is on one of these hosts
-    :ivar nodes: host NUMA node of each guest NUMA node
-    :ivar nodes_in: every guest NUMA node is on one of these host NUMA nodes
-    :ivar vswitch: guest NUMA nodes that are on NUMA nodes of the virtual
-        switch: ``local`` (all), ``partial`` (some) or ``remote`` (none)
-    :ivar places: name of a place -> guest NUMA nodes that are on its NUMA
-        nodes, likewise
-    :ivar pci: PCI devices of the server that are on its own NUMA nodes:
-        ``local``, ``partial`` or ``remote``
-    :ivar pci_devices: host NUMA node -> number of the server's PCI devices
-        there; the key None is for devices without a NUMA node
-    :ivar cores: number of physical cores of the pinned vCPUs
-    :ivar reason: text that the reason of every refused server contains
-    :ivar line: line in the file
-    """
-
+    #: number of servers that the step places, or True for all
     placed: values.Count | bool | None = None
+    #: number of servers that it refuses, or True for all
     refused: values.Count | bool | None = None
+    #: every placed server is on one of these hosts
     host: _HostNames | None = None
+    #: no placed server is on one of these hosts
     not_host: _HostNames | None = None
+    #: host NUMA node of each guest NUMA node
     nodes: values.Nodes | None = None
+    #: every guest NUMA node is on one of these host NUMA nodes
     nodes_in: values.Nodes | None = None
+    #: guest NUMA nodes that are on NUMA nodes of the virtual switch: ``local``
+    #: (all), ``partial`` (some) or ``remote`` (none)
     vswitch: values.Locality | None = None
+    #: name of a place -> guest NUMA nodes that are on its NUMA nodes, likewise
     places: ty.Annotated[Mapping[values.PlaceName, values.Locality],
                          values.SOME_KEYS] | None = None
+    #: PCI devices of the server that are on its own NUMA nodes: ``local``,
+    #: ``partial`` or ``remote``
     pci: values.Locality | None = None
+    #: host NUMA node -> number of the server's PCI devices there; the key None
+    #: is for devices without a NUMA node
     pci_devices: Mapping[values.DeviceNode, values.Count] | None = None
+    #: number of physical cores of the pinned vCPUs
     cores: values.Count | None = None
+    #: text that the reason of every refused server contains
     reason: values.Name | None = None
 
     line: int = schema.line()
@@ -63,15 +59,13 @@ class ServerExpectation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation(ServerExpectation):
-    """Expectations of a step.
+    """Expectations of a step."""
 
-    :ivar ports: host name -> number of its virtual switch ports after the step
-    :ivar rules: host name -> number of its security group rules after the step
-    :ivar servers: server name -> expectations of this server
-    """
-
+    #: host name -> number of its virtual switch ports after the step
     ports: _HostCounts = dataclasses.field(default_factory=dict)
+    #: host name -> number of its security group rules after the step
     rules: _HostCounts = dataclasses.field(default_factory=dict)
+    #: server name -> expectations of this server
     servers: Mapping[values.ServerName, ty.Annotated[
         ServerExpectation, values.SOME_KEYS]] = dataclasses.field(
             default_factory=dict)
@@ -79,17 +73,12 @@ class Expectation(ServerExpectation):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A step of the file.
+    """A step of the file."""
 
-    :ivar action: key of :data:`TYPES`
-    :ivar number: position in the file, from 1
-    :ivar line: line in the file
-    :ivar targets: names of the servers (hosts for host_down and host_up)
-    """
-
-    action: str = schema.worked_out('')
-    number: int = schema.worked_out(0)
+    action: str = schema.worked_out('')  #: key of :data:`TYPES`
+    number: int = schema.worked_out(0)  #: position in the file, from 1
     line: int = schema.line()
+    #: names of the servers (hosts for host_down and host_up)
     targets: tuple[str, ...] = schema.worked_out(())
     expect: Expectation | None = schema.worked_out(None)
 
@@ -103,31 +92,23 @@ class _Checked(Step):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Boot(_Checked):
-    """Boot servers.
+    """Boot servers."""
 
-    :ivar boot: name of the servers; a number is added if ``count`` is given
-    :ivar flavor: name of the flavor
-    :ivar count: number of servers; None for one, without a number
-    :ivar multi_create: whether one request creates all of them
-    :ivar image: name of the image
-    :ivar networks: names of networks; each server gets a port on each
-    :ivar security_groups: names of the security groups of the ports; empty for
-        the default group of the project
-    :ivar host: the only host to consider; the filters run
-    :ivar force: forced host; the filters do not run
-    :ivar ignore_hosts: hosts to ignore
-    :ivar availability_zone: availability zone of the hosts to consider
-    :ivar group: name of the server group
-    """
-
+    #: name of the servers; a number is added if ``count`` is given
     boot: values.Name
     flavor: values.FlavorName
+    #: number of servers; None for one, without a number
     count: ty.Annotated[int, values.within(1, 100_000)] | None = None
-    multi_create: bool = False
+    multi_create: bool = False  #: whether one request creates all of them
     image: values.ImageName | None = None
+    #: names of networks; each server gets a port on each
     networks: tuple[values.NetworkName, ...] = ()
+    #: names of the security groups of the ports; empty for the default group
+    #: of the project
     security_groups: _SecurityGroups = ()
+    #: the only host to consider; the filters run
     host: values.HostName | None = None
+    #: forced host; the filters do not run
     force: values.HostName | None = None
     ignore_hosts: tuple[values.HostName, ...] = ()
     availability_zone: values.Name | None = None
@@ -136,188 +117,132 @@ class Boot(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _PortStep(_Checked):
-    """Attach or detach ports.
-
-    :ivar network: name of the network of the ports
-    :ivar count: number of ports
-    """
+    """Attach or detach ports."""
 
     network: values.NetworkName
     count: ty.Annotated[int, values.within(1, 1000)] = 1
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """The network of each port."""
         return (self.network,) * self.count
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Attach(_PortStep):
-    """Attach ports.
-
-    :ivar attach: names of the servers
-    :ivar security_groups: names of the security groups of the ports; empty for
-        the default group of the project
-    """
+    """Attach ports."""
 
     attach: values.Names
+    #: names of the security groups of the ports; empty for the default group
+    #: of the project
     security_groups: _SecurityGroups = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Detach(_PortStep):
-    """Detach ports.
-
-    :ivar detach: names of the servers
-    """
+    """Detach ports."""
 
     detach: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Move(_Checked):
-    """Move servers to other hosts.
+    """Move servers to other hosts."""
 
-    :ivar host: the only host to consider; the filters run
-    """
-
+    #: the only host to consider; the filters run
     host: values.HostName | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _ColdMove(_Move):
-    """A move that must be confirmed or reverted.
+    """A move that must be confirmed or reverted."""
 
-    :ivar confirm: whether to confirm it immediately; None for yes, unless
-        it is reverted
-    :ivar revert: whether to revert it immediately
-    """
-
+    #: whether to confirm it immediately; None for yes, unless it is reverted
     confirm: bool | None = None
-    revert: bool = False
+    revert: bool = False  #: whether to revert it immediately
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ColdMigrate(_ColdMove):
-    """Cold-migrate servers.
-
-    :ivar cold_migrate: the servers
-    """
+    """Cold-migrate servers."""
 
     cold_migrate: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Resize(_ColdMove):
-    """Resize servers.
-
-    :ivar resize: the servers
-    :ivar flavor: their new flavor
-    :ivar same_host: whether they may stay on their host
-    """
+    """Resize servers."""
 
     resize: values.Names
     flavor: values.FlavorName
-    same_host: bool = False
+    same_host: bool = False  #: whether they may stay on their host
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Confirm(_Checked):
-    """Confirm resizes or cold migrations.
-
-    :ivar confirm: the servers
-    """
+    """Confirm resizes or cold migrations."""
 
     confirm: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Revert(_Checked):
-    """Revert resizes or cold migrations.
-
-    :ivar revert: the servers
-    """
+    """Revert resizes or cold migrations."""
 
     revert: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LiveMigrate(_Move):
-    """Live-migrate servers.
-
-    :ivar live_migrate: the servers
-    """
+    """Live-migrate servers."""
 
     live_migrate: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuate(_Move):
-    """Evacuate servers; their hosts are down from this step on.
-
-    :ivar evacuate: the servers
-    """
+    """Evacuate servers; their hosts are down from this step on."""
 
     evacuate: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shelve(_Checked):
-    """Shelve and offload servers.
-
-    :ivar shelve: the servers
-    """
+    """Shelve and offload servers."""
 
     shelve: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Unshelve(_Move):
-    """Unshelve servers.
-
-    :ivar unshelve: the servers
-    """
+    """Unshelve servers."""
 
     unshelve: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Delete(_Checked):
-    """Delete servers.
-
-    :ivar delete: the servers
-    """
+    """Delete servers."""
 
     delete: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostDown(Step):
-    """Stop compute services.
-
-    :ivar host_down: their hosts
-    """
+    """Stop the compute services of hosts."""
 
     host_down: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostUp(Step):
-    """Start compute services again.
-
-    :ivar host_up: their hosts
-    """
+    """Start the compute services of hosts again."""
 
     host_up: values.Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild(_Checked):
-    """Rebuild servers.
-
-    :ivar rebuild: the servers
-    :ivar image: name of the new image; None for the old one
-    """
+    """Rebuild servers, from the old image if ``image`` is None."""
 
     rebuild: values.Names
     image: values.ImageName | None = None
@@ -325,12 +250,10 @@ class Rebuild(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Neutron(Step):
-    """Change whether Neutron can be read.
+    """Change whether Neutron can be read."""
 
-    :ivar neutron: ``up``, ``stale`` (figures were read, but are too old from
-        this step on) or ``down`` (figures were never read)
-    """
-
+    #: ``up``, ``stale`` (figures were read, but are too old from this step on)
+    #: or ``down`` (figures were never read)
     neutron: ty.Literal['up', 'stale', 'down']
 
 

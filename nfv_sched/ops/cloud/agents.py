@@ -36,16 +36,11 @@ _MAPPINGS = ('bridge_mappings', 'interface_mappings', 'bridge-mappings')
 
 
 class NetworkAgents(ty.NamedTuple):
-    """The agents of Neutron, their services, and all networks.
+    """The agents of Neutron, their services, and all networks."""
 
-    :ivar agents: sorted by kind, host and ID
-    :ivar services: sorted by kind and ID
-    :ivar networks: sorted by ID
-    """
-
-    agents: tuple[snapshot.NetworkAgent, ...]
-    services: tuple[snapshot.NetworkService, ...]
-    networks: tuple[snapshot.Network, ...]
+    agents: tuple[snapshot.NetworkAgent, ...]  #: sorted by kind, host and ID
+    services: tuple[snapshot.NetworkService, ...]  #: sorted by kind and ID
+    networks: tuple[snapshot.Network, ...]  #: sorted by ID
 
 
 def read(reader: neutron.Reader,
@@ -106,10 +101,7 @@ def _kind(row: Mapping) -> str:
 
 
 class _Switch(ty.NamedTuple):
-    """Physical networks and tunnel types that a virtual switch reaches.
-
-    The fields mean what those of ``snapshot.NetworkAgent`` mean.
-    """
+    """Reach of a virtual switch, as in ``snapshot.NetworkAgent``."""
 
     physnets: frozenset[str]
     tunnels: frozenset[str] | None
@@ -155,12 +147,7 @@ def _mapped_physnets(mappings: ty.Any) -> Iterable[str]:
 
 
 def _names(values: ty.Any, what: str) -> list[str]:
-    """Return the names in a list or the keys of an object of an answer.
-
-    :param values: None for an empty list
-    :param what: description of the names, for the message
-    :raises NeutronError: if they are anything else
-    """
+    """Return the names in a list, or the keys of an object, of an answer."""
     if not values:
         return []
     if not isinstance(values, (Mapping, list)) or not all(
@@ -245,10 +232,7 @@ def _services(
 
 def _network(row: Mapping,
              ports: Mapping[str, int]) -> snapshot.NetworkService:
-    """Return the service of a network with DHCP.
-
-    :param ports: host -> number of ports of its DHCP servers there
-    """
+    """Return the service of a network with DHCP; ``ports`` are by host."""
     reached = _switch_for(row)
     return snapshot.NetworkService(
         id=row['id'], kind=snapshot.DHCP, name=neutron.text_of(row, 'name'),

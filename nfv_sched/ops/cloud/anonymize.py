@@ -90,18 +90,15 @@ Field = tuple[type, str]
 
 
 class AnonymizedCloud(ty.NamedTuple):
-    """A cloud whose names were replaced.
-
-    :ivar replaced: field -> number of strings in which unknown words were
-        replaced, for fields that do not hold names
-    """
+    """A cloud whose names were replaced."""
 
     cloud: snapshot.Cloud
+    #: field -> number of strings in which unknown words were replaced, for
+    #: fields that do not hold names
     replaced: Mapping[str, int]
 
 
 def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """Return a cloud with invented names, in their order."""
     return replace(cloud).cloud
 
 
@@ -120,13 +117,11 @@ class _KeyedNumbers:
         self._used: set[int] = set()
 
     def digest(self, word: str, name: str) -> bytes:
-        """Return 32 bytes for a name of what a word stands for."""
         return hmac.digest(
             self._key, f'{word} {name}'.encode('utf-8', 'surrogatepass'),
             hashlib.sha256)
 
     def __call__(self, word: str, name: str) -> int:
-        """Return the number of a name."""
         number = int.from_bytes(self.digest(word, name)[:8]) % KEYED_NUMBERS
         while number in self._used:
             number += 1
@@ -161,7 +156,6 @@ class _NewNames:
         return f'{self._word}{self._new[name]}'
 
     def names(self) -> Iterator[str]:
-        """Return an iterator over the old names."""
         return iter(self._new)
 
 
@@ -369,7 +363,6 @@ class _Anonymizer:
         return handlers
 
     def cloud(self) -> snapshot.Cloud:
-        """Return the anonymized cloud."""
         cloud = self._object(self._cloud)
         return dataclasses.replace(
             cloud, anonymous=True, **{
@@ -388,7 +381,6 @@ class _Anonymizer:
     # Values
 
     def _object(self, value: ty.Any) -> ty.Any:
-        """Return a copy of a dataclass with all its fields anonymized."""
         kind = type(value)
         fields = {}
         for field in dataclasses.fields(kind):
@@ -409,7 +401,6 @@ class _Anonymizer:
         self.replaced[f'{kind.__name__} {field}'.lower()] += 1
 
     def _value(self, value: ty.Any) -> ty.Any:
-        """Replace the strings in a value of any type."""
         if value is None or isinstance(value, int | float):
             return value
         if isinstance(value, str):
@@ -424,10 +415,7 @@ class _Anonymizer:
         raise TypeError(f'a snapshot cannot have a {type(value)}')
 
     def _text(self, text: str, numbers: bool = True) -> str:
-        """Replace the unknown words in a string.
-
-        :param numbers: whether numbers are kept
-        """
+        """Replace unknown words in a string; ``numbers`` keeps its numbers."""
         new = self._texts.get((text, numbers))
         if new is None:
             new = self._texts[text, numbers] = self._new_text(text, numbers)
@@ -494,7 +482,6 @@ class _Anonymizer:
         return self._invent(word)
 
     def _invent(self, word: str) -> str:
-        """Return the invented word for a word, in lower case."""
         if word not in self._invented:
             # device_spec may write a resource class in another way than
             # Placement: both forms must stay the same class.
@@ -509,7 +496,6 @@ class _Anonymizer:
         return f'WORD{self._number(part)}'
 
     def _number(self, part: str) -> int:
-        """Return the number of an invented word."""
         if part not in self._numbers:
             self._numbers[part] = (
                 len(self._numbers) + 1 if self._keyed is None
@@ -591,7 +577,6 @@ class _Anonymizer:
         return text if _TIME.fullmatch(text) else ''
 
     def _tags(self, tags: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Replace the tags of a device or of a PCI request."""
         new: dict[str, str | None] = {}
         for name, value in tags.items():
             if _SERIAL.search(name):

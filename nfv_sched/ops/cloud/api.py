@@ -83,7 +83,6 @@ def read(
 
 def _read_parts(connection: sdk_connection.Connection, parts: Collection[str],
                 progress: _Progress) -> dict[str, ty.Any]:
-    """Return the fields of the cloud, before they are checked."""
     fields: dict[str, ty.Any] = {}
     if 'flavors' in parts:
         progress('flavors', 0, 1)
@@ -111,13 +110,7 @@ def _read_parts(connection: sdk_connection.Connection, parts: Collection[str],
 def _read_all(connection: sdk_connection.Connection, resource: str,
               query: Mapping[str, str], parse: Callable[[Mapping], ty.Any],
               version: str = _MICROVERSION) -> list[ty.Any]:
-    """Return all items of a resource of the compute API, each once.
-
-    :param resource: key of ``_PATHS``
-    :param query: parameters of the URL
-    :param parse: converts an item
-    :param version: microversion of the request
-    """
+    """Return all items of a resource, a key of ``_PATHS``, each once."""
     try:
         return [parse(row)
                 for row in _rows(connection, resource, query, version)]
@@ -169,7 +162,6 @@ def _items_in(body: Mapping, resource: str) -> list[Mapping]:
 
 
 def _refusal(resource: str, version: str, response: ty.Any) -> str:
-    """Return the message for an answer that is not a list."""
     message = (f'the compute API cannot be read: GET {_PATHS[resource]}: '
                f'{response.status_code} {response.reason}')
     if response.status_code == 403:

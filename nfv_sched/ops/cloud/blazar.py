@@ -29,23 +29,17 @@ _PROVIDER = 'blazar_'
 
 
 class Reservation(ty.NamedTuple):
-    """A reservation, as its aggregate shows it.
-
-    :ivar project: ID of its project
-    :ivar of_hosts: whether it is of whole hosts; if not, of instances, which
-        have a flavor of their own
-    """
+    """A reservation, as its aggregate shows it."""
 
     id: str
-    project: str
+    project: str  #: ID of its project
+    #: whether it is of whole hosts; if not, of instances, which have a flavor
+    #: of their own
     of_hosts: bool
 
 
 def reservation(aggregate: snapshot.Aggregate) -> Reservation | None:
-    """Return the reservation that an aggregate is for; None if for none.
-
-    :param aggregate: of a snapshot or of Nova
-    """
+    """Return the reservation of an aggregate, also one of Nova's, or None."""
     owner = aggregate.metadata.get(_OWNER)
     if owner is None:
         return None
@@ -84,14 +78,10 @@ def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[Reservation, ...]]:
 
 
 class BlazarRefusal(ty.NamedTuple):
-    """Reason for which BlazarFilter refuses a host.
+    """Reason for which BlazarFilter refuses a host."""
 
-    :ivar text: for people; empty if it is not known
-    :ivar is_reserved: whether the host is reserved, and the request names no
-        reservation
-    """
-
-    text: str
+    text: str  #: for people; empty if it is not known
+    #: whether the host is reserved, and the request names no reservation
     is_reserved: bool
 
 

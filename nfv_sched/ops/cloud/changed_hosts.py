@@ -26,7 +26,6 @@ def added(cloud: snapshot.Cloud, name: str,
     traits, aggregates and network agents of the host that it is like.  The
     ledger service would still have to publish a ledger for it.
 
-    :param name: name of that host
     :returns: also the names of the new hosts: ``a+1`` for a host ``a``,
         ``a+1.example.net`` for ``a.example.net``
     """
@@ -54,10 +53,6 @@ def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
 
 def enabled(cloud: snapshot.Cloud,
             names: Collection[str]) -> snapshot.Cloud:
-    """Return a cloud in which some hosts are enabled.
-
-    :param names: names of the hosts
-    """
     return dataclasses.replace(cloud, hosts=tuple([
         host if host.name not in names else dataclasses.replace(
             host, enabled=True, disabled_reason=None,
@@ -67,7 +62,6 @@ def enabled(cloud: snapshot.Cloud,
 
 
 def _enabled_traits(provider: snapshot.Provider) -> frozenset[str]:
-    """Return the traits of a provider if its host is enabled."""
     return provider.traits - {os_traits.COMPUTE_STATUS_DISABLED}
 
 
@@ -86,10 +80,7 @@ def added_new(cloud: snapshot.Cloud, host: snapshot.Host,
 
 def removed(cloud: snapshot.Cloud,
             names: Collection[str]) -> snapshot.Cloud:
-    """Return a cloud without some hosts, and without the servers there.
-
-    :param names: names of the hosts
-    """
+    """Return a cloud without some hosts, and without the servers there."""
     providers = {provider.uuid for host in cloud.hosts if host.name in names
                  for provider in host.providers}
     gone = {server.uuid for server in cloud.servers if server.host in names}
@@ -124,7 +115,6 @@ def removed(cloud: snapshot.Cloud,
 def _drop_providers(
     allocations: Mapping[str, Mapping[str, int]], providers: Collection[str],
 ) -> dict[str, Mapping[str, int]]:
-    """Return allocations that are not from some providers."""
     return {uuid: amounts for uuid, amounts in allocations.items()
             if uuid not in providers}
 
@@ -136,7 +126,6 @@ def _numbered_name(name: str, number: int) -> str:
 
 def _copies(cloud: snapshot.Cloud, empty: snapshot.Host,
             count: int) -> list['_Copy']:
-    """Return new hosts with names that no host of the cloud has."""
     used = {host.name for host in cloud.hosts}
     numbers = (number for number in itertools.count(1)
                if _numbered_name(empty.name, number) not in used)
@@ -159,12 +148,7 @@ def _new(empty: snapshot.Host) -> snapshot.Host:
 
 
 class _Copy:
-    """A new host that is like another one.
-
-    :param empty: the other host, without servers
-    :param number: number of the copy, from 1
-    :ivar name: name of the new host
-    """
+    """A new host like an empty one; ``number`` counts from 1."""
 
     def __init__(self, empty: snapshot.Host, number: int):
         self._empty = empty
@@ -172,7 +156,6 @@ class _Copy:
         self.name = _numbered_name(empty.name, number)
 
     def host(self) -> snapshot.Host:
-        """Return the new host."""
         empty = _new(self._empty)
         ledger = ledger_names.provider_uuid(empty.uuid)
         return dataclasses.replace(

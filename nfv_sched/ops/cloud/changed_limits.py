@@ -47,12 +47,10 @@ def changed(cloud: snapshot.Cloud,
 
 
 def overriding(cloud: snapshot.Cloud, name: str) -> list[str]:
-    """Return the names of the aggregates that set a limit of their own."""
     return [each.name for each in cloud.aggregates if name in each.metadata]
 
 
 def _options(cloud: snapshot.Cloud) -> network_limits.Limits:
-    """Return the limits in the options of a cloud, or their defaults."""
     conf.register_opts(scheduler.CONF)
     section = cloud.options.get(conf.GROUP.name, {})
     return network_limits.Limits(*(

@@ -204,7 +204,6 @@ def _with_limits(schema: ty.Any) -> ty.Any:
 
 
 def _with_document_limits(schema: ty.Any) -> ty.Any:
-    """Add the limits of documents to a schema and to all parts of it."""
     if isinstance(schema, list):
         return [_with_document_limits(each) for each in schema]
     if not isinstance(schema, dict):
@@ -281,7 +280,6 @@ _CPU_LIST = core_schema.with_info_plain_validator_function(
 
 
 def _exception(error: ty.Any) -> ValueError:
-    """Convert an error of pydantic to an exception."""
     kind, path, context = error['type'], error['loc'], error.get('ctx', {})
     of_key = path[-1:] == ('[key]',)
     if of_key:

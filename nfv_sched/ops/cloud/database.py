@@ -49,7 +49,6 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     :param conf: configuration object of Nova, after
         ``nova.database.read_configuration``
     :param progress: called with (name of what is read, number done, total)
-    :returns: the cloud, with ``missing`` for everything that could not be read
     :raises Exception: any error of the API database
     """
     if progress is None:
@@ -111,7 +110,6 @@ def _ignore_progress(what: str, finished: int, total: int) -> None:
 
 
 def release(package: str) -> str:
-    """Return the release of a package; empty if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -124,10 +122,7 @@ def _texts(values: Mapping) -> dict[str, str]:
 
 
 def options(conf) -> dict[str, dict[str, ty.Any]]:
-    """Return the options to save in a snapshot: section -> name -> value.
-
-    :param conf: configuration object of Nova
-    """
+    """Return the options to save in a snapshot: section -> name -> value."""
     sections: dict[str, dict[str, ty.Any]] = {}
     for section, names in cloud_options.SAVED.items():
         group = conf if section == 'DEFAULT' else conf[section]
@@ -225,10 +220,7 @@ def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
 
 
 def _node(cell: Mapping) -> snapshot.Node:
-    """Convert a NUMA cell of a host.
-
-    :param cell: ``nova.objects.NUMACell`` without versions
-    """
+    """Convert a ``nova.objects.NUMACell`` without versions."""
     network = cell.get('network_metadata') or {}
     cores = tuple(map(frozenset, cell.get('siblings') or ()))
     return snapshot.Node(
@@ -290,17 +282,14 @@ def _tags(row, pools: list[Mapping]) -> dict[str, str]:
 
 
 class _Server(ty.NamedTuple):
-    """A server from Nova's databases.
+    """A server from Nova's databases."""
 
-    :ivar value: the server, without ports and allocations
-    :ivar interfaces: ID of port -> the port in Nova's network information
-        cache; None if there is no cache
-    :ivar moving: guest NUMA nodes before and after the migration that is in
-        progress or not yet confirmed
-    """
-
-    value: snapshot.Server
+    value: snapshot.Server  #: the server, without ports and allocations
+    #: ID of port -> the port in Nova's network information cache; None if
+    #: there is no cache
     interfaces: dict[str, snapshot.Port] | None
+    #: guest NUMA nodes before and after the migration that is in progress or
+    #: not yet confirmed
     moving: tuple[tuple[snapshot.GuestNode, ...] | None,
                   tuple[snapshot.GuestNode, ...] | None] = (None, None)
 
@@ -325,7 +314,6 @@ def _servers(cells: records.Cells, groups, devices, missing: _Missing,
              progress: records.Progress) -> list[_Server]:
     """Return the servers of all cells.
 
-    :param groups: rows of the server groups
     :param devices: see :func:`_devices_of`
     :param missing: gets an entry for each row that is left out
     """
@@ -415,10 +403,7 @@ def _moves(cells: records.Cells, servers: list[_Server],
 
 
 def _booted_flavor(text: str) -> snapshot.Flavor:
-    """Parse the current flavor of a server.
-
-    :param text: column ``instance_extra.flavor``
-    """
+    """Parse the current flavor of a server, ``instance_extra.flavor``."""
     fields = records.deserialized(text)['cur']
     return snapshot.Flavor(
         name=fields['name'], id=fields['flavorid'], vcpus=fields['vcpus'],
@@ -448,10 +433,7 @@ def _guest_nodes(
 
 
 def _guest_node(cell: Mapping) -> snapshot.GuestNode:
-    """Convert a NUMA cell of a server.
-
-    :param cell: ``nova.objects.InstanceNUMACell`` without versions
-    """
+    """Convert a ``nova.objects.InstanceNUMACell`` without versions."""
     shared = frozenset(cell.get('cpuset') or ())
     dedicated = frozenset(cell.get('pcpuset') or ())
     policy = cell.get('cpu_policy')
@@ -471,10 +453,7 @@ def _guest_node(cell: Mapping) -> snapshot.GuestNode:
 def _stored_requests(
     text: str | None,
 ) -> tuple[snapshot.PCIRequest, ...] | None:
-    """Parse the PCI requests of a server; None if there is no record.
-
-    :param text: column ``instance_extra.pci_requests``
-    """
+    """Parse ``instance_extra.pci_requests``; None if there is no record."""
     requests = records.deserialized(text)
     if requests is None:
         return None
@@ -491,10 +470,7 @@ def _stored_requests(
 
 
 def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
-    """Parse the ports in a network information cache, by their IDs.
-
-    :param text: column ``instance_info_caches.network_info``
-    """
+    """Parse ``instance_info_caches.network_info`` to ports by their IDs."""
     interfaces = records.deserialized(text)
     if interfaces is None:
         return None
@@ -576,11 +552,10 @@ def _ports(server: _Server,
 def _read_placement(conf, computes: list[str], aggregates: list[str],
                     missing: _Missing, progress: records.Progress,
                     ) -> providers.Places | None:
-    """Read the providers of hosts.
+    """Read the providers of hosts; None if Placement cannot be read.
 
     :param computes: UUIDs of the compute nodes
     :param aggregates: UUIDs of Nova's host aggregates
-    :returns: None if Placement cannot be read
     """
     threads = conf.nfv_sched.ledger_threads
     try:
@@ -597,10 +572,7 @@ def _read_placement(conf, computes: list[str], aggregates: list[str],
 
 
 def _with_option(conf, section: str, exc: Exception) -> str:
-    """Return an error of a service, with the option that may be wrong.
-
-    :param section: section of nova.conf with the account for the service
-    """
+    """Return an error of a service, with the option that may be wrong."""
     try:
         # [neutron] and others can name a section that they share.
         section = conf[section].auth_section or section

@@ -40,15 +40,11 @@ class NotASnapshotError(FileError):
     """A file is neither a snapshot nor a cloud file."""
 
     def __init__(self, path: str, why: str = ''):
-        """Name the file, and why it cannot be read if it is damaged."""
         super().__init__(f'{path}: {NEITHER}{why and f": {why}"}')
 
 
 def save(cloud: snapshot.Cloud, path: str) -> int:
-    """Write a snapshot, which only its owner can read; return its bytes.
-
-    :raises FileError: if the file cannot be written
-    """
+    """Write a snapshot, which only its owner can read; return its bytes."""
     try:
         return atomic_file.write(path, functools.partial(dump, cloud))
     except atomic_file.WriteError as exc:
@@ -56,7 +52,6 @@ def save(cloud: snapshot.Cloud, path: str) -> int:
 
 
 def dump(cloud: snapshot.Cloud, raw: ty.BinaryIO) -> None:
-    """Write a snapshot to an open file."""
     data = {'format': FORMAT, 'version': snapshot.VERSION,
             'cloud': codec.encode(cloud)}
     # Without a time, so that equal snapshots make equal files.
@@ -66,10 +61,7 @@ def dump(cloud: snapshot.Cloud, raw: ty.BinaryIO) -> None:
 
 
 def is_snapshot(path: str) -> bool:
-    """Return whether a file begins like a snapshot, compressed or not.
-
-    :raises FileError: if the file cannot be read
-    """
+    """Return whether a file begins like a snapshot, compressed or not."""
     try:
         mode = os.stat(path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -88,9 +80,8 @@ def is_snapshot(path: str) -> bool:
 
 
 def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
-    """Read a snapshot.
+    """Read a snapshot, compressed or not.
 
-    :param path: of the file, compressed or not
     :param content: what the file would have; None to read it
     :raises FileError: if the file cannot be read, is not a valid snapshot, or
         has an unsupported format version
@@ -138,7 +129,6 @@ def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
 
 
 def _brief(exc: Exception) -> str:
-    """Return what is wrong with a gzip file."""
     if isinstance(exc, EOFError):
         return 'it is cut off'
     return str(exc)

@@ -39,7 +39,6 @@ def is_printable(text: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Return whether a text is acceptable as name of a host."""
     # oslo.config allows less: domain names and addresses.  This check
     # refuses only what a shell or a client could misread.
     return (is_printable(text) and not text.startswith('-')
@@ -50,7 +49,6 @@ def unknown(noun: str, name: str, names: Iterable[str],
             ids: Iterable[str] = ()) -> str:
     """Return the message for a name that nothing has.
 
-    :param noun: noun for what is named, such as ``host``
     :param names: the names that exist; those that begin so are suggested, or
         else those with a similar name, or first label of a name
     :param ids: IDs that can be given, too; those that begin so are suggested

@@ -35,7 +35,6 @@ def shares(
     Guest nodes on a NUMA node that the host does not report are left out.
 
     :param nodes: all NUMA nodes of the host
-    :param parts: guest NUMA nodes of the servers
     """
     of_number = {node.number: (position, node)
                  for position, node in enumerate(nodes)}
@@ -82,20 +81,14 @@ def allocation(server: snapshot.Server, pcpus: bool) -> dict[str, int]:
 
 
 class Totals(ty.NamedTuple):
-    """Sums over all servers on a host.
+    """Sums over all servers on a host."""
 
-    :ivar memory: MiB
-    :ivar ports: ports on the virtual switch
-    :ivar rules: security group rules of these ports
-    """
-
-    memory: int = 0
-    ports: int = 0
-    rules: int = 0
+    memory: int = 0  #: MiB
+    ports: int = 0  #: ports on the virtual switch
+    rules: int = 0  #: security group rules of these ports
 
 
 def vswitch_ports(server: snapshot.Server) -> list[snapshot.Port]:
-    """Return the ports of a server that use the virtual switch."""
     return [port for port in server.ports or ()
             if not usage.bypasses_vswitch(port.vnic_type)]
 
@@ -143,17 +136,13 @@ def reserved_memory(host: snapshot.Host, memory: int) -> int:
 
 
 def without_servers(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """Return a cloud without servers, whose hosts are unused."""
     sums = totals(cloud)
     return dataclasses.replace(cloud, servers=(), hosts=tuple([
         empty(host, sums[host.name]) for host in cloud.hosts]))
 
 
 def empty(host: snapshot.Host, servers: Totals) -> snapshot.Host:
-    """Return a host as it is without its servers.
-
-    :param servers: sums over these servers
-    """
+    """Return a host as it is without its servers."""
     network = changed_network(host.network, {
         'vswitch_ports': -servers.ports, 'security_rules': -servers.rules})
     nodes = host.nodes and tuple([dataclasses.replace(

@@ -70,10 +70,7 @@ _OF_MACHINE = conf.OF_COMMANDS | {
 
 
 def may_be_set(section: str, name: str) -> bool:
-    """Return whether a file may set an option.
-
-    :param section: ``DEFAULT`` for options without a section
-    """
+    """Return whether a file may set an option."""
     if section == conf.GROUP.name:
         return name not in _OF_MACHINE
     return (name in SAVED.get(section, ()) or name in _MORE.get(section, ())
@@ -82,11 +79,7 @@ def may_be_set(section: str, name: str) -> bool:
 
 def class_names(options: Mapping[str, Mapping[str, ty.Any]],
                 option: str) -> list[str]:
-    """Return the class names in an option of a file.
-
-    :param options: options of the file: section -> name -> value
-    :param option: a key of :data:`STANDARD_CLASSES`
-    """
+    """Return the class names in an option of ``[filter_scheduler]``."""
     value = options.get('filter_scheduler', {}).get(option)
     if isinstance(value, str):
         value = [name.strip() for name in value.split(',')]
@@ -96,6 +89,5 @@ def class_names(options: Mapping[str, Mapping[str, ty.Any]],
 
 def only_standard_classes(
         options: Mapping[str, Mapping[str, ty.Any]]) -> bool:
-    """Return whether the options of a file name only standard classes."""
     return all(names.issuperset(class_names(options, option))
                for option, names in STANDARD_CLASSES.items())

@@ -18,10 +18,7 @@ _MAX_NAMES = 10_000
 
 
 class InputError(Exception):
-    """A cloud file with problems.
-
-    :param problems: messages, each of which is shown as a line
-    """
+    """A cloud file with problems; each message is shown as a line."""
 
     def __init__(self, problems: Sequence[str]):
         # Messages contain names of the file, which may have line breaks.
@@ -31,10 +28,7 @@ class InputError(Exception):
 
 
 def field_name(path: Iterable[str | int]) -> str:
-    """Return the name of a field for messages: ``hosts[0].cores``.
-
-    :param path: keys and positions that lead to the field
-    """
+    """Return the name of a field for messages: ``hosts[0].cores``."""
     text = ''
     for part in path:
         if isinstance(part, int):
@@ -49,8 +43,6 @@ def field_name(path: Iterable[str | int]) -> str:
 def near(word: str, names: Iterable[str]) -> str:
     """Return the end of a message on an unknown name.
 
-    :param word: the unknown name
-    :param names: the names that exist
     :returns: a similar name, or else all names; empty if there are too many
     """
     names = list(names)
@@ -65,11 +57,7 @@ def near(word: str, names: Iterable[str]) -> str:
 
 
 class Problems:
-    """The problems of one file.
-
-    :param path: name of the file
-    :param marks: path of each field -> its line
-    """
+    """The problems of one file; ``marks`` has the line of each field."""
 
     def __init__(self, path: str, marks: Mapping[Path, int]):
         self.path = path
@@ -91,7 +79,6 @@ class Problems:
         return self._marks.get(path, 1)
 
     def add(self, path: Path, message: str) -> None:
-        """Add a problem of a field."""
         line = self.line(path)
         field = field_name(path)
         text = f'{self.path}:{line}: {field + ": " if field else ""}{message}'

@@ -15,23 +15,19 @@ from nfv_sched.ops.cloud import snapshot
 
 
 class Places(ty.NamedTuple):
-    """The resource providers and allocations of hosts.
+    """The resource providers and allocations of hosts."""
 
-    :ivar providers: UUID of compute node -> its providers
-    :ivar allocations: UUID of consumer -> provider -> class -> amount
-    :ivar failed: UUID of compute node that could not be read -> error
-    :ivar traits: all traits; None if unknown
-    :ivar resource_classes: all resource classes; None if unknown
-    """
-
+    #: UUID of compute node -> its providers
     providers: dict[str, tuple[snapshot.Provider, ...]]
+    #: UUID of consumer -> provider -> class -> amount
     allocations: dict[str, dict[str, dict[str, int]]]
+    #: UUID of compute node that could not be read -> error
     failed: dict[str, str]
-    traits: frozenset[str] | None = None
+    traits: frozenset[str] | None = None  #: all traits; None if unknown
+    #: all resource classes; None if unknown
     resource_classes: frozenset[str] | None = None
 
     def missing(self) -> tuple[snapshot.Missing, ...]:
-        """Return a message about the hosts that could not be read, if any."""
         if not self.failed:
             return ()
         return (snapshot.Missing(
@@ -42,10 +38,7 @@ class Places(ty.NamedTuple):
     def others(
         self, servers: Iterable[str],
     ) -> dict[str, dict[str, dict[str, int]]]:
-        """Return allocations of other consumers than servers, by consumer.
-
-        :param servers: UUIDs of all servers
-        """
+        """Return allocations of other consumers than servers, by consumer."""
         server_uuids = set(servers)
         return {consumer: allocations
                 for consumer, allocations in self.allocations.items()
@@ -59,7 +52,6 @@ def read(client: placement_client.Client, threads: int,
 
     Usages are not read: they are the sums of the allocations.
 
-    :param threads: number of concurrent requests
     :param computes: UUIDs of the compute nodes
     :param aggregates: UUIDs of Nova's host aggregates
     :param progress: called with (name of what is read, number done, total)
@@ -106,8 +98,6 @@ def _start(
     Traits and aggregates are read first, a request for each of them: there
     are thousands of providers, and few traits.
 
-    :param computes: UUIDs of the compute nodes
-    :param aggregates: UUIDs of Nova's host aggregates
     :returns: future -> UUID of the compute node
     """
     trees: dict[str, list[placement_client.Member]] = {
@@ -126,7 +116,6 @@ def _owners(pool: futures.Executor, owners: Callable[[str], list[str]],
     """Return the traits, or aggregates, of each provider, by its UUID.
 
     :param owners: returns the UUIDs of all providers with one of the names
-    :param names: the traits, or UUIDs of the aggregates
     """
     names_by_uuid: dict[str, set[str]] = {}
     for name, uuids in zip(names, pool.map(owners, names)):
@@ -146,11 +135,7 @@ def _read_tree(
     client: placement_client.Client, members: list[placement_client.Member],
     traits: Mapping[str, set[str]], aggregates: Mapping[str, set[str]],
 ) -> list[_Reading]:
-    """Read the provider tree of a host, root first.
-
-    :param traits: UUID of provider -> names of its traits
-    :param aggregates: UUID of provider -> UUIDs of its aggregates
-    """
+    """Read the provider tree of a host, root first."""
     tree = []
     for member in sorted(members, key=lambda member: (
             member.parent is not None, member.name)):

@@ -98,10 +98,9 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
 
 
 def _began_and_age(url: str, where: str) -> tuple[float, float]:
-    """Return when the server began to read its snapshot, and the age of that.
+    """Return when the server's snapshot began, and its age.
 
     :returns: seconds since the epoch by the server's clock, and seconds
-    :raises file.FileError: if the server does not say
     """
     headers = _answer(url, where, 'HEAD').headers
     try:
@@ -117,10 +116,7 @@ def _began_and_age(url: str, where: str) -> tuple[float, float]:
 
 
 def _check_url(url: str) -> str:
-    """Return the URL of the snapshot.
-
-    :raises file.FileError: if it cannot be one
-    """
+    """Return the URL of the snapshot; raise FileError if it cannot be one."""
     try:
         parts = urllib.parse.urlsplit(url)
         host = parts.port != 0 and parts.hostname
@@ -141,7 +137,6 @@ def _check_url(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host or address is that of this machine alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -149,11 +144,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _answer(url: str, where: str, method: str = 'GET') -> requests.Response:
-    """Return the answer to a request.
-
-    :param where: names the server in errors
-    :raises file.FileError: if there is none that can be used
-    """
+    """Return a usable answer to a request; raise FileError without one."""
     try:
         return _request(url, where, method)
     except http_limits.TooLongError as exc:
@@ -167,11 +158,7 @@ def _answer(url: str, where: str, method: str = 'GET') -> requests.Response:
 
 
 def _request(url: str, where: str, method: str) -> requests.Response:
-    """Return the answer to a request, if it is 200.
-
-    :raises HTTPLimitError: if it is too long or too slow
-    :raises requests.exceptions.RequestException: if there is no answer
-    """
+    """Return the answer to a request, if it is 200."""
     with http_limits.bounded(
             requests.Session(), files.max_size()) as session:
         token = os.environ.get(TOKEN)
@@ -203,7 +190,6 @@ def _request(url: str, where: str, method: str) -> requests.Response:
 
 
 def _error_text(where: str, error: Exception) -> str:
-    """Return a sentence for a failed request."""
     not_accepted = connection_errors.certificate_error(error)
     if not_accepted is not None:
         return (f'{where}: the certificate is not trusted ({not_accepted}); '

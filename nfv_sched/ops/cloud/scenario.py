@@ -39,10 +39,7 @@ def stable_uuid(kind: str, name: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SecurityGroup:
-    """A security group.
-
-    :ivar rules: number of its rules
-    """
+    """A security group, with the number of its rules."""
 
     uuid: str
     rules: int
@@ -66,39 +63,26 @@ Plug = tuple[snapshot.Network, tuple[SecurityGroup, ...]]
 
 
 class HostServices(ty.NamedTuple):
-    """Virtual switch ports on a host that do not belong to servers.
+    """Virtual switch ports on a host that do not belong to servers."""
 
-    :ivar dhcp_servers: number of DHCP servers, each with one port
-    :ivar routers: number of routers
-    :ivar router_ports: number of ports of each router
-    :ivar other_ports: number of further ports
-    :ivar other_rules: number of security group rules of these further ports
-    """
-
-    dhcp_servers: int = 0
+    dhcp_servers: int = 0  #: number of DHCP servers, each with one port
     routers: int = 0
-    router_ports: int = 1
+    router_ports: int = 1  #: number of ports of each router
     other_ports: int = 0
-    other_rules: int = 0
+    other_rules: int = 0  #: number of security group rules of the other ports
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """Defaults of Nova's configuration for the hosts of a cloud file.
+    """Defaults of Nova's configuration for the hosts of a cloud file."""
 
-    :ivar switch_label: label of NUMA nodes with a virtual switch
-    :ivar node_prefix: prefix of the labels of single NUMA nodes
-    :ivar cpu_ratio: shared vCPUs per shared CPU
-    :ivar ram_ratio: memory overcommitment
-    :ivar disk_ratio: disk overcommitment
-    :ivar zone: availability zone of hosts whose aggregates have none
-    """
-
+    #: label of NUMA nodes with a virtual switch
     switch_label: str = 'nfv_vswitch'
-    node_prefix: str = 'nfv_node'
-    cpu_ratio: float = 4.0
+    node_prefix: str = 'nfv_node'  #: prefix of the labels of single NUMA nodes
+    cpu_ratio: float = 4.0  #: shared vCPUs per shared CPU
     ram_ratio: float = 1.0
     disk_ratio: float = 1.0
+    #: availability zone of hosts whose aggregates have none
     zone: str = 'nova'
 
 
@@ -108,50 +92,43 @@ DEFAULTS = Defaults()
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A cloud, and steps to simulate there.
+    """A cloud, and steps to simulate there."""
 
-    :ivar cloud: the cloud before the first step
-    :ivar path: source of the cloud, for error messages
-    :ivar steps: the steps in order
-    :ivar lines: (group, option) of Nova's configuration -> its line in a file
-        of the user; not those of a snapshot
-    :ivar new_hosts: whether nova-compute reports the PCI devices of the hosts
-        for the first time; their tags are then those of ``[pci] device_spec``
-    :ivar images: image properties by name of the image in steps
-    :ivar networks: networks by their names in steps, each with the vNIC type
-        of its ports
-    :ivar security_groups: security groups by their names in steps
-    :ivar server_groups: server groups by their names in steps
-    :ivar network_service: source of DHCP servers and routers in Neutron
-    :ivar services: host name -> ports that do not belong to servers
-    :ivar places: host name -> name of place -> its NUMA nodes
-    :ivar alike: host name -> name of its group of equal hosts
-    """
-
-    cloud: snapshot.Cloud
-    path: str = 'the snapshot'
-    steps: tuple[actions.Step, ...] = ()
+    cloud: snapshot.Cloud  #: the cloud before the first step
+    path: str = 'the snapshot'  #: source of the cloud, for error messages
+    steps: tuple[actions.Step, ...] = ()  #: the steps in order
+    #: (group, option) of Nova's configuration -> its line in a file of the
+    #: user; not those of a snapshot
     lines: Mapping[tuple[str, str], int] = dataclasses.field(
         default_factory=dict)
+    #: whether nova-compute reports the PCI devices of the hosts for the first
+    #: time; their tags are then those of ``[pci] device_spec``
     new_hosts: bool = False
+    #: image properties by name of the image in steps
     images: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
         default_factory=dict)
+    #: networks by their names in steps, each with the vNIC type of its ports
     networks: Mapping[str, snapshot.Network] = dataclasses.field(
         default_factory=dict)
+    #: security groups by their names in steps
     security_groups: Mapping[str, SecurityGroup] = dataclasses.field(
         default_factory=dict)
+    #: server groups by their names in steps
     server_groups: Mapping[str, snapshot.Group] = dataclasses.field(
         default_factory=dict)
+    #: source of DHCP servers and routers in Neutron
     network_service: NetworkService = 'none'
+    #: host name -> ports that do not belong to servers
     services: Mapping[str, HostServices] = dataclasses.field(
         default_factory=dict)
+    #: host name -> name of place -> its NUMA nodes
     places: Mapping[str, Mapping[str, tuple[int, ...]]] = dataclasses.field(
         default_factory=dict)
+    #: host name -> name of its group of equal hosts
     alike: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def of_snapshot(cloud: snapshot.Cloud) -> Scenario:
-    """Return the scenario of a snapshot, without steps."""
     return Scenario(
         cloud=dataclasses.replace(cloud, aggregates=tuple([
             each if each.uuid else dataclasses.replace(
@@ -187,8 +164,6 @@ def unique_names(
 
     It is the own name; the name with a part of the UUID if others have the
     same name; or else the UUID.
-
-    :param servers_or_groups: servers, or server groups
     """
     servers_or_groups = list(servers_or_groups)
     count = collections.Counter(item.name for item in servers_or_groups)
@@ -206,7 +181,6 @@ def unique_names(
 
 
 def groups_by_name(cloud: snapshot.Cloud) -> dict[str, snapshot.Group]:
-    """Return the server groups by their unique names."""
     names = unique_names(cloud.groups)
     return {names[group.uuid]: group for group in cloud.groups}
 
@@ -258,7 +232,6 @@ def places_of(
 
 
 def network_of(port: snapshot.Port) -> snapshot.Network:
-    """Return the network of a port, with the vNIC type of the port."""
     return snapshot.Network(
         id=port.network or stable_uuid('network', _UNKNOWN),
         name=port.network or _UNKNOWN,
@@ -266,13 +239,11 @@ def network_of(port: snapshot.Port) -> snapshot.Network:
 
 
 def ports_of(cloud: snapshot.Cloud) -> Iterable[snapshot.Port]:
-    """Yield the ports of all servers."""
     for server in cloud.servers:
         yield from server.ports or ()
 
 
 def services_of(cloud: snapshot.Cloud) -> dict[str, HostServices]:
-    """Return the ports on each host that do not belong to servers."""
     totals = occupied.totals(cloud)
     return {host.name: _services(host.network, totals[host.name])
             for host in hosts_of(cloud) if host.network is not None}

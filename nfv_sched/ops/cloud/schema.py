@@ -59,12 +59,7 @@ class _Source(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SchemaRule:
-    """Keywords of JSON schema for a value, in addition to its type.
-
-    Made by :func:`rule`.
-
-    :ivar keywords: (keyword, value) pairs
-    """
+    """Keywords of JSON schema for a value, in addition to its type."""
 
     keywords: tuple[tuple[str, ty.Any], ...]
 
@@ -76,31 +71,23 @@ def rule(**keywords: ty.Any) -> SchemaRule:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Convert:
-    """Annotation of a value that is converted when it is read.
+    """Annotation of a value that is converted when it is read."""
 
-    :ivar function: takes a value of the hinted type and returns the converted
-        value; raises ValueError with a message if the value is wrong
-    """
-
+    #: takes a value of the hinted type and returns the converted value; raises
+    #: ValueError with a message if the value is wrong
     function: Callable[[ty.Any], ty.Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NameOf:
-    """Annotation of a value that is the name of an object in the file.
-
-    :ivar kind: kind of the object, for messages
-    """
+    """Annotation of a value that is the name of an object in the file."""
 
     kind: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AsItIs:
-    """Annotation of a value that is left to the loader.
-
-    :ivar rule: the only check of the value
-    """
+    """Annotation of a value that the loader reads; ``rule`` checks it."""
 
     rule: SchemaRule
 
@@ -139,7 +126,6 @@ def keys_of(kind: type) -> Mapping[str, ty.Any]:
 
 
 def keys_with(kind: type, mark: ty.Any) -> list[str]:
-    """Return the keys of a dataclass whose hint has a mark."""
     return [key for key, hint in keys_of(kind).items()
             if mark in _split_annotations(hint)[1]]
 
@@ -150,7 +136,6 @@ def _without_none(hint: ty.Any) -> ty.Any:
 
 
 def _split_annotations(hint: ty.Any) -> tuple[ty.Any, tuple]:
-    """Return a hint without its annotations, and the annotations."""
     if ty.get_origin(hint) is ty.Annotated:
         return hint.__origin__, hint.__metadata__
     return hint, ()
@@ -161,10 +146,7 @@ def _is_union(hint: ty.Any) -> bool:
 
 
 def for_type(hint: ty.Any) -> dict[str, ty.Any]:
-    """Return the JSON schema of a type.
-
-    :param hint: a dataclass or any other hint; see the module
-    """
+    """Return the JSON schema of a dataclass, or of any other hint."""
     inner, marks = _split_annotations(hint)
     for mark in marks:
         if isinstance(mark, AsItIs):
@@ -294,7 +276,6 @@ def read(errors: problems.Problems, hint: ty.Any, data: ty.Any,
     """Make a value of a type from parsed data that was checked.
 
     :param errors: collects the problems of conversions; has the lines
-    :param path: path of the data in the file
     :returns: the value; invalid if problems were added
     """
     inner, marks = _split_annotations(hint)
@@ -359,7 +340,6 @@ def names_in(hint: ty.Any, value: ty.Any, path: problems.Path
     """Yield the names in a value that refer to other objects of the file.
 
     :param hint: type of the value.  Names in a union are not found
-    :param path: path of the value in the file
     :returns: (path, kind of the object, name) of each
     """
     inner, marks = _split_annotations(hint)

@@ -47,27 +47,19 @@ _Devices = ty.Annotated[int, pydantic.Field(ge=1, le=1024)]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    """Memory pages of one size on a host NUMA node.
+    """Memory pages of one size on a host NUMA node."""
 
-    :ivar size: KiB
-    :ivar total: number of pages
-    :ivar used: number of pages that guests use
-    :ivar reserved: number of pages that guests must not use
-    """
-
-    size: _Positive
+    size: _Positive  #: KiB
     total: int
-    used: int = 0
-    reserved: int = 0
+    used: int = 0  #: number of pages that guests use
+    reserved: int = 0  #: number of pages that guests must not use
 
     @property
     def usable(self) -> int:
-        """The number of pages for guests, used or not."""
         return max(self.total - self.reserved, 0)
 
     @property
     def free(self) -> int:
-        """The number of free pages for guests."""
         return max(self.total - self.used - self.reserved, 0)
 
 
@@ -76,38 +68,30 @@ class Node:
     """A NUMA node of a host, as nova-compute reports it.
 
     CPUs that guests cannot use are not included.
-
-    :ivar socket: number of the socket; None if the host does not report it
-    :ivar shared: CPUs for shared (floating) vCPUs
-    :ivar dedicated: CPUs for pinned vCPUs
-    :ivar pinned: CPUs that vCPUs are pinned to
-    :ivar siblings: CPUs of each physical core, in Nova's order; empty if no
-        core has more than one
-    :ivar memory: MiB, including huge pages
-    :ivar memory_used: MiB used by guests
-    :ivar shared_used: number of shared vCPUs of guests
-    :ivar pages: one entry for each page size, in Nova's order
-    :ivar physnets: physical networks with affinity to the node, including
-        the labels of NUMA nodes
-    :ivar tunneled: whether tunnelled networks have affinity to the node
     """
 
     number: _VCPUs
+    #: number of the socket; None if the host does not report it
     socket: _Signed | None = None
-    shared: frozenset[int] = frozenset()
-    dedicated: frozenset[int] = frozenset()
-    pinned: frozenset[int] = frozenset()
+    shared: frozenset[int] = frozenset()  #: CPUs for shared (floating) vCPUs
+    dedicated: frozenset[int] = frozenset()  #: CPUs for pinned vCPUs
+    pinned: frozenset[int] = frozenset()  #: CPUs that vCPUs are pinned to
+    #: CPUs of each physical core, in Nova's order; empty if no core has more
+    #: than one
     siblings: tuple[frozenset[int], ...] = ()
-    memory: int
-    memory_used: int = 0
-    shared_used: int = 0
+    memory: int  #: MiB, including huge pages
+    memory_used: int = 0  #: MiB used by guests
+    shared_used: int = 0  #: number of shared vCPUs of guests
+    #: one entry for each page size, in Nova's order
     pages: tuple[Pages, ...] = ()
+    #: physical networks with affinity to the node, including the labels of
+    #: NUMA nodes
     physnets: frozenset[str] = frozenset()
+    #: whether tunnelled networks have affinity to the node
     tunneled: bool = False
 
     @property
     def free(self) -> frozenset[int]:
-        """The CPUs for pinned vCPUs that no vCPU is pinned to."""
         return self.dedicated - self.pinned
 
     @property
@@ -119,39 +103,26 @@ class Node:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A PCI device for guests.
-
-    :ivar address: PCI address
-    :ivar vendor: vendor ID
-    :ivar product: product ID
-    :ivar kind: ``type-VF``, ``type-PF``, ``type-PCI``, ``vdpa``
-    :ivar node: number of its NUMA node; None if unknown
-    :ivar status: Nova's status: ``available``, ``claimed``, ``allocated``,
-        ``removed``, ``deleted``, ``unavailable``, ``unclaimable``
-    :ivar parent: PCI address of its PF
-    :ivar server: UUID of the server that it is assigned to
-    :ivar request: ID of the PCI request that it fulfils
-    :ivar tags: such as ``physical_network``, from ``[pci] device_spec``
-    """
+    """A PCI device for guests."""
 
     address: str
     vendor: str
     product: str
-    kind: str
-    node: _Signed | None = None
+    kind: str  #: ``type-VF``, ``type-PF``, ``type-PCI``, ``vdpa``
+    node: _Signed | None = None  #: number of its NUMA node; None if unknown
+    #: Nova's status: ``available``, ``claimed``, ``allocated``, ``removed``,
+    #: ``deleted``, ``unavailable``, ``unclaimable``
     status: str = 'available'
-    parent: str | None = None
-    server: str | None = None
-    request: str | None = None
+    parent: str | None = None  #: PCI address of its PF
+    server: str | None = None  #: UUID of the server that it is assigned to
+    request: str | None = None  #: ID of the PCI request that it fulfils
+    #: such as ``physical_network``, from ``[pci] device_spec``
     tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """The inventory of one resource class of a resource provider.
-
-    :ivar used: sum of all allocations
-    """
+    """The inventory of one resource class of a resource provider."""
 
     total: int
     reserved: int = 0
@@ -159,7 +130,7 @@ class Inventory:
     min_unit: _Positive = 1
     max_unit: _Positive = 2 ** 31 - 1
     step_size: _Positive = 1
-    used: int = 0
+    used: int = 0  #: sum of all allocations
 
     @property
     def capacity(self) -> int:
@@ -169,19 +140,17 @@ class Inventory:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A resource provider of a host in Placement.
-
-    :ivar parent: UUID of its parent; None for the root of the host's tree
-    :ivar inventories: by resource class
-    :ivar aggregates: UUIDs of Nova's host aggregates that it is a member of
-    """
+    """A resource provider of a host in Placement."""
 
     uuid: str
     name: str
+    #: UUID of its parent; None for the root of the host's tree
     parent: str | None = None
+    #: by resource class
     inventories: Mapping[str, Inventory] = dataclasses.field(
         default_factory=dict)
     traits: frozenset[str] = frozenset()
+    #: UUIDs of Nova's host aggregates that it is a member of
     aggregates: frozenset[str] = frozenset()
 
 
@@ -190,103 +159,72 @@ class HostNetwork:
     """Ports, security group rules and services on a host, from Neutron.
 
     Each is a number; None if unknown.
-
-    :ivar vswitch_ports: ports of the virtual switch without physical ones
-    :ivar security_rules: security group rules of these ports
     """
 
+    #: ports of the virtual switch without physical ones
     vswitch_ports: int | None = None
-    security_rules: int | None = None
+    security_rules: int | None = None  #: security group rules of these ports
     dhcp_servers: int | None = None
     routers: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A compute node and its service.
+    """A compute node and its service."""
 
-    :ivar name: name of the host, that of the compute service
-    :ivar hypervisor: name of the compute node
-    :ivar uuid: UUID of the compute node, and of its resource provider
-    :ivar cell: name of the Nova cell, or its UUID if it has no name
-    :ivar enabled: whether the service is enabled
-    :ivar disabled_reason: the operator's reason why it is disabled
-    :ivar up: whether the service is up
-    :ivar mapped: whether Nova's API database maps the host to its cell; if
-        not, requests that the scheduler sends there fail
-    :ivar zone: availability zone
-    :ivar aggregates: names of its aggregates
-    :ivar hypervisor_type: such as ``QEMU``
-    :ivar hypervisor_version: Nova's number for the version, such as 8002000
-    :ivar supported: Nova's supported_instances: (architecture, hypervisor,
-        VM mode) of each
-    :ivar cpu_info: JSON as nova-compute reports it
-    :ivar stats: number of servers and other figures that nova-compute reports
-    :ivar vcpus: number of CPUs for guests
-    :ivar vcpus_used: number of vCPUs of guests
-    :ivar memory: MiB
-    :ivar memory_used: MiB, including reserved memory
-    :ivar disk: GiB
-    :ivar disk_used: GiB
-    :ivar disk_available_least: GiB; None if unknown
-    :ivar cpu_ratio: CPU allocation ratio; None if not reported
-    :ivar memory_ratio: memory allocation ratio; None if not reported
-    :ivar disk_ratio: disk allocation ratio; None if not reported
-    :ivar nodes: NUMA nodes; None if not reported
-    :ivar devices: PCI devices
-    :ivar providers: resource providers, the root first; empty if Placement
-        was not read
-    :ivar network: ports and services; None if Neutron was not read
-    """
-
-    name: _Name
-    hypervisor: _Name
-    uuid: str
-    cell: _Name = ''
+    name: _Name  #: name of the host, that of the compute service
+    hypervisor: _Name  #: name of the compute node
+    uuid: str  #: UUID of the compute node, and of its resource provider
+    cell: _Name = ''  #: name of the Nova cell, or its UUID if it has no name
     enabled: bool = True
+    #: the operator's reason why it is disabled
     disabled_reason: str | None = None
     up: bool = True
+    #: whether Nova's API database maps the host to its cell; if not, requests
+    #: that the scheduler sends there fail
     mapped: bool = True
     zone: _Name = 'nova'
-    aggregates: tuple[str, ...] = ()
-    hypervisor_type: str = 'QEMU'
+    aggregates: tuple[str, ...] = ()  #: names of its aggregates
+    hypervisor_type: str = 'QEMU'  #: such as ``QEMU``
+    #: Nova's number for the version, such as 8002000
     hypervisor_version: int = 0
+    #: Nova's supported_instances: (architecture, hypervisor, VM mode) of each
     supported: tuple[tuple[str, ...], ...] = ()
-    cpu_info: str = ''
+    cpu_info: str = ''  #: JSON as nova-compute reports it
+    #: number of servers and other figures that nova-compute reports
     stats: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    vcpus: _VCPUs = 0
-    vcpus_used: int = 0
-    memory: int = 0
-    memory_used: int = 0
-    disk: int = 0
-    disk_used: int = 0
-    disk_available_least: _Signed | None = None
+    vcpus: _VCPUs = 0  #: number of CPUs for guests
+    vcpus_used: int = 0  #: number of vCPUs of guests
+    memory: int = 0  #: MiB
+    memory_used: int = 0  #: MiB, including reserved memory
+    disk: int = 0  #: GiB
+    disk_used: int = 0  #: GiB
+    disk_available_least: _Signed | None = None  #: GiB; None if unknown
+    #: CPU allocation ratio; None if not reported
     cpu_ratio: float | None = None
+    #: memory allocation ratio; None if not reported
     memory_ratio: float | None = None
+    #: disk allocation ratio; None if not reported
     disk_ratio: float | None = None
-    nodes: tuple[Node, ...] | None = None
+    nodes: tuple[Node, ...] | None = None  #: NUMA nodes; None if not reported
     devices: tuple[Device, ...] = ()
+    #: resource providers, the root first; empty if Placement was not read
     providers: tuple[Provider, ...] = ()
+    #: ports and services; None if Neutron was not read
     network: HostNetwork | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Flavor:
-    """A flavor: a current one, or the copy that a server was booted with.
-
-    :ivar memory: MiB
-    :ivar disk: GiB
-    :ivar ephemeral: GiB
-    :ivar swap: MiB
-    """
+    """A flavor: a current one, or the copy that a server was booted with."""
 
     name: _Name
     id: _Name = ''
     vcpus: _VCPUs
-    memory: int
-    disk: int = 0
-    ephemeral: int = 0
-    swap: int = 0
+    memory: int  #: MiB
+    disk: int = 0  #: GiB
+    ephemeral: int = 0  #: GiB
+    swap: int = 0  #: MiB
     public: bool = True
     disabled: bool = False
     extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -294,27 +232,21 @@ class Flavor:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GuestNode:
-    """A guest NUMA node.
+    """A guest NUMA node."""
 
-    :ivar host_node: number of the host NUMA node that it is on
-    :ivar shared: vCPUs that float over the shared CPUs of the host node
-    :ivar dedicated: vCPUs that are pinned
-    :ivar pins: vCPU -> host CPU
-    :ivar memory: MiB
-    :ivar page_size: KiB; None if it was not requested
-    :ivar cpu_policy: ``dedicated``, ``mixed``, ``shared`` or None
-    :ivar thread_policy: ``prefer``, ``isolate``, ``require`` or None
-    :ivar reserved: host CPUs for its emulator threads
-    """
-
-    host_node: int
+    host_node: int  #: number of the host NUMA node that it is on
+    #: vCPUs that float over the shared CPUs of the host node
     shared: frozenset[int] = frozenset()
-    dedicated: frozenset[int] = frozenset()
+    dedicated: frozenset[int] = frozenset()  #: vCPUs that are pinned
+    #: vCPU -> host CPU
     pins: Mapping[int, int] = dataclasses.field(default_factory=dict)
-    memory: int
-    page_size: int | None = None
+    memory: int  #: MiB
+    page_size: int | None = None  #: KiB; None if it was not requested
+    #: ``dedicated``, ``mixed``, ``shared`` or None
     cpu_policy: str | None = None
+    #: ``prefer``, ``isolate``, ``require`` or None
     thread_policy: str | None = None
+    #: host CPUs for its emulator threads
     reserved: frozenset[int] = frozenset()
 
 
@@ -327,100 +259,73 @@ VNICType = ty.Literal[
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """A port of a server.
-
-    :ivar network: UUID of its network
-    :ivar network_name: name of its network; empty if unknown
-    :ivar vnic_type: such as ``normal`` or ``direct``
-    :ivar physnet: physical network of its network
-    :ivar device: PCI address of its device
-    :ivar rules: number of security group rules; None if unknown
-    :ivar has_allocation: whether it has an allocation in Placement, such as
-        for a minimum bandwidth
-    """
+    """A port of a server."""
 
     id: str
-    network: str = ''
-    network_name: str = ''
-    vnic_type: str = 'normal'
+    network: str = ''  #: UUID of its network
+    network_name: str = ''  #: name of its network; empty if unknown
+    vnic_type: str = 'normal'  #: such as ``normal`` or ``direct``
     physnet: str | None = None
-    device: str | None = None
+    device: str | None = None  #: PCI address of its device
+    #: number of security group rules; None if unknown
     rules: int | None = None
+    #: whether it has an allocation in Placement, such as for a minimum
+    #: bandwidth
     has_allocation: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PCIRequest:
-    """A request of a server for PCI devices, as Nova stores it.
+    """A request of a server for PCI devices, as Nova stores it."""
 
-    :ivar id: UUID, which is ``request`` of the assigned devices
-    :ivar count: number of devices
-    :ivar alias: name of the alias in the flavor; None if a port requests it
-    :ivar specs: alternatives; a device must have all tags of one of these
-    :ivar numa_policy: NUMA affinity policy, such as ``required``
-    :ivar port: ID of the port; None if Nova does not store it
-    """
-
+    #: UUID, which is ``request`` of the assigned devices
     id: str | None = None
     count: _Devices = 1
+    #: name of the alias in the flavor; None if a port requests it
     alias: str | None = None
+    #: alternatives; a device must have all tags of one of these
     specs: tuple[Mapping[str, str | None], ...] = ()
+    #: NUMA affinity policy, such as ``required``
     numa_policy: str | None = None
-    port: str | None = None
+    port: str | None = None  #: ID of the port; None if Nova does not store it
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server.
-
-    :ivar host: name of its host; None if it has none
-    :ivar project: UUID
-    :ivar state: Nova's vm_state, such as ``active`` or ``error``
-    :ivar task: Nova's task_state
-    :ivar locked: whether its owner or an operator has locked it
-    :ivar fault: message of its last fault; None if it is not in error
-    :ivar created: ISO 8601, UTC
-    :ivar moved: start of its last known move away from a host that is not its
-        current one: ISO 8601, UTC; empty if unknown
-    :ivar flavor: copy from its boot or last resize
-    :ivar image: properties of its image that matter for scheduling
-    :ivar nodes: guest NUMA nodes; None if it has no NUMA topology
-    :ivar emulator_threads: ``share``, ``isolate`` or None
-    :ivar devices: PCI addresses
-    :ivar pci_requests: PCI requests of flavor and ports; None if not read
-    :ivar ports: ports from Neutron, or from Nova if Neutron was not read;
-        None if unknown
-    :ivar shares: whether Manila shares are attached
-    :ivar group: UUID of its server group
-    :ivar zone: requested availability zone
-    :ivar hints: scheduler hints
-    :ivar allocations: provider -> class -> amount; None if Placement was not
-        read
-    """
+    """A server."""
 
     uuid: str
     name: _Name
-    host: _Name | None = None
+    host: _Name | None = None  #: name of its host; None if it has none
     cell: _Name = ''
-    project: _Name = ''
-    state: str = 'active'
-    task: str | None = None
-    locked: bool = False
+    project: _Name = ''  #: UUID
+    state: str = 'active'  #: Nova's vm_state, such as ``active`` or ``error``
+    task: str | None = None  #: Nova's task_state
+    locked: bool = False  #: whether its owner or an operator has locked it
+    #: message of its last fault; None if it is not in error
     fault: str | None = None
-    created: str = ''
+    created: str = ''  #: ISO 8601, UTC
+    #: start of its last known move away from a host that is not its current
+    #: one: ISO 8601, UTC; empty if unknown
     moved: str = ''
-    flavor: Flavor
+    flavor: Flavor  #: copy from its boot or last resize
+    #: properties of its image that matter for scheduling
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: guest NUMA nodes; None if it has no NUMA topology
     nodes: tuple[GuestNode, ...] | None = None
-    emulator_threads: str | None = None
-    devices: tuple[str, ...] = ()
+    emulator_threads: str | None = None  #: ``share``, ``isolate`` or None
+    devices: tuple[str, ...] = ()  #: PCI addresses
+    #: PCI requests of flavor and ports; None if not read
     pci_requests: tuple[PCIRequest, ...] | None = None
+    #: ports from Neutron, or from Nova if Neutron was not read; None if
+    #: unknown
     ports: tuple[Port, ...] | None = None
-    shares: bool = False
-    group: str | None = None
-    zone: _Name | None = None
+    shares: bool = False  #: whether Manila shares are attached
+    group: str | None = None  #: UUID of its server group
+    zone: _Name | None = None  #: requested availability zone
     hints: Mapping[str, tuple[str, ...]] = dataclasses.field(
         default_factory=dict)
+    #: provider -> class -> amount; None if Placement was not read
     allocations: Mapping[str, Mapping[str, int]] | None = None
 
     @property
@@ -437,27 +342,20 @@ class Migration:
 
     It is in progress, or not yet confirmed; an evacuation counts until its
     source is up again.
-
-    :ivar uuid: UUID of the migration, and of its consumer in Placement
-    :ivar server: UUID of the server
-    :ivar kind: ``migration``, ``resize``, ``live-migration``, ``evacuation``
-    :ivar status: Nova's status, such as ``running`` or ``finished``
-    :ivar source: name of the source host
-    :ivar target: name of the destination host; None if not yet known
-    :ivar updated: time of its last change: ISO 8601, UTC
-    :ivar before: guest NUMA nodes on the source; None if there are none, or
-        unknown
-    :ivar after: guest NUMA nodes on the target; None likewise
     """
 
-    uuid: str
-    server: str
+    uuid: str  #: UUID of the migration, and of its consumer in Placement
+    server: str  #: UUID of the server
+    #: ``migration``, ``resize``, ``live-migration``, ``evacuation``
     kind: str = ''
-    status: str = ''
-    source: str | None = None
+    status: str = ''  #: Nova's status, such as ``running`` or ``finished``
+    source: str | None = None  #: name of the source host
+    #: name of the destination host; None if not yet known
     target: str | None = None
-    updated: str = ''
+    updated: str = ''  #: time of its last change: ISO 8601, UTC
+    #: guest NUMA nodes on the source; None if there are none, or unknown
     before: tuple[GuestNode, ...] | None = None
+    #: guest NUMA nodes on the target; None likewise
     after: tuple[GuestNode, ...] | None = None
 
     @property
@@ -471,10 +369,7 @@ class Migration:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """A host aggregate.
-
-    :ivar hosts: names of its hosts
-    """
+    """A host aggregate, with the names of its hosts."""
 
     name: _Name
     uuid: str = ''
@@ -484,109 +379,80 @@ class Aggregate:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A server group.
-
-    :ivar policy: such as ``anti-affinity``
-    :ivar rules: rules of the policy, such as ``max_server_per_host``
-    :ivar members: UUIDs of servers
-    """
+    """A server group."""
 
     uuid: str
     name: _Name = ''
-    policy: str
+    policy: str  #: such as ``anti-affinity``
+    #: rules of the policy, such as ``max_server_per_host``
     rules: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    members: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()  #: UUIDs of servers
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAgent:
-    """A Neutron agent that runs DHCP servers or routers on a host.
+    """A Neutron agent that runs DHCP servers or routers on a host."""
 
-    :ivar id: UUID; the name of the chassis for ``ovn``
-    :ivar kind: ``dhcp``, ``router``, or ``ovn`` for a gateway of ML2/OVN,
-        whose routers OVN itself places
-    :ivar host: name of its host
-    :ivar alive: whether it is alive, as Neutron reports it
-    :ivar enabled: whether it is administratively up
-    :ivar zone: availability zone of Neutron
-    :ivar mode: of an L3 agent: ``legacy``, ``dvr``, ``dvr_snat``,
-        ``dvr_no_external``
-    :ivar external_only: whether it serves only routers with a gateway
-    :ivar physnets: physical networks that the virtual switch of its host
-        reaches; None if no agent that is alive there reports them
-    :ivar tunnels: tunnel types of this switch; None if not reported
-    :ivar serves: UUIDs of the networks or routers that it serves
-    """
-
-    id: str
+    id: str  #: UUID; the name of the chassis for ``ovn``
+    #: ``dhcp``, ``router``, or ``ovn`` for a gateway of ML2/OVN, whose routers
+    #: OVN itself places
     kind: str
     host: _Name
-    alive: bool = True
-    enabled: bool = True
-    zone: str = ''
+    alive: bool = True  #: whether it is alive, as Neutron reports it
+    enabled: bool = True  #: whether it is administratively up
+    zone: str = ''  #: availability zone of Neutron
+    #: of an L3 agent: ``legacy``, ``dvr``, ``dvr_snat``, ``dvr_no_external``
     mode: str = ''
+    #: whether it serves only routers with a gateway
     external_only: bool = False
+    #: physical networks that the virtual switch of its host reaches; None if
+    #: no agent that is alive there reports them
     physnets: frozenset[str] | None = None
+    #: tunnel types of this switch; None if not reported
     tunnels: frozenset[str] | None = None
+    #: UUIDs of the networks or routers that it serves
     serves: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkService:
-    """A network with DHCP, or a router, that Neutron agents serve.
+    """A network with DHCP, or a router, that Neutron agents serve."""
 
-    :ivar id: UUID of the network or router
-    :ivar kind: ``dhcp`` or ``router``
-    :ivar ports: number of virtual switch ports that it takes on each host
-        that serves it
-    :ivar physnets: physical networks that it needs there; None if not all of
-        its networks are known
-    :ivar tunnels: tunnel types that it needs there
-    :ivar zones: requested availability zones; empty if none
-    :ivar external: whether it is a router with a gateway
-    :ivar ha: whether it is an HA router, served by several agents
-    :ivar distributed: whether it is a distributed router (DVR)
-    """
-
-    id: str
-    kind: str
+    id: str  #: UUID of the network or router
+    kind: str  #: ``dhcp`` or ``router``
     name: str = ''
+    #: number of virtual switch ports that it takes on each host that serves it
     ports: int = 0
+    #: physical networks that it needs there; None if not all of its networks
+    #: are known
     physnets: frozenset[str] | None = frozenset()
-    tunnels: frozenset[str] = frozenset()
-    zones: tuple[str, ...] = ()
-    external: bool = False
-    ha: bool = False
-    distributed: bool = False
+    tunnels: frozenset[str] = frozenset()  #: tunnel types that it needs there
+    zones: tuple[str, ...] = ()  #: requested availability zones; empty if none
+    external: bool = False  #: whether it is a router with a gateway
+    ha: bool = False  #: whether it is an HA router, served by several agents
+    distributed: bool = False  #: whether it is a distributed router (DVR)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """A network of Neutron.
+    """A network of Neutron."""
 
-    :ivar id: UUID
-    :ivar physnet: physical network of its first segment that has one, which
-        Nova uses; None if no segment has one
-    :ivar vnic_type: vNIC type of all its ports in a cloud file of the
-        simulator; None for networks from Neutron
-    :ivar numa_policy: PCI NUMA policy of all its ports, likewise
-    :ivar trusted: whether all its ports want trusted VFs, likewise; None for
-        any VFs
-    """
-
-    id: str
+    id: str  #: UUID
     name: str = ''
+    #: physical network of its first segment that has one, which Nova uses;
+    #: None if no segment has one
     physnet: str | None = None
+    #: vNIC type of all its ports in a cloud file of the simulator; None for
+    #: networks from Neutron
     vnic_type: str | None = None
+    #: PCI NUMA policy of all its ports, likewise
     numa_policy: str | None = None
+    #: whether all its ports want trusted VFs, likewise; None for any VFs
     trusted: bool | None = None
 
 
 def age(taken_at: str) -> int | None:
-    """Return the age of a snapshot in seconds; None if unknown.
-
-    :param taken_at: time in ISO 8601, as in :class:`Cloud`
-    """
+    """Return the age of a snapshot in seconds; None if unknown."""
     from oslo_utils import timeutils
     try:
         read = timeutils.normalize_time(timeutils.parse_isotime(taken_at))
@@ -651,18 +517,14 @@ _UNKNOWN = 'Something is left out, and the snapshot does not say what'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """Information that could not be read; str() gives a sentence for people.
-
-    :ivar cell: name of the cell, or its UUID if it has no name
-    :ivar hosts: names of the hosts
-    :ivar uuids: UUIDs of the cell, servers, migration, or compute nodes
-    :ivar text: the error, without secrets; of some kinds the whole sentence
-    """
+    """Information that could not be read; str() is a sentence for people."""
 
     kind: MissingKind
-    cell: _Name = ''
-    hosts: tuple[str, ...] = ()
+    cell: _Name = ''  #: name of the cell, or its UUID if it has no name
+    hosts: tuple[str, ...] = ()  #: names of the hosts
+    #: UUIDs of the cell, servers, migration, or compute nodes
     uuids: tuple[str, ...] = ()
+    #: the error, without secrets; of some kinds the whole sentence
     text: str = ''
 
     def __str__(self) -> str:
@@ -679,35 +541,16 @@ class Missing:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
-    """A cloud at one moment.
+    """A cloud at one moment."""
 
-    :ivar taken: time when it was read: ISO 8601, UTC
-    :ivar source: description of the source, for people
-    :ivar nova: release of Nova where it was read
-    :ivar nfv_sched: release of nfv-sched that read it
-    :ivar anonymous: whether names and UUIDs were replaced
-    :ivar missing: information that could not be read
-    :ivar options: options of Nova and nfv-sched that matter for scheduling:
-        section -> name -> value
-    :ivar moves: migrations that may occupy resources on their hosts; None if
-        not read
-    :ivar consumers: allocations of consumers that are not servers, such as
-        migrations: consumer -> provider -> class -> amount; None if not read
-    :ivar network_agents: agents of Neutron; None if not read
-    :ivar network_services: DHCP networks and routers that these serve
-    :ivar networks: networks of Neutron; None if not read
-    :ivar traits: all traits in Placement, including those that no provider
-        has; None if not read
-    :ivar resource_classes: all resource classes in Placement; None if not
-        read
-    """
-
-    taken: str
-    source: str = ''
-    nova: str = ''
-    nfv_sched: str = ''
-    anonymous: bool = False
-    missing: tuple[Missing, ...] = ()
+    taken: str  #: time when it was read: ISO 8601, UTC
+    source: str = ''  #: description of the source, for people
+    nova: str = ''  #: release of Nova where it was read
+    nfv_sched: str = ''  #: release of nfv-sched that read it
+    anonymous: bool = False  #: whether names and UUIDs were replaced
+    missing: tuple[Missing, ...] = ()  #: information that could not be read
+    #: options of Nova and nfv-sched that matter for scheduling: section ->
+    #: name -> value
     options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
         default_factory=dict)
     hosts: tuple[Host, ...] = ()
@@ -715,15 +558,23 @@ class Cloud:
     flavors: tuple[Flavor, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     groups: tuple[Group, ...] = ()
+    #: migrations that may occupy resources on their hosts; None if not read
     moves: tuple[Migration, ...] | None = None
+    #: allocations of consumers that are not servers, such as migrations:
+    #: consumer -> provider -> class -> amount; None if not read
     consumers: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
+    #: agents of Neutron; None if not read
     network_agents: tuple[NetworkAgent, ...] | None = None
+    #: DHCP networks and routers that these serve
     network_services: tuple[NetworkService, ...] = ()
+    #: networks of Neutron; None if not read
     networks: tuple[Network, ...] | None = None
+    #: all traits in Placement, including those that no provider has; None if
+    #: not read
     traits: frozenset[str] | None = None
+    #: all resource classes in Placement; None if not read
     resource_classes: frozenset[str] | None = None
 
     def unread(self, *kinds: MissingKind) -> frozenset[str]:
-        """Return the UUIDs of everything missing that is of these kinds."""
         return frozenset([uuid for each in self.missing if each.kind in kinds
                           for uuid in each.uuids])

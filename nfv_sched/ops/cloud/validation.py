@@ -140,7 +140,6 @@ def _names(cloud: snapshot.Cloud) -> Iterator[
 
 
 def _check_unique(what: str, names: Iterable[ty.Any]) -> None:
-    """Check that names, UUIDs or numbers are unique."""
     seen = set()
     for name in names:
         if name in seen:
@@ -174,10 +173,7 @@ def _check_host(host: snapshot.Host) -> None:
 
 
 def check_devices(devices: Collection[snapshot.Device]) -> None:
-    """Check that a host does not have too many devices, or pools of them.
-
-    :raises WrongError: if it has
-    """
+    """Check that a host does not have too many devices, or pools of them."""
     _check_number('devices', devices, MAX_DEVICES)
     _check_number('pools of devices', {
         (device.parent or device.address, device.vendor, device.product,
@@ -186,7 +182,6 @@ def check_devices(devices: Collection[snapshot.Device]) -> None:
 
 
 def max_ports() -> int:
-    """Return the number of ports and services that all hosts may have."""
     return files.max_items() // _ITEMS_PER_PORT
 
 
@@ -197,17 +192,13 @@ def _check_number(what: str, values: Collection[ty.Any], most: int) -> None:
 
 
 def _check_load(what: str, number: int | None) -> None:
-    """Check that a number of ports, rules, DHCP servers or routers is sane."""
     if number is not None and not 0 <= number <= MAX_LOAD:
         raise codec.WrongError(
             f'{what} cannot be {number}, only 0 to {MAX_LOAD}')
 
 
 def _check_loads(cloud: snapshot.Cloud) -> None:
-    """Check that the simulator can make all ports of all hosts.
-
-    :raises FileLimitError: if there are too many
-    """
+    """Check that the simulator can make all ports of all hosts."""
     most = max_ports()
     if sum(getattr(host.network, field.name) or 0
            for host in cloud.hosts if host.network is not None
@@ -240,7 +231,6 @@ def _check_providers(host: snapshot.Host) -> None:
 
 
 def _check_network(cloud: snapshot.Cloud) -> None:
-    """Check the agents and services of Neutron."""
     agents, services = cloud.network_agents or (), cloud.network_services
     _check_unique('network agents', [agent.id for agent in agents])
     _check_unique('network services', [service.id for service in services])

@@ -42,11 +42,7 @@ def parse_size(value: int | str) -> int:
 
 
 def parse_cpus(value: int | str) -> frozenset[int]:
-    """Parse a CPU set in the syntax of Nova: ``0-3,^2,8``.
-
-    :param value: the text, or one CPU
-    :raises ValueError: if it is not a CPU set, or has too many CPUs
-    """
+    """Parse a CPU set in the syntax of Nova: ``0-3,^2,8``."""
     cpus, out = set(), set()
     count = 0
     text = str(value)
@@ -70,17 +66,13 @@ def parse_cpus(value: int | str) -> frozenset[int]:
 
 
 def parse_text(value: str | int | float | bool) -> str:
-    """Return a scalar of YAML as text; booleans in lower case."""
     if isinstance(value, bool):
         return 'true' if value else 'false'
     return str(value)
 
 
 def parse_mib(value: int | str) -> int:
-    """Parse a memory size like parse_size(), but in MiB.
-
-    :raises ValueError: if it is not a multiple of 1 MiB, too
-    """
+    """Parse a memory size like parse_size(), but in whole MiB."""
     kib = parse_size(value)
     if kib % 1024:
         raise ValueError(f'{value!r} is not a whole number of MiB')
@@ -93,10 +85,7 @@ def parse_gib(value: int | str) -> int:
 
 
 def parse_page(value: str) -> int:
-    """Parse a page size, KiB or text with a unit, to KiB.
-
-    :raises ValueError: if it is not a power of 2 of at least 4 KiB
-    """
+    """Parse a page size, KiB or text with a unit, to KiB: a power of 2."""
     kib = parse_size(f'{value}K' if value.isdigit() else value)
     if kib < SMALL_PAGE_KIB or kib & (kib - 1):
         raise ValueError(f'{value!r} is not a page size')
@@ -112,10 +101,7 @@ def parse_huge_page(value: str) -> int:
 
 
 def parse_device_node(value: str) -> int | None:
-    """Parse the NUMA node of a device; None for ``none`` or ``null``.
-
-    :raises ValueError: if it is anything else than these or a number
-    """
+    """Parse the NUMA node of a device; None for ``none`` or ``null``."""
     if value.isdigit():
         return int(value)
     if value in ('none', 'null'):

@@ -123,7 +123,6 @@ class AuditCloud(source.CloudMixin, base.Lister):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
-        """Print the findings, or a line on stderr that there are none."""
         if parsed_args.formatter == formats.COMMANDS:
             self.app.stdout.write(''.join(
                 f'{line}\n' for line in self._commands))
@@ -166,7 +165,6 @@ def _rows(findings: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:
 
 
 def _commands(findings: 'list[values.AuditFinding]') -> Iterator[str]:
-    """Yield the lines of a script, with a comment for each finding."""
     printed = set()
     for each in findings:
         who = f'{each.host}, {each.name or each.server}' if each.server else (

@@ -130,7 +130,6 @@ class _Capacity(source.CloudMixin, base.Lister):
         return parser
 
     def cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
-        """Read the cloud; see :meth:`source.CloudMixin.cloud`."""
         cloud = super().cloud(parsed_args)
         project = parsed_args.project
         if parsed_args.reservation is not None:
@@ -154,7 +153,6 @@ class _Capacity(source.CloudMixin, base.Lister):
         return cloud
 
     def _project_id(self, parsed_args: argparse.Namespace) -> str:
-        """Return the ID of the project of the command line."""
         from nfv_sched.ops.answers.capacity import quota
         name = parsed_args.project
         try:
@@ -173,7 +171,7 @@ class _Capacity(source.CloudMixin, base.Lister):
     def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
                empty: bool = False) -> list:
-        """Count each flavor: ``ops.counting.capacity.FlavorCapacity``."""
+        """Return a ``FlavorCapacity`` for each flavor."""
         from nfv_sched.ops.model.counting import capacity
         with progress.shown() as update:
             return capacity.capacities(
@@ -183,7 +181,6 @@ class _Capacity(source.CloudMixin, base.Lister):
 
     def _assumed(self, parsed_args: argparse.Namespace,
                  cloud: snapshot.Cloud) -> dict[str, ty.Any]:
-        """Return assumptions about servers beside the flavor, as arguments."""
         if self._image is None:
             self._image = self.image_properties(parsed_args)
             source.check_image_properties(self._image)
@@ -196,10 +193,7 @@ class _Capacity(source.CloudMixin, base.Lister):
 
     def _tell_assumed(self, parsed_args: argparse.Namespace,
                       ports: Mapping[str, ty.Any]) -> None:
-        """Print uncertain assumptions about the ports of servers.
-
-        :param ports: name of each flavor -> ``assumed_ports.Ports``
-        """
+        """Print uncertain assumptions about the ports of servers."""
         from nfv_sched.ops.model.requests import assumed_ports
         for note in dict.fromkeys(
                 note for each in ports.values() for note in each.notes):
@@ -223,10 +217,6 @@ class _Capacity(source.CloudMixin, base.Lister):
 
     def _tell_reserved(self, parsed_args: argparse.Namespace,
                        cloud: snapshot.Cloud, hosts: Sequence[str]) -> None:
-        """Print how many hosts Blazar keeps for reservations.
-
-        :param hosts: names of the hosts that count
-        """
         if parsed_args.reservation is not None:
             if not hosts:
                 self.app.stderr.write(
@@ -247,7 +237,6 @@ class _Capacity(source.CloudMixin, base.Lister):
 
     def _tell_not_known(self, parsed_args: argparse.Namespace,
                         counted: Sequence[ty.Any]) -> None:
-        """Print for which flavors fewer servers may fit, and why."""
         if parsed_args.formatter != base.TABLE:
             return  # there is a column for it
         for each in counted:
@@ -360,7 +349,6 @@ class ListCapacity(_Capacity):
 
     def _mix(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
              hosts: Sequence[str]) -> tuple:
-        """Return the table for ``--mix``."""
         from nfv_sched.ops.answers.capacity import mix
         from nfv_sched.ops.model.requests import assumed_ports
         from nfv_sched.ops.simulator import servers
@@ -450,7 +438,6 @@ class ShowCapacity(_Capacity):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable[Sequence[ty.Any]]) -> int:
-        """Print what all rows have before a table; called by cliff."""
         if _is_text(parsed_args):
             self.check_columns(parsed_args, column_names)
             ports, hosts = self._fits.assumed, self._fits.hosts
@@ -463,7 +450,6 @@ class ShowCapacity(_Capacity):
     def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                  flavor: snapshot.Flavor,
                  flavor_capacity: ty.Any) -> Mapping[str, snapshot.Server]:
-        """Return the smallest server to leave each host for a new one."""
         from nfv_sched.ops.answers.capacity import smallest_move
         if flavor_capacity.error is not None:
             return {}
@@ -479,7 +465,6 @@ def _is_text(parsed_args: argparse.Namespace) -> bool:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return a few names, and the number of the others."""
     more = len(names) - _MOST_NAMES
     return ', '.join(names[:_MOST_NAMES]) + (
         f' and {strings.count(more, "other flavor")}' if more > 0 else '')
@@ -494,10 +479,6 @@ def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
 
 def _reservation(cloud: snapshot.Cloud,
                  reservation_id: str) -> blazar.Reservation:
-    """Return the reservation of Blazar with an ID.
-
-    :raises source.NotInCloudError: if there is none
-    """
     reservations = {each.id: each for each in map(
         blazar.reservation, cloud.aggregates) if each is not None}
     if reservation_id not in reservations:
@@ -530,7 +511,6 @@ def _chosen(cloud: snapshot.Cloud,
 
 def _parts(by: str, cloud: snapshot.Cloud,
            hosts: Sequence[str]) -> list[capacity_document.CloudPart]:
-    """Return the parts of the cloud to show."""
     if by == _CLOUD:
         return [capacity_document.CloudPart(by, None, hosts)]
     if by == _HOST:

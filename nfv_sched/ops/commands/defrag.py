@@ -50,7 +50,6 @@ class DefragCloud(planning.MovePlanCommand):
     schemas = {'cloud-defrag': document.Defrag}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--flavor', required=True, metavar='NAME',
@@ -69,7 +68,6 @@ class DefragCloud(planning.MovePlanCommand):
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """Return the plan."""
         cloud = self.cloud(parsed_args)
         flavor = source.flavor(cloud, parsed_args.flavor)
         ports = source.ports(cloud, parsed_args)

@@ -81,7 +81,6 @@ class DrainHost(planning.MovePlanCommand):
                'host-drain-rolling': document.RollingDrain}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'hosts', metavar='HOST', nargs='*',
@@ -111,7 +110,6 @@ class DrainHost(planning.MovePlanCommand):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check that hosts are named, and what goes with several."""
         if not (parsed_args.hosts or parsed_args.aggregate or parsed_args.az):
             raise source.UsageError(
                 'HOST, --aggregate or --availability-zone is needed')
@@ -128,7 +126,6 @@ class DrainHost(planning.MovePlanCommand):
         super().check(parsed_args)
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """Return the plan."""
         cloud = self.cloud(parsed_args)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import drain
@@ -174,11 +171,7 @@ def _has_rounds(parsed_args: argparse.Namespace) -> bool:
 
 def _uuids(cloud: snapshot.Cloud, host: str,
            names: list[str]) -> set[str] | None:
-    """Return the UUIDs of the servers to move; None for all.
-
-    :param names: their names or UUIDs
-    :raises NotInCloudError: if there is no such server on the host
-    """
+    """Return the UUIDs of the servers to move; None for all."""
     servers = [source.server(cloud, name) for name in names]
     for server in servers:
         if server.host != host:

@@ -81,7 +81,6 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse a format of the text for tenants."""
         super().check(parsed_args)
         if parsed_args.for_tenant and (
                 parsed_args.formatter != base.TABLE or parsed_args.columns):
@@ -108,10 +107,6 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         """
 
     def take_action(self, parsed_args: argparse.Namespace):
-        """Explain the subject.
-
-        :returns: columns and rows of the hosts
-        """
         cloud = self.cloud(parsed_args)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.explain import next_steps
@@ -155,7 +150,6 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
-        """Print text, a document, or the rows of the hosts."""
         if parsed_args.for_tenant:
             from nfv_sched.ops.answers.explain import tenant
             self.print_text(parsed_args,
@@ -268,7 +262,6 @@ is wrong.
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse, without --then, what needs it or a missing server."""
         super().check(parsed_args)
         if parsed_args.shadow and parsed_args.server is not None:
             raise source.UsageError('--shadow is about all servers')
@@ -325,7 +318,6 @@ is wrong.
             for refusal in self._refusals]
 
     def _uuid(self, parsed_args: argparse.Namespace) -> str:
-        """Return the UUID of the server; read the cloud for a name."""
         if uuidutils.is_uuid_like(parsed_args.server):
             return parsed_args.server
         return source.server(

@@ -47,7 +47,6 @@ class FailoverCloud(planning.Report):
     schemas = {'cloud-failover': document.Failover}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         source.add_hosts(parser)
         lost = parser.add_mutually_exclusive_group()
@@ -61,7 +60,6 @@ class FailoverCloud(planning.Report):
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        """Return the effect on servers."""
         cloud = self.cloud(parsed_args)
         names = list(dict.fromkeys(host.name for host in source.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))

@@ -80,17 +80,13 @@ def flavors(path: str) -> list[snapshot.Flavor]:
 
 
 class Image(ty.NamedTuple):
-    """An image.
+    """An image."""
 
-    :ivar id: UUID with which commands name it; empty if the file has none
-    :ivar memory: least MiB of a flavor
-    :ivar disk: least GiB of the root disk of a flavor
-    """
-
+    #: UUID with which commands name it; empty if the file has none
     id: str = ''
     properties: Mapping[str, str] = types.MappingProxyType({})
-    memory: int = 0
-    disk: int = 0
+    memory: int = 0  #: least MiB of a flavor
+    disk: int = 0  #: least GiB of the root disk of a flavor
 
 
 def image(path: str) -> Image:
@@ -129,11 +125,7 @@ def image(path: str) -> Image:
 
 
 def _only_image(data: ty.Any, path: str) -> ty.Any:
-    """Return the image in an answer of Glance or of the client.
-
-    :raises nfv_sched.ops.commands.source.CloudUnreadError: if there are
-        several, or it has no properties as in a list
-    """
+    """Return the image in an answer of Glance or of the client."""
     if isinstance(data, Mapping) and isinstance(data.get('images'), list):
         data = data['images']
     elif isinstance(data, Mapping) and isinstance(data.get('image'), Mapping):
@@ -164,7 +156,6 @@ def _image_id(value: ty.Any, path: str) -> str:
 
 
 def _read_content(path: str) -> ty.Any:
-    """Return the parsed content of a JSON or YAML file."""
     from nfv_sched.ops.cloud.cloud_file import text as cloud_text
     from nfv_sched.ops.cloud import problems
     try:
@@ -214,10 +205,7 @@ def _may_be_flavor(data: ty.Any) -> bool:
 
 
 def _check_flavor(value: ty.Any, data: ty.Any, path: str, where: str) -> None:
-    """Check that a value may be a flavor, and say where others are.
-
-    :param data: what it is in, such as a template of Heat
-    """
+    """Check that a value may be a flavor, and say where others are."""
     if _may_be_flavor(value):
         return
     place = next(_places(data), '')

@@ -124,7 +124,6 @@ def _flavors(flavors: Sequence[snapshot.Flavor],
 
 
 def _check(parsed_args: argparse.Namespace) -> None:
-    """Refuse a command line that selects no flavors, or in two ways."""
     if parsed_args.all and parsed_args.names:
         raise source.UsageError('either NAME or --all')
     if not (parsed_args.all or parsed_args.names or parsed_args.file):

@@ -43,10 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def listed(folder: str | None) -> dict[str, str] | None:
-    """Return the files of a folder, by name; None without a folder.
-
-    :raises CloudUnreadError: if it cannot be read
-    """
+    """Return the files of a folder, by name; None without a folder."""
     if folder is None:
         return None
     try:
@@ -66,7 +63,6 @@ def machines(
     Hosts without facts, and with facts that contradict Nova, are left out.
 
     :param files: result of :func:`listed`
-    :param hosts: hosts of the cloud to look up
     :param warn: called with a line for each host whose facts contradict Nova,
         and if no file belongs to a host
     :raises CloudUnreadError: if a file cannot be read

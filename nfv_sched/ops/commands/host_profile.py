@@ -196,10 +196,6 @@ class ProfileHost(source.ErrorMixin, base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
-        """Derive the profile, or compare it; called by cliff.
-
-        :returns: columns and rows
-        """
         chosen = _choices(parsed_args)
         try:
             machine = read.machine(
@@ -237,10 +233,6 @@ class ProfileHost(source.ErrorMixin, base.Lister):
 
     def _compare(self, parsed_args: argparse.Namespace,
                  chosen: choices.Choices, machine: values.Machine) -> tuple:
-        """Compare a nova.conf with the profile.
-
-        :returns: columns and rows
-        """
         formatter = parsed_args.formatter
         if formatter in _CONFIGURATION or formatter == _ANSIBLE:
             raise source.UsageError(

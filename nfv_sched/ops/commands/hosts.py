@@ -180,10 +180,6 @@ class _WithFacts(source.CloudMixin):
         self, parsed_args: argparse.Namespace,
         chosen: Callable[['snapshot.Cloud'], list['snapshot.Host']],
     ) -> tuple['snapshot.Cloud', Sequence[host_document.HostDetails]]:
-        """Return the cloud, and some of its hosts.
-
-        :param chosen: function that selects the hosts
-        """
         files = host_facts.listed(parsed_args.facts)
         cloud = self.cloud(parsed_args)
         hosts = chosen(cloud)
@@ -224,7 +220,6 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
     """Return the host of a name or UUID, in a list.
 
     :raises NotInCloudError: if there is none
-    :raises UsageError: if there are several
     """
     from nfv_sched.ops.answers.hosts import view
     titles = view.titles(cloud.hosts)

@@ -23,10 +23,7 @@ def configured(parsed_args: argparse.Namespace) -> str:
 
 
 def directory() -> str | None:
-    """Return the journal's directory in the configuration that was read.
-
-    :returns: None if there is no journal
-    """
+    """Return the journal's directory in the configuration read, or None."""
     from nfv_sched.base import conf
     from nfv_sched.nova import database
     conf.register_opts(database.CONF)

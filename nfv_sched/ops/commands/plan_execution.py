@@ -40,10 +40,6 @@ class RunMixin(source.AccountMixin):
 
     def add_replan(self, parser: argparse.ArgumentParser,
                    condition: str = '') -> None:
-        """Add the option for new plans.
-
-        :param condition: when it can be used, for the help text
-        """
         parser.add_argument(
             '--replan', type=source.positive, metavar='N', default=0,
             help=f'{condition}if a move fails, or the cloud is not as the '
@@ -51,11 +47,6 @@ class RunMixin(source.AccountMixin):
 
     def add_run_options(self, parser: argparse.ArgumentParser,
                         condition: str = '', *, closes_hosts: bool) -> None:
-        """Add the options that say how a plan is carried out.
-
-        :param condition: when they can be used, for the help texts
-        :param closes_hosts: whether plans may empty a host
-        """
         parser.add_argument(
             '--dry-run', action='store_true',
             help=f'{condition}check the plan against the cloud, and change '
@@ -97,20 +88,14 @@ class RunMixin(source.AccountMixin):
         return None
 
     def check_terminal(self, parsed_args: argparse.Namespace) -> None:
-        """Check that somebody can be asked, unless --yes is given.
-
-        :raises UsageError: if standard input is not a terminal
-        """
+        """Check that somebody can be asked, unless --yes is given."""
         if not (parsed_args.yes or self.app.stdin.isatty()):
             raise source.UsageError(
                 '--yes is needed where nobody can be asked: standard input '
                 'is not a terminal')
 
     def check_complete(self) -> None:
-        """Check that all of the cloud was read, before a plan is run.
-
-        :raises CloudUnreadError: if not
-        """
+        """Check that all of the cloud was read, before a plan is run."""
         if self._missing:
             raise source.CloudUnreadError('\n'.join([
                 *self._missing, 'the plan is not run, as it may be wrong: '
@@ -181,7 +166,6 @@ class RunMixin(source.AccountMixin):
 
     def _say_closed(self, path: str, plan: values.MovePlan,
                     journal: 'runner.MoveJournal') -> None:
-        """Say which hosts are disabled, what enables them, and what then."""
         for host, is_known in journal.closed.items():
             if host not in plan.given_up_hosts:
                 self._report(
@@ -207,10 +191,7 @@ class RunMixin(source.AccountMixin):
             self._print(line)
 
     def _problems(self, execution: 'runner.PlanRun') -> bool:
-        """Print how the cloud differs from the plan.
-
-        :returns: whether it does
-        """
+        """Print how the cloud differs from a plan; return whether it does."""
         problems = list(execution.problems())
         for problem in problems:
             self.print_error(problem)
@@ -290,7 +271,6 @@ class RunMixin(source.AccountMixin):
     ) -> plan_file.SavedPlan:
         """Save a new plan in place of another.
 
-        :param failed: see :func:`replanning.plan_again`
         :raises CloudUnreadError: if there is none, or it cannot be written
         """
         time.sleep(values.FREED_SECONDS)
@@ -322,13 +302,11 @@ class RunMixin(source.AccountMixin):
         return again
 
     def _offer(self, saved: plan_file.SavedPlan) -> None:
-        """Say how the rest of a plan can be planned anew."""
         if saved.plan.command:
             self._print('With --replan 1 it goes on with a new plan, that of: '
                         + self._command_text(saved.plan.command))
 
     def _command_text(self, words: Iterable[str]) -> str:
-        """Return a command of nfv-sched as it is to be typed."""
         program = self.app.NAME + (' nfv' if self._in_client() else '')
         return f'{program} {shlex.join(words)}'
 
@@ -415,7 +393,6 @@ class RunMixin(source.AccountMixin):
 
     def _say_unchecked(self, parsed_args: argparse.Namespace, servers: int,
                        why: str) -> None:
-        """Print that strict policies were not checked, and what does it."""
         self.print_error(
             f'strict policies of {strings.count(servers, "server")} that were '
             f'moved were not checked: {why}')

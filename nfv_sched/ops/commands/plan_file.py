@@ -28,13 +28,7 @@ _FAILED = 'failed'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlan:
-    """A plan in a file.
-
-    :ivar path: of the file
-    :ivar document: content of the file
-    :ivar plan: its moves
-    :ivar digest: hash of the file
-    """
+    """A plan in a file, and the hash of that file."""
 
     path: str
     document: ty.Any
@@ -48,10 +42,7 @@ class SavedPlan:
 
 
 def save(path: str, saved: documents.Document) -> SavedPlan:
-    """Write a plan to a file, as ``-f json`` prints it.
-
-    :raises CloudUnreadError: if it cannot be written
-    """
+    """Write a plan to a file, as ``-f json`` prints it."""
     content = saved.text('json').encode()
     try:
         atomic_file.write(path, lambda file: file.write(content))
@@ -62,7 +53,6 @@ def save(path: str, saved: documents.Document) -> SavedPlan:
 
 
 def digest(content: bytes) -> str:
-    """Return the hash of a plan."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -70,7 +60,6 @@ def journal_of(path: str, plan_digest: str, round_number: int,
                ) -> tuple[str, str]:
     """Return the default journal of a plan, and the hash for it.
 
-    :param path: of the plan
     :param round_number: 0 for a plan without rounds
     """
     if not round_number:
@@ -98,12 +87,7 @@ def moves_of(plan: ty.Any,
 
 
 def read(path: str, round_number: int | None = None) -> SavedPlan:
-    """Read a plan from a file.
-
-    :param round_number: the round to read, if it has several; None for the
-        first
-    :raises CloudUnreadError: if it is not a plan
-    """
+    """Read a plan; of several rounds the given one, or with None the first."""
     try:
         content = files.read(path)
     except (OSError, EOFError, zlib.error, files.FileLimitError) as exc:
@@ -136,14 +120,12 @@ def parse(content: bytes) -> ty.Any:
 
 
 def _type_of(data: dict[str, ty.Any]) -> type | None:
-    """Return the type of a plan by the keys of its root; None for no plan."""
     # A plan has no field that says which it is.
     return next((root for root in _PLANS if all(
         each.name in data for each in dataclasses.fields(root))), None)
 
 
 def _moves_of_drain(plan: document.Drain) -> values.MovePlan:
-    """Return the moves of a plan that empties a host."""
     return values.MovePlan(
         moves=plan.moves,
         closed_hosts=(plan.host,) if plan.others is None else (),
@@ -168,11 +150,6 @@ def to_leave(plan: document.Drain) -> list[str]:
 
 def _moves_of_round(plan: document.RollingDrain,
                     number: int | None) -> values.MovePlan:
-    """Return the moves of a round of a plan that empties several hosts.
-
-    :param number: None for the first
-    :raises ValueError: if there is no such round
-    """
     rounds = rounds_from(plan, number)
     this = rounds[0]
     number = this.round
@@ -237,7 +214,6 @@ def _left_undone(plan: document.Drain) -> tuple[str, ...]:
 
 
 def _moves_of_defrag(plan: document.Defrag) -> values.MovePlan:
-    """Return the moves of a plan that makes more servers fit."""
     return values.MovePlan(
         moves=tuple(map(document.move_of, plan.moves)),
         left_undone=() if plan.enough else (
@@ -268,7 +244,6 @@ def _warnings(unread: Iterable[document.UnreadData]) -> tuple[str, ...]:
 
 
 def _moves_of_rebalance(plan: rebalance_document.Rebalance) -> values.MovePlan:
-    """Return the moves of a plan, without its commands."""
     return values.MovePlan(
         moves=tuple([values.Move(
             number=each.move, kind=each.kind, id=each.service_id,
@@ -284,7 +259,6 @@ def _moves_of_rebalance(plan: rebalance_document.Rebalance) -> values.MovePlan:
 
 
 def kinds(plan: rebalance_document.Rebalance) -> list[str]:
-    """Return the kinds of services that a plan is about."""
     return sorted({snapshot.ROUTER if each.kind == snapshot.OVN else each.kind
                    for each in plan.plans})
 

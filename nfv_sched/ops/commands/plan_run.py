@@ -81,7 +81,6 @@ class RunPlan(plan_execution.RunMixin, base.Command):
     epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; called by cliff."""
         parser = super().get_parser(prog_name)
         parser.add_argument('file', metavar='FILE', help='the plan, as JSON')
         if not self._in_client():
@@ -111,7 +110,6 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check what --from and --replan are for."""
         if parsed_args.source is not None and not source.is_url(
                 parsed_args.source):
             raise source.UsageError(
@@ -121,10 +119,6 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             raise source.UsageError('either --dry-run or --replan')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Carry out the plan.
-
-        :returns: exit code
-        """
         saved = plan_file.read(parsed_args.file, parsed_args.round)
         plan = saved.plan
         if parsed_args.round and not plan.round:
@@ -158,10 +152,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
 
 
 def _check_earlier_rounds(saved: plan_file.SavedPlan) -> None:
-    """Check that a new plan leaves out only rounds that have begun.
-
-    :raises CloudUnreadError: if an earlier round has no journal
-    """
+    """Check that a new plan leaves out only rounds that have begun."""
     if not isinstance(saved.document, document.RollingDrain):
         return
     for each in saved.document.rounds:

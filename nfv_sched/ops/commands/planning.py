@@ -43,22 +43,16 @@ and confirming it, is left to who runs them.
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """The result of a command, prepared for all formats.
+    """The result of a command, prepared for all formats."""
 
-    :ivar text: for people, with a table of some of the columns
-    :ivar columns: titles of the columns
-    :ivar rows: rows with a value for each column
-    :ivar document: for JSON and YAML
-    :ivar commands: lines for a shell
-    :ivar table: the table of the text, shown or not; None if it has no other
-        columns than the rows
-    """
-
+    #: for people, with a table of some of the columns
     text: 'Sequence[tables.Part]'
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
     document: documents.Document
-    commands: Sequence[str] = ()
+    commands: Sequence[str] = ()  #: lines for a shell
+    #: the table of the text, shown or not; None if it has no other columns
+    #: than the rows
     table: 'tables.Table | None' = None
 
 
@@ -70,19 +64,16 @@ class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         """Compute the result; set ``has_findings`` if it calls for action."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
-        """Return columns and rows; called by cliff."""
         self._output = self.report(parsed_args)
         return self._output.columns, self._output.rows
 
     def document(self, column_names: Sequence[str],
                  data: Iterable) -> documents.Document:
-        """Return the document; called by the base class."""
         return self._output.document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
-        """Print the result in the chosen format; with --column, as rows."""
         formatter, output = parsed_args.formatter, self._output
         if formatter == formats.COMMANDS:
             self.app.stdout.write(
@@ -110,7 +101,6 @@ class PlanMixin(plan_execution.RunMixin):
     writes = 'save'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--save', metavar='FILE',
@@ -139,7 +129,6 @@ class PlanMixin(plan_execution.RunMixin):
             super().add_account(group)
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check that a plan that is to be run is saved, and is shown."""
         if parsed_args.save is not None and source.is_changed(parsed_args):
             raise source.UsageError(
                 f'--save goes with none of {source.CHANGES}: the plan would '
@@ -181,7 +170,6 @@ class PlanMixin(plan_execution.RunMixin):
         return super().check(parsed_args)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command; return the exit code, or that of ``--run``."""
         # Cliff does not return what produce_output() does.
         self._run_code = 0
         return super().run(parsed_args) or self._run_code
@@ -283,7 +271,6 @@ class MovePlanCommand(PlanMixin, PlanCommand):
     """Base of the commands that plan moves of servers."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--cold-for-vfs', action='store_true',
@@ -292,7 +279,6 @@ class MovePlanCommand(PlanMixin, PlanCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
-        """Return columns and rows, and save the plan; called by cliff."""
         result = super().take_action(parsed_args)
         self.save(parsed_args, self._output.document)
         return result

@@ -79,10 +79,6 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace):
-        """Plan the moves.
-
-        :returns: columns and rows of the moves
-        """
         cloud = self.cloud(parsed_args, ('network_agents',))
         if cloud.network_agents is None:
             raise source.CloudUnreadError('\n'.join(
@@ -126,7 +122,6 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
         return self._document
 
     def produce_output(self, parsed_args, column_names, data) -> int:
-        """Print a table with sentences, a document, rows, or commands."""
         code = super().produce_output(parsed_args, column_names, data)
         if parsed_args.formatter == base.TABLE and not parsed_args.columns:
             self.print_text(parsed_args, [

@@ -54,11 +54,7 @@ _SECTIONS = {
 
 
 def _servers_and_hosts(result, all_hosts: bool):
-    """Return the servers and hosts of a result that its steps concern.
-
-    :param result: the result of steps on a cloud with more servers and hosts
-    :param all_hosts: keep all hosts
-    """
+    """Return the servers and hosts of a result that its steps concern."""
     names = {outcome.server for outcome in result.outcomes}
     hosts = {name for outcome in result.outcomes
              for name in (outcome.source, outcome.destination,
@@ -159,10 +155,6 @@ class RunSimulation(source.ErrorMixin, base.Lister):
                 'and options in itself')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command, and list expectations that are not met.
-
-        :returns: exit code, also if nobody reads the output to its end
-        """
         self._failures: Sequence[str] = ()
         try:
             code = super().run(parsed_args)
@@ -179,10 +171,6 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         return code or source.FINDINGS
 
     def take_action(self, parsed_args: argparse.Namespace):
-        """Run the simulation.
-
-        :returns: columns and rows of the first table
-        """
         self._result = None
         if parsed_args.list_examples:
             self._document = documents.Document(document.ExampleClouds(
@@ -214,10 +202,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         return self._tables[0].columns, self._tables[0].rows
 
     def _check(self, paths: Sequence[str], parsed_args: argparse.Namespace):
-        """Run several cloud files.
-
-        :returns: columns and rows of a table, one row per file
-        """
+        """Run several cloud files; return a table with a row for each."""
         if parsed_args.show:
             raise source.UsageError('--show is for a single file')
         rows = []
@@ -342,10 +327,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
-        """Print the result in the chosen format; called by cliff.
-
-        JSON and YAML are one document, other formats tables.
-        """
+        """Print JSON and YAML as one document, other formats as tables."""
         if self._result is None or (
                 parsed_args.formatter in documents.FORMATS):
             return super().produce_output(parsed_args, column_names, data)
@@ -365,7 +347,6 @@ class RunSimulation(source.ErrorMixin, base.Lister):
 
     def _text(self, shown: Sequence[_Table],
               chosen: Sequence[str]) -> Iterator['tables.Part']:
-        """Yield tables for people; without columns chosen, the details not."""
         from nfv_sched.ops.cli import tables
         for table in shown:
             picked = [column in chosen if chosen

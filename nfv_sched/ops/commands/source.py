@@ -116,10 +116,6 @@ class ErrorMixin:
     writes = ''
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command; called by cliff.
-
-        :returns: exit code
-        """
         self._missing: list[str] = []
         self._read_live: Callable[[], snapshot.Cloud] | None = None
         try:
@@ -165,7 +161,6 @@ class ErrorMixin:
             self.app.stdout = stdout
 
     def _print_options(self, parsed_args: argparse.Namespace) -> None:
-        """Print the options with which this command finds a cloud."""
         for option, help_text in self.cloud_options(parsed_args):
             self.app.stderr.write(f'  {option:<18}  {help_text}\n')
 
@@ -175,7 +170,6 @@ class ErrorMixin:
         return [_CONFIGURED]
 
     def _print_missing(self) -> int:
-        """Print what could not be read; return the exit code for that."""
         for text in self._missing:
             self.print_error(text)
         return UNREAD
@@ -189,10 +183,6 @@ class ErrorMixin:
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
-        """Print the result in the chosen format; called by cliff.
-
-        :raises UsageError: if one of the requested columns does not exist
-        """
         if parsed_args.formatter not in documents.FORMATS:
             self.check_columns(parsed_args, column_names)
         try:
@@ -203,11 +193,7 @@ class ErrorMixin:
     @staticmethod
     def check_columns(parsed_args: argparse.Namespace,
                       column_names: Sequence[str]) -> None:
-        """Check that the requested columns exist, and use their titles.
-
-        :param column_names: all columns of the result
-        :raises UsageError: if one does not exist
-        """
+        """Check that the requested columns exist, and use their titles."""
         # As in a document, server_id stands for "Server ID".
         titles = {documents.key_of(name): name for name in column_names}
         unknown = [
@@ -239,7 +225,6 @@ class AccountMixin(ErrorMixin):
         return self.app is not None and self.app.NAME != base.NFVSched.NAME
 
     def _connection(self, parsed_args: argparse.Namespace) -> ty.Any:
-        """Return an API connection with the account of the command line."""
         import openstack
         from openstack import connection
         try:
@@ -256,11 +241,7 @@ class AccountMixin(ErrorMixin):
 
     def api_cloud(self, parsed_args: argparse.Namespace,
                   parts: Collection[str]) -> snapshot.Cloud:
-        """Read parts of the cloud from its API.
-
-        :param parts: names of the ``Cloud`` fields that are needed
-        :raises CloudUnreadError: if it cannot be read
-        """
+        """Read parts of the cloud, named as fields of ``Cloud``, by API."""
         # Nova and the client's libraries take seconds to import.
         from nfv_sched.base import connection_errors
         from nfv_sched.ops.cloud import api
@@ -294,7 +275,6 @@ class CloudMixin(AccountMixin):
     takes_changes = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the options that choose the cloud."""
         parser = super().get_parser(prog_name)
         group = parser.add_argument_group('the cloud')
         group.add_argument(
@@ -317,7 +297,6 @@ class CloudMixin(AccountMixin):
         return parser
 
     def add_account(self, group: argparse._ArgumentGroup) -> None:
-        """Add the option for an account of clouds.yaml."""
         group.add_argument(
             '--os-cloud', metavar='NAME',
             help='as --api, with the account of this name in clouds.yaml '
@@ -326,14 +305,12 @@ class CloudMixin(AccountMixin):
 
     def cloud_options(self, parsed_args: argparse.Namespace,
                       ) -> Sequence[tuple[str, str]]:
-        """Return the options that choose a cloud, each with its meaning."""
         options = [_CONFIGURED, _FROM]
         if self.takes_api:
             options.append(_API if self._in_client() else _OS_CLOUD)
         return options
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check that the options for the cloud fit together."""
         if self.takes_changes and is_changed(parsed_args) and (
                 getattr(parsed_args, 'formatter', None) == formats.COMMANDS):
             raise UsageError(
@@ -413,7 +390,6 @@ class CloudMixin(AccountMixin):
 
 
 def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:
-    """Yield a note for each host of which a simulation omits something."""
     counts = collections.Counter(host.name for host in cloud.hosts)
     for name, count in counts.items():
         if count > 1:
@@ -422,7 +398,6 @@ def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:
 
 
 def is_url(path: str) -> bool:
-    """Return whether a snapshot is that of a server, not of a file."""
     return path.lower().startswith(_SCHEMES)
 
 
@@ -473,10 +448,7 @@ def load(path: str, config_files: Sequence[str] = (),
 
 
 def _path(name: str) -> str:
-    """Return the path of a file, or of the example of this name.
-
-    :raises UsageError: if there is no file, and no such example
-    """
+    """Return the path of a file, or of the example of this name."""
     # Not if "." or "/" show that a file is meant.
     if os.path.lexists(name) or not _EXAMPLE.fullmatch(name):
         return name
@@ -490,8 +462,6 @@ def _path(name: str) -> str:
 
 def _simulate(path: str) -> snapshot.Cloud:
     """Run the steps of a cloud file and return the resulting cloud.
-
-    Progress is shown on stderr.
 
     :raises InputError: if anything is wrong with the file
     """
@@ -528,10 +498,7 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
 
 
 def _configuration_error(exc: Exception) -> tuple[str | None, str]:
-    """Return the file of a bad configuration and what is wrong with it.
-
-    The file is None if it is not known.
-    """
+    """Return file, None if not known, and fault of a bad configuration."""
     from oslo_config import cfg
     match exc:
         case cfg.ConfigFilesNotFoundError():
@@ -546,7 +513,6 @@ def _configuration_error(exc: Exception) -> tuple[str | None, str]:
 
 
 def _not_configured() -> NotConfiguredError:
-    """Return the error for a configuration that names no database."""
     from nfv_sched.nova import database
     files = database.configuration_files()
     if files:
@@ -558,7 +524,6 @@ def _not_configured() -> NotConfiguredError:
 
 
 def database_error(exc: Exception) -> CloudUnreadError:
-    """Return a one-line error for an exception from reading the databases."""
     from oslo_config import cfg
     from oslo_db import exception as db_exception
 
@@ -582,7 +547,6 @@ def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
     The configuration is read now, and the cloud at each call, which raises
     CloudUnreadError if Nova's database cannot be read.
 
-    :param arguments: command line arguments for Nova's configuration
     :raises CloudUnreadError: if the configuration cannot be used
     """
     configure(arguments)
@@ -602,7 +566,6 @@ def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
 
 
 def read(arguments: list[str]) -> snapshot.Cloud:
-    """Read the live cloud once; see :func:`reader`."""
     return reader(arguments)()
 
 
@@ -634,7 +597,6 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
 def host_name(hosts: Iterable[str], name: str) -> str:
     """Return the name of the host that a command line means.
 
-    :param hosts: names of the hosts
     :param name: name of a host, or the first label of it if it is unique
     :raises NotInCloudError: if no host or several match
     """
@@ -651,7 +613,6 @@ def host_name(hosts: Iterable[str], name: str) -> str:
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether a name of the command line may mean several."""
     return _WILDCARD.search(text) is not None
 
 
@@ -661,10 +622,6 @@ def _is_of(name: str, pattern: str) -> bool:
 
 
 def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
-    """Return the flavor of a name.
-
-    :raises NotInCloudError: if there is none
-    """
     for each in cloud.flavors:
         if each.name == name:
             return each
@@ -673,10 +630,6 @@ def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
 
 
 def number(text: str, least: int = 0) -> int:
-    """Parse a whole number on the command line.
-
-    :raises argparse.ArgumentTypeError: if it is less than ``least``
-    """
     value = int(text)
     if value < least:
         raise argparse.ArgumentTypeError(f'a number from {least} is needed')
@@ -684,12 +637,10 @@ def number(text: str, least: int = 0) -> int:
 
 
 def positive(text: str) -> int:
-    """Parse a number from 1 on the command line; see :func:`number`."""
     return number(text, 1)
 
 
 def add_image(parser: argparse.ArgumentParser) -> None:
-    """Add the options for an image: its name, or its properties."""
     parser.add_argument(
         '--image', metavar='NAME|ID',
         help='the image, whose properties are read from Glance')
@@ -697,7 +648,6 @@ def add_image(parser: argparse.ArgumentParser) -> None:
 
 
 def add_image_properties(parser: argparse.ArgumentParser) -> None:
-    """Add the option for properties of an image."""
     parser.add_argument(
         '--image-property', action='append', default=[],
         dest='properties', metavar='KEY=VALUE',
@@ -705,10 +655,6 @@ def add_image_properties(parser: argparse.ArgumentParser) -> None:
 
 
 def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
-    """Return the image properties given on the command line.
-
-    :raises UsageError: if one has no key or no value
-    """
     properties = {}
     for text in parsed_args.properties:
         key, equals, value = text.partition('=')
@@ -720,10 +666,6 @@ def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
 
 def add_networks(parser: argparse.ArgumentParser,
                  replaced: str = '') -> None:
-    """Add the option for the networks of servers.
-
-    :param replaced: what they take the place of, for the help text
-    """
     parser.add_argument(
         '--network', action='append', default=[], dest='networks',
         metavar='NET[,physnet=P][,vnic-type=T][,trusted=B]',
@@ -734,7 +676,6 @@ def add_networks(parser: argparse.ArgumentParser,
 
 
 def add_ports(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the ports that new servers of a flavor have."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         '--like', metavar='UUID|NAME',
@@ -748,12 +689,7 @@ def add_ports(parser: argparse.ArgumentParser) -> None:
 
 
 def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
-    """Return the ports chosen with the options of :func:`add_ports`.
-
-    :returns: ``ops.requests.assumed_ports.Choice``
-    :raises NotInCloudError: if the cloud has no such network or server
-    :raises UsageError: if there are too many ports
-    """
+    """Return the ``assumed_ports.Choice`` of the options of ``add_ports``."""
     from nfv_sched.ops.model.requests import assumed_ports
     # The plan that is made again may be a file that somebody edited.
     if (parsed_args.ports or 0) > _MOST_PORTS:
@@ -770,11 +706,7 @@ def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
 
 
 def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
-    """Return a server of a cloud.
-
-    :param name: its UUID, or its name if that is unique
-    :raises NotInCloudError: if no server or several match
-    """
+    """Return a server by its UUID, or by its name if that is unique."""
     from nfv_sched.ops.model.requests import subject
     try:
         return subject.find(cloud, name)
@@ -783,10 +715,6 @@ def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
 
 
 def check_image_properties(properties: Mapping[str, str]) -> None:
-    """Check that Nova accepts image properties.
-
-    :raises UsageError: if Nova does not know or accept one
-    """
     from nova import exception
 
     from nfv_sched.ops.simulator import nova_internals
@@ -800,7 +728,6 @@ def check_image_properties(properties: Mapping[str, str]) -> None:
 
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose hosts."""
     parser.add_argument(
         '--host', action='append', default=[], metavar='PATTERN',
         help='only these hosts; * and ? stand for anything; can be repeated')
@@ -808,7 +735,6 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
 
 
 def add_host_groups(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose hosts by aggregate and zone."""
     parser.add_argument(
         '--aggregate', action='append', default=[], metavar='PATTERN',
         help='only hosts of these aggregates; * and ? stand for anything; '
@@ -819,7 +745,6 @@ def add_host_groups(parser: argparse.ArgumentParser) -> None:
 
 
 def add_changes(parser: argparse._ActionsContainer) -> None:
-    """Add the options for other hosts and limits than there are."""
     parser.add_argument(
         '--add-hosts', action='append', default=[], type=_copies,
         metavar='N:HOST|FILE',
@@ -841,7 +766,6 @@ def add_changes(parser: argparse._ActionsContainer) -> None:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """Parse NAME=VALUE, a limit, on the command line."""
     name, _equals, value = text.partition('=')
     try:
         amount = float(value)
@@ -854,7 +778,6 @@ def _limit(text: str) -> tuple[str, float]:
 
 
 def _copies(text: str) -> tuple[int, str]:
-    """Parse N:HOST or N:FILE on the command line."""
     count, _colon, name = text.partition(':')
     if not name or not count.isdecimal() or not 1 <= int(count) <= _MOST_NEW:
         raise argparse.ArgumentTypeError(
@@ -864,7 +787,6 @@ def _copies(text: str) -> tuple[int, str]:
 
 
 def is_changed(parsed_args: argparse.Namespace) -> bool:
-    """Return whether the options of :func:`add_changes` are used."""
     return bool(parsed_args.add_hosts or parsed_args.remove_host or
                 parsed_args.limit)
 
@@ -913,16 +835,12 @@ def changed(
 
 
 def _as_if(new: Sequence[str]) -> str:
-    """Return the note on new hosts, by their names."""
     return f'as if there were {new[0]}' + (
         f' to {new[-1]}' if len(new) > 1 else '')
 
 
 def _host_or_none(names: Sequence[str], text: str) -> str | None:
-    """Return the host that a text names; None if it names a file.
-
-    :raises NotInCloudError: if there is neither
-    """
+    """Return the host that a text names; None if it names a file."""
     if os.sep in text:
         return None
     try:
@@ -935,10 +853,7 @@ def _host_or_none(names: Sequence[str], text: str) -> str | None:
 
 def _with_profiled(cloud: snapshot.Cloud, path: str,
                    count: int) -> tuple[snapshot.Cloud, str]:
-    """Return a cloud with new hosts by a profile, and a note about them.
-
-    :raises CloudUnreadError: if the file cannot be read
-    """
+    """Return a cloud with new hosts by a profile, and a note about them."""
     from nfv_sched.ops.answers.profile import choices
     from nfv_sched.ops.answers.profile import reported
     from nfv_sched.ops.cloud import changed_hosts
@@ -974,7 +889,6 @@ def _with_limits(cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
 
 def add_zone(parser: argparse.ArgumentParser, *, help: str,
              **options: ty.Any) -> None:
-    """Add the option for availability zones, and its old names."""
     parser.add_argument('--availability-zone', help=help, **options)
     parser.add_argument('--az', '--zone', help=argparse.SUPPRESS, **options)
 
@@ -983,13 +897,8 @@ def hosts(
     cloud: snapshot.Cloud, names: Sequence[str] = (),
     zones: Sequence[str] = (), aggregates: Sequence[str] = (),
 ) -> list[snapshot.Host]:
-    """Return the hosts that match each kind of pattern given.
+    """Return hosts that match each kind of pattern given; all without any.
 
-    Without patterns all hosts match.
-
-    :param names: patterns of host names
-    :param zones: patterns of availability zones
-    :param aggregates: patterns of aggregates that have hosts
     :raises NotInCloudError: if a pattern matches nothing
     """
     hosts = list(cloud.hosts)

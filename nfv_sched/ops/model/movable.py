@@ -31,12 +31,9 @@ LIVE, COLD, EVACUATE, SHELVE = MoveKind
 
 
 class ObstacleKind(enum.StrEnum):
-    """Kind of an obstacle.
+    """Kind of an obstacle."""
 
-    :ivar clause: to be read after the server's name, which says what it is
-        about
-    """
-
+    #: to be read after the server's name, which says what it is about
     clause: str
 
     def __new__(cls, value: str, clause: str) -> 'ObstacleKind':
@@ -73,21 +70,16 @@ class ObstacleKind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MoveObstacle:
-    """A reason why Nova does not move a server so, to whichever host.
+    """A reason why Nova does not move a server so, to whichever host."""
 
-    :ivar kind: kind of the obstacle, such as "devices", "busy", "state"
-    :ivar name: what it is about: the host, the state, the task, Nova's
-        message; null if the kind says all
-    :ivar text: the same, for people, as a clause
-    """
-
-    kind: str
+    kind: str  #: kind of the obstacle, such as "devices", "busy", "state"
+    #: what it is about: the host, the state, the task, Nova's message; null if
+    #: the kind says all
     name: str | None
-    text: str
+    text: str  #: the same, for people, as a clause
 
 
 def obstacle(kind: ObstacleKind, name: str = '') -> MoveObstacle:
-    """Return an obstacle of a kind."""
     return MoveObstacle(kind=kind, name=name or None,
                         text=kind.clause.format(name))
 

@@ -31,11 +31,7 @@ _EPSILON = 1e-9
 def move_of(server: snapshot.Server, source: str, destination: str,
             kind: movable.MoveKind = movable.LIVE,
             related: tuple[str, ...] = ()) -> values.Move:
-    """Return a move of a server.
-
-    :param destination: empty if it is shelved
-    :param related: see :class:`values.Move`
-    """
+    """Return a move of a server; ``destination`` is empty if shelved."""
     return values.Move(
         kind=ty.cast(values.Kind, kind), id=server.uuid, name=server.name,
         source=source, destination=destination, related=related,
@@ -44,25 +40,18 @@ def move_of(server: snapshot.Server, source: str, destination: str,
 
 
 class Failure(ty.NamedTuple):
-    """A failed step of a trial.
+    """A failed step of a trial."""
 
-    :ivar done: number of moves that were made before
-    :ivar move: the move that failed; None if new servers found no host
-    :ivar degrades: whether the move is possible, but a policy is kept less
-        afterwards
-    """
-
-    done: int
+    done: int  #: number of moves that were made before
+    #: the move that failed; None if new servers found no host
     move: values.Move | None
     reason: str
+    #: whether the move is possible, but a policy is kept less afterwards
     degrades: bool = False
 
 
 def part(cloud: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
-    """Return a cloud of some hosts and their servers.
-
-    :param hosts: names of the hosts
-    """
+    """Return a cloud of some hosts and their servers."""
     return dataclasses.replace(
         cloud, hosts=tuple(each for each in cloud.hosts
                            if each.name in hosts),
@@ -128,9 +117,7 @@ def failure(
     :param state: the cloud in the simulator, at least the hosts of the plan
         and those for the new servers; changed
     :param positions: the cloud as it is
-    :param moves: the plan, in order
     :param flavor: flavor of new servers that are booted afterwards
-    :param count: number of new servers
     :param update: called with (steps done, all steps)
     """
     total = len(moves) + count
@@ -181,6 +168,5 @@ def _step(move: values.Move, number: int, name: str) -> actions.Step:
 
 def _policies_kept_less(before: Mapping[str, float],
                         after: Mapping[str, float]) -> list[str]:
-    """Return the policies that are kept less."""
     return [policy for policy, degree in before.items()
             if after.get(policy, 0.0) < degree - _EPSILON]

@@ -100,10 +100,7 @@ class NoAnswerError(Exception):
 
 
 class RefusedRequestError(MoveError):
-    """A request that an API has refused.
-
-    :ivar status: HTTP status
-    """
+    """A request that an API has refused, with its HTTP status."""
 
     def __init__(self, message: str, status: int):
         super().__init__(message)
@@ -291,7 +288,6 @@ def _check(path: str, value: ty.Any,
 
 
 def _message(answer: ty.Any) -> str:
-    """Return what the body of a refusal says."""
     for each in answer.values() if isinstance(answer, dict) else ():
         if isinstance(each, dict) and isinstance(each.get('message'), str):
             return strings.brief(each['message'])
@@ -309,7 +305,6 @@ def _retry_read(call: Callable[..., _T], *args: ty.Any) -> _Steps[_T]:
 
 def compute_services(
         connection: _Connection) -> dict[str, Mapping]:
-    """Return the services nova-compute, by host."""
     return {row['host']: row for row in _read(
         connection, 'compute', '/os-services', 'services',
         {'binary': 'nova-compute'})}
@@ -390,7 +385,6 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
 
 
 def _has_left(server: Mapping) -> bool:
-    """Return whether a server is shelved, and on no host."""
     # Nova shows the status before it has given back what is on the host.
     return server['status'] == _OFFLOADED and (
         not server.get(_HOST))
@@ -419,10 +413,7 @@ def _server_actions(connection: _Connection,
 
 def _begun_ids(connection: _Connection,
                move: values.Move) -> list[tuple[str, bool]]:
-    """Return IDs of what was begun with a server, the newest first.
-
-    :returns: also whether each is of the kind of the move
-    """
+    """Return IDs of what began, newest first, and whether of this kind."""
     if move.is_shelving:
         return [(row['request_id'], True)
                 for row in _server_actions(connection, move)]
@@ -739,11 +730,7 @@ def _reassign(connection: _Connection, move: values.Move,
 
 def _give_back(connection: _Connection, move: values.Move,
                reason: MoveError) -> _Steps[None]:
-    """Have the source serve what no agent serves.
-
-    :param reason: why the destination does not
-    :raises UnfinishedMoveError: if the source does not, either
-    """
+    """Have the source serve what no agent serves."""
     path, _key, name = _SERVED[move.kind]
     try:
         yield from _retry_read(

@@ -41,30 +41,22 @@ class MoveJournalError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MoveRecord:
-    """A line of the journal.
+    """A line of the journal."""
 
-    :ivar plan: hash of the plan
-    :ivar time: in UTC, as ISO 8601
-    :ivar move: number of the move; 0 for a host or a new plan
-    :ivar id: UUID of what is moved; name of the host; hash of the new plan
-    :ivar state: "asked" before Nova is asked, "moving" when its migration is
-        known, then "done" or "failed"; of a host "closed" or "open" after
-        "asked"; "replanned" if another plan takes the place of this one
-    :ivar migration: UUID of the migration; of the newest one before if
-        "asked"; of shelving, the ID of the request
-    :ivar text: why it failed
-    :ivar kind: kind of the move; None for a host or a new plan
-    """
-
-    plan: str
-    time: str
-    move: int
-    id: str
+    plan: str  #: hash of the plan
+    time: str  #: in UTC, as ISO 8601
+    move: int  #: number of the move; 0 for a host or a new plan
+    id: str  #: UUID of what is moved; name of the host; hash of the new plan
+    #: "asked" before Nova is asked, "moving" when its migration is known, then
+    #: "done" or "failed"; of a host "closed" or "open" after "asked";
+    #: "replanned" if another plan takes the place of this one
     state: ty.Literal['asked', 'moving', 'done', 'failed', 'closed', 'open',
                       'replanned']
+    #: UUID of the migration; of the newest one before if "asked"; of shelving,
+    #: the ID of the request
     migration: str | None = None
-    text: str | None = None
-    kind: str | None = None
+    text: str | None = None  #: why it failed
+    kind: str | None = None  #: kind of the move; None for a host or a new plan
 
 
 _RECORD = pydantic.TypeAdapter(MoveRecord)
@@ -150,10 +142,7 @@ class MoveJournal:
 
     def add(self, move: values.Move, state: str, migration: str | None = None,
             text: str | None = None) -> None:
-        """Write a record, to disk.
-
-        :raises OSError: if it cannot be written
-        """
+        """Write a record, to disk; raise OSError if that fails."""
         record = self._record(
             move.id, state, move=move.number, migration=migration, text=text,
             kind=move.kind)
@@ -201,7 +190,6 @@ class MoveJournal:
             raise
 
     def is_done(self, move: values.Move) -> bool:
-        """Return whether a move was made."""
         return self._has_state(move, 'done')
 
     def has_begun(self, move: values.Move) -> bool:
@@ -284,7 +272,6 @@ def _line(plan: values.MovePlan, move: values.Move) -> str:
 
 
 def depends(move: values.Move, earlier: values.Move) -> bool:
-    """Return whether a move has to wait for the end of an earlier one."""
     if move.is_shelving:
         # The last resort: not before all that can move has moved.
         return not earlier.is_shelving
@@ -336,11 +323,9 @@ class PlanRun:
                 journal.closed.setdefault(host, True)
 
     def left(self) -> list[values.Move]:
-        """Return the moves that are not done."""
         return left(self.plan, self._journal)
 
     def in_progress(self) -> bool:
-        """Return whether Nova or Neutron may be at a move."""
         return any(map(self._journal.has_begun, self.plan.moves))
 
     def problems(self) -> Iterator[str]:
@@ -496,7 +481,6 @@ class PlanRun:
     def _ready_moves(
         self, remaining: Iterable[values.Move],
     ) -> list[values.Move]:
-        """Return the moves that can begin, in order."""
         ready: list[values.Move] = []
         blocking = list(self._running)
         for move in remaining:
@@ -566,7 +550,6 @@ class PlanRun:
             self._stopping = True
 
     def _go_on(self, move: values.Move) -> None:
-        """Make the next step of a move that has begun."""
         seconds = time.monotonic() - self._began[move]
         try:
             if seconds <= self._timeout:
@@ -596,7 +579,6 @@ class PlanRun:
                   f'{self.failed[move.number]}')
 
     def _say_once(self, text: str) -> None:
-        """Say something unless it was said last."""
         if text and text != self._last_line:
             self._last_line = text
             self._say(text)

@@ -40,28 +40,22 @@ class Move:
     """A move of a server, of the DHCP server of a network, or of a router.
 
     A server that is shelved leaves its host, and goes to no other.
-
-    :ivar number: in the plan, from 1; 0 outside of one
-    :ivar id: UUID of the server, network or router
-    :ivar source: name of the host that it leaves
-    :ivar destination: name of the host to which it goes; empty if it is
-        shelved
-    :ivar source_agent: UUID of the agent there; empty for a server
-    :ivar related: UUIDs of the servers whose hosts decide whether Nova takes
-        the destination
-    :ivar vfs_detached: number of ports whose devices Nova replaces while the
-        server runs; None if its ports are not known
     """
 
-    number: int = 0
+    number: int = 0  #: in the plan, from 1; 0 outside of one
     kind: Kind
-    id: str
+    id: str  #: UUID of the server, network or router
     name: str
-    source: str
+    source: str  #: name of the host that it leaves
+    #: name of the host to which it goes; empty if it is shelved
     destination: str
-    source_agent: str = ''
+    source_agent: str = ''  #: UUID of the agent there; empty for a server
     destination_agent: str = ''
+    #: UUIDs of the servers whose hosts decide whether Nova takes the
+    #: destination
     related: tuple[str, ...] = ()
+    #: number of ports whose devices Nova replaces while the server runs; None
+    #: if its ports are not known
     vfs_detached: int | None = None
 
     def __str__(self) -> str:
@@ -74,42 +68,34 @@ class Move:
 
     @property
     def is_shelving(self) -> bool:
-        """Whether the server stops, and has no host then."""
         return self.kind == 'shelve'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MovePlan:
-    """Moves to be made.
+    """Moves to be made."""
 
-    :ivar moves: in the order in which they were planned
-    :ivar closed_hosts: names of the hosts that are disabled first
-    :ivar enabled_hosts: names of the hosts that must be enabled, and up
-    :ivar round: number of the round of a plan that has several; 0 without any
-    :ivar next_round: number of the round that comes afterwards, if any
-    :ivar given_up_hosts: names of hosts that were disabled for this round, and
-        are not emptied in it
-    :ivar left_undone: what the plan does not achieve, as clauses
-    :ivar warnings: why it may be wrong, as clauses
-    :ivar command: words of the command that plans anew what is left, without
-        the name of the program
-    """
-
-    moves: tuple[Move, ...]
+    moves: tuple[Move, ...]  #: in the order in which they were planned
+    #: names of the hosts that are disabled first
     closed_hosts: tuple[str, ...] = ()
+    #: names of the hosts that must be enabled, and up
     enabled_hosts: tuple[str, ...] = ()
+    #: number of the round of a plan that has several; 0 without any
     round: int = 0
+    #: number of the round that comes afterwards, if any
     next_round: int | None = None
+    #: names of hosts that were disabled for this round, and are not emptied in
+    #: it
     given_up_hosts: tuple[str, ...] = ()
+    #: what the plan does not achieve, as clauses
     left_undone: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  #: why it may be wrong, as clauses
+    #: words of the command that plans anew what is left, without the name of
+    #: the program
     command: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Check the values that go into requests, and against each other.
-
-        :raises ValueError: if one cannot be right
-        """
+        """Check the values that go into requests, and against each other."""
         disabled = {*self.closed_hosts, *self.given_up_hosts}
         for host in disabled.intersection(self.enabled_hosts):
             raise ValueError(f'{host!r} is to be disabled, and must be '
@@ -154,7 +140,6 @@ class MovePlan:
 
 
 def how(kind: str, vfs_detached: int | None) -> str:
-    """Return the kind of a move, and what it does to VFs."""
     if not vfs_detached:
         return kind
     return f'{kind}, {strings.count(vfs_detached, "VF")} detached'

@@ -36,15 +36,11 @@ HEALTH = '/healthz'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PublishedSnapshot:
-    """A snapshot as clients of a role get it.
+    """A snapshot as clients of a role get it."""
 
-    :ivar content: as in a file of ``snapshot save``
-    :ivar taken: seconds since the epoch when the cloud was read
-    """
-
-    content: bytes
+    content: bytes  #: as in a file of ``snapshot save``
     etag: str
-    taken: float
+    taken: float  #: seconds since the epoch when the cloud was read
 
     @property
     def age(self) -> float:
@@ -58,7 +54,6 @@ class Publication:
     :param users: who may read it; without readers nothing is anonymized
     :param render: takes an ``Accept`` header; returns content type and text of
         the metrics
-    :param pages: makes pages of the snapshots
     """
 
     def __init__(self, users: auth.Users,
@@ -147,10 +142,7 @@ def _no_snapshot(
 
 
 def _answer(published: PublishedSnapshot, etags: str) -> server.Answer:
-    """Return the snapshot, or that it has not changed.
-
-    :param etags: header ``If-None-Match``
-    """
+    """Return the snapshot, or that it has not changed."""
     headers = {
         'ETag': published.etag,
         'Last-Modified': email.utils.formatdate(

@@ -31,15 +31,11 @@ _NO_PLACES: Mapping[str, Sequence[int]] = {}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerClaim:
-    """NUMA topology and PCI devices that a server has claimed on a host.
+    """NUMA topology and PCI devices that a server has claimed on a host."""
 
-    :ivar topology: its ``InstanceNUMATopology`` there, or None
-    :ivar devices: its PCI devices
-    :ivar requests: the PCI requests that the devices fulfil
-    """
-
-    topology: ty.Any
+    topology: ty.Any  #: its ``InstanceNUMATopology`` there, or None
     devices: tuple[objects.PciDevice, ...]
+    #: the PCI requests that the devices fulfil
     requests: objects.InstancePCIRequests
 
 
@@ -80,13 +76,11 @@ def compute_node(number: int, record: snapshot.Host,
 class ComputeHost:
     """A compute service with its compute node.
 
-    :ivar name: name of the host
     :ivar record: the host before the first step, with allocation ratios
     :ivar switch_nodes: NUMA nodes on which the virtual switch runs
     :ivar places: name of place -> its NUMA nodes
     :ivar node: ``nova.objects.ComputeNode`` with the present usage
     :ivar version: number that grows with each change of the compute node
-    :ivar down: whether the compute service is down
     :ivar instances: UUID -> server on the host, with its ``instance``
     :param make_tracker: makes the PCI tracker on its first use, as it is slow
     """
@@ -107,11 +101,9 @@ class ComputeHost:
 
     @functools.cached_property
     def pci_tracker(self) -> nova_internals.PCITracker:
-        """Nova's tracker of the PCI devices of the host."""
         return self._make_tracker()
 
     def free_devices(self) -> frozenset[str]:
-        """Return the PCI addresses of the free devices."""
         if not self.record.devices:
             return frozenset()
         return frozenset(device.address for device
@@ -201,7 +193,6 @@ class ComputeHost:
                 set(data.traits), parent=self.uuid) for data in provider_data]
 
     def report_pools(self) -> None:
-        """Report the pools of free PCI devices to the scheduler."""
         self.pci_tracker.stats.populate_pools_metadata_from_assigned_devices()
         self.node.pci_device_pools = (
             self.pci_tracker.stats.to_device_pools_obj())
@@ -229,10 +220,8 @@ class ComputeHost:
         """Claim resources for a server that is moved to this host.
 
         :param instance: the server as it is on its source
-        :param flavor: its flavor on this host
         :param migration_type: migration, resize, live-migration or
             evacuation
-        :param limits: limits of the scheduler's selection
         :returns: a ServerClaim
         :raises NovaException: one of ``nova_internals.CLAIM_ERRORS``
         """
@@ -277,16 +266,12 @@ class ComputeHost:
 
     def give_back(self, instance: objects.Instance, flavor: objects.Flavor,
                   claimed: ServerClaim) -> None:
-        """Free the resources that a server occupies on this host."""
         self.pci_tracker.free_devices(claimed.devices, instance)
         self._count(flavor, claimed.topology, -1)
 
     def _count(self, flavor: objects.Flavor, topology: ty.Any,
                sign: int) -> None:
-        """Add the usage of a server to the compute node, or subtract it.
-
-        :param sign: 1 or -1
-        """
+        """Add a server's usage to the node, or subtract it: ``sign`` -1."""
         node = self.node
         if topology is not None and node.numa_topology is not None:
             # NOTE: This must come first: it raises CPUPinningUnknown where
@@ -314,5 +299,4 @@ class ComputeHost:
 
 
 def is_mapped(host_state: ty.Any) -> bool:
-    """Return whether Nova maps a simulated host to its cell."""
     return host_state.service.get('mapped', True)

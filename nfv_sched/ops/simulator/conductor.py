@@ -26,7 +26,6 @@ def select(state: states.State, spec: objects.RequestSpec,
            uuids: Sequence[str], alternates: bool = True):
     """Ask the scheduler for hosts.
 
-    :param uuids: UUIDs of the servers of the request
     :param alternates: whether to return alternates, in case a claim fails
     :returns: a list of ``Selection`` for each server: its host and alternates
     :raises Refused: if no host is found
@@ -82,7 +81,6 @@ def claim(state: states.State, server: servers.SimulatedServer,
           selections: Sequence[objects.Selection]) -> None:
     """Claim a host for a new server, or for one that was shelved.
 
-    :param selections: the host and its alternates
     :raises Refused: if no claim succeeds
     """
     # Nova does not reschedule a server that is forced to a host
@@ -116,11 +114,7 @@ def settle(state: states.State, server: servers.SimulatedServer,
 
 
 def needs(server: servers.SimulatedServer, *statuses: str) -> None:
-    """Check the status of a server.
-
-    :param statuses: allowed statuses, the most usual first
-    :raises Refused: if the server has another status or its host is unknown
-    """
+    """Raise Refused unless a server has one of the statuses, and a host."""
     if server.status not in statuses:
         raise servers.Refused(
             f'the server is {server.status}, not {statuses[0]}')
@@ -129,17 +123,13 @@ def needs(server: servers.SimulatedServer, *statuses: str) -> None:
 
 
 def needs_service(host: compute.ComputeHost) -> None:
-    """Raise Refused if the compute service of a host is down."""
     if host.down:
         raise servers.Refused(f'the compute service on {host.name} is down')
 
 
 def hand_over(state: states.State, server: servers.SimulatedServer,
               step: actions.Step) -> str:
-    """Move a server's allocations to its migration; return the UUID of it.
-
-    :param step: the step that moves the server
-    """
+    """Move a server's allocations to its migration; return the UUID of it."""
     migration = scenario.stable_uuid(
         'migration', f'{server.name}/{step.number}')
     state.network.migrations[migration] = server.uuid

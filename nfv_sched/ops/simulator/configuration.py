@@ -104,10 +104,7 @@ def _set_defaults(stack: contextlib.ExitStack) -> None:
 
 @contextlib.contextmanager
 def _use_files(config_files: Sequence[str]) -> Iterator[None]:
-    """Replace the files of Nova's configuration within this context.
-
-    :raises InputError: if a file cannot be used
-    """
+    """Replace the files of Nova's configuration within this context."""
     files = cfg.ConfigOpts()
     try:
         files([], project='nova', prog='nfv-sched',
@@ -131,8 +128,6 @@ def _use_files(config_files: Sequence[str]) -> Iterator[None]:
 @contextlib.contextmanager
 def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
     """Enable nfv-sched in Nova's configuration within this context.
-
-    The configuration is restored afterwards, even after an error.
 
     :param config_files: files such as nova.conf, which override the defaults
     :returns: context with the defaults for cloud files
@@ -162,8 +157,6 @@ def _classes(option: str) -> frozenset[str]:
 
     These are Nova's classes, the entry points on this machine, and the names
     in the configuration of this machine.
-
-    :param option: ``available_filters`` or ``weight_classes``
     """
     if option == 'available_filters':
         classes = nova_filters.all_filters()
@@ -179,10 +172,7 @@ def _classes(option: str) -> frozenset[str]:
 def refused_classes(
     options: Mapping[str, Mapping[str, ty.Any]],
 ) -> list[snapshot.Missing]:
-    """Return messages on classes of a snapshot that are not loaded here.
-
-    :param options: options of the snapshot: section -> name -> value
-    """
+    """Return messages on classes of a snapshot that are not loaded here."""
     refused = []
     for option in cloud_options.STANDARD_CLASSES:
         names = cloud_options.class_names(options, option)

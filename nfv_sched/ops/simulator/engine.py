@@ -57,7 +57,6 @@ class Simulation:
     :mod:`nfv_sched.ops.simulator.configuration`.
 
     :ivar state: present state of the cloud
-    :ivar outcomes: outcomes so far, in order
     :param state: the cloud before the steps
     :param progress: called with (number of servers done, total)
     """
@@ -70,7 +69,6 @@ class Simulation:
         self._progress = progress or (lambda finished, total: None)
 
     def run(self) -> outcome.SimulationResult:
-        """Run all steps and check their expectations."""
         began = time.monotonic()
         scenario = self.state.scenario
         total = sum(len(step.targets) for step in scenario.steps)
@@ -111,7 +109,6 @@ class Simulation:
                                      self.state.loads)
 
     def _one(self, step: actions.Step, name: str) -> None:
-        """Run a step for one of its servers or hosts, by name."""
         self.state.notes = []
         if step.action in _OF_HOSTS:
             _OF_HOSTS[step.action](self.state, self.state.hosts[name])

@@ -11,12 +11,7 @@ from nfv_sched.ops.simulator import outcome
 
 
 class Expectations:
-    """A check of the expectations of a cloud file.
-
-    :ivar checks: number of expectations that were checked
-    :ivar failures: messages on expectations that are not met
-    :param path: path of the file, for messages
-    """
+    """A check of expectations: ``checks`` made, and messages on failures."""
 
     def __init__(self, path: str):
         self.checks = 0
@@ -26,12 +21,7 @@ class Expectations:
     def check(self, step: actions.Step,
               outcomes: Sequence[outcome.SimulatedStep],
               loads: Callable[[], Mapping[str, network.HostLoad]]) -> None:
-        """Check the expectations of a step.
-
-        :param step: a step with expectations
-        :param outcomes: all outcomes of the step
-        :param loads: returns the present network load of each host, by name
-        """
+        """Check the expectations that a step has."""
         names = ' '.join(step.targets[:1])
         if len(step.targets) > 1:
             names += f' and {len(step.targets) - 1} more'
@@ -126,7 +116,6 @@ class Expectations:
 
 
 def _per_node(step_outcome: outcome.SimulatedStep) -> dict[int | None, int]:
-    """Return the number of PCI devices on each host NUMA node, or None."""
     return dict(collections.Counter(
         device.node for device in step_outcome.pci_devices))
 

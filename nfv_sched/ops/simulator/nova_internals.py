@@ -109,7 +109,6 @@ class NoTenantAggregateError(exception.RequestFilterFailed):
 
 
 def admin_context():
-    """Return a request context of an administrator, with fixed IDs."""
     return nova_context.RequestContext(
         user_id='simulator', project_id=PROJECT, is_admin=True,
         overwrite=False)
@@ -170,10 +169,7 @@ def _require_tenant_aggregate(context: ty.Any,
 
 @contextlib.contextmanager
 def offline(aggregates: Sequence[FilteredAggregate] = ()) -> Iterator[None]:
-    """Let Nova's code for requests work without services in this context.
-
-    :param aggregates: all aggregates of the cloud
-    """
+    """Let Nova's code for requests work without services in this context."""
     filters = request_filter.ALL_REQUEST_FILTERS
     before = list(filters)
     # In place: process_reqspec reads this list of its module.
@@ -208,10 +204,7 @@ def scheduler_init(scheduler: SchedulerManager, hosts: HostManager) -> None:
 
 
 def extra_spec_problem(name: str, value: str) -> str | None:
-    """Validate an extra spec as the Nova API does since microversion 2.86.
-
-    :returns: the error of the API, or None
-    """
+    """Validate an extra spec as the Nova API does since microversion 2.86."""
     reason = flavors.malformed_cpus(name, value)
     if reason is not None:
         return reason
@@ -246,7 +239,6 @@ def security_groups(groups: Sequence[str]):
 
 def unknown_image_properties(
         properties: ty.Iterable[str]) -> list[str]:
-    """Return the names of image properties that Nova does not know."""
     fields = objects.ImageMetaProps.fields
     return sorted(name for name in set(properties) - set(fields)
                   if not name.startswith('trait:'))
@@ -346,10 +338,7 @@ def move_requests(flavor: objects.Flavor, instance: objects.Instance):
 
 def map_requests(context: ty.Any, instance: objects.Instance,
                  spec: objects.RequestSpec) -> None:
-    """Write the allocated providers to the PCI requests of a server.
-
-    :param spec: its request, with the mappings of the allocation candidate
-    """
+    """Write the allocated providers to the PCI requests of a server."""
     mapping = spec.get_request_group_mapping()
     if mapping:
         compute_utils.update_pci_request_with_placement_allocations(
@@ -360,7 +349,6 @@ _device_ids = itertools.count(1)
 
 
 def device_filter(device_spec: Sequence[Mapping[str, str]]):
-    """Return Nova's filter for the entries of ``[pci] device_spec``."""
     return whitelist.Whitelist(
         [jsonutils.dumps(spec) for spec in device_spec])
 
@@ -379,17 +367,15 @@ class _Tags:
 class KnownDevices:
     """A replacement of Nova's device filter where only tags are known.
 
-    :ivar specs: empty; Nova reads it to check all entries
     :param tags: PCI address -> tags
     """
 
-    specs: tuple = ()
+    specs: tuple = ()  #: empty; Nova reads it to check all entries
 
     def __init__(self, tags: Mapping[str, dict[str, str]]):
         self._tags = tags
 
     def get_devspec(self, device: objects.PciDevice) -> _Tags | None:
-        """Return the entry of a device; called by Nova."""
         tags = self._tags.get(device.address)
         return None if tags is None else _Tags(tags)
 
@@ -511,7 +497,6 @@ class PCITracker(pci_manager.PciDevTracker):
 
     def free_devices(self, devices: Sequence[objects.PciDevice],
                      instance: objects.Instance) -> None:
-        """Free devices of a server."""
         for device in list(devices):
             self.free_device(device, instance)
 
@@ -547,7 +532,6 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
 
 
 def is_live_migratable(request: objects.InstancePCIRequest) -> bool:
-    """Return whether devices of an alias can be live-migrated."""
     # NOTE: Before commit 099859ecf0 (blueprint
     # migrate-vfio-devices-using-kernel-variant-drivers, Nova 31) no alias says
     # it, and Nova refuses these migrations.
@@ -558,7 +542,6 @@ def is_live_migratable(request: objects.InstancePCIRequest) -> bool:
 
 
 def live_migration_carries_limits() -> bool:
-    """See :func:`nfv_sched.nova.scheduler.live_migration_carries_limits`."""
     return nova_scheduler.live_migration_carries_limits()
 
 

@@ -16,85 +16,56 @@ if ty.TYPE_CHECKING:  # these load Nova
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AssignedDevice:
-    """A PCI device of a server.
+    """A PCI device of a server."""
 
-    :ivar address: its PCI address
-    :ivar node: number of its NUMA node; null if it is not known
-    """
-
-    address: str
-    node: int | None
+    address: str  #: its PCI address
+    node: int | None  #: number of its NUMA node; null if it is not known
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedStep:
-    """The outcome of one step for one server or host.
+    """The outcome of one step for one server or host."""
 
-    :ivar step: number of the step
-    :ivar action: action of the step
-    :ivar server: name of the server, or of the host of the step
-    :ivar result: whether it was done
-    :ivar status: status of the server after the step
-    :ivar source: name of its host before the step; null without one
-    :ivar destination: name of its host after the step; null without one
-    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
-        has none
-    :ivar cores: number of physical cores to which it is pinned
-    :ivar vswitch: its NUMA nodes relative to those of the virtual switch:
-        "local", "partial" or "remote"; null if that cannot be said
-    :ivar places: place -> the same relative to it
-    :ivar pci: its devices relative to its NUMA nodes, likewise; null without
-        devices
-    :ivar pci_devices: its PCI devices
-    :ivar reason: why it was refused, for people; null if it was not
-    :ivar notes: claims that failed before, for people
-    """
-
-    step: int
-    action: str
-    server: str
-    result: ty.Literal['done', 'refused']
-    status: str
-    source: str | None
+    step: int  #: number of the step
+    action: str  #: action of the step
+    server: str  #: name of the server, or of the host of the step
+    result: ty.Literal['done', 'refused']  #: whether it was done
+    status: str  #: status of the server after the step
+    source: str | None  #: name of its host before the step; null without one
+    #: name of its host after the step; null without one
     destination: str | None
+    #: NUMA node of the host for each of the server; null if it has none
     numa_nodes: tuple[int, ...] | None
-    cores: int
+    cores: int  #: number of physical cores to which it is pinned
+    #: its NUMA nodes relative to those of the virtual switch: "local",
+    #: "partial" or "remote"; null if that cannot be said
     vswitch: str | None
-    places: Mapping[str, str]
+    places: Mapping[str, str]  #: place -> the same relative to it
+    #: its devices relative to its NUMA nodes, likewise; null without devices
     pci: str | None
-    pci_devices: tuple[AssignedDevice, ...]
-    reason: str | None
-    notes: tuple[str, ...]
+    pci_devices: tuple[AssignedDevice, ...]  #: its PCI devices
+    reason: str | None  #: why it was refused, for people; null if it was not
+    notes: tuple[str, ...]  #: claims that failed before, for people
 
     @property
     def ok(self) -> bool:
-        """Whether it was done."""
         return self.result == 'done'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """The result of all steps of a cloud.
+    """The result of all steps of a cloud."""
 
-    :ivar scenario: the cloud before the steps
-    :ivar servers: servers, including deleted ones
-    :ivar placement: model of Placement
-    :ivar loads: host name -> network load
-    :ivar outcomes: in order of the steps
-    :ivar checks: number of expectations that were checked
-    :ivar failures: messages on expectations that are not met
-    :ivar seconds: duration of the steps
-    """
-
-    scenario: 'scenarios.Scenario'
+    scenario: 'scenarios.Scenario'  #: the cloud before the steps
+    #: servers, including deleted ones
     servers: 'Sequence[simulated.SimulatedServer]'
     hosts: 'Sequence[compute.ComputeHost]'
     placement: 'placement_mod.Placement'
     loads: 'Mapping[str, network.HostLoad]'
-    outcomes: Sequence[SimulatedStep]
-    checks: int
-    failures: Sequence[str]
-    seconds: float
+    outcomes: Sequence[SimulatedStep]  #: in order of the steps
+    checks: int  #: number of expectations that were checked
+    failures: Sequence[str]  #: messages on expectations that are not met
+    seconds: float  #: duration of the steps
 
 
 def places_text(places: Mapping[str, str]) -> str:

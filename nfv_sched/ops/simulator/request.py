@@ -41,7 +41,6 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
     """Return the NUMA topology that the API makes of flavor and image.
 
     :returns: ``nova.objects.InstanceNUMATopology`` or None
-    :raises Refused: if the API refuses flavor or image
     """
     # Nova would make a set of all CPUs up to any number in the file.
     reason = flavors.unreadable(flavor.extra_specs)
@@ -55,42 +54,32 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BootRequest:
-    """A request to boot servers.
-
-    :ivar image: properties of the image, as Nova stores them
-    :ivar alias_specs: see :func:`alias_specs`
-    :ivar ports: network and security groups of each port
-    :ivar security_groups: names of the security groups of ports that Nova
-        makes; empty for the default group of the project
-    :ivar host: the only host to consider; the filters run
-    :ivar force: forced host; the filters do not run
-    :ivar ignore_hosts: hosts to ignore
-    :ivar zone: availability zone of the hosts to consider
-    :ivar stored: whether Nova has stored the request already: the API then
-        does not check its availability zone again
-    :ivar group: name of the server group
-    :ivar hints: scheduler hints other than that of the group
-    :ivar project: UUID of the project
-    :ivar on_volume: whether the root disk is on a volume
-    :ivar count: number of servers that one request creates
-    """
+    """A request to boot servers."""
 
     flavor: snapshot.Flavor
+    #: properties of the image, as Nova stores them
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: see :func:`alias_specs`
     alias_specs: Mapping[str, Specs] = dataclasses.field(default_factory=dict)
+    #: network and security groups of each port
     ports: tuple[scenario.Plug, ...] = ()
+    #: names of the security groups of ports that Nova makes; empty for the
+    #: default group of the project
     security_groups: tuple[str, ...] = ()
-    host: str | None = None
-    force: str | None = None
-    ignore_hosts: tuple[str, ...] = ()
-    zone: str | None = None
+    host: str | None = None  #: the only host to consider; the filters run
+    force: str | None = None  #: forced host; the filters do not run
+    ignore_hosts: tuple[str, ...] = ()  #: hosts to ignore
+    zone: str | None = None  #: availability zone of the hosts to consider
+    #: whether Nova has stored the request already: the API then does not check
+    #: its availability zone again
     stored: bool = False
-    group: str | None = None
+    group: str | None = None  #: name of the server group
+    #: scheduler hints other than that of the group
     hints: Mapping[str, Sequence[str]] = dataclasses.field(
         default_factory=dict)
-    project: str = nova_internals.PROJECT
-    on_volume: bool = False
-    count: int = 1
+    project: str = nova_internals.PROJECT  #: UUID of the project
+    on_volume: bool = False  #: whether the root disk is on a volume
+    count: int = 1  #: number of servers that one request creates
 
     def with_flavor(self, **changes) -> 'BootRequest':
         """Return the request with attributes of its flavor replaced."""
@@ -103,7 +92,6 @@ class BootRequest:
 
 
 def wanted(state: states.State, step: actions.Boot) -> BootRequest:
-    """Return the request of a step that boots servers."""
     return BootRequest(
         flavor=state.flavors[step.flavor],
         image=state.images[step.image] if step.image else {},
@@ -153,10 +141,7 @@ def create(state: states.State, server: servers.SimulatedServer,
 
 
 def _zone(state: states.State, boot_request: BootRequest) -> str | None:
-    """Return the availability zone of a request, as the API sets it.
-
-    :raises Refused: if the availability zone does not exist
-    """
+    """Return the availability zone of a request, as the API sets it."""
     if boot_request.stored:
         return boot_request.zone
     zone = boot_request.zone or nova_internals.CONF.default_schedule_zone
@@ -199,7 +184,6 @@ def describe(state: states.State, server: servers.SimulatedServer,
     :param server: its ``instance`` gets the NUMA topology and the PCI
         requests that the API makes of flavor, image and ports
     :param properties: filter properties: requested hosts and hints
-    :param zone: requested availability zone
     :param security_groups: UUIDs, or ``default``
     :param name: a name from which the IDs of the PCI requests are derived
     :param alias_specs: see :func:`alias_specs`
@@ -239,10 +223,7 @@ def describe(state: states.State, server: servers.SimulatedServer,
 
 
 def stored(server: servers.SimulatedServer) -> objects.RequestSpec:
-    """Return a copy of the request that Nova has stored for a server.
-
-    :raises Refused: if the request of a server of a snapshot is unknown
-    """
+    """Return a copy of the request that Nova has stored for a server."""
     if server.spec is None:
         raise servers.Refused(server.unknown or '')
     return server.spec.obj_clone()
@@ -262,11 +243,7 @@ def ports_of(
     plugs: Sequence[scenario.Plug],
     existing_ports: Sequence[network.SimulatedPort] = (),
 ) -> list[network.SimulatedPort]:
-    """Return new ports of a server.
-
-    :param name: a name from which their UUIDs are derived
-    :param existing_ports: the existing ports of the server
-    """
+    """Return new ports of a server, with UUIDs derived from ``name``."""
     used = {port.id for port in existing_ports}
     ids = (uuid for number in itertools.count() if (
         uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in used)
@@ -279,10 +256,7 @@ def requested_ports(
     plugs: Sequence[scenario.Plug],
     security_groups: tuple[str, ...], project: str,
 ) -> list[network.SimulatedPort]:
-    """Return the ports of a new server; add existing ones to Neutron.
-
-    :param name: a name from which their UUIDs are derived
-    """
+    """Return the ports of a new server; add existing ones to Neutron."""
     # All ports that Nova makes have the security groups of the request.  A
     # port with other groups must exist before.
     groups = state.network.security_groups(security_groups)
@@ -293,11 +267,7 @@ def requested_ports(
 
 
 def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
-    """Return the PCI requests of a resize, as the API makes them.
-
-    :param flavor: the new flavor
-    :raises Refused: if the API refuses the flavor
-    """
+    """Return the PCI requests of a resize to a flavor, as from the API."""
     try:
         requests = nova_internals.move_requests(flavor, server.instance)
         for number, request in enumerate(requests.requests):
@@ -332,7 +302,6 @@ def _asked(pci_request: objects.InstancePCIRequest) -> tuple:
 
 
 def server_group(state: states.State, name: str) -> objects.InstanceGroup:
-    """Return a server group with its present members and their hosts."""
     group = state.scenario.server_groups[name]
     members = [state.servers[member]
                for member in state.groups.get(name, ())
@@ -351,7 +320,6 @@ def server_group(state: states.State, name: str) -> objects.InstanceGroup:
 
 def renew_group(state: states.State, server: servers.SimulatedServer,
                 spec: objects.RequestSpec) -> None:
-    """Update the server group in a request, if the server is in one."""
     for name, members in state.groups.items():
         if server.name in members:
             spec.instance_group = server_group(state, name)
@@ -363,8 +331,7 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
 
     A request filter of Nova adds the availability zone.
 
-    :param host: name of the only host to consider; None for any
-    :param cell: name of the only cell to consider; None for any
+    :param host: name of the only host to consider; None for any, as ``cell``
     """
     destination = objects.Destination()
     if cell is not None:
@@ -381,8 +348,6 @@ def of_move(state: states.State, server: servers.SimulatedServer,
     """Return the request of a move, based on the one that Nova has stored.
 
     :param host: name of the only host to consider; None for any
-    :param ignore: names of hosts to ignore
-    :param live: whether it is a live migration
     :raises Refused: if the stored request is unknown
     """
     spec = stored(server)

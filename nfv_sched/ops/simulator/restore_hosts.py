@@ -92,8 +92,6 @@ def _problems(host: snapshot.Host) -> Iterator[str]:
 
 
 class _Factory:
-    """A factory for the simulated hosts of a cloud."""
-
     def __init__(self, scenario: scenarios.Scenario):
         self._scenario = scenario
         self._names = scenarios.label_names(scenario.cloud)
@@ -107,10 +105,7 @@ class _Factory:
         self._reported: dict[tuple, objects.PciDevicePoolList] = {}
 
     def host(self, number: int, record: snapshot.Host) -> compute.ComputeHost:
-        """Make a host.
-
-        :param number: ID of its compute node in the database
-        """
+        """Make a host; ``number`` is the ID of its compute node."""
         ratios = self._ratios
         record = dataclasses.replace(
             record, cell=record.cell or scenarios.CELL,
@@ -168,7 +163,6 @@ def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
 
 
 def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
-    """Return the ``NUMATopology`` of host NUMA nodes, with its usage."""
     return objects.NUMATopology(cells=[objects.NUMACell(
         id=node.number, socket=node.socket, cpuset=set(node.shared),
         pcpuset=set(node.dedicated), memory=node.memory,
@@ -312,7 +306,6 @@ def _card(device: snapshot.Device) -> str:
 
 
 def _provider_name(host: snapshot.Host, device: snapshot.Device) -> str:
-    """Return the name of the resource provider of a device's card."""
     return f'{host.hypervisor}_{_card(device).upper()}'
 
 

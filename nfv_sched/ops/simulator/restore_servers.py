@@ -36,10 +36,7 @@ _Users: ty.TypeAlias = collections.Counter[tuple[str | None, int]]
 
 
 def restore(state: states.State, cloud: snapshot.Cloud) -> None:
-    """Restore servers, server groups and allocations of a snapshot.
-
-    :param state: a cloud with the hosts of the snapshot; changed
-    """
+    """Restore servers, groups and allocations, in a state with the hosts."""
     names = scenarios.unique_names(cloud.servers)
     networks = {(each.id, each.vnic_type): each
                 for each in state.scenario.networks.values()}
@@ -61,7 +58,6 @@ def restore(state: states.State, cloud: snapshot.Cloud) -> None:
 
 
 def _users_of_cpus(cloud: snapshot.Cloud) -> _Users:
-    """Return how many servers are pinned to each CPU of each host."""
     return collections.Counter([
         (server.host, cpu) for server in cloud.servers
         for part in server.nodes or ()
@@ -102,7 +98,6 @@ def _network(
 
 def _allocate(state: states.State, server: servers.SimulatedServer,
               snapshot_server: snapshot.Server) -> None:
-    """Set the allocations of a server, read or calculated."""
     allocations = snapshot_server.allocations
     if allocations is not None:
         # The usage of the providers already includes these allocations.
@@ -120,7 +115,6 @@ def _work_out(state: states.State, snapshot_server: snapshot.Server,
               users: _Users, server: servers.SimulatedServer) -> None:
     """Make Nova's objects of a server.
 
-    :param users: see :func:`_users_of_cpus`
     :param server: gets the objects; ``unknown`` if there can be no request
     """
     flavor = states.nova_flavor(snapshot_server.flavor)
@@ -168,10 +162,7 @@ def _work_out(state: states.State, snapshot_server: snapshot.Server,
 
 def _recorded(snapshot_server: snapshot.Server, host: snapshot.Host,
               users: _Users) -> snapshot.Server:
-    """Return a server with only those CPUs that become free without it.
-
-    :param users: see :func:`_users_of_cpus`
-    """
+    """Return a server with only those CPUs that become free without it."""
     # NOTE: Nova raises CPUUnpinningUnknown or CPUUnpinningInvalid for a CPU
     # that the host does not record as pinned.  nova-compute then counts anew
     # what its servers have; here a CPU that several have stays taken.
@@ -198,7 +189,6 @@ def _recorded(snapshot_server: snapshot.Server, host: snapshot.Host,
 
 
 def _core(node: snapshot.Node, cpu: int) -> Iterable[int]:
-    """Return the CPUs of the physical core of a CPU."""
     return next((core for core in node.siblings if cpu in core), (cpu,))
 
 
@@ -211,9 +201,6 @@ def _restore_port_requests(
     Nova does not make them again for a move: device type, NUMA policy and
     physical network stay as they were when the port was attached.  Requests
     of aliases are made from the flavor, and mean what they meant.
-
-    :param instance: changed
-    :param spec: changed
     """
     if snapshot_server.pci_requests is None:
         return
@@ -239,7 +226,6 @@ def _restore_port_requests(
 def topology(
     snapshot_server: snapshot.Server,
 ) -> objects.InstanceNUMATopology | None:
-    """Return the ``InstanceNUMATopology`` of a server, if it has one."""
     if snapshot_server.nodes is None:
         return None
     return objects.InstanceNUMATopology(

@@ -43,25 +43,17 @@ class UnknownAliasError(Refused):
 
 @dataclasses.dataclass(slots=True)
 class Pending:
-    """A resize or cold migration that is not confirmed yet.
-
-    :ivar source: the source host
-    :ivar flavor: the old flavor
-    :ivar flavor_name: name of the old flavor
-    :ivar claimed: resources that the server still occupies on the source
-    :ivar spec: the old request, as Nova has stored it
-    :ivar migration: UUID of the migration, the consumer of the allocations on
-        the source
-    :ivar status: the status before the move
-    """
+    """A resize or cold migration that is not confirmed yet."""
 
     source: compute.ComputeHost
-    flavor: objects.Flavor
+    flavor: objects.Flavor  #: the old flavor, whose name is ``flavor_name``
     flavor_name: str
+    #: resources that the server still occupies on the source
     claimed: compute.ServerClaim
-    spec: objects.RequestSpec
+    spec: objects.RequestSpec  #: the old request, as Nova has stored it
+    #: UUID of the migration, the consumer of the allocations on the source
     migration: str
-    status: str = ACTIVE
+    status: str = ACTIVE  #: the status before the move
 
 
 class _Late:
@@ -95,34 +87,29 @@ class SimulatedServer:
     :cvar spec: the request as Nova stores it, or None
     :cvar image_meta: ``nova.objects.ImageMeta`` of its image
     :cvar claimed: resources that it has claimed on its host, or None
-    :ivar flavor_name: name of its flavor
-    :ivar status: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED; a server
-        of a snapshot may have another status of Nova
-    :ivar uuid: its UUID; by default one that is derived from its name
-    :ivar project: UUID of its project
-    :ivar host: its host, or None
-    :ivar cell: name of its last cell; None if unknown or not placed yet
-    :ivar reason: reason why its last step was refused; None if it was not
-    :ivar pending: a move that must be confirmed or reverted, or None
-    :ivar image: properties of its image, as Nova stores them
-    :ivar unknown: reason why there is no ``spec``; None if there is one
-    :ivar work_out: sets the class variables when one of them is read for the
-        first time
     """
 
     name: str
     flavor_name: str
+    #: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED; a server of a
+    #: snapshot may have another status of Nova
     status: str = REFUSED
-    uuid: str = ''
-    project: str = nova_internals.PROJECT
+    uuid: str = ''  #: its UUID; by default one that is derived from its name
+    project: str = nova_internals.PROJECT  #: UUID of its project
     host: compute.ComputeHost | None = None
+    #: name of its last cell; None if unknown or not placed yet
     cell: str | None = None
+    #: reason why its last step was refused; None if it was not
     reason: str | None = None
+    #: a move that must be confirmed or reverted, or None
     pending: Pending | None = None
     ports: list[network.SimulatedPort] = dataclasses.field(
         default_factory=list)
+    #: properties of its image, as Nova stores them
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: reason why there is no ``spec``; None if there is one
     unknown: str | None = None
+    #: sets the class variables when one of them is read for the first time
     work_out: Callable[['SimulatedServer'], None] | None = None
 
     instance = _Late()
@@ -210,10 +197,7 @@ class SimulatedServer:
     @property
     def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]],
                                 ...]:
-        """Shared vCPUs with the host CPUs on which they float.
-
-        :returns: (vCPUs, host CPUs) of each guest NUMA node with shared vCPUs
-        """
+        """(vCPUs, host CPUs) of each guest NUMA node with shared vCPUs."""
         if self.nodes is None:
             return ()
         shared = {node.number: node.shared
@@ -256,7 +240,6 @@ class SimulatedServer:
 
     @property
     def policy(self) -> extra_specs.NFVPolicy:
-        """The placement policies of its flavor and image."""
         if self.instance is None:
             return extra_specs.NO_POLICY
         return extra_specs.parse(

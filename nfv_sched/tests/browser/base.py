@@ -47,7 +47,6 @@ class BrowserTestCase(base.TestCase):
             self.useFixture(fixtures.TempDir()).path)
 
     def look(self, width=WIDE, scheme='light', media='screen'):
-        """Set what the window is like."""
         command = self.browser.execute_cdp_cmd
         command('Emulation.setDeviceMetricsOverride', dict(
             width=width, height=900, deviceScaleFactor=1, mobile=False))
@@ -65,11 +64,9 @@ class BrowserTestCase(base.TestCase):
                     box.bottom <= innerHeight];""", element))
 
     def wrong(self, check):
-        """What is wrong with how the page looks, by one of the checks."""
         return self.browser.execute_script(_MEASURE, check)
 
     def assert_well(self, what, checks=CHECKS):
-        """Nothing is wrong with how the page looks now."""
         # What is out of sight is not laid out otherwise.
         self.browser.execute_script(
             'document.querySelectorAll("section").forEach('
@@ -78,11 +75,9 @@ class BrowserTestCase(base.TestCase):
             self.assertEqual([], self.wrong(check), f'{what}: {check}')
 
     def shot(self, what):
-        """Leave a picture of what is seen, if they are asked for."""
         if _SHOTS:
             self.browser.save_screenshot(
                 str(pathlib.Path(_SHOTS) / f'{what.replace(" ", "-")}.png'))
 
     def run_script(self, script):
-        """The value of an expression."""
         return self.browser.execute_script(f'return {script}')

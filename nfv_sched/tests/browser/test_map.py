@@ -40,7 +40,6 @@ FACTS = {name: maps.facts(cloud) for name, cloud in CLOUDS.items()
 class _MapTest(base.BrowserTestCase):
 
     def show(self, cloud, render=page.render, suffix='html', facts=None):
-        """Open the map of a cloud."""
         path = self.folder / f'map.{suffix}'
         path.write_text(''.join(render(
             cloud, view.views(cloud, facts=facts))), encoding='utf-8')
@@ -52,7 +51,6 @@ class PageTest(_MapTest):
 
     @ddt.data(*CLOUDS)
     def test_looks(self, name):
-        """All sizes of hosts, in both schemes, wide and narrow."""
         self.look()
         self.show(CLOUDS[name], facts=FACTS.get(name))
         for width in (base.WIDE, base.NARROW):
@@ -65,7 +63,6 @@ class PageTest(_MapTest):
                                  else base.CHECKS[:2])
 
     def test_schemes(self):
-        """They are what they are called."""
         self.show(CLOUDS['two nodes'])
         for scheme, media, bright in (
                 ('light', 'screen', True), ('dark', 'screen', False),
@@ -78,7 +75,6 @@ class PageTest(_MapTest):
             self.assertEqual(bright, min(channels) > 128, scheme)
 
     def test_print(self):
-        """On paper all is there, in light colours."""
         for name in ('two nodes', 'eight nodes', 'odd', 'facts'):
             self.show(CLOUDS[name], facts=FACTS.get(name))
             self.look(800, 'dark', 'print')
@@ -103,7 +99,6 @@ class PageTest(_MapTest):
             self.assertNotIn(colours[0], colours[1:])
 
     def test_facts_titles(self):
-        """Each of these CPUs is told."""
         self.show(CLOUDS['facts'], facts=FACTS['facts'])
         other = document.CPUState.OTHER
         titles = self.run_script(
@@ -129,7 +124,6 @@ class PageTest(_MapTest):
             [], self.browser.find_elements(by.By.TAG_NAME, 'img'))
 
     def test_keyboard(self):
-        """Links get the focus in the order of the page, and it is seen."""
         self.look()
         self.show(CLOUDS['one node'])
         expected = self.run_script(
@@ -148,7 +142,6 @@ class PageTest(_MapTest):
         self.assertEqual(expected, found)
 
     def test_links(self):
-        """One goes from the index to a host, and back."""
         self.look()
         self.show(CLOUDS['four nodes'])
         last = self.browser.find_elements(by.By.CSS_SELECTOR, 'nav a')[-1]
@@ -173,7 +166,6 @@ class PageTest(_MapTest):
             '.checkVisibility()).map(element => element.textContent))')
 
     def filter(self, text):
-        """Type something in place of what is in the filter box."""
         box = self.browser.find_element(by.By.ID, 'filter')
         box.send_keys(keys.Keys.CONTROL, 'a')
         box.send_keys(text or keys.Keys.DELETE)
@@ -222,7 +214,6 @@ class PageTest(_MapTest):
         self.assertEqual([everything, everything], self.hosts())
 
     def test_filter_looks(self):
-        """Nothing overlaps while hosts are hidden, nor on paper."""
         for width, scheme in ((base.WIDE, 'light'), (base.NARROW, 'dark')):
             self.look(width, scheme)
             self.show(CLOUDS['networks'])
@@ -261,7 +252,6 @@ class PageTest(_MapTest):
         self.assertEqual('Host map: 3 hosts', self.browser.title)
 
     def test_no_script(self):
-        """Without scripts all hosts are there, and the box is hidden."""
         command = self.browser.execute_cdp_cmd
         command('Emulation.setScriptExecutionDisabled', dict(value=True))
         try:
@@ -300,7 +290,6 @@ class PageTest(_MapTest):
                 '.map(heading => heading.tagName)'))
 
     def test_many_hosts(self):
-        """200 hosts."""
         cloud = snapshots.generated(200, 2, 14, 2, 16)
         self.look()
         self.show(cloud)

@@ -45,7 +45,6 @@ def _hostile():
 
 
 def _missing():
-    """A cloud of which much could not be read, an hour ago and more."""
     return dataclasses.replace(
         source.load('two-hosts'), missing=tuple([snapshot.Missing(
             kind=snapshot.MissingKind.NEUTRON, text=f'{number} {_LONG}')
@@ -66,13 +65,10 @@ CLOUDS = {
 
 @functools.cache
 def site(name):
-    """The pages of a cloud."""
     return views.SnapshotPages(CLOUDS[name]())
 
 
 class _Handler(http_server.Handler):
-    """Answers like the service."""
-
     name = ''
     lock = threading.Lock()
 
@@ -102,7 +98,6 @@ class _SiteTest(base.BrowserTestCase):
         self.addCleanup(self.server.stop)
 
     def open(self, name, path='/'):
-        """Open a page of a cloud."""
         _Handler.name = name
         self.browser.get(self.server.url + path)
 
@@ -139,7 +134,6 @@ class _SiteTest(base.BrowserTestCase):
 class SitePagesTest(_SiteTest):
 
     def paths(self, name):
-        """Paths of all pages, and some of each kind that has many."""
         cloud = CLOUDS[name]()
         return (*html.TITLES, '/servers/nobody',
                 *(f'/servers/{server.uuid}' for server in cloud.servers[:2]),
@@ -148,7 +142,6 @@ class SitePagesTest(_SiteTest):
 
     @ddt.data(*CLOUDS)
     def test_looks(self, name):
-        """In both schemes, wide and narrow."""
         for path in self.paths(name):
             self.look()
             self.open(name, path)
@@ -186,7 +179,6 @@ class SitePagesTest(_SiteTest):
             self.assertEqual([[title, True, True] for title in titles], cells)
 
     def test_dark(self):
-        """The scheme is that of the browser."""
         for scheme, bright in (('light', True), ('dark', False)):
             self.look(scheme=scheme)
             self.open('two hosts', '/servers')
@@ -198,7 +190,6 @@ class SitePagesTest(_SiteTest):
 
     @ddt.data(*html.TITLES, '/servers/nobody')
     def test_keyboard(self, path):
-        """All can be reached in the order of the page, and is seen then."""
         self.look()
         self.open('two hosts', path)
         expected = self.run_script(
@@ -220,7 +211,6 @@ class SitePagesTest(_SiteTest):
                 '.contains(document.activeElement)'), path)
 
     def test_no_script(self):
-        """All works without scripts: tables, the search, links."""
         command = self.browser.execute_cdp_cmd
         command('Emulation.setScriptExecutionDisabled', dict(value=True))
         self.addCleanup(command, 'Emulation.setScriptExecutionDisabled',
@@ -242,7 +232,6 @@ class SitePagesTest(_SiteTest):
         self.assertTrue(self.find('svg.n').is_displayed())
 
     def test_parts(self):
-        """Hosts that are not on a page are on the next one."""
         self.look()
         self.open('many')
         first = self.column()
@@ -295,7 +284,6 @@ class SitePagesTest(_SiteTest):
             3, len(self.browser.get_log('browser')))
 
     def test_headings(self):
-        """One for the page, and one for each part."""
         for path in self.paths('two hosts'):
             self.open('two hosts', path)
             first, *others = self.run_script(

@@ -98,19 +98,12 @@ class TestCase(base.TestCase):
                         ','.join(core) + '\n')
 
     def given(self, name, services=ALL_IN_ONE, **settings):
-        """Start with a nova.conf and with settings of local.conf.
-
-        :param name: name of a file in files/
-        """
+        """Start with a nova.conf and with settings of local.conf."""
         shutil.copy(HERE / 'files' / name, self.nova_conf)
         self.settings.update(ENABLED_SERVICES=services, **settings)
 
     def given_sample(self, name):
-        """Take the localrc of a sample.
-
-        :param name: of a local.conf
-        :returns: what it adds to nova.conf
-        """
+        """Take the localrc of a sample; return what it adds to nova.conf."""
         text = (REPOSITORY / 'devstack' / name).read_text()
         parts = re.split(r'^\[\[(.*)\]\]\n', text, flags=re.MULTILINE)
         sections = dict(zip(parts[1::2], parts[2::2]))
@@ -121,10 +114,6 @@ class TestCase(base.TestCase):
         return added
 
     def run_phases(self, *phases, fails=False):
-        """Run phases of the plugin.
-
-        :returns: what they printed
-        """
         lines = [f"{name}='{value}'\n"
                  for name, value in self.settings.items()]
         (self.directory / 'localrc').write_text(self.localrc + ''.join(lines))
@@ -142,10 +131,7 @@ class TestCase(base.TestCase):
         return self.nova_conf.read_text()
 
     def edit(self, *replacements):
-        """Change nova.conf, as an operator or another plugin might.
-
-        :param replacements: text that is there once, and what comes for it
-        """
+        """Change nova.conf, as an operator or another plugin might."""
         text = self.text()
         for old, new in replacements:
             self.assertEqual(1, text.count(old), old)
@@ -156,15 +142,11 @@ class TestCase(base.TestCase):
         return (HERE / 'files' / name).read_text()
 
     def variables(self):
-        """Variables of DevStack as the plugin left them."""
         lines = (self.directory / 'variables').read_text().splitlines()
         return dict(line.split('=', 1) for line in lines)
 
     def load(self, path=None):
-        """Have Nova read nova.conf.
-
-        :returns: Nova's configuration
-        """
+        """Have Nova read nova.conf, and return Nova's configuration."""
         conf = base.CONF
         conf(['--config-file', str(path or self.nova_conf)],
              project='nova', default_config_files=[], default_config_dirs=[])
@@ -172,10 +154,7 @@ class TestCase(base.TestCase):
         return conf
 
     def host_manager(self):
-        """The part of nova-scheduler that loads filters and weighers.
-
-        The database, which it reads next, is left out.
-        """
+        """Return Nova's loader of filters and weighers, without a database."""
         self.load()
         manager = host_manager.HostManager
         for method in ('refresh_cells_caches', '_init_aggregates',
@@ -184,5 +163,4 @@ class TestCase(base.TestCase):
         return manager()
 
     def enabled_filters(self):
-        """Names of the filters that nova-scheduler runs, in their order."""
         return [type(f).__name__ for f in self.host_manager().enabled_filters]

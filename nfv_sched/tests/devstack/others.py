@@ -6,8 +6,6 @@ from nova.scheduler import weights
 
 
 class LicenceFilter(filters.BaseHostFilter):
-    """Passes every host."""
-
     RUN_ON_REBUILD = False
 
     def host_passes(self, host_state, spec_obj):
@@ -15,7 +13,5 @@ class LicenceFilter(filters.BaseHostFilter):
 
 
 class LicenceWeigher(weights.BaseHostWeigher):
-    """Weighs all hosts alike."""
-
     def _weigh_object(self, host_state, weight_properties):
         return 0.0

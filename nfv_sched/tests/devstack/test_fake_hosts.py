@@ -45,7 +45,6 @@ class FakeHostsTestCase(base.TestCase):
         self.before = self.text()
 
     def stack(self):
-        """Run stack.sh with the sample."""
         added = self.given_sample(SAMPLE)
         output = self.run_phases(*base.STACK[:3])
         # local.conf is merged after the plugins.
@@ -135,8 +134,6 @@ class TestPlugin(FakeHostsTestCase):
 
 
 class TestGuests(FakeHostsTestCase):
-    """What Nova makes of the compute nodes."""
-
     def setUp(self):
         super().setUp()
         self.stack()
@@ -168,7 +165,6 @@ class TestGuests(FakeHostsTestCase):
         return found
 
     def topology(self, name):
-        """What nova-compute reports of a host."""
         found = self.driver(name)
         node, = found.get_available_nodes()
         resources = found.get_available_resource(node)

@@ -21,8 +21,6 @@ STOCK_WEIGHERS = {'RAMWeigher', 'CPUWeigher', 'BuildFailureWeigher'}
 
 
 class TestFilters(base.TestCase):
-    """What nova-scheduler loads."""
-
     def weighers(self):
         return {type(w).__name__ for w in self.host_manager().weighers}
 
@@ -105,8 +103,6 @@ class TestFilters(base.TestCase):
 
 
 class TestOptions(base.TestCase):
-    """The other options of nova-scheduler."""
-
     def test_defaults(self):
         self.given('controller.conf', base.CONTROLLER)
         self.run_phases('stack/post-config')

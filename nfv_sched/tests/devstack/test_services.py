@@ -27,7 +27,6 @@ class TestDocuments(base.TestCase):
             text.replace('`..._', '`NFV_SCHED_')))
 
     def test_settings(self):
-        """All are described, and none is that is not there."""
         # These are for the tests.
         known = self.settings_of('settings') - {
             'NFV_SCHED_DIR', 'NFV_SCHED_SYSFS', 'NFV_SCHED_BIN_DIR'}
@@ -62,8 +61,6 @@ class TestInstall(base.TestCase):
 
 
 class TestCommands(base.TestCase):
-    """The commands can be called by their names."""
-
     def links(self):
         return {path.name: os.readlink(path) for path in self.bin.iterdir()
                 if path.is_symlink()}
@@ -101,16 +98,12 @@ class TestCommands(base.TestCase):
 
 
 class TestLedger(base.TestCase):
-    """The service nfv-sched-ledger."""
-
     def is_announced(self):
-        """Whether stack.sh has said that it starts it."""
         path = self.directory / 'summary'
         return path.exists() and 'Starting nfv-sched-ledger' in (
             path.read_text().splitlines())
 
     def running(self):
-        """Services and their commands."""
         path = self.directory / 'running'
         if not path.exists():
             return {}
@@ -157,7 +150,6 @@ class TestLedger(base.TestCase):
             'The service nfv-sched-ledger is disabled here', output)
 
     def placement_conf(self):
-        """What placement.conf has, beside what was there."""
         sections = base.parse(
             (self.directory / 'etc' / 'placement.conf').read_text())
         self.assertEqual({'auth_strategy': ['keystone']},
@@ -205,7 +197,6 @@ class TestLedger(base.TestCase):
 class TestFlavors(base.TestCase):
 
     def flavors(self):
-        """Extra specs of each flavor."""
         return {
             path.name: dict(line.split('=', 1)
                             for line in path.read_text().splitlines())
@@ -271,7 +262,6 @@ class TestTempest(base.TestCase):
                 for section, options in base.parse(path.read_text()).items()}
 
     def test_understood(self):
-        """Tempest knows every option and takes every value."""
         self.given('controller.conf', NFV_SCHED_VSWITCH_NUMA_NODES='0,1')
         self.run_phases(*base.STACK)
         conf = cfg.ConfigOpts()

@@ -33,10 +33,7 @@ class Claimed(ty.NamedTuple):
 
 
 def placed_requests(requests, candidate):
-    """The PCI requests as they are stored once Placement has answered.
-
-    :param candidate: the allocation candidate that was claimed
-    """
+    """Return PCI requests as they are stored once Placement has answered."""
     requests = [request.obj_clone() for request in requests]
     compute_utils.update_pci_request_with_placement_allocations(
         None, None, requests, candidate['mappings'])
@@ -81,7 +78,6 @@ def fit(host, guest, limits, pools, requests):
 def numa_fit(host, guest, limits, requests, pci_stats):
     """Run the NUMA test of Nova's own ``Claim``.
 
-    :param limits: ``NUMATopologyLimits`` or None
     :param requests: PCI requests as stored, see :func:`placed_requests`
     :returns: ``InstanceNUMATopology``, or None if the claim fails
     """
@@ -115,13 +111,8 @@ def consume(host, topology, pools, requests):
 
 def claim(host, guest, limits, pools=(), requests=(), candidate=None,
           record=True):
-    """The whole claim.
+    """Make the whole claim; host, guest and requests are not changed.
 
-    :param host: ``NUMATopology`` or None; not changed
-    :param guest: ``InstanceNUMATopology`` or None; not changed
-    :param limits: ``NUMATopologyLimits`` or None
-    :param pools: PCI devices of the host, as dicts
-    :param requests: ``InstancePCIRequest`` objects; not changed
     :param candidate: the allocation candidate that was claimed
     :param record: whether a claim fails if its pins cannot be written down
     :returns: :class:`Claimed`, or None if the claim fails

@@ -37,7 +37,6 @@ PHYSNET = 'physnet0'
 
 @st.composite
 def _usage(draw, cells, pools):
-    """What the other guests of the host take."""
     return {
         'shared': [draw(st.integers(0, 3 * cell['shared']))
                    for cell in cells],
@@ -258,7 +257,6 @@ def cases(draw):
 
 
 def suits(pool, request):
-    """Whether the devices of a pool are what a request asks for."""
     if request['physnet'] is not None:
         if pool['physnet'] != request['physnet']:
             return False
@@ -308,7 +306,6 @@ class Case:
                 tunneled=data['network']['tunneled'])
 
     def host(self, usage):
-        """The host's ``NUMATopology``."""
         data, cells, base = self.data, [], 0
         for node, cell in enumerate(data['cells']):
             count = cell['shared'] + cell['dedicated']
@@ -379,7 +376,6 @@ class Case:
         return pools
 
     def candidates(self):
-        """The allocation candidates of the host."""
         if self.data['mappings'] is None:
             return [{'allocations': {}, 'number': 0,
                      'mappings': {'': [strategies.ROOT]}}]
@@ -393,13 +389,11 @@ class Case:
             for number, mapping in enumerate(self.data['mappings'])]
 
     def state(self):
-        """The HostState of the scheduler."""
         return strategies.host_state(
             self.host(self.data['now']), self.data['cpu_ratio'], 1.5,
             candidates=self.candidates(), pools=self.pools(self.data['now']))
 
     def spec(self):
-        """The RequestSpec of the scheduler."""
         return strategies.request_spec(
             self.guest, self.network, self.specs, pci=self.requests)
 
@@ -434,10 +428,7 @@ class Place:
 
 
 class Oracle:
-    """What the policies mean, for one case.
-
-    :param case: :class:`Case`
-    """
+    """What the policies mean, for one case."""
 
     def __init__(self, case):
         self.case = case
@@ -489,7 +480,6 @@ class Oracle:
     # -- the request
 
     def at_and_away(self):
-        """Whether a place is both asked for and avoided."""
         names = [place.name for place in self.all_places]
         return len(set(names)) < len(names)
 
@@ -583,10 +573,7 @@ class Oracle:
         return serve(0, usage['free'])
 
     def assignments(self, usage, candidate):
-        """The assignments that satisfy all that is asked for.
-
-        :param candidate: an allocation candidate of the host
-        """
+        """Return the assignments that satisfy all that is asked for."""
         case = self.case
         host = case.host(usage)
         pci_stats = strategies.pci_stats(host, case.pools(usage))
@@ -612,7 +599,6 @@ class Oracle:
         return found
 
     def in_cap(self, host, nodes):
-        """Whether the shared CPUs are not filled beyond the limit."""
         for cell, node in zip(self.case.guest.cells, nodes):
             cap = self.cap(host.cells[node])
             if cap is not None and cell.cpuset and \
@@ -621,7 +607,6 @@ class Oracle:
         return True
 
     def keeps(self, nodes):
-        """Whether the host nodes suit switch, places and node mapping."""
         if self.vswitch == 'strict' and not set(nodes) <= self.switch:
             return False
         if self.strays(nodes) is not None:
@@ -704,11 +689,9 @@ class Oracle:
     # -- what can be enforced
 
     def holds(self, candidate, nodes):
-        """Whether Nova's claim keeps PCI devices local on these host nodes.
+        """Return whether Nova's claim keeps PCI devices local on these nodes.
 
         In whatever state of the host, as far as the scheduler can see it.
-
-        :param nodes: the host nodes that the guest will get
         """
         if self.pci != 'strict' or self.case.nodes == 1:
             return True

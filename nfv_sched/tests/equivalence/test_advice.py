@@ -147,7 +147,6 @@ class TestAdvice(test_stock.EquivalenceTestCase):
 
     @staticmethod
     def fits(cloud, requested, *steps):
-        """Whether a request fits after steps in the simulator."""
         with start.started(cloud) as state:
             simulation = engine.Simulation(state)
             for step in steps:
@@ -158,7 +157,6 @@ class TestAdvice(test_stock.EquivalenceTestCase):
                 state, requested).reason is None
 
     def carry_out(self, cloud, requested, step):
-        """Whether the request fits after a step."""
         ports = assumed_ports.Ports(
             basis=assumed_ports.Basis.NETWORKS,
             plugs=requested.ports) if requested.ports else None

@@ -112,15 +112,12 @@ def device_requests(draw, devices):
 
 
 class CapacityTestCase(test_stock.EquivalenceTestCase):
-    """Base of the tests that count guests twice."""
-
     def setUp(self):
         super().setUp()
         logging.disable(logging.CRITICAL)
         self.addCleanup(logging.disable, logging.NOTSET)
 
     def tracker(self, host, devices):
-        """Nova's PCI tracker of a compute node with some devices."""
         node = objects.ComputeNode(
             id=1, uuid=strategies.ROOT, hypervisor_hostname='host1',
             numa_topology=host._to_json())
@@ -132,11 +129,6 @@ class CapacityTestCase(test_stock.EquivalenceTestCase):
         return tracker
 
     def assert_counts(self, seen, expected, counted, ratios, limit=LIMIT):
-        """Compare, and count what was seen.
-
-        :param expected: number of guests that Nova has put on the host
-        :param counted: ``host_count.Count``
-        """
         self.assertEqual(expected, counted.fits)
         seen['run'] += 1
         seen['guests'] += expected
@@ -148,10 +140,7 @@ SEEN = ('run', 'skipped', 'guests', 'none', 'several')
 
 
 class TestStockCapacity(CapacityTestCase):
-    """Hosts with Nova's own filter."""
-
     def fill(self, host, guest, limits):
-        """Number of guests that Nova puts on a host."""
         for count in range(LIMIT):
             try:
                 claimed = hardware.numa_fit_instance_to_host(
@@ -206,7 +195,6 @@ class TestDeviceCapacity(CapacityTestCase):
     """Hosts with PCI devices, whose VFs and PFs exclude each other."""
 
     def fill(self, host, guest, limits, tracker, requests):
-        """Number of guests that Nova puts on a host."""
         for count in range(LIMIT):
             claimed = None
             try:
@@ -271,12 +259,10 @@ class TestPolicyCapacity(CapacityTestCase):
     """Hosts with labels and guests with policies, and nfv-sched's filters."""
 
     def limit(self, default, name):
-        """A limit of a host without aggregates."""
         return scheduler.aggregate_limit(
             strategies.host_state(None), name, default)
 
     def fill(self, case, host, tracker, chain):
-        """Number of guests that filters and claims put on a host."""
         data = case.data
         for count in range(LIMIT):
             spec = case.spec()
@@ -389,7 +375,6 @@ class TestLostCapacity(test_stock.EquivalenceTestCase):
              'pci_passthrough:alias': 'nic:1'}
 
     def host(self, rng, number):
-        """A host with guests on each node, a network near some, and VFs."""
         nodes = tuple(small_clouds.near(small_clouds.node(
             each, rng.sample(range(8), rng.randrange(9)),
             huge=rng.choice((0, 8, 13, 15, 16))),
@@ -400,7 +385,6 @@ class TestLostCapacity(test_stock.EquivalenceTestCase):
             traits=['HW_CPU_HYPERTHREADING'])
 
     def count(self, cloud, keys, networks):
-        """Count a flavor with these extra specs."""
         found, = capacity.capacities(cloud, [small_clouds.flavor(
             2, **{key.replace(':', '__'): self.SPECS[key] for key in keys})],
             ports=assumed_ports.of_networks(

@@ -189,7 +189,6 @@ def clouds(draw):
 
 
 def flavors():
-    """All flavors, by name."""
     return {name: snapshot.Flavor(
         name=name, vcpus=vcpus, memory=512 * vcpus, extra_specs=specs)
         for name, (vcpus, specs) in FLAVORS.items()}
@@ -226,10 +225,7 @@ def choices(draw, cloud):
 
 
 def boot_until_refused(state, flavor, plugs=()):
-    """Boot servers of a flavor until one is refused, and delete them.
-
-    :returns: number of servers on each host
-    """
+    """Boot servers until one is refused, delete them; count them by host."""
     booted = []
     try:
         while True:

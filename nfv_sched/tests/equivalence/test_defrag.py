@@ -40,7 +40,6 @@ FEW = 4
 
 
 def flavors():
-    """Flavors of 1 to 4 vCPUs, with some policies."""
     return [dataclasses.replace(
         filled.flavor(vcpus, f'{vcpus}.{number}'), extra_specs={
             **filled.PINNED, **specs})
@@ -50,7 +49,6 @@ def flavors():
 
 @st.composite
 def clouds(draw):
-    """A small cloud with servers, some of them in a group."""
     count = draw(st.integers(2, 3))
     nodes = draw(st.sampled_from((2, 1, 2, 4)))
     threads = draw(st.sampled_from((2, 1)))

@@ -36,7 +36,6 @@ POLICIES = ('required', 'preferred', 'legacy', 'socket')
 
 @st.composite
 def of_host(draw):
-    """Cards of a host with two NUMA nodes."""
     found = []
     for _ in range(draw(st.sampled_from((1, 2, 3, 3, 4)))):
         tags = {}

@@ -27,10 +27,7 @@ MOST = 5
 
 
 class _Ways:
-    """All ways to empty a host.
-
-    To be used within the context of the cloud.
-    """
+    """All ways to empty a host, within the context of its cloud."""
 
     def __init__(self, found, host):
         self._found = found
@@ -62,7 +59,6 @@ class _Ways:
 
     @property
     def guests(self):
-        """Number of guests that could be moved."""
         return len(self._kinds)
 
     def _after(self, moves):
@@ -77,7 +73,6 @@ class _Ways:
             for server in state.servers.values() if server.uuid in moved)
 
     def most(self, moves=()):
-        """Most guests that can be moved."""
         self._best = max(self._best, len(moves))
         moved = {move.id for move in moves}
         could = {move.id for move in self._moves}

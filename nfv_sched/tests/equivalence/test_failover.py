@@ -21,10 +21,7 @@ from nfv_sched.tests.equivalence import test_stock
 
 
 def evacuated(found, lost):
-    """Evacuate the guests of lost hosts.
-
-    :returns: UUID of each that is refused -> why
-    """
+    """Evacuate the guests of lost hosts; return UUID refused -> why."""
     with start.started(found) as state:
         simulation = engine.Simulation(state)
         for name in lost:

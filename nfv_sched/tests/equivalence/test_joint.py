@@ -30,8 +30,6 @@ from nfv_sched.weights import all_weighers
 
 
 class JointTestCase(test_stock.EquivalenceTestCase):
-    """Runs the filters on the host of a case."""
-
     enforcement = 'claim'
 
     def setUp(self):
@@ -61,10 +59,7 @@ class JointTestCase(test_stock.EquivalenceTestCase):
             self.passthrough]
 
     def verdict(self, case, filters):
-        """Run filters in this order, in which they are enabled.
-
-        :returns: the HostState, the RequestSpec, whether the host passes
-        """
+        """Enable and run filters in order; return state, spec and verdict."""
         self.flags('filter_scheduler', enabled_filters=[
             type(each).__name__ for each in filters])
         state, spec = case.state(), case.spec()
@@ -123,7 +118,6 @@ class JointTestCase(test_stock.EquivalenceTestCase):
             self.check_refused(case, oracle)
 
     def check_order(self, case, filters, state, accepted):
-        """The order of the filters changes nothing."""
         turned = filters[1:] + filters[:1]
         for other in (filters[::-1], turned, turned[::-1]):
             again, _spec, verdict = self.verdict(case, other)
@@ -405,7 +399,6 @@ class TestPreferred(JointTestCase):
         return local + switch, switch
 
     def check_weights(self, case, oracle, state, spec, claimed):
-        """The weighers say what the claim does."""
         got = oracle.locality(claimed)
         weights = {
             name: clouds.weigh(weigher, spec, state)[0]

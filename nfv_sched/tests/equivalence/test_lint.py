@@ -35,7 +35,6 @@ GIB = 1024
 
 def node(number, cpus=12, shared=2, threads=2, legacy=False, places=(),
          switch=False):
-    """A NUMA node with pages of all sizes."""
     first = number * cpus
     own = range(first, first + cpus)
     physnets = {f'nfv_node{number}', *(f'nfv_{place}' for place in places)}
@@ -54,7 +53,6 @@ def node(number, cpus=12, shared=2, threads=2, legacy=False, places=(),
 
 
 def host(name, *nodes, devices=(), traits=()):
-    """A host, with what Placement knows of it."""
     made = small_clouds.host(name, *nodes, devices=devices, traits=traits)
     root = made.providers[0]
     shared = sum(len(each.shared) for each in nodes)
@@ -121,7 +119,6 @@ SPECS = {
 
 @st.composite
 def flavors(draw):
-    """A flavor with a few keys."""
     keys = draw(st.lists(st.sampled_from(sorted(SPECS)), max_size=4,
                          unique=True))
     if draw(st.integers(0, 2)):
@@ -136,7 +133,6 @@ def flavors(draw):
 
 
 def refused_by_api(key, value):
-    """Whether the API refuses an extra spec, as it checks it itself."""
     try:
         validators.validate(key, value)
     except exception.ValidationError:
@@ -145,7 +141,6 @@ def refused_by_api(key, value):
 
 
 def refused_with_image(flavor):
-    """Whether the API refuses a server of a flavor."""
     image = {'status': 'active', 'name': 'i', 'properties': {}}
     try:
         compute_api.API._validate_flavor_image_nostatus(

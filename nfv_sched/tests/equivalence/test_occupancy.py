@@ -33,7 +33,6 @@ STEPS = 10
 
 
 def state(host):
-    """Return all figures of a host that servers change."""
     return [(cell.free_cpus, cell.cpu_usage, cell.memory_usage, cell.pages)
             for cell in host.cells]
 
@@ -41,8 +40,6 @@ def state(host):
 def tracked(host, servers, sign=1):
     """Return a host after the resource tracker has counted servers.
 
-    :param host: ``NUMATopology``; not changed
-    :param servers: ``InstanceNUMATopology`` each
     :param sign: -1 for servers that leave
     """
     node = objects.ComputeNode(
@@ -74,10 +71,7 @@ def consume(host, guest):
 
 
 def claim(host, guest):
-    """Return what a guest would occupy, and the host then.
-
-    :returns: None if the guest does not fit, or Nova cannot record it
-    """
+    """Return what a guest would occupy and the host then; None if refused."""
     evaluated = evaluation.Evaluation(host, topology.guest(guest), NO_RATIOS)
     claimed = evaluated.claimed()
     if claimed is None:
@@ -198,11 +192,6 @@ class TestOccupancy(test_stock.EquivalenceTestCase):
         self.assert_seen(seen['isolated'], 0)
 
     def shares(self, host, server):
-        """Return what a server of a snapshot occupies.
-
-        :param host: ``NUMATopology``
-        :param server: ``InstanceNUMATopology``
-        """
         return occupied.shares(
             [record.host_node(cell) for cell in host.cells],
             record.guest_nodes(server))

@@ -40,10 +40,7 @@ NODE_LABELS = tuple('nfv_node%d' % node for node in range(4))
 
 @st.composite
 def clouds(draw):
-    """A host with PCI devices, a guest that asks for some, and candidates.
-
-    :returns: host, guest, pools, requests, candidates
-    """
+    """Draw a host with PCI devices, a guest that asks for some, candidates."""
     labels = NODE_LABELS if draw(st.integers(0, 2)) == 0 else ()
     host = draw(strategies.host_topologies(max_cells=6, labels=labels))
     for cell in host.cells:

@@ -132,10 +132,7 @@ def network_nodes(host, network):
 
 
 def brute_force(host, guest, network, allowed, limits):
-    """Whether some assignment keeps the policy.
-
-    :param allowed: host nodes that each guest cell may use
-    """
+    """Return whether some assignment to the allowed nodes keeps the policy."""
     fits = []
     for index, cell in enumerate(guest.cells):
         reserved = int(guest.emulator_threads_isolated and index == 0)

@@ -19,7 +19,6 @@ TRIED = 12  # moves of each cloud
 
 
 def used(providers):
-    """What of resource providers is used."""
     return {provider.uuid: {name: amount for name, amount
                             in provider.used.items() if amount}
             for provider in providers}
@@ -33,10 +32,7 @@ class TestPositions(test_stock.EquivalenceTestCase):
         self.addCleanup(logging.disable, logging.NOTSET)
 
     def migrate(self, found, uuid, host):
-        """Live-migrate a server in the simulator.
-
-        :returns: the cloud after that; None if that is refused
-        """
+        """Live-migrate in the simulator; return the cloud, None if refused."""
         state = start.restored(found)
         simulation = engine.Simulation(state)
         name = next(server.name for server in state.servers.values()
@@ -47,7 +43,6 @@ class TestPositions(test_stock.EquivalenceTestCase):
         return state if simulation.outcomes[-1].ok else None
 
     def assert_left(self, state, arrangement, figures, server):
-        """Hosts have left what they have in the simulator."""
         counting = capacity.Counting(state, 1, figures)
         for host in counting.hosts():
             if host.name not in arrangement.positions:

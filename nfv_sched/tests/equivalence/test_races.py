@@ -63,10 +63,7 @@ OTHERS = (
 
 @st.composite
 def _hosts(draw, hard):
-    """A compute node.
-
-    :param hard: whether it is one where Nova's search can end wrong
-    """
+    """Draw a compute node; if hard, one where Nova's search can end wrong."""
     nodes = draw(st.sampled_from(
         (4, 5, 3, 4, 6, 8, 7) if hard else (2, 3, 4, 1, 5, 6, 7, 8)))
     threads = draw(st.sampled_from((1, 1, 2)))
@@ -169,10 +166,7 @@ def _others(draw, host):
 
 @st.composite
 def races(draw):
-    """A host with guests, a request, and what happens before its claim.
-
-    :returns: a case, plain data to print and to paste
-    """
+    """Draw a host with guests, a request, and what comes before its claim."""
     hard = draw(st.integers(0, 3)) != 3
     host = draw(_hosts(hard))
     nodes = len(host['cells'])
@@ -273,7 +267,6 @@ def guest_topology_of(guest):
 
 
 def labels_in(limits):
-    """The labels of ours that limits carry."""
     if limits is None or 'network_metadata' not in limits:
         return set()
     return {name for name in limits.network_metadata.physnets
@@ -307,8 +300,6 @@ class Host:
 
     The book has the CPUs that each guest keeps others from, by the pins that
     the guest has.
-
-    :param topology: ``NUMATopology`` of the empty node
     """
 
     def __init__(self, topology):
@@ -320,13 +311,11 @@ class Host:
         self.guests = {}  # name: (InstanceNUMATopology, CPUs)
 
     def copy(self):
-        """The same node, to go another way with it."""
         other = copy.copy(self)
         other.guests = dict(self.guests)
         return other
 
     def taken(self):
-        """The CPUs that guests have, by the book."""
         return set().union(*(cpus for _guest, cpus in self.guests.values()))
 
     def pins(self, cell):
@@ -377,10 +366,7 @@ class Host:
                 raise NotPinned('not pinned: guest node %d' % number)
 
     def record(self, name, claimed):
-        """What the resource tracker does once a claim has succeeded.
-
-        :returns: whether Nova could write it down; if not the claim fails
-        """
+        """Record as the resource tracker does; return whether Nova could."""
         try:
             self.topology = hardware.numa_usage_from_instance_numa(
                 self.topology, claimed)
@@ -391,7 +377,6 @@ class Host:
         return True
 
     def leave(self, name):
-        """A guest is deleted."""
         if name in self.guests:
             claimed, _cpus = self.guests.pop(name)
             self.topology = hardware.numa_usage_from_instance_numa(
@@ -428,10 +413,7 @@ class Host:
         return False
 
     def check_record(self):
-        """Nova's record has the CPUs that the book has.
-
-        :raises Wrong: if not
-        """
+        """Raise Wrong if Nova's record has not the CPUs that the book has."""
         recorded = set().union(*(
             cell.pinned_cpus for cell in self.topology.cells))
         if recorded != self.taken():
@@ -439,10 +421,7 @@ class Host:
                 sorted(recorded), sorted(self.taken())))
 
     def check_next(self):
-        """The next guest takes the last CPUs of a host node, and nobody's.
-
-        :raises Wrong: if it gets another guest's
-        """
+        """Raise Wrong if a guest for the last CPUs gets another guest's."""
         free = max(len(cell.free_pcpus) for cell in self.topology.cells)
         claimed = free and self.fit(guest_topology_of({
             'vcpus': free, 'memory': 4,
@@ -455,7 +434,6 @@ class Host:
 class Race:
     """A case, its decision and its claims.
 
-    :param data: what :func:`races` draws
     :raises nova.exception.NovaException: if Nova's API would not let such a
         flavor through
     """
@@ -523,11 +501,9 @@ class Race:
             objects.SchedulerLimits.from_dict(state.limits)).numa_topology
 
     def claim(self, limits, change):
-        """What nova-compute does once others have come and gone.
+        """Claim as nova-compute does once others have come and gone.
 
-        :param change: who leaves and who arrives before
-        :returns: the node and what it has given the guest; None if the claim
-            fails
+        :returns: the node and what it has given the guest; None if it fails
         """
         host = self.host.copy()
         for number in change['leave']:
@@ -544,9 +520,9 @@ class Race:
         return book, host, claimed
 
     def check(self, book, host, claimed):
-        """A claim has succeeded.
+        """Hold a claim that has succeeded against what was asked for.
 
-        :param book: the node before, :param host: and after the claim
+        :param book: the node before the claim; ``host`` is it afterwards
         :raises Wrong: if it is not what was asked for
         """
         if self.affinity == 'strict':
@@ -569,8 +545,6 @@ class Race:
 
 
 class RaceTestCase(test_stock.EquivalenceTestCase):
-    """Runs the filters of the README on hosts of cases."""
-
     def setUp(self):
         super().setUp()
         logging.disable(logging.CRITICAL)
@@ -583,8 +557,6 @@ class RaceTestCase(test_stock.EquivalenceTestCase):
 
 
 class TestRaces(RaceTestCase):
-    """Whatever happens on the host before the claim."""
-
     def test_races(self):
         seen = collections.Counter()
 
@@ -688,7 +660,6 @@ class TestKnownRaces(RaceTestCase):
                 'nfv:vswitch_numa_affinity': affinity}}})
 
     def claim(self, race, limits):
-        """Another guest takes CPU 0, then the claim."""
         done = race.claim(limits, {'leave': [], 'arrive': [self.SMALL]})
         if done is not None:
             race.check(*done)

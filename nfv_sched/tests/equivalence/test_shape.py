@@ -55,7 +55,6 @@ def hosts(draw, nodes, numbered):
 
 @st.composite
 def requests(draw, nodes):
-    """What a guest asks for."""
     specs = {}
     for key in ('nfv:vswitch_numa_affinity', 'nfv:pci_numa_affinity',
                 'nfv:numa_affinity.osd', 'nfv:numa_anti_affinity.osd'):
@@ -80,7 +79,6 @@ def requests(draw, nodes):
 
 @st.composite
 def cases(draw):
-    """A request, and some hosts."""
     nodes = draw(st.sampled_from((2, 2, 3)))
     numbered = draw(st.booleans())
     first = draw(hosts(nodes, numbered))
@@ -110,7 +108,6 @@ class TestShape(test_stock.EquivalenceTestCase):
 
     @staticmethod
     def spec(data):
-        """The RequestSpec; its PCI requests are numbered."""
         made = [clouds.pci_request(count, policy) for policy, count in zip(
             data['policies'], data['counts'])]
         for number, each in enumerate(made):
@@ -128,7 +125,6 @@ class TestShape(test_stock.EquivalenceTestCase):
 
     @staticmethod
     def host(number, nodes, data, request_data):
-        """A HostState."""
         state = clouds.host(
             f'host{number}', data['devices'], nodes=nodes,
             free=data['free'], switch=data['switch'],

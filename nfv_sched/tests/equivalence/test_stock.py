@@ -37,15 +37,11 @@ SETTINGS = hypothesis.settings(
 
 
 def permutations(host, guest):
-    """How many arrangements Nova would go through at most."""
     return math.perm(len(host.cells), len(guest.cells))
 
 
 class EquivalenceTestCase(base.TestCase):
-    """Compares over generated cases."""
-
     def assert_seen(self, count, least, message=''):
-        """More than least cases are of a kind, if there are enough cases."""
         if CASES >= ENOUGH:
             self.assertGreater(count, least, message)
 

@@ -195,7 +195,6 @@ class HostDevices(fakelibvirt.HostPCIDevicesInfo):
 
 
 def pci_alias(name, product, **more):
-    """Return one alias for ``[pci] alias``."""
     return json.dumps(dict(more, name=name, product_id=product,
                            vendor_id=fakelibvirt.PCI_VEND_ID))
 
@@ -238,7 +237,6 @@ class NeutronFixture(base.LibvirtNeutronFixture):
 
 
 def _ranges(cpus):
-    """Return CPUs as nova.conf has them."""
     return ','.join(map(str, sorted(cpus))) or None
 
 
@@ -399,9 +397,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         """Start a compute service on a host with a virtual switch.
 
         :param switch: the NUMA nodes where the switch runs.
-        :param labels: how much of it the host declares.
-        :param nodes: the number of NUMA nodes; 0 for a host that reports no
-            NUMA topology at all.
+        :param nodes: 0 for a host that reports no NUMA topology at all.
         :param physnets: physical network -> NUMA nodes it is attached to.
         :param tunnel: NUMA nodes where tunnels end.
         :param memory_gib: of all nodes together, in GiB; with equal guests,
@@ -439,11 +435,9 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
 
     @property
     def node_cpus(self):
-        """CPUs of one host NUMA node."""
         return self.node_cores * self.node_threads
 
     def node_of(self, cpu):
-        """Return the host NUMA node of a host CPU."""
         return cpu // self.node_cpus
 
     def shared_cpus(self, nodes):
@@ -456,7 +450,6 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
                 for thread in range(self.node_threads)}
 
     def dedicated_cpus(self, nodes):
-        """Return the CPUs of a host for pinned guests: all that are left."""
         return (set(range(nodes * self.node_cpus)) -
                 self.shared_cpus(nodes))
 
@@ -470,7 +463,6 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self.online_cpus = set(range(nodes * self.node_cpus))
 
     def declare_cpus(self, shared, dedicated):
-        """Tell the hosts which CPUs are for which guests; see above."""
         self.flags(cpu_shared_set=_ranges(shared),
                    cpu_dedicated_set=_ranges(dedicated), group='compute')
 
@@ -508,12 +500,10 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         domain.complete_job()
 
     def fail_job(self, host, uuid):
-        """Let libvirt say that the migration of a server has failed."""
         connection = self.computes[host].driver._host.get_connection()
         connection.lookupByUUIDString(uuid).fail_job()
 
     def fail_host(self, name):
-        """Stop the compute service of a host for good."""
         service = self.computes.pop(name)
         service.stop()
         self.admin_api.put_service_force_down(
@@ -522,11 +512,9 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
     # -- guests -------------------------------------------------------------
 
     def flavor(self, vcpus=GUEST_VCPUS, **extra_specs):
-        """Create a flavor of a pinned guest; see pinned()."""
         return self.flavor_with(pinned(**extra_specs), vcpus=vcpus)
 
     def flavor_with(self, extra_specs, vcpus=GUEST_VCPUS, memory_mb=256):
-        """Create a flavor with exactly these extra specs."""
         return self._create_flavor(
             vcpu=vcpus, memory_mb=memory_mb, disk=1, ephemeral=0,
             extra_spec=extra_specs)
@@ -550,7 +538,6 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
 
         :param networks: network ids, ports from port(), or 'none'.
         :param expect: the status it must get, or several.
-        :param request: more fields of the API request.
         :returns: the server as the operator sees it.
         """
         if networks != 'none':
@@ -567,7 +554,6 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
 
     def boot_many(self, flavor, count, minimum=None, expect='ACTIVE',
                   networks='none'):
-        """Boot several guests in one request; returns them all."""
         body = self._build_server(image_uuid=IMAGE, flavor_id=flavor,
                                   networks=networks)
         body['max_count'] = count
@@ -615,7 +601,6 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         return row and common.status_from_state(*row)
 
     def occupy(self, flavor, host, times=1):
-        """Boot helper guests on a host; returns where they are."""
         return [self.nodes(self.boot(flavor, host=host))
                 for _ in range(times)]
 
@@ -641,12 +626,10 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             return self._wait_for_state_change(server, 'VERIFY_RESIZE')
 
     def shelve_and_unshelve(self, server):
-        """Shelve a guest, give up its resources, and start it again."""
         self._shelve_server(server)
         return self._unshelve_server(server)
 
     def evacuate(self, server, start=True):
-        """Rebuild the guest of a failed host on another, and start it."""
         with self.unless_placement_is_lost():
             server = self._evacuate_server(server, expected_state='SHUTOFF')
         return self._start_server(server) if start else server
@@ -700,7 +683,6 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             self.ctxt, server['id'], expected_attrs=['numa_topology'])
 
     def host(self, server):
-        """Return the name of the host where a guest is."""
         return self.instance(server).host
 
     def nodes(self, server):
@@ -722,16 +704,12 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         return nodes
 
     def pins(self, server):
-        """Return the host CPU of each pinned vCPU, by vCPU."""
         return {vcpu: cpu
                 for cell in self.instance(server).numa_topology.cells
                 for vcpu, cpu in (cell.cpu_pinning or {}).items()}
 
     def domain_cpus(self, server):
-        """Return the host CPUs on which each vCPU may run, by vCPU.
-
-        Read from the domain that the guest was last started with.
-        """
+        """Return the CPUs each vCPU may run on, by the last started domain."""
         return {
             int(pin.get('vcpu')): hardware.parse_cpu_spec(pin.get('cpuset'))
             for pin in self.domains[server['id']].iterfind('cputune/vcpupin')}
@@ -745,10 +723,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
                 if device.compute_node_id == node.id]
 
     def device_nodes(self, server):
-        """Return the host NUMA node of each PCI device of a guest, sorted.
-
-        None stands for a device that does not tell and comes first.
-        """
+        """Return the NUMA nodes of a guest's devices, sorted, None first."""
         devices = self.pci_devices(server)
         hostdevs = self.domains[server['id']].findall('devices/hostdev')
         hostdevs += self.domains[server['id']].findall(
@@ -763,9 +738,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
 
         :param nodes: the host NUMA node of each guest NUMA node, None for a
             guest without NUMA topology
-        :param host: the name of its host, if it matters
-        :param devices: the host NUMA node of each PCI device, in order, if it
-            matters
+        :param devices: the host NUMA node of each PCI device, in order
         """
         instance = self.instance(server)
         self.assertEqual(status, common.status_from_state(
@@ -778,14 +751,10 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             self.assertEqual(list(devices), self.device_nodes(server))
 
     def fault(self, server):
-        """Return what the tenant reads about a guest in error."""
         return self.api.get_server(server['id'])['fault']['message']
 
     def assertRefused(self, server, *words):
-        """Assert that a guest was not placed, and what its owner reads.
-
-        :param words: each must occur in the message.
-        """
+        """Assert that a guest was not placed, and what its owner reads."""
         server = self.show(server)
         self.assertEqual('ERROR', server['status'])
         self.assertIsNone(server['OS-EXT-SRV-ATTR:host'])
@@ -905,12 +874,10 @@ class PCI:
                    group='filter_scheduler')
 
     def pci_flavor(self, alias, vcpus=GUEST_VCPUS, **extra_specs):
-        """Create a flavor of a pinned guest with devices of an alias."""
         return self.flavor(
             vcpus=vcpus, pci_passthrough__alias=alias, **extra_specs)
 
     def strict_pci(self, alias, vcpus=GUEST_VCPUS, **extra_specs):
-        """The same, with all devices on NUMA nodes of the guest."""
         return self.pci_flavor(alias, vcpus, nfv__pci_numa_affinity='strict',
                                **extra_specs)
 

@@ -17,7 +17,6 @@ from nfv_sched.tests.functional import base
 
 
 def connect(client):
-    """A connection with the account of a client of Nova's tests."""
     return sdk_connection.Connection(session=ks_session.Session(
         auth=noauth.NoAuth(endpoint=client.base_url),
         additional_headers={

@@ -32,7 +32,6 @@ from nfv_sched.tests.unit.limits import neutron_api
 class AuditTestCase(test_snapshot.SnapshotTestCase):
 
     def found(self):
-        """The (kind, host, server) of each finding."""
         self.findings = all_checks.findings(self.read())
         return {(each.kind, each.host, each.server)
                 for each in self.findings}
@@ -42,24 +41,20 @@ class AuditTestCase(test_snapshot.SnapshotTestCase):
         self.assertEqual(set(expected), found, self.findings)
 
     def settle(self):
-        """Let Nova update its hosts, and publish the ledger."""
         self._run_periodics()
         self.publish()
 
     def execute(self, statement):
-        """Change the database of the hosts' cell."""
         with main_db.get_context_manager(
                 self.cell_context()).writer.using(
                     self.cell_context()) as session:
             session.execute(statement)
 
     def node_of(self, host):
-        """The row of a compute node."""
         return objects.ComputeNode.get_first_node_by_host_for_old_compat(
             self.ctxt, host)
 
     def change_host(self, host, change):
-        """Change the NUMA topology in the record of a host."""
         node = self.node_of(host)
         found = objects.NUMATopology.obj_from_db_obj(node.numa_topology)
         change(found)
@@ -69,7 +64,6 @@ class AuditTestCase(test_snapshot.SnapshotTestCase):
                 numa_topology=found._to_json()))
 
     def change_server(self, server, change):
-        """Change the NUMA topology of a server."""
         instance = objects.Instance.get_by_uuid(
             self.ctxt, server['id'], expected_attrs=['numa_topology'])
         change(instance.numa_topology)
@@ -79,10 +73,7 @@ class AuditTestCase(test_snapshot.SnapshotTestCase):
                 numa_topology=instance.numa_topology._to_json()))
 
     def change_flavor(self, server, key, value):
-        """Change an extra spec in the flavor that a server has.
-
-        :param value: None to remove it
-        """
+        """Change an extra spec in a server's own flavor; None removes it."""
         table = models.InstanceExtra.__table__
         row = table.c.instance_uuid == server['id']
         with main_db.get_context_manager(
@@ -98,12 +89,10 @@ class AuditTestCase(test_snapshot.SnapshotTestCase):
             flavor=json.dumps(flavor)))
 
     def allocations(self, consumer):
-        """What a consumer has in Placement, to be put again."""
         return self.placement.get(
             f'/allocations/{consumer}', version='1.28').body
 
     def put_allocations(self, consumer, allocations, generation=None):
-        """Let a consumer have something in Placement."""
         answer = self.placement.put(f'/allocations/{consumer}', {
             'allocations': allocations, 'consumer_generation': generation,
             'project_id': uuids.project, 'user_id': uuids.user},
@@ -111,7 +100,6 @@ class AuditTestCase(test_snapshot.SnapshotTestCase):
         self.assertEqual(204, answer.status, answer.body)
 
     def root(self, host):
-        """UUID of the resource provider of a host."""
         return self.compute_rp_uuids[host]
 
 
@@ -213,8 +201,6 @@ class SoundTest(AuditTestCase):
 
 
 class FaultsTest(AuditTestCase):
-    """Faults in Nova's database, Placement and Neutron."""
-
     def setUp(self):
         super().setUp()
         self.flags(ledger='placement', group='nfv_sched')
@@ -254,7 +240,6 @@ class FaultsTest(AuditTestCase):
                               self.pinned['id']))
 
     def test_one_after_another(self):
-        """Each fault is undone before the next."""
         for fault in (
                 self.switch_elsewhere, self.wrong_cpu, self.empty_record,
                 self.lost_server, self.wrong_device, self.other_pages,
@@ -265,7 +250,6 @@ class FaultsTest(AuditTestCase):
                 self.assertFound()
 
     def switch_elsewhere(self):
-        """The switch has moved to the other node, and back."""
         def change(topology):
             for cell in topology.cells:
                 cell.network_metadata.physnets ^= {'nfv_vswitch'}
@@ -382,7 +366,6 @@ class FaultsTest(AuditTestCase):
         put(found['total'])
 
     def old_ledger(self):
-        """Neutron has bound more ports than the ledger knows of."""
         self.bind('host2', 3, owner='network:dhcp')
         self.assertFound((values.LEDGER, 'host2', ''))
         self.assertIn(
@@ -406,11 +389,9 @@ class RepairTest(AuditTestCase):
         self.assertFound()
 
     def repair(self, *expected):
-        """Run the commands of the only finding; nothing is found then.
+        """Run the commands of the only finding (kind, host, server).
 
-        After the next round of nfv-sched-ledger, that is.
-
-        :param expected: its kind, host and server
+        Nothing is found after the next round of nfv-sched-ledger then.
         """
         self.assertFound(expected)
         finding, = self.findings
@@ -421,7 +402,6 @@ class RepairTest(AuditTestCase):
         self.assertFound()
 
     def run_words(self, program, category, *words):
-        """Run a command of nova-manage, or of openstack."""
         if program == 'openstack':
             return self.run_openstack(category, *words)
         self.assertEqual('nova-manage', program)
@@ -433,7 +413,6 @@ class RepairTest(AuditTestCase):
         self.assertIn(action(**arguments), (None, 0, 4), words)
 
     def run_openstack(self, *words):
-        """Run a command of osc-placement."""
         options, words = plugin.build_option_parser(
             argparse.ArgumentParser()).parse_known_args(words)
         entry, = metadata.entry_points(
@@ -451,7 +430,6 @@ class RepairTest(AuditTestCase):
             command.get_parser(entry.name).parse_args(words[4:]))
 
     def change(self, server, change):
-        """Change what a server has in Placement."""
         before = self.allocations(server['id'])
         changed = {uuid: {'resources': dict(each['resources'])}
                    for uuid, each in before['allocations'].items()}
@@ -520,10 +498,7 @@ class RepairTest(AuditTestCase):
         self.repair(values.UNMAPPED, 'host2', '')
 
     def assertMoveEnds(self, kind, server, ports=()):
-        """The plan of a finding's command moves the server and ends it.
-
-        :param ports: those of the server that Neutron shows
-        """
+        """Assert that the plan of a finding's command moves and ends it."""
         self.found()
         words, = (command for each in self.findings
                   if (each.kind, each.server) == (kind, server['id'])
@@ -547,10 +522,7 @@ class RepairTest(AuditTestCase):
         return move
 
     def pin(self, server, choose):
-        """Pin the first vCPU of a server to another CPU.
-
-        :param choose: called with the CPU that it has
-        """
+        """Pin a server's first vCPU to the CPU chosen for its present one."""
         def change(topology):
             cell = topology.cells[0]
             vcpu = min(cell.cpu_pinning)

@@ -68,7 +68,6 @@ class SharedFiltersTest(base.NFVCloudTestCase):
             self.ctxt, list(self.compute_rp_uuids.values()), spec))
 
     def schedule(self, spec, hosts):
-        """Filter and weigh; returns hosts and limits in their order."""
         host_manager = self.scheduler.manager.host_manager
         for host in hosts:
             host.allocation_candidates = [{'allocations': {}, 'mappings': {}}]
@@ -117,10 +116,7 @@ class LostRace:
     """Somebody takes the place between the decision and the claim."""
 
     def boot_behind(self, flavor, thief):
-        """Boot a guest.
-
-        :param thief: called after the decision and before the claim
-        """
+        """Boot a guest, and call ``thief`` between decision and claim."""
         # Not select_destinations, which is looked up once by the RPC server.
         manager = self.scheduler.manager
         decide = manager._select_destinations

@@ -13,7 +13,6 @@ class DropFirstCandidate(filters.BaseHostFilter):
     """An operator's own filter that rules an allocation candidate out."""
 
     def host_passes(self, host_state, spec_obj):
-        """Leave all candidates but the first."""
         if len(host_state.allocation_candidates) > 1:
             del host_state.allocation_candidates[0]
         return True
@@ -80,7 +79,6 @@ class LimitsTest(base.PCI, base.WholePluginTestCase):
             self.assertPlaced(server, [0, 1])
 
     def test_isolate_on_four_nodes(self):
-        """More host nodes than guest nodes, the switch on two of them."""
         self.start_host('host1', nodes=4, switch=[0, 2])
         isolate = {'vcpus': 4, 'hw__numa_nodes': '2',
                    'hw__cpu_thread_policy': 'isolate'}
@@ -149,7 +147,6 @@ class SharedCPUsOnOneNodeTest(base.WholePluginTestCase):
     """A guest with several nodes needs shared CPUs for one of them only."""
 
     def shared_cpus(self, nodes):
-        """The first core of the last node."""
         return {(nodes - 1) * self.node_cpus}
 
     def test_shared_vcpu(self):

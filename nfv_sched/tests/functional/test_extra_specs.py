@@ -51,7 +51,6 @@ UNKNOWN = [
 class ExtraSpecsTest(base.NFVCloudTestCase):
 
     def try_spec(self, microversion, key, value):
-        """Return the status of setting one extra spec on a new flavor."""
         self.admin_api.microversion = microversion
         flavor = self.flavor_with({})
         try:

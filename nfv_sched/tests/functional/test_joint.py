@@ -27,7 +27,6 @@ class JointTestCase(base.PCI, base.WholePluginTestCase):
         return self.flavor(vcpus=vcpus, **dict(specs, **more))
 
     def assertImpossible(self, flavor):
-        """The policies cannot be met together; the reason says which."""
         before = self.usages()
         server = self.boot(flavor, expect='ERROR')
         self.assertRefused(server)
@@ -134,8 +133,6 @@ class ConjunctionsWithPCIInPlacementTest(Conjunctions, JointTestCase):
 
 
 class OtherOrderTest(JointTestCase):
-    """The order of the filters does not matter."""
-
     in_placement = True
     extra_filters = JointTestCase.extra_filters[::-1]
 

@@ -80,10 +80,7 @@ class OtherRefusalsTest(JournalTestCase):
             self.start_host(name, switch=[1])
 
     def refuse(self, **extra_specs):
-        """Boot a server without a valid host.
-
-        :returns: the server and its refusal
-        """
+        """Boot a server without a valid host, and return its refusal."""
         server = self.boot(self.flavor(**extra_specs), expect='ERROR')
         refusal, = self.refusals(server['id'])
         self.assertEqual(server['id'], refusal.server)
@@ -102,7 +99,6 @@ class OtherRefusalsTest(JournalTestCase):
         self.assertRegex(query, f'PCPU:{base.GUEST_VCPUS}')
 
     def test_placement_error(self):
-        """A trait that Placement does not know."""
         refusal = self.refuse(trait__CUSTOM_UNKNOWN='required')
         self.assertEqual('placement-error', refusal.by)
         self.assertIn('CUSTOM_UNKNOWN', refusal.queries[0])

@@ -71,10 +71,7 @@ ledger.main()
 
 
 def without_progress(text):
-    """What a command tells, without the progress of one that takes long.
-
-    :param text: its standard error
-    """
+    """Return a command's standard error without its lines of progress."""
     return ''.join(line for line in text.splitlines(keepends=True)
                    if not line.endswith(' done\n'))
 
@@ -130,7 +127,6 @@ class ProcessTestCase(base.TimedTestCase):
             engine.dispose()
 
     def configure(self, limit):
-        """Write nova.conf."""
         self.conf = os.path.join(self.directory, 'nova.conf')
         with open(self.conf, 'w') as conf:
             conf.write(_CONF.format(
@@ -145,7 +141,6 @@ class ProcessTestCase(base.TimedTestCase):
             body.encode())
 
     def inventory(self):
-        """What is published of the ports of the host, as text."""
         _status, _headers, data = self._placement(
             'GET', '/resource_providers/'
             f'{names.provider_uuid(uuids.compute)}/inventories/'
@@ -153,15 +148,12 @@ class ProcessTestCase(base.TimedTestCase):
         return data.decode()
 
     def start(self, *args, module='nfv_sched.cmd.ledger'):
-        """Start the command, or that of another module."""
         return self.run_module(module, *args, '--config-file', self.conf)
 
     def run_module(self, module, *args):
-        """Start a command with these arguments."""
         return self.run_python('-m', module, *args)
 
     def run_python(self, *args):
-        """Start Python with these arguments."""
         environment = {
             name: value for name, value in os.environ.items()
             if not name.startswith('OS_')}
@@ -208,7 +200,6 @@ class ProcessTest(ProcessTestCase):
         self.assertIn('Neutron', err)
 
     def limits(self, *args):
-        """What ``nfv-sched host list`` says: code, rows, errors."""
         process = self.start('host', 'list', '-f', 'json', *args,
                              module='nfv_sched.ops.cli.base')
         out, err = process.communicate(timeout=60)
@@ -339,7 +330,6 @@ class ProcessTest(ProcessTestCase):
         self.wait_until(process, lambda: '"total": 30' in self.inventory())
 
     def test_service(self):
-        """It runs, reads its configuration again, and ends when told to."""
         process = self.start()
         self.wait_until(process, lambda: '"reserved": 5' in self.inventory())
         self.neutron.ports.pop()
@@ -427,7 +417,6 @@ class SecretsTest(ProcessTestCase):
             conf.write(text)
 
     def told(self, process, serves=False):
-        """What a process has printed and logged; ended if it serves."""
         log = pathlib.Path(self.directory, 'log')
         if serves:
             self.wait_until(

@@ -53,7 +53,6 @@ class LedgerTestCase(base.CloudTestCase):
         self.log = self.useFixture(fixtures.FakeLogger('nfv_sched'))
 
     def publisher(self):
-        """A publisher that ends with the test."""
         made = publisher.Publisher()
         self.addCleanup(made.close)
         return made
@@ -70,7 +69,6 @@ class LedgerTestCase(base.CloudTestCase):
         return {report.host: report.action for report in done.hosts}
 
     def provider(self, host):
-        """UUID of the provider of a host in the ledger."""
         return names.provider_uuid(self.compute_rp_uuids[host])
 
     def inventory(self, host, resource_class=names.PORTS):
@@ -83,7 +81,6 @@ class LedgerTestCase(base.CloudTestCase):
         return inventory and (inventory['total'], inventory['reserved'])
 
     def allocate(self, consumer, host, ports=0, rules=0, status=204):
-        """Allocate from the ledger as the scheduler does."""
         resources = {name: amount for name, amount in (
             (names.PORTS, ports), (names.RULES, rules)) if amount}
         answer = self.placement.put(f'/allocations/{consumer}', {
@@ -94,16 +91,12 @@ class LedgerTestCase(base.CloudTestCase):
         self.assertEqual(status, answer.status, answer.body)
 
     def release(self, consumer):
-        """Give up what was allocated, as when a server is deleted."""
         self.assertEqual(204, self.placement.delete(
             f'/allocations/{consumer}').status)
 
     def bind(self, host, count=1, device=None, owner='compute:nova',
              groups=(), vnic_type='normal', project=''):
-        """Let Neutron report ports on a host; returns them.
-
-        Those of servers are also noted by Nova, once.
-        """
+        """Let Neutron report ports on a host, and Nova note servers' ones."""
         ports = [neutron_api.port(
             owner=owner, device=device, host=host, groups=groups,
             vnic_type=vnic_type, project=project) for _ in range(count)]
@@ -127,12 +120,10 @@ class LedgerTestCase(base.CloudTestCase):
             interface.create()
 
     def unbind(self, ports):
-        """Let Neutron report such ports no longer."""
         for port in ports:
             self.neutron_api.ports.remove(port)
 
     def group(self, rules):
-        """A security group with that many rules."""
         group = getattr(uuids, f'group{len(self.neutron_api.rules)}')
         self.neutron_api.rules.extend(
             neutron_api.rule(group) for _ in range(rules))
@@ -140,8 +131,6 @@ class LedgerTestCase(base.CloudTestCase):
 
 
 class PublicationTest(LedgerTestCase):
-    """What is published, in one round after the other."""
-
     def test_first_round(self):
         self.start_host('host1')
         self.start_host('host2')
@@ -242,7 +231,6 @@ class PublicationTest(LedgerTestCase):
             root, version='1.6').body['traits']))
 
     def test_guest_counts_once(self):
-        """Allocated when it is scheduled, bound later, deleted."""
         self.start_host('host1')
         made = self.publisher()
         self.publish(made)
@@ -286,10 +274,7 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual((20, 2), self.inventory('host1'))
 
     def test_ports_that_change_their_owner(self):
-        """Whatever their project makes of them, they count once.
-
-        It makes no difference when, and which publisher sees it first.
-        """
+        """Whatever their project makes of them, they count once."""
         self.start_host('host1')
         ports = self.bind('host1', 3, uuids.guest, groups=[self.group(10)],
                           project=uuids.project)
@@ -583,7 +568,6 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual((20, 2), self.inventory('host2'))
 
     def test_host_without_provider(self):
-        """Nova knows it, Placement does not yet."""
         self.start_host('host1')
         self.start_host('host2')
         uuid = self.compute_rp_uuids['host2']
@@ -613,7 +597,6 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual({'host1': Action.UNCHANGED}, self.publish())
 
     def test_name_is_taken(self):
-        """By a provider that somebody else has made."""
         self.start_host('host1')
         self.start_host('host2')
         self.assertEqual(201, self.placement.post('/resource_providers', {
@@ -622,7 +605,6 @@ class PublicationTest(LedgerTestCase):
                          self.publish())
 
     def test_trait_of_somebody_else(self):
-        """A provider that the ledger did not make is left alone."""
         self.start_host('host1')
         self.publish()
         self.placement.post('/resource_providers', {
@@ -651,7 +633,6 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
 
     def traits(self, host):
-        """Traits of the provider of a host."""
         return self.placement.get(
             f'/resource_providers/{self.provider(host)}/traits',
             version='1.6').body['traits']
@@ -784,7 +765,6 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual(['host1'], [report.host for report in done.hosts])
 
     def second_node(self, host):
-        """Another compute node of a host."""
         node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
             self.ctxt, host)
         second = objects.ComputeNode(self.ctxt)
@@ -852,10 +832,7 @@ class PublicationTest(LedgerTestCase):
             self.assertEqual({'host1': Action.LEFT_OUT}, self.publish())
 
     def test_second_compute_node_and_more_room(self):
-        """Nobody knows who has published that, so it takes a round more.
-
-        Those may be rounds of processes that do one each.
-        """
+        """Nobody knows who has published that, so it takes a round more."""
         self.start_host('host1')
         ports = self.bind('host1', 5, owner='network:dhcp')
         self.publish()
@@ -880,7 +857,6 @@ class ReturnTest(LedgerTestCase):
         self.publish(self.made)
 
     def claimed(self, consumer, host='host1'):
-        """Ports and rules that a consumer has allocated on a host."""
         body = self.placement.get(
             f'/resource_providers/{self.provider(host)}/allocations').body
         found = body['allocations'].get(consumer, {'resources': {}})
@@ -888,14 +864,12 @@ class ReturnTest(LedgerTestCase):
                      for name in (names.PORTS, names.RULES))
 
     def rounds(self, count=3):
-        """Do rounds; returns what became of the host in the last."""
         for _ in range(count):
             self.made.forget()
             done = self.made.round()
         return done.hosts[0]
 
     def server(self, ports=3, rules=30):
-        """A server on host1 that has claimed ports and rules."""
         server = self.boot(self.flavor(), host='host1')
         body = self.placement.get(
             f'/allocations/{server["id"]}', version='1.38').body
@@ -970,7 +944,6 @@ class ReturnTest(LedgerTestCase):
         self.assertEqual((3, 30), self.claimed(uuids.guest))
 
     def test_ports_change(self):
-        """They are bound one after the other."""
         self.allocate(uuids.guest, 'host1', 6)
         for _ in range(5):
             self.rounds(2)
@@ -996,7 +969,6 @@ class ReturnTest(LedgerTestCase):
         self.assertEqual((1, 0), self.claimed(server))
 
     def test_rules(self):
-        """Ports without groups, and groups that have lost rules."""
         group = self.group(10)
         for guest, groups in ((uuids.guest, [group]), (uuids.other, [])):
             self.allocate(guest, 'host1', 2, 20)
@@ -1084,8 +1056,6 @@ class ReturnTest(LedgerTestCase):
 
 
 class RaceTest(LedgerTestCase):
-    """Others write at the same time."""
-
     def test_allocation_in_between(self):
         """What was allocated after it was read is not overwritten."""
         self.start_host('host1')
@@ -1156,7 +1126,6 @@ class RaceTest(LedgerTestCase):
         self.assertEqual((20, 9), self.inventory('host1'))
 
     def test_older_figures_of_a_new_publisher(self):
-        """One that has never seen the host before."""
         self.start_host('host1')
         other = self.publisher()
         self.bind('host1', 3, owner='network:dhcp')
@@ -1240,7 +1209,6 @@ class RaceTest(LedgerTestCase):
         self.assertEqual((20, 2), self.inventory('host2'))
 
     def test_two_publishers(self):
-        """Both come to the same result, whoever writes first."""
         hosts = ['host1', 'host2', 'host3']
         for number, host in enumerate(hosts):
             self.start_host(host)
@@ -1277,7 +1245,6 @@ class MoveTest(LedgerTestCase):
     """While a guest moves, a migration holds its allocation."""
 
     def boot_with_allocation(self):
-        """Boot a guest on host1 that has allocated 3 ports and 30 rules."""
         server = self.boot(self.flavor(), host='host1')
         body = self.placement.get(
             f'/allocations/{server["id"]}', version='1.28').body
@@ -1352,8 +1319,6 @@ class MoveTest(LedgerTestCase):
 
 
 class FindTest(LedgerTestCase):
-    """Which providers of the ledger there are."""
-
     def setUp(self):
         super().setUp()
         self.client = ledger_client.Client(publisher.CONF)
@@ -1382,8 +1347,6 @@ class FindTest(LedgerTestCase):
 
 
 class FailureTest(LedgerTestCase):
-    """Something is down, and comes back."""
-
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MonkeyPatch(
@@ -1391,7 +1354,6 @@ class FailureTest(LedgerTestCase):
         self.flags(ledger_publish_interval=0.1, group='nfv_sched')
 
     def keep(self):
-        """Run a keeper in the background until the end of the test."""
         keeper = publisher.Keeper()
         thread = threading.Thread(target=keeper.run)
         thread.start()
@@ -1451,7 +1413,6 @@ class FailureTest(LedgerTestCase):
         self.assertEqual((20, 2), self.inventory('host1'))
 
     def test_one_host(self):
-        """An error for one host is none of the others'."""
         self.start_host('host1')
         self.start_host('host2')
         made = self.publisher()
@@ -1555,10 +1516,7 @@ class FailureTest(LedgerTestCase):
 
 
 class CommandTest(LedgerTestCase):
-    """One round from the command line."""
-
     def once(self, dry_run=False):
-        """Exit code, output and errors."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = command.once(dry_run)

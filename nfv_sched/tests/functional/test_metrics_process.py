@@ -13,8 +13,6 @@ from nfv_sched.tests.functional import test_ledger_process
 
 
 class ServiceTest(test_ledger_process.ProcessTestCase):
-    """One compute node; see the base."""
-
     def scrape(self, url):
         with urllib.request.urlopen(url, timeout=60) as answer:
             return {

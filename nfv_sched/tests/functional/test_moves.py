@@ -21,7 +21,6 @@ class MovesTestCase(base.NFVCloudTestCase):
         self.prefer = self.flavor(nfv__vswitch_numa_affinity='prefer')
 
     def start_pair(self, labels=base.ALL_LABELS):
-        """Two hosts, and a guest of each policy on the first."""
         self.start_hosts(labels)
         return self.boot_pair()
 
@@ -72,7 +71,6 @@ class ColdMigrationTest(MovesTestCase):
             self.assertPlaced(server, [1], 'host2')
 
     def test_cold_migration_of_a_mapped_guest(self):
-        """Mapped to node 1 of any host, wherever the switch is."""
         for name in ('host1', 'host2'):
             self.start_host(name, switch=[0])
         server = self.boot(self.flavor(nfv__numa_node_0='1'), host='host1')
@@ -99,7 +97,6 @@ class ColdMigrationTest(MovesTestCase):
                       [('host1', [1]), ('host2', [0])])
 
     def test_two_guest_nodes(self):
-        """Both nodes of the guest stay on nodes with a switch."""
         for name in ('host1', 'host2'):
             self.start_host(name, switch=[0, 1])
         server = self.boot(self.flavor(
@@ -171,10 +168,7 @@ class LimitsOfLiveMigrationsTest(MovesTestCase):
     """Nova without the fix of bug 2153425, and with the patch for it."""
 
     def migrate(self, source):
-        """Live-migrate a strict server; return its NUMA nodes afterwards.
-
-        :param source: the source of Nova's task
-        """
+        """Live-migrate by this source of Nova's task; return NUMA nodes."""
         self.useFixture(live_migration.LiveMigrationFixture(source))
         self.flags(moves_without_limits='accept', group='nfv_sched')
         strict, _prefer = self.start_pair()
@@ -195,7 +189,6 @@ class Resizes:
     """Resizes of guests whose policy wants them on node 1 of any host."""
 
     def resize_and_revert(self, server, flavor):
-        """To another host, back, and there again."""
         self.resize(server, flavor)
         self.assertEqual([1], self.nodes(server))
         self._revert_resize(server)

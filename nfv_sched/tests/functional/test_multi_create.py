@@ -22,7 +22,6 @@ class MultiCreate:
         self.prefer = self.flavor(nfv__vswitch_numa_affinity='prefer')
 
     def where(self, servers):
-        """Count the guests per host and NUMA nodes."""
         return collections.Counter(
             (self.host(server), *self.nodes(server)) for server in servers)
 
@@ -53,7 +52,6 @@ class SpreadTest(MultiCreate, base.NFVCloudTestCase):
     """Nova's default: the emptier host first."""
 
     def test_guests_beside_others(self):
-        """What is there already counts."""
         with self.row('three strict guests fit beside one'):
             self.occupy(self.strict, 'host1')
             servers = self.boot_many(self.strict, 3)

@@ -89,7 +89,6 @@ class WeigherTest(WeigherTestCase):
         self.assertEqual('host1', self.host(self.boot(self.flavor())))
 
     def test_aggregate(self):
-        """Metadata of an aggregate overrides the option."""
         self.boot(self.flavor(), host='host2')
         aggregate = self.admin_api.post_aggregate(
             {'aggregate': {'name': 'rack'}})
@@ -109,7 +108,6 @@ class WithinHostTest(WeigherTestCase):
         self.run_rows()
 
     def test_moves(self):
-        """They go to the node that is used already, too."""
         for name in ('host1', 'host2'):
             self.boot(self.flavor(vcpus=1), host=name)
         server = self.boot(self.flavor())

@@ -53,7 +53,6 @@ class OpenStackTest(test_ledger_process.ProcessTestCase):
         self.file = f'{self.directory}/cloud.json.gz'
 
     def run_python(self, *args, **environment):
-        """Run Python; returns exit code, standard output and errors."""
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith('OS_')}
         done = subprocess.run(
@@ -65,7 +64,6 @@ class OpenStackTest(test_ledger_process.ProcessTestCase):
         return done.returncode, done.stdout, done.stderr
 
     def openstack(self, *args, **environment):
-        """Run it; returns exit code, standard output and errors."""
         return self.run_python(
             '-m', 'openstackclient.shell', *args, **environment)
 

@@ -14,14 +14,11 @@ NATIVE = 'hw:pci_numa_affinity_policy'
 
 
 class PCITestCase(base.PCI, base.WholePluginTestCase):
-    """Policies on devices, and how to fill a node."""
-
     def setUp(self):
         super().setUp()
         self.plain = self.flavor()
 
     def fill(self, node, host='host1'):
-        """Take all CPUs for pinned guests on a host NUMA node."""
         flavor = self.flavor(vcpus=base.PINNED_CPUS_PER_NODE,
                              nfv__numa_node_0=str(node))
         self.assertEqual([[node]], self.occupy(flavor, host))
@@ -165,7 +162,6 @@ class OneHost:
         self.assertNothingLeft()
 
     def test_full_node(self):
-        """No capacity for the guest where its devices are."""
         self.start_host('host1', devices={'nics': [1, 1], 'vfs': [0, 0, 0]})
         self.fill(1)
         before = self.usages()

@@ -18,10 +18,7 @@ NEAR = outcomes.AT + 'osd'
 
 
 class PlaceTestCase(base.NFVCloudTestCase):
-    """Guests that must be on node 1.
-
-    :cvar key: the extra spec that says so
-    """
+    """Guests that must be on node 1, by the extra spec ``key``."""
 
     key = AWAY
     extra_filters = ['NFVTopologyFilter', 'PlaceNUMAAffinityFilter']
@@ -31,18 +28,14 @@ class PlaceTestCase(base.NFVCloudTestCase):
         self.strict = self.asking('strict')
 
     def asking(self, value, **kwargs):
-        """A flavor of such a guest."""
         return self.flavor(**{self.key: value}, **kwargs)
 
     def start_place_host(self, name, **kwargs):
-        """A host with the place."""
         self.start_host(name, switch=(), places={
             'osd': [0] if self.key == AWAY else [1]}, **kwargs)
 
 
 class Moves(test_moves.Resizes):
-    """Moves of a guest that must be on node 1."""
-
     def setUp(self):
         super().setUp()
         for name in ('host1', 'host2'):

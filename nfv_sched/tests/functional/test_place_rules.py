@@ -21,8 +21,6 @@ class PlaceTestCase(base.NFVCloudTestCase):
 
 
 class At(test_vswitch_rules.Rules):
-    """Guests at the place."""
-
     key = outcomes.AT + PLACE
 
     def declaring(self, wanted):
@@ -30,8 +28,6 @@ class At(test_vswitch_rules.Rules):
 
 
 class Away(test_vswitch_rules.Rules):
-    """Guests away from it."""
-
     key = outcomes.AWAY_FROM + PLACE
 
     def declaring(self, wanted):

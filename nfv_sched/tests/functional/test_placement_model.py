@@ -40,8 +40,6 @@ QUERIES = int(os.environ.get('NFV_SCHED_PLACEMENT_QUERIES', '120'))
 
 
 class PlacementTestCase(base.TimedTestCase):
-    """Has a Placement service."""
-
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
@@ -49,7 +47,6 @@ class PlacementTestCase(base.TimedTestCase):
         self.api = placement_api.PlacementAPI(fixture.conf_fixture.conf)
 
     def service(self, method, path, body=None):
-        """Ask the service; returns status and text."""
         status, _headers, data = self.api.answer(
             method, path, {'Content-Type': 'application/json',
                            'Accept': 'application/json',
@@ -127,7 +124,6 @@ class ModelTest(PlacementTestCase):
                 5 if status != 201 else -1, status)
 
     def random(self, rng, providers, consumers):
-        """Ask for anything; returns the status."""
         provider, consumer = rng.choice(providers), rng.choice(consumers)
         path = f'/resource_providers/{provider}'
         what = rng.choice((
@@ -222,7 +218,6 @@ def pairs_of(query):
 
 
 def is_met(query, tree):
-    """Whether nothing is missing of any requirement of a query."""
     return not any(each.missing(tree) for each in (
         *query.single_requirements, query.choice))
 
@@ -266,7 +261,6 @@ class VerdictTest(PlacementTestCase):
                 'resource_provider_generation': 1, 'traits': list(traits)})
 
     def answer(self, path):
-        """Status of an answer, and the names in it."""
         status, data = self.service('GET', path)
         body = json.loads(data)
         return status, [
@@ -369,7 +363,6 @@ class SimulatorTest(PlacementTestCase):
             self.asked('PUT', f'/traits/{name}')
 
     def asked(self, method, path, body=None):
-        """Ask the service for what it must do; returns the answer."""
         status, data = self.service(method, path, body)
         self.assertLess(status, 300, (method, path, body, data))
         return json.loads(data) if data else None
@@ -442,7 +435,6 @@ class SimulatorTest(PlacementTestCase):
         return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
 
     def build(self):
-        """Make the same providers in both."""
         rng = self.rng
         self.model = simulated.Placement()
         self.consumers = {}
@@ -513,7 +505,6 @@ class SimulatorTest(PlacementTestCase):
                         self.rng.sample(TRAITS, self.rng.choice((1, 1, 1, 2))))
 
     def query(self):
-        """A request for candidates, as pairs."""
         rng = self.rng
         pairs = [('resources', self.amounts(
             ROOT_CLASSES, rng.choice((2, 4, 9))))]
@@ -578,7 +569,6 @@ class SimulatorTest(PlacementTestCase):
                 for provider, summary in summaries.items()}
 
     def roots_of(self, pairs):
-        """The compute nodes that the service finds."""
         query = parse.urlencode(pairs)
         answer = self.asked('GET', f'/allocation_candidates?{query}')
         return {self.model.providers[provider].root
@@ -586,10 +576,7 @@ class SimulatorTest(PlacementTestCase):
                 for provider in request['allocations']}
 
     def check_missing(self, pairs, roots):
-        """What a host misses is what keeps the service from finding it.
-
-        :param roots: the compute nodes that it finds
-        """
+        """Check that what a host misses keeps the service from finding it."""
         query = simulated.Query.parse(parse.urlencode(pairs))
         for root in self.roots:
             tree = self.model.tree(root)
@@ -678,10 +665,7 @@ class SimulatorTest(PlacementTestCase):
         return status == 204
 
     def claim(self, consumer, wanted):
-        """Claim in both what is not held yet; returns whether there was room.
-
-        :param wanted: amounts by resource class by provider
-        """
+        """Claim in both what is not held yet; return whether it had room."""
         held, _ = self.held(consumer)
         expected = self.put(consumer, {**held, **wanted})
         got = self.model.claim_resources(
@@ -701,7 +685,6 @@ class SimulatorTest(PlacementTestCase):
         self.held(consumer)
 
     def claim_first(self, pairs, consumer, elsewhere=()):
-        """Claim any candidate that is not in some trees."""
         candidates = [candidate['allocations'] for candidate
                       in self.compare(pairs) if not any(
                           self.model.providers[provider].root in elsewhere
@@ -712,7 +695,6 @@ class SimulatorTest(PlacementTestCase):
         return True
 
     def change(self):
-        """Claim, move, evacuate or release something."""
         rng = self.rng
         what = rng.choice(('claim', 'claim', 'claim', 'anything', 'move',
                            'evacuate', 'release', 'undo'))
@@ -774,7 +756,6 @@ class SimulatorTest(PlacementTestCase):
         self.held(target)
 
     def leave(self, consumer, root):
-        """Give back what a consumer has of one tree."""
         held, _ = self.held(consumer)
         self.assertTrue(self.put(consumer, {
             provider: amounts for provider, amounts in held.items()

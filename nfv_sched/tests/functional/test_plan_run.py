@@ -116,7 +116,6 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
             yield
 
     def carry_out(self, **options):
-        """Run the plan, also after an interruption."""
         self.has_moved = True
         with self.begun(**options):
             self.wrong = list(self.run_.problems())
@@ -125,12 +124,10 @@ class PlanRunTestCase(test_snapshot.SnapshotTestCase):
         return [move.name for move in self.run_.left()]
 
     def enable(self):
-        """Enable the host, as --enable-after does."""
         with self.begun():
             self.run_.enable()
 
     def assertMoved(self):
-        """Each server is where the plan says, and nothing is left to do."""
         for move in self.plan.moves:
             server = self.admin_api.get_server(move.id)
             self.assertEqual(
@@ -423,8 +420,6 @@ class ShelveTest(PlanRunTestCase):
 
 
 class ReplanTestCase(PlanRunTestCase):
-    """A test of ``plan run --replan``."""
-
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(
@@ -436,10 +431,6 @@ class ReplanTestCase(PlanRunTestCase):
             lambda arguments: lambda: database.read(base.CONF)))
 
     def command(self, *args, replan=2):
-        """Run the plan, one move at a time.
-
-        :returns: exit code, standard output and error
-        """
         self.has_moved = True
         err = io.StringIO()
         with contextlib.redirect_stdout(Output(self.say)) as out, (
@@ -464,18 +455,12 @@ class ReplanTestCase(PlanRunTestCase):
 
 
 class ReplanTest(ReplanTestCase):
-    """Each failure, and what becomes of the servers."""
-
     def setUp(self):
         super().setUp()
         self.boot_three()
         self.planned()
 
     def goes_on(self, code=0):
-        """Run the plan, and find all servers sound.
-
-        :returns: standard output, and error
-        """
         found, out, err = self.command()
         self.addDetail('output', base.content.text_content(out + err))
         self.assertEqual(code, found)
@@ -510,10 +495,7 @@ class ReplanTest(ReplanTestCase):
         return next(move for move in self.plan.moves if move.kind == kind)
 
     def assertSound(self, staying=()):
-        """Servers are on one host, and in Placement on that one only.
-
-        :param staying: UUIDs of those that are still on host1
-        """
+        """Assert that servers are on one host, and only there in Placement."""
         servers = self.admin_api.get_servers()
         for server in servers:
             host = server['OS-EXT-SRV-ATTR:host']
@@ -613,7 +595,6 @@ class ReplanTest(ReplanTestCase):
         self.assertIn(f'error: {cold} ({cold.id}) is ERROR on ', err)
 
     def test_api_fails(self):
-        """A request that has no effect."""
         adapter = self.connection.session.session.get_adapter('http://')
         send = adapter.send
         broken = [503, None]
@@ -649,7 +630,6 @@ class ReplanTest(ReplanTestCase):
         self.assertIn('has been deleted', out)
 
     def test_locked(self):
-        """A server that is locked stays where it is."""
         self.meanwhile(lambda uuid: self.admin_api.post_server_action(
             uuid, {'lock': None}))
         code, out, err = self.command()
@@ -708,10 +688,7 @@ class ReplanRoundsTest(ReplanTestCase):
                 for each in plan.rounds}
 
     def assertEmptied(self, out, number, host, next_text):
-        """A host is empty and disabled, and no other is.
-
-        :param next_text: end of the command of the next round, if any
-        """
+        """Assert that a host is empty and disabled, and no other is."""
         self.assertEqual(number, out.count('The rest is planned anew.'), out)
         self.assertEqual(next_text, out.partition('--round ')[2][:1])
         self.assertIn('Checked: the strict policies', out)

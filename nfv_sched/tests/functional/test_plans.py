@@ -20,10 +20,7 @@ class WithoutNeutronTestCase(test_snapshot.SnapshotTestCase):
     huge_pages = 0
 
     def drained(self, host):
-        """Plan without Neutron.
-
-        :returns: (the plan, UUID of each guest -> it)
-        """
+        """Plan to empty a host without Neutron."""
         self.neutron_api.stop()
         cloud = self.read()
         plan = drain.plan(cloud, host)

@@ -67,19 +67,16 @@ class ProbeTest(base.TestCase):
         return json.loads(data) if data else None
 
     def everything(self):
-        """Names of all providers, traits and resource classes."""
         return [sorted(item if isinstance(item, str) else item['name']
                        for item in self.placement('GET', f'/{what}')[what])
                 for what in ('resource_providers', 'traits',
                              'resource_classes')]
 
     def probe(self, *args):
-        """Run the command: exit code, output, errors."""
         return self.output(status.main, [
             '--config-file', self.conf, 'ledger', 'probe', *args])
 
     def output(self, run, args):
-        """Run a command: exit code, output, errors."""
         self.conf_opts.reset()
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -186,7 +183,6 @@ class ProbeTest(base.TestCase):
             self.assertEqual(self.before, self.everything())
 
     def test_interrupted(self):
-        """Ctrl-C while claims are under way."""
         def interrupt(probe):
             raise KeyboardInterrupt()
 

@@ -29,7 +29,6 @@ class QuotaTestCase(base.NFVCloudTestCase):
         self.project = self.api.project_id
 
     def snapshot_flavor(self, flavor):
-        """The flavor as the tools have it."""
         row = self.admin_api.api_get(
             f'/flavors/{flavor}').body['flavor']
         specs = self.admin_api.api_get(
@@ -39,14 +38,12 @@ class QuotaTestCase(base.NFVCloudTestCase):
                                disk=row['disk'], extra_specs=specs)
 
     def allowed(self, flavor):
-        """What the quota allows, and the resources that limit it."""
         allowance = quota.from_nova(self.project)(
             self.snapshot_flavor(flavor))
         return allowance.allows, tuple(
             use.resource for use in allowance.scarce)
 
     def fill(self, flavor):
-        """Boot servers until the quota refuses one; return their number."""
         count = 0
         while True:
             try:
@@ -57,7 +54,6 @@ class QuotaTestCase(base.NFVCloudTestCase):
             count += 1
 
     def check(self, expected, flavor):
-        """Compare with what the API allows, and delete the servers."""
         self.assertEqual(expected, self.allowed(flavor))
         self.assertEqual(expected[0], self.fill(flavor))
         self.assertEqual(0, self.allowed(flavor)[0])

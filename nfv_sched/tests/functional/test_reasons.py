@@ -25,7 +25,6 @@ class ReasonsTest(base.NFVCloudTestCase):
             self.occupy(self.strict, host, times=2)
 
     def refused(self, flavor=None):
-        """Boot a guest that no host takes; returns what its owner reads."""
         server = self.boot(flavor or self.strict, expect='ERROR')
         self.assertEqual({}, self._get_allocations_by_server_uuid(
             server['id']))
@@ -92,10 +91,7 @@ class ReasonsTest(base.NFVCloudTestCase):
 
     @contextlib.contextmanager
     def exposing(self, what):
-        """For a while the operator lets tenants read this.
-
-        :param what: a value of the option, or None for its default
-        """
+        """Let tenants read this for a while; None stands for the default."""
         before = base.CONF.nfv_sched.expose_reasons
         if what is None:
             base.CONF.clear_override('expose_reasons', group='nfv_sched')

@@ -22,7 +22,6 @@ class AggregatesTest(test.TestCase):
         self.context = nova_context.get_admin_context()
 
     def aggregates(self, rng):
-        """Random aggregates, in the database and outside."""
         found = []
         for number in range(rng.randrange(6)):
             metadata = {key: rng.choice(VALUES) for key in

@@ -36,7 +36,6 @@ class PCIMovesTestCase(base.PCI, base.WholePluginTestCase):
             'nics': [0] * 4, 'vfs': [1] * 8, 'port_vfs': [0, 0]})
 
     def start_pair(self):
-        """Two hosts, and a guest of each policy on the first."""
         self.start_hosts()
         servers = [self.boot(self.strict, host='host1'),
                    self.boot(self.prefer, host='host1')]
@@ -45,7 +44,6 @@ class PCIMovesTestCase(base.PCI, base.WholePluginTestCase):
         return servers
 
     def fill(self, host, node):
-        """Take all pinned CPUs of a host NUMA node."""
         filler = self.flavor(vcpus=base.PINNED_CPUS_PER_NODE,
                              nfv__numa_node_0=str(node))
         self.assertEqual([[node]], self.occupy(filler, host))
@@ -93,7 +91,6 @@ class PCIMoves:
             self.assertPlaced(server, [0], 'host2', [0], 'SHUTOFF')
 
     def test_resize(self):
-        """To more devices, on another host and on the same."""
         self.start_hosts()
         larger = self.strict_pci('nic:2')
         with self.row('another host'):
@@ -334,7 +331,6 @@ class ThreadPolicyMovesTestCase(test_thread_policies.ThreadPolicyTestCase):
         self.start_host(name, **kwargs)
 
     def fill(self, host):
-        """Leave no room for a guest of the policy."""
         self.occupy(self.flavor(vcpus=4), host, times=2)
 
     def assertThreads(self, server, host=None):

@@ -14,7 +14,6 @@ POLICY = 'nfv:shared_vcpu'
 class SharedVCPUTestCase(base.PCI, base.WholePluginTestCase):
 
     def shared(self, vcpu=0, vcpus=2, **more):
-        """A flavor of a guest with one vCPU on shared CPUs."""
         specs = {'hw__cpu_policy': 'mixed',
                  'hw__cpu_dedicated_mask': '^%d' % vcpu,
                  'nfv__shared_vcpu': str(vcpu)}
@@ -25,7 +24,6 @@ class SharedVCPUTestCase(base.PCI, base.WholePluginTestCase):
         """Assert where a guest and its shared vCPU are.
 
         :param node: host NUMA node of the shared vCPU
-        :param nodes: host NUMA nodes of the guest, if there is more than one
         """
         self.assertPlaced(server, nodes or [node])
         cpus = self.domain_cpus(server)

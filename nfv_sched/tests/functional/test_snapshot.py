@@ -82,7 +82,6 @@ class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
         return cloud
 
     def neutron_api_ports(self, server, host):
-        """Let Neutron show the ports that Nova has for a server."""
         interfaces = objects.VirtualInterfaceList.get_by_instance_uuid(
             self.ctxt, server['id'])
         groups = [self.group(5)]
@@ -94,10 +93,7 @@ class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
         return [interface.uuid for interface in interfaces]
 
     def boot_all(self):
-        """A pinned guest with a device and a port, a plain one, one refused.
-
-        :returns: they, as the API shows them
-        """
+        """Boot a pinned guest with device and port, a plain, a refused one."""
         aggregate = self._create_aggregate('racks', 'west')
         for host in ('host1', 'host2'):
             self.admin_api.add_host_to_aggregate(aggregate, host)
@@ -188,7 +184,6 @@ class ReadTest(SnapshotTestCase):
             self.assertNotIn(name, anonymous)
 
     def check_host(self, host):
-        """A host is as its compute node, service, devices, providers are."""
         node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
             self.ctxt, host.name)
         self.assertEqual(
@@ -265,7 +260,6 @@ class ReadTest(SnapshotTestCase):
                 routers=0), host.network)
 
     def check_server(self, mine, server):
-        """A server is as Nova's objects and Placement have it."""
         instance = objects.Instance.get_by_uuid(
             self.ctxt if mine.host else self.cell_context(
                 objects.CellMapping.CELL0_UUID), server['id'],
@@ -300,7 +294,6 @@ class ReadTest(SnapshotTestCase):
                  'allocations'].items()}, mine.allocations)
 
     def check_pinned(self, server, host, port):
-        """The guest with pins, a device and a port."""
         node, = server.nodes
         self.assertEqual(2, len(node.pins))
         self.assertEqual(1024 * 1024, node.page_size)
@@ -395,7 +388,6 @@ class MovingTest(SnapshotTestCase):
     """What changes while it is read; the file can be read all the same."""
 
     def load(self, cloud):
-        """The snapshot as a file has it."""
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'cloud')
         file.save(cloud, path)
         return file.load(path)

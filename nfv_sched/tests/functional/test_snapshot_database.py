@@ -72,7 +72,6 @@ class ReadOnlyTest(test_ledger_process.ProcessTestCase):
             self.move(name, self.database.url(name, user))
 
     def move(self, cell, url):
-        """Let a cell be elsewhere."""
         self.database.execute(
             f"UPDATE api.cell_mappings SET database_connection = '{url}' "
             f"WHERE name = '{cell}'")
@@ -86,7 +85,6 @@ class ReadOnlyTest(test_ledger_process.ProcessTestCase):
             f'{schema}.{table}' for schema, table in tables))
 
     def save(self):
-        """Run it; returns exit code, what is told, the cloud and seconds."""
         began = time.monotonic()
         process = self.start('snapshot', 'save', self.file,
                              module='nfv_sched.ops.cli.base')
@@ -131,10 +129,7 @@ class ReadOnlyTest(test_ledger_process.ProcessTestCase):
                 sa.text('DELETE FROM services'))
 
     def check_without_cell2(self, name, seconds=60):
-        """One cell is missing, with the error in a line; the rest is there.
-
-        :param name: the address or user that the error must name
-        """
+        """Check that only cell2 is missing, with an error of this name."""
         code, told, cloud, took = self.save()
         missing, = cloud.missing
         self.assertEqual((1, [f'error: {missing}']), (code, told))

@@ -20,8 +20,6 @@ _Kind = snapshot.MissingKind
 
 
 class CommandTest(test_ledger_process.ProcessTestCase):
-    """One compute node; see the base."""
-
     def setUp(self):
         super().setUp()
         self.file = f'{self.directory}/cloud.json.gz'
@@ -52,7 +50,6 @@ class CommandTest(test_ledger_process.ProcessTestCase):
             for name in ('cell0', 'cell1')))
 
     def save(self, *args):
-        """Run it; returns exit code, standard output and errors."""
         process = self.start('snapshot', 'save', self.file, *args,
                              module='nfv_sched.ops.cli.base')
         out, err = process.communicate(timeout=120)

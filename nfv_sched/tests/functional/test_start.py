@@ -66,7 +66,6 @@ class StartTest(test_snapshot.SnapshotTestCase):
     boot_all = test_snapshot.ReadTest.boot_all
 
     def real(self, what=facts):
-        """The hosts as Nova's scheduler sees them."""
         return self.seen(host_manager.HostManager(), what)
 
     def seen(self, manager, what=facts):
@@ -89,7 +88,6 @@ class StartTest(test_snapshot.SnapshotTestCase):
         self.assertIs(True, real['host2']['service']['disabled'])
 
     def test_placement(self):
-        """Its providers have the amounts and traits of the real ones."""
         pinned, _shared, _refused, _group = self.boot_all()
         cloud = self.read()
         with start.started(cloud) as state:
@@ -114,7 +112,6 @@ class StartTest(test_snapshot.SnapshotTestCase):
                 state.placement.allocations[pinned['id']])
 
     def test_delete(self):
-        """A server that is deleted leaves as much as with Nova."""
         pinned, shared, _refused, _group = self.boot_all()
         names = (pinned['name'], shared['name'])
         cloud = self.read()

@@ -18,12 +18,10 @@ class ThreadPolicyTestCase(base.WholePluginTestCase):
         return self.flavor(vcpus=vcpus, hw__cpu_thread_policy=policy, **more)
 
     def cores(self, server):
-        """Return the cores of a guest's pinned CPUs, one for each CPU."""
         return sorted(cpu // self.node_threads
                       for cpu in self.pins(server).values())
 
     def taken(self, host='host1'):
-        """Return the CPUs that a host does not give to pinned guests."""
         node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
             self.ctxt, host)
         topology = objects.NUMATopology.obj_from_db_obj(node.numa_topology)

@@ -25,10 +25,7 @@ class Rules:
         self.prefer = self.flavor_with(base.pinned(**{self.key: 'prefer'}))
 
     def start_hosts(self, *names, wanted=(1,), **kwargs):
-        """Start hosts with two NUMA nodes.
-
-        :param wanted: those where the policy wants guests
-        """
+        """Start hosts with two NUMA nodes; the policy wants guests on some."""
         for name in names:
             self.start_host(name, labels=self.labels,
                             **self.declaring(wanted), **kwargs)
@@ -83,7 +80,6 @@ class Rules:
             self.assertEqual([1], nodes)
 
     def reason(self, outcome):
-        """What the owner of a refused guest reads."""
         strict = f'{self.key}=strict'
         if self.declares is outcomes.Declares.ALL:
             return [strict, outcome.reason.format(node=0)]

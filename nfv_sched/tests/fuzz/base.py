@@ -47,11 +47,7 @@ class _TooLong(BaseException):
 
 def cases(run: Callable[[random.Random], None],
           seconds: float = SECONDS) -> int:
-    """Run cases until the time is over.
-
-    :param run: runs a case; fails if something is wrong
-    :returns: the number of cases
-    """
+    """Run cases until the time is over, and return how many there were."""
     deadline = time.monotonic() + seconds
     count = 0
 
@@ -70,10 +66,7 @@ def cases(run: Callable[[random.Random], None],
 
 
 def count_cases(test: ty.Any, run: Callable[[random.Random], None]) -> None:
-    """Run cases; ``stestr last --all-attachments`` shows how many.
-
-    :param test: the test that they are of
-    """
+    """Run cases; ``stestr last --all-attachments`` shows how many."""
     test.addDetail('cases', content.text_content(f'{cases(run)}\n'))
 
 
@@ -90,10 +83,7 @@ class Watch:
 
     @contextlib.contextmanager
     def watching(self, folder: str) -> Iterator[None]:
-        """Note events within this context.
-
-        :param folder: where files may be written
-        """
+        """Note events within this context but for writes to a folder."""
         self.events.clear()
         self._folder = folder
         try:
@@ -118,7 +108,6 @@ WATCH.install()
 
 
 def _size() -> int:
-    """Return the bytes of address space that the process has."""
     with open('/proc/self/statm', encoding='ascii') as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
@@ -136,10 +125,7 @@ def memory_limited() -> Iterator[None]:
 
 @contextlib.contextmanager
 def time_limited(seconds: float = MAX_SECONDS) -> Iterator[None]:
-    """Limit the time on a CPU within this context.
-
-    :raises AssertionError: if Python code takes longer
-    """
+    """Limit the time on a CPU within this context."""
     def stop(_number: int, _frame: ty.Any) -> None:
         raise _TooLong()
 

@@ -70,7 +70,6 @@ _SCALAR = re.compile(r'''[^\s,:=|{}\[\]"'()]+''')
 
 
 def places(value: ty.Any, path: tuple = ()) -> Iterator[tuple]:
-    """Return the paths of all values in a document."""
     yield path
     items: ty.Any = (value.items() if isinstance(value, dict) else
                      enumerate(value) if isinstance(value, list) else ())
@@ -132,10 +131,7 @@ def json_bytes(document: ty.Any, chance: random.Random) -> bytes:
 
 def changed_text(text: str, chance: random.Random,
                  tokens: Sequence[str]) -> str:
-    """Return a text with some words and lines changed.
-
-    :param tokens: what may be put in place of a word
-    """
+    """Return a text with some words changed to tokens, or lines changed."""
     for _number in range(chance.choice((1, 1, 2, 4))):
         lines = text.split('\n')
         number = chance.randrange(len(lines))
@@ -168,7 +164,6 @@ def changed_text(text: str, chance: random.Random,
 
 
 def changed_bytes(content: bytes, chance: random.Random) -> bytes:
-    """Return bytes with some changed, removed, or there twice."""
     for _number in range(chance.choice((1, 1, 2, 8))):
         if not content:
             return content

@@ -160,14 +160,12 @@ _USERS = (':', '$2y$04$', '$2y$03$', '$2y$14$', '$2y$31$', '$2y$00$', '{SHA}',
 
 
 def _damaged(data, chance):
-    """Return data, one time in five with other bytes."""
     if chance.random() < 0.8:
         return data
     return mutations.changed_bytes(data, chance)
 
 
 def _changed_text(text, chance, tokens):
-    """Return a text as bytes, some of which may be changed."""
     return _damaged(mutations.changed_text(text, chance, (
         *mutations.TEXTS, *tokens)).encode(errors='surrogatepass'), chance)
 
@@ -183,10 +181,7 @@ def _changed(original, chance, tokens=mutations.YAML):
 
 
 class EmptyCloud(contextlib.AbstractContextManager):
-    """A connection to a cloud that has no servers and agents.
-
-    :ivar paths: paths of requests
-    """
+    """A connection to a cloud without servers and agents; notes ``paths``."""
 
     def __init__(self):
         self.session = ks_session.Session()
@@ -210,8 +205,6 @@ class EmptyCloud(contextlib.AbstractContextManager):
 
 
 class FilesTestCase(cmd_base.CommandTestCase):
-    """A test of commands that read files of a folder."""
-
     def setUp(self):
         super().setUp()
         self.contents = {}
@@ -236,7 +229,6 @@ class FilesTestCase(cmd_base.CommandTestCase):
                 lambda value=value: [repr(value[:20000]).encode()]))
 
     def good(self, name):
-        """Write a snapshot in which nothing is changed."""
         path = os.path.join(self.folder, name)
         file.save(test_bad_snapshots.CLOUD, path)
         return path
@@ -247,7 +239,6 @@ class FilesTestCase(cmd_base.CommandTestCase):
         :param fault: path of the file that is at fault if the command says
             that something cannot be read
         :param seconds: time on a CPU that it may take
-        :returns: its exit code, standard output and standard error
         """
         began = time.process_time()
         with (base.WATCH.watching(self.folder), base.time_limited(seconds),
@@ -274,7 +265,6 @@ class FilesTestCase(cmd_base.CommandTestCase):
 class FilesTest(FilesTestCase):
 
     def cloud_command(self, chance, path):
-        """Run a command that reads a cloud."""
         command = chance.choice(_COMMANDS)
         if command[0] == 'metrics':
             command = (*command, '--textfile',
@@ -352,7 +342,6 @@ class FilesTest(FilesTestCase):
         base.count_cases(self, run)
 
     def test_flavors(self):
-        """Flavors, and an image for good ones."""
         start = self.good('cloud.json')
         flavors = self.write('flavors.json', json.dumps(FLAVORS).encode())
         documents = (FLAVORS, FLAVORS['flavors'][0], PRINTED_FLAVORS,
@@ -498,7 +487,6 @@ class FilesTest(FilesTestCase):
         base.count_cases(self, run)
 
     def plans(self):
-        """Return plans for a cloud, as documents."""
         cloud, agents = self.good('cloud.json'), os.path.join(
             self.folder, 'agents.json')
         file.save(snapshots.with_uuids(test_rebalance.CLOUD), agents)

@@ -48,23 +48,17 @@ class GrowthTest(test_files.FilesTestCase):
 
     @contextlib.contextmanager
     def limited(self):
-        """Limit time and memory within this context."""
         with base.time_limited(_SECONDS), base.memory_limited():
             yield
 
     def packed(self, name, document, **lists):
-        """Write a compressed document.
-
-        :param lists: text of a list in the document -> items in its place, as
-            JSON
-        """
+        """Write a compressed document, with JSON items in place of lists."""
         text = json.dumps(document)
         for key, items in lists.items():
             text = text.replace(f'"{key}"', f'[{items}]')
         return self.write(name, gzip.compress(text.encode(), 1))
 
     def refuse(self, path, message, *command):
-        """Run a command that says in a line what is wrong with a file."""
         code, _out, err = self.check(*command, seconds=_SECONDS)
         self.assertEqual((1, f'error: {path}: {message}\n'), (code, err))
 
@@ -73,7 +67,6 @@ class GrowthTest(test_files.FilesTestCase):
                 'cloud': codec.encode(test_bad_snapshots.CLOUD)}
 
     def test_snapshot(self):
-        """Many of everything that there may be many of."""
         document = self.snapshot()
         cloud = document['cloud']
         host, server = cloud['hosts'][1], cloud['servers'][0]
@@ -109,7 +102,6 @@ class GrowthTest(test_files.FilesTestCase):
             self.assertEqual(len(ids), len(file.load(path).servers))
 
     def test_chain_of_providers(self):
-        """Each resource provider is the child of the one before."""
         document = self.snapshot()
         host = document['cloud']['hosts'][0]
         providers = host['providers'] = host['providers'][:1]
@@ -234,7 +226,6 @@ class GrowthTest(test_files.FilesTestCase):
                  start)))
 
     def test_journal(self):
-        """A journal of decisions."""
         many = 40_000
         self.write('refusals-20260102T030405Z-1-0123abcd.jsonl',
                    test_entry.line(entry.Refusal(time='', server=_id(1))) *

@@ -33,7 +33,6 @@ class FuzzTest(network_base.NeutronTestCase):
         self.flags(neutron_request_timeout=10.0)
 
     def fuzz(self, read, errors):
-        """Read changed answers until the time is over."""
         def run(chance):
             # The servers have threads of their own.
             self.chance = random.Random(chance.getrandbits(64))
@@ -72,7 +71,6 @@ class FuzzTest(network_base.NeutronTestCase):
         self.fuzz(read, neutron.NeutronError)
 
     def cloud(self):
-        """Start a cloud, some of whose answers are changed."""
         cloud = nova_api.CloudAPI()
         cloud.start()
         self.addCleanup(cloud.stop)
@@ -81,7 +79,6 @@ class FuzzTest(network_base.NeutronTestCase):
         return cloud
 
     def changing(self, answer):
-        """Return a function whose results are changed now and then."""
         def maybe(*args):
             document = answer(*args)
             if document is None or self.chance.random() < 0.8:
@@ -103,7 +100,6 @@ class FuzzTest(network_base.NeutronTestCase):
         self.assertNotEqual(set(), read)
 
     def test_nova(self):
-        """Flavors and servers by Nova."""
         cloud = self.cloud()
         flavor = nova_api.flavor('f', hw__numa_nodes='1')
         cloud.nova.flavors = [flavor]
@@ -113,7 +109,6 @@ class FuzzTest(network_base.NeutronTestCase):
         self.fuzz_cloud(cloud, ('flavors',), ('servers',))
 
     def test_network_agents(self):
-        """Agents, and the networks and routers that they serve."""
         cloud = self.cloud()
         cloud.networks = [
             neutron_api.network(physnet='data'),
@@ -176,10 +171,7 @@ class FuzzTest(network_base.NeutronTestCase):
 
 
 class _LedgerAPI(http_server.LocalServer):
-    """A Placement that answers each request by all it ever says, changed.
-
-    :param chance: returns what chooses the status and the changes
-    """
+    """A Placement that answers all requests by all it ever says, changed."""
 
     def __init__(self, chance):
         super().__init__(_ledger_handler_class(chance))

@@ -66,7 +66,6 @@ _PAUSE = 0.25
 
 @functools.cache
 def the_bed() -> bed.Bed:
-    """The bed that runs."""
     directory = os.environ.get(bed.VARIABLE)
     if not directory:
         raise RuntimeError(
@@ -77,12 +76,10 @@ def the_bed() -> bed.Bed:
 
 @functools.cache
 def connection(tenant: bool):
-    """A connection that all tests of this process share."""
     return the_bed().connect(tenant=tenant)
 
 
 def pinned(**extra_specs: str) -> dict[str, str]:
-    """Extra specs of a guest with dedicated CPUs on one NUMA node."""
     return {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1', **extra_specs}
 
 
@@ -107,7 +104,6 @@ class LiveTestCase(testtools.TestCase):
 
     def wait_until(self, predicate: Callable[[], ty.Any], seconds: float,
                    what: str) -> ty.Any:
-        """Wait until something holds, and return what the predicate did."""
         try:
             return self.bed.wait_until(predicate, seconds, what, _PAUSE)
         except errors.BedError as exc:
@@ -115,11 +111,9 @@ class LiveTestCase(testtools.TestCase):
 
     @property
     def hosts(self) -> list[str]:
-        """Names of the compute nodes."""
         return sorted(self.bed.hosts)
 
     def switch_nodes(self, host: str) -> set[int]:
-        """Host NUMA nodes with the virtual switch."""
         return set(self.bed.hosts[host].physnets['nfv_vswitch'])
 
     def pinned_cpus(self, host: str) -> int:
@@ -141,10 +135,7 @@ class LiveTestCase(testtools.TestCase):
         return f'{self._prefix}-{next(self._names)}'
 
     def flavor(self, vcpus: int = 2, ram: int = 512, **extra_specs: str):
-        """A flavor that goes away with the test.
-
-        :param ram: MiB
-        """
+        """Return a flavor, with RAM in MiB, that goes away with the test."""
         flavor = self.admin.compute.create_flavor(
             name=self.name(), vcpus=vcpus, ram=ram, disk=1)
         self.addCleanup(self.admin.compute.delete_flavor, flavor)
@@ -159,11 +150,9 @@ class LiveTestCase(testtools.TestCase):
                 cloud=None, **more):
         """Ask for a guest, and wait for nothing.
 
-        :param networks: as in the API
         :param host: where the filters are asked about no other; makes the
             administrator ask
         :param cloud: a connection; that of the tenant if none is given
-        :returns: the server
         """
         cloud = cloud or (self.admin if host else self.tenant)
         if host:
@@ -178,31 +167,24 @@ class LiveTestCase(testtools.TestCase):
         return _image_id()
 
     def networks(self, ports: int = 1) -> list[dict]:
-        """Ports on the network of the tenant, as the API takes them."""
         return [{'uuid': _network_id()}] * ports
 
     def show(self, server):
-        """A server, as its administrator sees it."""
         return self.admin.compute.get_server(server.id)
 
     def settled(self, server):
-        """Wait until a new guest is active or in error."""
         def done():
             shown = self.show(server)
             return shown if shown.status in ('ACTIVE', 'ERROR') else None
         return self.wait_until(done, _BOOT, f'{server.id} is there')
 
     def boot(self, flavor, **kwargs):
-        """Boot a guest that finds a host."""
         server = self.settled(self.request(flavor, **kwargs))
         self.assertEqual('ACTIVE', server.status, server.fault)
         return server
 
     def boot_refused(self, flavor, **kwargs) -> str:
-        """Boot a guest that finds none.
-
-        :returns: what its owner reads
-        """
+        """Boot a guest that finds none, and return what its owner reads."""
         server = self.settled(self.request(flavor, **kwargs))
         self.assertEqual('ERROR', server.status, server.compute_host)
         owner = self.admin if kwargs.get('host') else self.tenant
@@ -213,7 +195,6 @@ class LiveTestCase(testtools.TestCase):
         return message
 
     def delete(self, *servers) -> None:
-        """Delete guests, and wait until they are gone."""
         self._delete([server.id for server in servers])
 
     def _delete_servers(self) -> None:
@@ -227,7 +208,6 @@ class LiveTestCase(testtools.TestCase):
                         f'{len(left)} servers are gone')
 
     def servers_of_all(self) -> list[str]:
-        """UUIDs of the servers of all tenants."""
         return [server.id for server in self.admin.compute.servers(
             details=False, all_projects=True)]
 
@@ -252,7 +232,6 @@ class LiveTestCase(testtools.TestCase):
             f'{server.id} has nothing on its old host any more')
 
     def assert_not_live_migrated(self, server, host: str) -> None:
-        """A live migration to a host is refused, and changes nothing."""
         before = self.show(server).compute_host, self.host_nodes(server)
         error = self.assertRaises(
             exceptions.BadRequestException,
@@ -291,11 +270,9 @@ class LiveTestCase(testtools.TestCase):
         return answer.json()['nodes']
 
     def host_nodes(self, server) -> list[int]:
-        """The host NUMA node of each guest NUMA node."""
         return [node['host_node'] for node in self.nodes(server)]
 
     def device_nodes(self, server) -> list[int]:
-        """Host NUMA nodes of the PCI devices of a guest."""
         rows = self.bed.database(
             'nova', 'SELECT numa_node FROM pci_devices '
             'WHERE instance_uuid = %s AND deleted = 0', (server.id,))
@@ -313,17 +290,13 @@ class LiveTestCase(testtools.TestCase):
 
     def workers_that_said(self, text: str,
                           since: Mapping[str, int]) -> set[str]:
-        """Process ids of the scheduler workers that have logged a text.
-
-        :param since: what Bed.scheduler_logs has returned then
-        """
+        """Return process ids of scheduler workers that have logged a text."""
         return {line.split()[2] for line in self.bed.scheduler_lines(since)
                 if text in line}
 
     # The ledger
 
     def ledgers(self) -> dict[str, str]:
-        """UUIDs of the resource providers of the ledger, by host."""
         answer = self._placement(
             '/resource_providers?required=CUSTOM_NFV_LEDGER')
         return {provider['name'].removesuffix('_nfv_ledger'): provider['uuid']
@@ -340,17 +313,13 @@ class LiveTestCase(testtools.TestCase):
         return room
 
     def used(self, resource_class: str) -> dict[str, int]:
-        """What guests have allocated on each host."""
         return {host: self._placement(f'/resource_providers/{provider}/usages')
                 ['usages'].get(resource_class, 0)
                 for host, provider in self.ledgers().items()}
 
     def allocated(self, consumer: str, resource_class: str,
                   host: str | None = None) -> int:
-        """What a guest, or a migration, has allocated.
-
-        :param host: count only what is in the ledger of this host
-        """
+        """Return what a consumer has allocated; with a host, in its ledger."""
         allocations = self._placement(
             f'/allocations/{consumer}')['allocations']
         ledger = self.ledgers()[host] if host else None
@@ -360,18 +329,12 @@ class LiveTestCase(testtools.TestCase):
 
     def wait_for_room(self, resource_class: str,
                       room: Mapping[str, int]) -> None:
-        """Wait until nfv-sched-ledger has published limits.
-
-        :param room: what guests may allocate, by host
-        """
+        """Wait until nfv-sched-ledger has published this room, by host."""
         self.wait_until(lambda: self.room(resource_class) == room,
                         _PUBLISHED, f'{resource_class}: room for {room}')
 
     def limit_ports(self, room: Mapping[str, int]) -> None:
-        """Let hosts take so many ports of guests, and wait until it is so.
-
-        :param room: of all hosts
-        """
+        """Let all hosts take so many ports of guests, and wait for that."""
         for host, count in room.items():
             self.aggregate(
                 [host], vswitch_ports_per_node=PHYSICAL_PORTS + count)
@@ -386,10 +349,7 @@ class LiveTestCase(testtools.TestCase):
     # Agents of Neutron
 
     def report_agents(self, agents: Sequence[Mapping]) -> None:
-        """Let these agents, and no others, report until the test ends.
-
-        :param agents: see Bed.report_agents
-        """
+        """Let these agents, and no others, report until the test ends."""
         self.addCleanup(self._forget_agents)
         self.bed.report_agents(agents)
         wanted = {(agent['host'], agent['agent_type']) for agent in agents}
@@ -412,7 +372,6 @@ class LiveTestCase(testtools.TestCase):
     # Aggregates
 
     def aggregate(self, hosts: Iterable[str], **metadata: ty.Any) -> None:
-        """Give hosts metadata for the time of the test."""
         compute = self.admin.compute
         aggregate = compute.create_aggregate(name=self.name())
         self.addCleanup(compute.delete_aggregate, aggregate)

@@ -93,10 +93,7 @@ def _settings(bed: live_bed.Bed,
 
 
 def prepare(bed: live_bed.Bed) -> pathlib.Path:
-    """Make the workspace, or bring its tempest.conf up to date.
-
-    :returns: its directory
-    """
+    """Make the workspace, or bring its tempest.conf up to date."""
     workspace = bed.directory / _NAME
     if not (workspace / '.stestr.conf').exists():
         _tempest(['init', '--workspace-path',
@@ -114,11 +111,7 @@ def prepare(bed: live_bed.Bed) -> pathlib.Path:
 
 
 def run(bed: live_bed.Bed, regex: str = REGEX) -> tuple[bool, str]:
-    """Run the tests with such names in the workspace of a bed.
-
-    :returns: whether all ran and none failed or was skipped, and what was
-        printed
-    """
+    """Run these tests; return whether all passed unskipped, and the output."""
     workspace = prepare(bed)
     result = _tempest(
         ['run', '--workspace-path', str(bed.directory / 'workspace.yaml'),
@@ -144,7 +137,6 @@ def _tempest(arguments: list[str], directory: pathlib.Path,
 
 
 def main(argv: list[str]) -> int:
-    """Run Tempest against the bed, and show what it prints."""
     succeeded, output = run(live_bed.Bed(), *argv[1:2])
     print(output)
     return 0 if succeeded else 1

@@ -34,7 +34,6 @@ class CommandTest(testtools.TestCase):
         self.bed = base.the_bed()
 
     def command(self, *arguments):
-        """Run the command on the bed, and return what it prints."""
         return subprocess.run(
             [sys.executable, '-W', 'ignore', '-m',
              'nfv_sched.tests.live.bed', *arguments],
@@ -75,7 +74,6 @@ class ProcessTest(testtools.TestCase):
             (self.directory / name).mkdir()
 
     def service(self, script):
-        """A service of the shell."""
         service = processes.Service(
             'sleeper', ['/bin/sh', '-c', script], {'PATH': os.defpath},
             self.directory)

@@ -28,7 +28,6 @@ class BurstTest(base.LiveTestCase):
     """Forty guests at once, and fewer slots: exactly those are taken."""
 
     def burst(self, **kwargs) -> list:
-        """Ask for all guests at once, and wait for all of them."""
         flavor = self.flavor(1, 64)
         with futures.ThreadPoolExecutor(BURST) as pool:
             asked = [pool.submit(self.request, flavor, **kwargs)
@@ -70,7 +69,6 @@ class BurstTest(base.LiveTestCase):
         self.wait_for_room(base.RULES, room)
 
     def security_group(self):
-        """A security group with a known number of rules."""
         network = self.tenant.network
         group = network.create_security_group(name=self.name())
         self.addCleanup(network.delete_security_group, group)

@@ -11,14 +11,12 @@ _SERVICE = 60  # seconds until Nova notices that a compute node is down or up
 class MovesTest(base.LiveTestCase):
 
     def boot_strict(self, host: str):
-        """A strict guest with one port."""
         server = self.boot(self.flavor(**base.STRICT), host=host,
                            networks=self.networks())
         self.assert_strict(server)
         return server
 
     def assert_moved(self, server, source: str) -> None:
-        """On another host, strict, with one port in the ledger there."""
         host = self.show(server).compute_host
         self.assertNotEqual(source, host)
         self.assert_strict(server)
@@ -30,7 +28,6 @@ class MovesTest(base.LiveTestCase):
 
     @contextlib.contextmanager
     def only(self, *hosts: str):
-        """Let no guest come to other hosts."""
         services = [service for service in self.admin.compute.services(
             binary='nova-compute') if service.host not in hosts]
         try:

@@ -14,11 +14,7 @@ _CLIENT = 120  # seconds
 class PlanTestCase(test_tools.ToolsTestCase):
 
     def interrupt(self, number, *args):
-        """Begin a command, and interrupt it when it says that a move begins.
-
-        :param number: of the signal
-        :returns: exit code
-        """
+        """Begin a command, interrupt it as a move begins; return exit code."""
         process = subprocess.Popen(
             self.command(*args), env=self.bed.layout.account(), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -35,7 +31,6 @@ class PlanTestCase(test_tools.ToolsTestCase):
         return process.returncode
 
     def carry_out(self, *args):
-        """Run a command that carries out a plan to its end."""
         done = subprocess.run(
             self.command(*args, '--yes'), env=self.bed.layout.account(),
             timeout=_CLIENT, text=True, stdout=subprocess.PIPE,

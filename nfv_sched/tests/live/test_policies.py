@@ -15,7 +15,6 @@ STRICT_PCI = {base.PCI: 'strict'}
 class PoliciesTest(base.LiveTestCase):
 
     def check(self, outcome: outcomes.Outcome, host: str) -> None:
-        """Run a row of the table of outcomes on a host."""
         wanted = self.switch_nodes(host)
         node = min({0, 1} - wanted)
         flavor = self.flavor(**base.pinned(**outcome.extra_specs(node)))

@@ -18,12 +18,7 @@ class StatusTest(base.LiveTestCase):
 
     def check(self, code: upgradecheck.Code,
               *override: str) -> dict[str, dict]:
-        """Run all checks.
-
-        :param code: what the command has to exit with
-        :param override: more configuration files, which count more
-        :returns: results by name
-        """
+        """Run all checks, with more configuration files, which count more."""
         conf = (self.bed.layout.etc / 'nova' /
                 f'{configuration.SCHEDULERS[0]}.conf')
         done = subprocess.run(

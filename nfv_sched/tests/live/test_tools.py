@@ -39,15 +39,10 @@ class ToolsTestCase(base.LiveTestCase):
                            for path in (scheduler, override)]
 
     def command(self, *args):
-        """What a shell would run."""
         return [sys.executable, '-m', 'nfv_sched.ops.cli.base', *args,
                 *self.configured]
 
     def run_command(self, *args, codes=(0,)):
-        """Run a command of nfv-sched; returns its standard output.
-
-        :param codes: one of which it has to exit with
-        """
         done = subprocess.run(
             self.command(*args), env=self.bed.layout.environment(), text=True,
             timeout=_COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -56,14 +51,12 @@ class ToolsTestCase(base.LiveTestCase):
         return done.stdout
 
     def document(self, *args, **kwargs):
-        """Run a command, and read the JSON that it prints."""
         return json.loads(self.run_command(*args, '-f', 'json', **kwargs))
 
 
 class CloudTest(ToolsTestCase):
 
     def test_snapshot(self):
-        """What is saved is what Nova's API and the databases say."""
         server = self.boot(
             self.flavor(2, **base.STRICT), networks=self.networks(2))
         path = str(self.directory / 'cloud.json.gz')

@@ -14,23 +14,17 @@ class NFVSchedTempestPlugin(plugins.TempestPlugin):
     """Tests of nfv-sched through the public APIs of a cloud."""
 
     def load_tests(self):
-        """Where the tests are.
-
-        :returns: (directory of the tests, top level of the package)
-        """
         top = os.path.dirname(os.path.dirname(
             os.path.abspath(nfv_sched.__file__)))
         return os.path.join(top, 'nfv_sched', 'tests', 'tempest', 'tests'), top
 
     def register_opts(self, conf):
-        """Add the options of this plugin to tempest.conf."""
         conf.register_opt(nfv_config.SERVICE_OPTION,
                           group='service_available')
         config.register_opt_group(
             conf, nfv_config.GROUP, nfv_config.OPTIONS)
 
     def get_opt_lists(self):
-        """The options, for the sample of tempest.conf."""
         return [
             ('service_available', [nfv_config.SERVICE_OPTION]),
             (nfv_config.GROUP.name, nfv_config.OPTIONS),

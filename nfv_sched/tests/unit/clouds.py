@@ -83,14 +83,11 @@ def guest(cells=1, vcpus=2, memory=512):
 
 def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
          networks=(), extra_specs=None, devices=(), live=False, **shape):
-    """A RequestSpec.
+    """Return a RequestSpec.
 
     :param vswitch: ``strict`` or ``prefer``
-    :param numa: whether the guest has a NUMA topology
     :param nodes: host node of each mapped guest node
-    :param move: whether a server is moved
     :param networks: IDs of the requested networks
-    :param devices: PCI requests; see :func:`pci_request`
     :param live: whether a move is a live migration; None to ask Nova's
         database
     """
@@ -115,14 +112,10 @@ def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
 
 
 def network(*physnets, tunneled=False):
-    """The networks of a request, as Nova summarises them."""
     return objects.NetworkMetadata(physnets=set(physnets), tunneled=tunneled)
 
 
 def weigh(weigher, request, *hosts):
-    """The weights of hosts, as Nova's weight handler asks for them.
-
-    :param request: a RequestSpec
-    """
+    """Return the weights of hosts as Nova's weight handler asks for them."""
     return weigher.weigh_objects(
         [weights.WeighedHost(host, 0.0) for host in hosts], request)

@@ -26,14 +26,12 @@ _ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 
 
 def instructions():
-    """The instructions of the Containerfile, as lists of words."""
     text = (_ROOT / 'Containerfile').read_text().replace('\\\n', '')
     return [shlex.split(line, comments=True) for line in text.splitlines()
             if line and not line.startswith('#')]
 
 
 def copied():
-    """What is copied from the repository: patterns, and where to."""
     return [(words[1:-1], words[-1]) for words in instructions()
             if words[0] == 'COPY' and not words[1].startswith('--')]
 
@@ -81,7 +79,6 @@ class ContainerTest(base.TimedTestCase):
                     test_releases.pinned_versions(path), path)
 
     def test_ignored(self):
-        """What is sent to the builder is what is copied."""
         patterns = {pattern for sources, _ in copied() for pattern in sources}
         lines = (_ROOT / '.dockerignore').read_text().splitlines()
         self.assertEqual(patterns, {

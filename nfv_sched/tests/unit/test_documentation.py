@@ -140,7 +140,6 @@ class _Sections(iniparser.BaseParser):
 
 
 def blocks(text, language):
-    """The code blocks of a page that are in a language."""
     return [textwrap.dedent(found) for found in re.findall(
         rf'^ *\.\. code-block:: {language}\n\n((?:(?: +.*)?\n)+)', text,
         re.MULTILINE)]
@@ -178,8 +177,6 @@ def as_helm_ini(values):
 
 
 class ConfigurationTest(base.TestCase):
-    """Examples of configuration."""
-
     #: By their first section, what is not for Nova.
     FOREIGN = re.compile(
         r'\[\[local\|localrc\]\]|\[(Unit|Service|Timer)\]'
@@ -207,10 +204,7 @@ class ConfigurationTest(base.TestCase):
         '/etc/kolla/config/placement.conf'}
 
     def wrong(self, text, tempest=False):
-        """Complaints about what Nova, or Placement, does not take.
-
-        :param tempest: whether it is for Tempest
-        """
+        """Return complaints about what Nova or Placement refuses."""
         options = _Sections(text).options
         if tempest:
             conf = cfg.ConfigOpts()
@@ -271,14 +265,13 @@ class ConfigurationTest(base.TestCase):
         self.assertGreater(found, 10)
 
     def deployment(self):
-        """The page about deployments, and what its YAML blocks are."""
         text = (_ROOT / 'doc' / 'source' / 'install' / 'deployment.rst'
                 ).read_text(encoding='utf-8')
         return text, [yaml.safe_load(block)
                       for block in blocks(text, 'yaml')]
 
     def has_all_filters(self, text):
-        """Whether each list of filters in an ini file has all of ours."""
+        """Check each list of filters in an ini file; return their number."""
         ours = configuration.our_filters()
         lists = [re.findall(r'\w+', value)
                  for _, option, value in _Sections(text).options
@@ -360,7 +353,6 @@ class ConfigurationTest(base.TestCase):
         self.assertEqual(1, sum(map(self.has_all_filters, files)))
 
     def objects(self, kind):
-        """The objects of Kubernetes of a kind."""
         _, documents = self.deployment()
         for document in documents:
             for each in (document, *document.get(
@@ -387,7 +379,6 @@ class ConfigurationTest(base.TestCase):
         return paths
 
     def configuration_files(self, command):
-        """Files and folders with the configuration of a command."""
         if command[0] == 'nfv-sched':
             # oslo.config finds both by the name of the project.
             return self.parsed(command).config_file or [
@@ -507,7 +498,6 @@ class ConfigurationTest(base.TestCase):
                     (files[path]['owner'], files[path]['perm']))
 
     def test_images(self):
-        """What is copied into images is a file of this repository."""
         text, documents = self.deployment()
         images = blocks(text, 'docker')
         self.assertEqual(2, len(images))
@@ -684,8 +674,6 @@ class DeploymentNamesTest(base.TimedTestCase):
 
 
 class BlocksTest(base.TimedTestCase):
-    """Literal blocks of pages."""
-
     # Those of reStructuredText without a directive; in Markdown what is
     # indented, or fenced.
     _LITERAL = re.compile(

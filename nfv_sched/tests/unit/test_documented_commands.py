@@ -51,10 +51,7 @@ class DocumentedCommandsTest(base.CommandTestCase):
         self._printed: dict[str, tuple[int, list[str]]] = {}
 
     def printed(self, text: str) -> list[str]:
-        """Run a command as a shell would in a clone, the same only once.
-
-        :returns: lines of output, those on standard error last
-        """
+        """Run a command as in a clone, once; return output, then errors."""
         if text == 'echo $?':
             return [str(self.code)]
         if text not in self._printed:
@@ -63,7 +60,6 @@ class DocumentedCommandsTest(base.CommandTestCase):
         return lines
 
     def run_in_clone(self, text: str) -> tuple[int, list[str]]:
-        """Run a command and return its exit code and output."""
         text, pipe, rest = text.partition(' | ')
         program, *arguments = shlex.split(text)
         self.assertEqual('nfv-sched', program, text)
@@ -103,7 +99,6 @@ class DocumentedCommandsTest(base.CommandTestCase):
                          'tools/regenerate outputs writes what is printed')
 
     def test_session(self):
-        """The picture of a terminal session shows real output."""
         if any(map(self.plans_differ, SESSION)):
             self.skipTest('bug 2153425: plans have fewer live migrations')
         lines = []

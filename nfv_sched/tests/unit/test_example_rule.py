@@ -98,7 +98,6 @@ class ExampleTestCase(test_refusing.RefusingTestCase):
         return clouds.spec(vswitch, extra_specs={KEY: even}, **shape)
 
     def claimed(self, state, spec):
-        """Host nodes of the guest, as the claim chooses them."""
         placed = hardware.numa_fit_instance_to_host(
             strategies.clone(state.numa_topology),
             spec.numa_topology.obj_clone(), provider_mapping=None,
@@ -106,7 +105,6 @@ class ExampleTestCase(test_refusing.RefusingTestCase):
         return [cell.id for cell in placed.cells]
 
     def place(self, state, spec, enabled=ALL):
-        """Host nodes of the guest; None if the host is refused."""
         if self.run_filters([state], spec, enabled):
             return self.claimed(state, spec)
         self.assertRefusedBy(EVEN, enabled)

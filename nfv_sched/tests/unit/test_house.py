@@ -39,7 +39,7 @@ ROOMS = (
 #: one is the border to something.
 MOST = {
     'floors': 10, 'arrows': 94, 'mirrored types': 4, 'renamed imports': 304,
-    'lines': 75_905, 'lines of tests': 90_858, 'modules loaded': 91,
+    'lines': 71_918, 'lines of tests': 89_201, 'modules loaded': 91,
     'lines loaded': 16_841}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')

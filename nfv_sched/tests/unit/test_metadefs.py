@@ -27,7 +27,6 @@ metadefs = types.SimpleNamespace(**runpy.run_path(str(_SCRIPT)))
 
 
 def accepts(key, value):
-    """Whether the Nova API takes this value of an extra spec."""
     try:
         validators.validate(key, str(value))
     except exception.ValidationError:
@@ -127,14 +126,12 @@ class TestFlavors(base.TestCase):
                 self.assertFalse(accepts(key, value), (key, value))
 
     def test_all_values(self):
-        """Nothing that Nova accepts is left out."""
         for key, schema in self.keys.items():
             validator = validators.VALIDATORS.get(key)
             if validator is not None and 'enum' in validator.value:
                 self.assertEqual(validator.value['enum'], schema['enum'])
 
     def test_descriptions(self):
-        """They are those of the validators, without markup."""
         for validator in nfv_validators.register():
             schema = self.keys.get(validator.name)
             if schema is not None:
@@ -206,10 +203,7 @@ class TestAggregates(base.TestCase):
 
 
 class TestDocumentation(base.TestCase):
-    """What people read of the keys, and what the API checks."""
-
     def check(self, path, row):
-        """Compare a table of keys and values with the validators."""
         wanted = {}
         for validator in nfv_validators.register():
             if validator.name.startswith(extra_specs.NAMESPACE):

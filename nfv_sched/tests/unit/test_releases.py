@@ -21,7 +21,6 @@ def _text(name):
 
 
 def pinned_versions(path):
-    """Normalized names of a file of constraints, and their versions."""
     return {utils.canonicalize_name(name): version
             for name, version in re.findall(
                 r'^([\w.-]+)==(\S+)$', path.read_text(), re.MULTILINE)}

@@ -62,7 +62,6 @@ class _Unit(configparser.RawConfigParser):
 
 
 def commands(path):
-    """The commands of nfv-sched in a unit, as lists of words."""
     unit = _Unit(path)
     if not unit.has_section('Service'):
         return []
@@ -81,7 +80,6 @@ class UnitsTest(base.TestCase):
                              f'state_path = {self.top}\n')
 
     def run_ledger(self, words, **variables):
-        """Start the ledger with a nova.conf of its own."""
         program = self.top / 'nfv-sched-ledger'
         program.write_text(PROGRAM)
         return subprocess.Popen(
@@ -239,7 +237,6 @@ class UnitsTest(base.TestCase):
 
     @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
     def test_systemd(self):
-        """It knows all settings."""
         self.assertEqual('', self.verify())
 
     @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
@@ -294,7 +291,6 @@ class LogrotateTest(base.TestCase):
         self.log = self.top / 'nfv-sched-ledger.log'
 
     def command(self, *options):
-        """logrotate, on a log of these tests."""
         text = LOGROTATE.read_text()
         for old, new in (
                 ('/var/log/nova/nfv-sched-ledger.log', str(self.log)),

@@ -35,7 +35,6 @@ _LISTENING = {'http.server', 'socketserver', 'wsgiref', 'xmlrpc.server'}
 
 
 def trees():
-    """The syntax trees of all modules but the tests, by relative path."""
     for path in sorted(_PACKAGE.rglob('*.py')):
         name = path.relative_to(_PACKAGE)
         if name.parts[0] != 'tests':
@@ -43,7 +42,6 @@ def trees():
 
 
 def imported(tree):
-    """Names of all modules that a module imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -52,7 +50,6 @@ def imported(tree):
 
 
 def called(tree):
-    """Last names of all functions that a module calls, and the calls."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):

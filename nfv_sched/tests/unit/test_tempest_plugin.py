@@ -31,7 +31,6 @@ class TempestPluginTest(base.TimedTestCase):
         self.plugin = entry_point.load()()
 
     def parsed(self):
-        """The options of the plugin, as they are by default."""
         conf = cfg.ConfigOpts()
         self.plugin.register_opts(conf)
         conf([], default_config_files=[])

@@ -64,7 +64,6 @@ def _texts(tree):
 
 
 def _reasons():
-    """Constant parts of all reasons, and where they are."""
     for directory, _directories, names in os.walk(_PACKAGE):
         if 'tests' in os.path.relpath(directory, _PACKAGE).split(os.sep):
             continue

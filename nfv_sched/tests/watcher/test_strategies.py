@@ -42,7 +42,6 @@ _COMMAND = pathlib.Path(sysconfig.get_path('scripts'), 'nfv-sched')
 
 
 def _topology(cloud):
-    """Return a cloud as Watcher's emulators have it."""
     return topology.ComputeTopology(
         compute_nodes=[topology.ComputeNode(hostname=host.name, uuid=host.uuid)
                        for host in cloud.hosts],
@@ -55,8 +54,6 @@ def _topology(cloud):
 @testtools.skipUnless(WATCHER, 'python-watcher is not installed')
 class StrategyTestCase(watcher_base.WatcherFunctionalTestCase if WATCHER
                        else testtools.TestCase):
-    """A test with the services of Watcher and an example cloud."""
-
     COMPUTE_TOPOLOGY = topology.ComputeTopology() if WATCHER else None
     #: Class of the strategy.
     STRATEGY: type
@@ -83,13 +80,11 @@ class StrategyTestCase(watcher_base.WatcherFunctionalTestCase if WATCHER
         self.configure(snapshot=self.path)
 
     def configure(self, **options):
-        """Set options of the strategy."""
         group = f'watcher_strategies.{self.STRATEGY.NAME}'
         cfg.CONF.register_opts(self.STRATEGY.get_config_opts(), group)
         self.flags(group=group, **options)
 
     def post(self, scope=None, **parameters):
-        """Return the answer to a request for an audit."""
         audit = {'parameters': parameters, 'audit_type': 'ONESHOT'}
         chosen = {'goal': self.STRATEGY.GOAL, 'strategy': self.STRATEGY.NAME}
         if scope is None:
@@ -101,7 +96,6 @@ class StrategyTestCase(watcher_base.WatcherFunctionalTestCase if WATCHER
             **audit, 'audit_template_uuid': answer.json()['uuid']})
 
     def audit(self, scope=None, **parameters):
-        """Return the action plan of an audit, and its actions, in order."""
         answer = self.post(scope, **parameters)
         self.assertEqual(201, answer.status_code, answer.text)
         self.assertEqual('SUCCEEDED', self.end_of(answer.json()['uuid']))
@@ -124,14 +118,12 @@ class StrategyTestCase(watcher_base.WatcherFunctionalTestCase if WATCHER
         return actions
 
     def failed_audit(self, scope=None, **parameters):
-        """Return the log of an audit that fails."""
         answer = self.post(scope, **parameters)
         self.assertEqual(201, answer.status_code, answer.text)
         self.assertEqual('FAILED', self.end_of(answer.json()['uuid']))
         return self.env.stdlog.logger.output
 
     def end_of(self, audit):
-        """Return the state of an audit after its end."""
         end = time.monotonic() + _TIMEOUT
         while True:
             state = self.admin_api.get(f'/audits/{audit}').json()['state']
@@ -142,7 +134,6 @@ class StrategyTestCase(watcher_base.WatcherFunctionalTestCase if WATCHER
             time.sleep(0.1)
 
     def execute(self, plan):
-        """Let the applier carry out an action plan; return its actions."""
         answer = self.admin_api.patch(f'/action_plans/{plan["uuid"]}', [
             {'op': 'replace', 'path': '/state', 'value': 'PENDING'}])
         self.assertEqual(200, answer.status_code, answer.text)
@@ -151,7 +142,6 @@ class StrategyTestCase(watcher_base.WatcherFunctionalTestCase if WATCHER
         return self.actions(plan)
 
     def moved(self, actions):
-        """Return (server, kind, destination) of each migration."""
         return [(parameters['resource_name'], parameters['migration_type'],
                  parameters['destination_node'])
                 for parameters in (
@@ -159,7 +149,6 @@ class StrategyTestCase(watcher_base.WatcherFunctionalTestCase if WATCHER
                     if action['action_type'] == 'migrate')]
 
     def host_of(self, server):
-        """Return where Watcher's emulator of Nova has a server."""
         return self.env.nova_fixture.nova_emulator.servers[
             self.uuids[server]]['OS-EXT-SRV-ATTR:host']
 
@@ -261,7 +250,6 @@ class DrainTest(StrategyTestCase):
             self.failed_audit(maintenance_node='compute-9'))
 
     def test_parameters(self):
-        """Watcher's API checks them."""
         for parameters in ({}, {'maintenance_node': 1},
                            {'maintenance_node': 'compute-1', 'colour': 'red'},
                            {'maintenance_node': 'compute-1', 'servers': 'x'}):

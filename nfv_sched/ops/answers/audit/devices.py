@@ -52,7 +52,6 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 
 def compare_requests(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Compare the devices of servers with their PCI requests."""
     # It holds devices for two flavors until its resize is confirmed.
     doubtful = {move.server for move in site.moves
                 if move.source == move.target}
@@ -128,7 +127,6 @@ def _mismatch(request: snapshot.PCIRequest, device: snapshot.Device) -> str:
 def _compare_allocations(
     site: hosts.Site, server: snapshot.Server,
 ) -> Iterator[values.AuditFinding]:
-    """Compare the devices of a server with those that Placement allocates."""
     if server.allocations is None:
         return
     cards = collections.Counter(map(_card, site.devices_of(server)))

@@ -60,10 +60,7 @@ def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 
 def pages(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Find servers whose memory Nova has not claimed in pages.
-
-    Only if their flavor sets ``hw:mem_page_size``.
-    """
+    """Find servers with ``hw:mem_page_size`` but no memory in pages."""
     for server in site.steady:
         page_size = server.flavor.extra_specs.get(_PAGE_SIZE)
         if page_size is not None and not _has_pages(server):

@@ -9,7 +9,6 @@ from nfv_sched.ops.cloud import snapshot
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Find migrations from this host of servers that are not being moved."""
     for move in site.moves:
         if move.source != site.host.name or move.kind == snapshot.EVACUATION:
             continue

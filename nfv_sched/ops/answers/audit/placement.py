@@ -20,7 +20,6 @@ _WHOLE_MACHINES = ('ironic',)
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Find what is wrong with the inventories and allocations of a host."""
     if site.host.hypervisor_type in _WHOLE_MACHINES:
         return
     if site.host.providers:
@@ -63,7 +62,6 @@ def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 
 def _overused(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Find inventories of which more is allocated than there is."""
     ledger = names.provider_uuid(site.host.uuid)  # has a check of its own
     for provider in site.host.providers:
         for name, inventory in provider.inventories.items():
@@ -80,7 +78,6 @@ def _overused(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 def _amounts_on_host(site: hosts.Site,
                      allocations: hosts.Allocations) -> dict[str, int]:
-    """Return the amounts allocated of a host, by resource class."""
     amounts: dict[str, int] = {}
     for provider in site.host.providers:
         for name, amount in allocations.get(provider.uuid, {}).items():
@@ -90,7 +87,6 @@ def _amounts_on_host(site: hosts.Site,
 
 def _allocations(site: hosts.Site,
                  server: snapshot.Server) -> Iterator[values.AuditFinding]:
-    """Yield a finding if a server has not the allocations it should have."""
     if server.allocations is None:
         return
     amounts = _amounts_on_host(site, server.allocations)
@@ -112,7 +108,6 @@ def _allocations(site: hosts.Site,
 
 def _allocation(server: snapshot.Server,
                 anew: bool) -> tuple[repairs.Command, ...]:
-    """Return the command that lets Nova allocate a server its host."""
     # Nova does not allocate again what ports had, such as bandwidth.
     if any(port.has_allocation for port in server.ports or ()):
         return ()

@@ -31,7 +31,6 @@ _NATIVE = {extra_specs.STRICT: pci.REQUIRED, extra_specs.SOCKET: pci.SOCKET,
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Find violated strict policies, and remote devices and networks."""
     uuids_by_cpu: dict[int, set[str]] = {}
     for server, part in site.certain:
         for cpu in part.pins.values():
@@ -47,10 +46,7 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 def _find_remote(site: hosts.Site, server: snapshot.Server,
                  broken: set[int]) -> Iterator[values.AuditFinding]:
-    """Find devices and networks near none of the NUMA nodes of a server.
-
-    :param broken: ``order`` of the policies that are violated
-    """
+    """Find devices and networks near none of the NUMA nodes of a server."""
     own = {part.host_node for part in server.nodes or ()}
     if not own:
         return
@@ -92,10 +88,6 @@ def _near_enough(site: hosts.Site, server: snapshot.Server) -> bool:
 
 def _violations(site: hosts.Site, server: snapshot.Server,
                 uuids_by_cpu: dict[int, set[str]]) -> Iterator[reasons.Reason]:
-    """Yield the reasons why a server violates its strict policies.
-
-    :param uuids_by_cpu: CPU of the host -> UUIDs of the servers pinned to it
-    """
     host = site.topology
     policy = extra_specs.parse(server.flavor.extra_specs, server.image)
     if policy.errors:
@@ -148,7 +140,6 @@ def _knows_networks(server: snapshot.Server) -> bool:
 
 def _node_positions(site: hosts.Site,
                     server: snapshot.Server) -> tuple[int, ...] | None:
-    """Return the positions of the host NUMA nodes; None if one is missing."""
     try:
         return tuple(site.positions[part.host_node]
                      for part in server.nodes or ())

@@ -21,7 +21,6 @@ from nfv_sched.ops.cloud import snapshot
 
 
 def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Yield a finding if the API database has no mapping of the host."""
     if not site.host.mapped:
         yield values.finding(
             values.UNMAPPED, site.title, 'no host mapping in the API '
@@ -30,7 +29,6 @@ def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
 
 
 def overuse(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Find NUMA nodes and a host on which more is used than there is."""
     cpu, ram = (max(view.ratio(site.cloud, site.host, of), 1.0)
                 for of in ('cpu', 'ram'))
     for node in site.host.nodes or ():
@@ -48,7 +46,6 @@ def _overused(
     site: hosts.Site, where: str,
     amounts: Iterable[tuple[str, int, int, float]],
 ) -> Iterator[values.AuditFinding]:
-    """Yield a finding for each (noun, used, total, ratio) beyond the total."""
     for noun, used, total, ratio in amounts:
         if used > int(total * ratio):
             yield values.finding(
@@ -162,7 +159,6 @@ def _find_unknown(
 
 
 def _amounts(memory: int, shared: int, pages: dict[int, int]) -> list[str]:
-    """Return the positive amounts, as phrases."""
     phrases = []
     if memory > 0:
         phrases.append(f'{memory} MiB')

@@ -21,7 +21,6 @@ _VERSION = '1.28'
 
 
 def allocate(server: str, anew: bool) -> tuple[Command, ...]:
-    """Return the command that allocates a server its host, or does so anew."""
     force = ('--force',) if anew else ()
     return (('nova-manage', 'placement', 'heal_allocations', '--instance',
              server, *force),)
@@ -29,10 +28,6 @@ def allocate(server: str, anew: bool) -> tuple[Command, ...]:
 
 def remove(consumer: str,
            allocations: Mapping[str, Collection[str]]) -> tuple[Command, ...]:
-    """Return the commands that remove allocations of a consumer.
-
-    :param allocations: UUID of each resource provider -> resource classes
-    """
     if all(_AUDITED.intersection(classes)
            for classes in allocations.values()):
         return tuple([
@@ -51,5 +46,4 @@ def move(host: str, server: str) -> tuple[Command, ...]:
 
 
 def discover() -> tuple[Command, ...]:
-    """Return the command that maps new hosts to their cells."""
     return (('nova-manage', 'cell_v2', 'discover_hosts'),)

@@ -89,35 +89,26 @@ _MOVED = frozenset({
 
 
 class AuditFinding(ty.NamedTuple):
-    """A violated guarantee or an inconsistent record.
+    """A violated guarantee or an inconsistent record."""
 
-    :ivar kind: one of :data:`KINDS`
-    :ivar host: name of the host, unique in the cloud
-    :ivar text: description with numbers
-    :ivar server: UUID of the server; empty if no known server is concerned
-    :ivar name: name of the server
-    :ivar since: earliest time at which it can have begun, by Nova's records:
-        ISO 8601, UTC; empty if these do not say
-    :ivar commands: commands that repair it, each as words; empty if none is
-        known
-    """
-
-    kind: str
-    host: str
-    text: str
+    kind: str  #: one of :data:`KINDS`
+    host: str  #: name of the host, unique in the cloud
+    text: str  #: description with numbers
+    #: UUID of the server; empty if no known server is concerned
     server: str = ''
-    name: str = ''
+    name: str = ''  #: name of the server
+    #: earliest time at which it can have begun, by Nova's records: ISO 8601,
+    #: UTC; empty if these do not say
     since: str = ''
+    #: commands that repair it, each as words; empty if none is known
     commands: tuple[repairs.Command, ...] = ()
 
     @property
     def instruction(self) -> str:
-        """Instruction for the operator, without the commands."""
         return KINDS[self.kind]
 
     @property
     def advice(self) -> str:
-        """Instruction for the operator, with the commands."""
         lines = '; '.join(map(shlex.join, self.commands))
         return f'{self.instruction}: {lines}' if lines else self.instruction
 

@@ -23,95 +23,71 @@ _internal = functools.partial(dataclasses.field, metadata=documents.INTERNAL)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LostLimit:
-    """A limit to which servers are lost.
+    """A limit to which servers are lost."""
 
-    :ivar kind: kind of the limit, such as "cpus_on_nodes", "pages",
-        "devices", "policy", "networks_near", "filter", "ports"
-    :ivar name: the policy, filter, page size or other name of the limit; null
-        if it has none
-    :ivar numa_nodes: number of NUMA nodes on which the CPUs of
-        "cpus_on_nodes" are needed; null for other kinds
-    """
-
+    #: kind of the limit, such as "cpus_on_nodes", "pages", "devices",
+    #: "policy", "networks_near", "filter", "ports"
     kind: str
+    #: the policy, filter, page size or other name of the limit; null if it has
+    #: none
     name: str | None
+    #: number of NUMA nodes on which the CPUs of "cpus_on_nodes" are needed;
+    #: null for other kinds
     numa_nodes: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LostCapacity:
-    """Servers that Placement would grant and hosts do not take.
+    """Servers that Placement would grant and hosts do not take."""
 
-    :ivar limits: the limits to which they are lost
-    :ivar any_one: whether they fit without any one of the limits; if not, only
-        without all of them
-    :ivar servers: number of servers
-    :ivar label: names of the limits, for people
-    """
-
-    limits: tuple[LostLimit, ...]
+    limits: tuple[LostLimit, ...]  #: the limits to which they are lost
+    #: whether they fit without any one of the limits; if not, only without all
+    #: of them
     any_one: bool
-    servers: int
-    label: str = _internal()
+    servers: int  #: number of servers
+    label: str = _internal()  #: names of the limits, for people
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BlazarReservation:
-    """A reservation of OpenStack Blazar that has started.
+    """A reservation of OpenStack Blazar that has started."""
 
-    :ivar id: its ID
-    :ivar project_id: ID of its project
-    :ivar kind: "host" if the whole host is reserved, "instance" if instances
-        on it are
-    """
-
-    id: str
-    project_id: str
+    id: str  #: its ID
+    project_id: str  #: ID of its project
+    #: "host" if the whole host is reserved, "instance" if instances on it are
     kind: ty.Literal['host', 'instance']
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BlazarHost:
-    """A host that OpenStack Blazar keeps for reservations.
+    """A host that OpenStack Blazar keeps for reservations."""
 
-    :ivar host: its name
-    :ivar host_id: UUID of its compute node
-    :ivar reservations: present reservations; empty if it is free for one
-    """
-
-    host: str
-    host_id: str
+    host: str  #: its name
+    host_id: str  #: UUID of its compute node
+    #: present reservations; empty if it is free for one
     reservations: tuple[BlazarReservation, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BlazarHosts:
-    """The hosts that OpenStack Blazar keeps, as aggregates show them.
+    """The hosts that OpenStack Blazar keeps, as aggregates show them."""
 
-    :ivar filter_enabled: whether BlazarFilter is enabled; if not, Nova places
-        any server on these hosts
-    :ivar hosts: those of the hosts that count
-    """
-
+    #: whether BlazarFilter is enabled; if not, Nova places any server on these
+    #: hosts
     filter_enabled: bool
-    hosts: tuple[BlazarHost, ...]
+    hosts: tuple[BlazarHost, ...]  #: those of the hosts that count
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceQuota:
-    """The quota of a project for one resource.
+    """The quota of a project for one resource."""
 
-    :ivar resource: "instances", "cores", "ram" (MiB); with unified limits
-        "servers", "class:VCPU", "class:PCPU", "class:MEMORY_MB" and so on
-    :ivar limit: its limit; null if there is none
-    :ivar used: amount in use; may be more than the limit
-    :ivar needed: amount that one more server of the flavor needs
-    """
-
+    #: "instances", "cores", "ram" (MiB); with unified limits "servers",
+    #: "class:VCPU", "class:PCPU", "class:MEMORY_MB" and so on
     resource: str
-    limit: int | None
-    used: int
-    needed: int
+    limit: int | None  #: its limit; null if there is none
+    used: int  #: amount in use; may be more than the limit
+    needed: int  #: amount that one more server of the flavor needs
 
     @property
     def allows(self) -> int | None:
@@ -123,13 +99,10 @@ class ResourceQuota:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaAllowance:
-    """The number of servers of a flavor that a project's quota allows.
+    """The number of servers of a flavor that a project's quota allows."""
 
-    :ivar allows: number of servers; null if there is no limit
-    :ivar resources: the quota for each resource that a server needs
-    """
-
-    allows: int | None
+    allows: int | None  #: number of servers; null if there is no limit
+    #: the quota for each resource that a server needs
     resources: tuple[ResourceQuota, ...]
 
     @property
@@ -142,251 +115,183 @@ class QuotaAllowance:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorFit:
-    """The number of servers of a flavor that fit a part of the cloud.
+    """The number of servers of a flavor that fit a part of the cloud."""
 
-    :ivar host: name of the host; null unless by host
-    :ivar host_id: UUID of its compute node; null likewise
-    :ivar aggregate: name of the aggregate; null unless by aggregate, and for
-        hosts in no aggregate
-    :ivar aggregate_id: its UUID; null likewise, or if it was not read
-    :ivar flavor: name of the flavor
-    :ivar flavor_id: ID of the flavor; null if it was not read
-    :ivar fits: number of servers that fit one after the other
-    :ivar placement_grants: number of servers that Placement alone would grant
-    :ivar hosts_with_capacity: number of hosts that take at least one
-    :ivar lost: servers that Placement would grant and hosts do not take, by
-        the limits; together "placement_grants" less "fits"
-    :ivar fits_after_loss: number of servers that still fit after the loss of
-        as many hosts as --survive says; null without it
-    :ivar fits_if_empty: number of servers that would fit if the hosts were
-        empty; null without --empty
-    :ivar quota: number of servers that the quota of the project allows, in
-        all of the cloud; null without --project, with --from, or if it could
-        not be read
-    :ivar error: why Nova takes no server of the flavor, for people; null if
-        it does
-    :ivar ports: ports that each server is assumed to have
-    :ivar uncounted: extra specs that may let fewer servers fit, and could not
-        be counted
-    :ivar unverified: traits of which it was not read whether Placement knows
-        them; if not, Nova takes no server
-    :ivar assumed: the ports as ``assumed_ports.Ports``
-    """
-
-    host: str | None
-    host_id: str | None
+    host: str | None  #: name of the host; null unless by host
+    host_id: str | None  #: UUID of its compute node; null likewise
+    #: name of the aggregate; null unless by aggregate, and for hosts in no
+    #: aggregate
     aggregate: str | None
-    aggregate_id: str | None
-    flavor: str
-    flavor_id: str | None
-    fits: int
+    aggregate_id: str | None  #: its UUID; null likewise, or if it was not read
+    flavor: str  #: name of the flavor
+    flavor_id: str | None  #: ID of the flavor; null if it was not read
+    fits: int  #: number of servers that fit one after the other
+    #: number of servers that Placement alone would grant
     placement_grants: int
-    hosts_with_capacity: int
+    hosts_with_capacity: int  #: number of hosts that take at least one
+    #: servers that Placement would grant and hosts do not take, by the limits;
+    #: together "placement_grants" less "fits"
     lost: tuple[LostCapacity, ...]
+    #: number of servers that still fit after the loss of as many hosts as
+    #: --survive says; null without it
     fits_after_loss: int | None
+    #: number of servers that would fit if the hosts were empty; null without
+    #: --empty
     fits_if_empty: int | None
+    #: number of servers that the quota of the project allows, in all of the
+    #: cloud; null without --project, with --from, or if it could not be read
     quota: QuotaAllowance | None
+    #: why Nova takes no server of the flavor, for people; null if it does
     error: str | None
+    #: ports that each server is assumed to have
     ports: request_document.NewPorts
+    #: extra specs that may let fewer servers fit, and could not be counted
     uncounted: tuple[str, ...]
+    #: traits of which it was not read whether Placement knows them; if not,
+    #: Nova takes no server
     unverified: tuple[placement.Unknown, ...]
-    assumed: ty.Any = _internal()
+    assumed: ty.Any = _internal()  #: the ports as ``assumed_ports.Ports``
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorFits:
-    """The number of servers of each flavor that fit.
+    """The number of servers of each flavor that fit."""
 
-    :ivar by: what a row is for
-    :ivar hosts_lost: number of hosts lost in "fits_after_loss"; null without
-        --survive
-    :ivar blazar: hosts that OpenStack Blazar keeps for reservations; null if
-        there are none
-    :ivar capacities: a row for each flavor and part of the cloud
-    """
-
-    by: ty.Literal['cloud', 'aggregate', 'host']
+    by: ty.Literal['cloud', 'aggregate', 'host']  #: what a row is for
+    #: number of hosts lost in "fits_after_loss"; null without --survive
     hosts_lost: int | None
+    #: hosts that OpenStack Blazar keeps for reservations; null if there are
+    #: none
     blazar: BlazarHosts | None
+    #: a row for each flavor and part of the cloud
     capacities: tuple[FlavorFit, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MixPart:
-    """A flavor of a mix.
+    """A flavor of a mix."""
 
-    :ivar flavor: name of the flavor
-    :ivar flavor_id: ID of the flavor; null if it was not read
-    :ivar count: number of servers of it in each mix
-    :ivar ports: ports that each server is assumed to have
-    """
-
-    flavor: str
-    flavor_id: str | None
-    count: int
+    flavor: str  #: name of the flavor
+    flavor_id: str | None  #: ID of the flavor; null if it was not read
+    count: int  #: number of servers of it in each mix
+    #: ports that each server is assumed to have
     ports: request_document.NewPorts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MixFit:
-    """The number of times that a mix of servers fits (--mix).
+    """The number of times that a mix of servers fits (--mix)."""
 
-    :ivar mix: the flavors
-    :ivar fits: how many times all of the mix fits
-    :ivar fits_if_empty: how many times it would if the hosts were empty; null
-        without --empty
-    :ivar blazar: hosts that OpenStack Blazar keeps for reservations; null if
-        there are none
-    """
-
-    mix: tuple[MixPart, ...]
-    fits: int
+    mix: tuple[MixPart, ...]  #: the flavors
+    fits: int  #: how many times all of the mix fits
+    #: how many times it would if the hosts were empty; null without --empty
     fits_if_empty: int | None
+    #: hosts that OpenStack Blazar keeps for reservations; null if there are
+    #: none
     blazar: BlazarHosts | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FreeCPUs:
-    """CPUs for pinned servers of a NUMA node.
+    """CPUs for pinned servers of a NUMA node."""
 
-    :ivar node: number of the NUMA node
-    :ivar pcpus: number of CPUs for pinned servers
-    :ivar pcpus_free: number of free ones
-    """
-
-    node: int
-    pcpus: int
-    pcpus_free: int
+    node: int  #: number of the NUMA node
+    pcpus: int  #: number of CPUs for pinned servers
+    pcpus_free: int  #: number of free ones
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostLimit:
-    """A limit that keeps one more server off a host.
+    """A limit that keeps one more server off a host."""
 
-    :ivar kind: kind of the limit, such as "cpus", "cpus_on_nodes", "pages",
-        "devices", "policy", "filter", "ports"
-    :ivar name: the policy, filter, page size or other name of the limit; null
-        if it has none
-    :ivar numa_nodes: number of NUMA nodes on which the CPUs of
-        "cpus_on_nodes" are needed; null for other kinds
-    :ivar allowed_nodes: numbers of the NUMA nodes that policies and networks
-        leave to a server; for a policy, those that it leaves; null if they
-        leave all
-    :ivar alone: whether one more server fits once this limit alone is lifted
-    :ivar why: the amount needed and the amount free, for people
-    :ivar label: kind and name, for people
-    """
-
+    #: kind of the limit, such as "cpus", "cpus_on_nodes", "pages", "devices",
+    #: "policy", "filter", "ports"
     kind: str
+    #: the policy, filter, page size or other name of the limit; null if it has
+    #: none
     name: str | None
+    #: number of NUMA nodes on which the CPUs of "cpus_on_nodes" are needed;
+    #: null for other kinds
     numa_nodes: int | None
+    #: numbers of the NUMA nodes that policies and networks leave to a server;
+    #: for a policy, those that it leaves; null if they leave all
     allowed_nodes: tuple[int, ...] | None
+    #: whether one more server fits once this limit alone is lifted
     alone: bool
-    why: str
-    label: str = _internal()
+    why: str  #: the amount needed and the amount free, for people
+    label: str = _internal()  #: kind and name, for people
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingPart:
-    """The part of a server on a NUMA node.
+    """The part of a server on a NUMA node."""
 
-    :ivar node: number of the NUMA node of the host
-    :ivar pcpus: number of CPUs that are its own
-    """
-
-    node: int
-    pcpus: int
+    node: int  #: number of the NUMA node of the host
+    pcpus: int  #: number of CPUs that are its own
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingServer:
-    """The smallest server of a host without which one more fits.
+    """The smallest server of a host without which one more fits."""
 
-    :ivar server: its name
-    :ivar server_id: its UUID
-    :ivar vcpus: number of its vCPUs
-    :ivar memory_mib: its memory in MiB
-    :ivar numa_nodes: NUMA nodes on which it has CPUs of its own
-    """
-
-    server: str
-    server_id: str
-    vcpus: int
-    memory_mib: int
+    server: str  #: its name
+    server_id: str  #: its UUID
+    vcpus: int  #: number of its vCPUs
+    memory_mib: int  #: its memory in MiB
+    #: NUMA nodes on which it has CPUs of its own
     numa_nodes: tuple[LeavingPart, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostFit:
-    """The number of servers of the flavor that fit a host.
+    """The number of servers of the flavor that fit a host."""
 
-    :ivar host: name of the host
-    :ivar host_id: UUID of its compute node
-    :ivar fits: number of servers that fit one after the other
-    :ivar placement_grants: number of servers that Placement alone would grant
-    :ivar numa_nodes: NUMA nodes with CPUs for pinned servers
-    :ivar limits: what keeps the next server off
-    :ivar next: the smallest server without which one more fits; null without
-        --next, or if no single server would do
-    :ivar used_pcpus: number of each NUMA node -> used and all CPUs for pinned
-        servers
-    """
-
-    host: str
-    host_id: str
-    fits: int
+    host: str  #: name of the host
+    host_id: str  #: UUID of its compute node
+    fits: int  #: number of servers that fit one after the other
+    #: number of servers that Placement alone would grant
     placement_grants: int
+    #: NUMA nodes with CPUs for pinned servers
     numa_nodes: tuple[FreeCPUs, ...]
-    limits: tuple[HostLimit, ...]
+    limits: tuple[HostLimit, ...]  #: what keeps the next server off
+    #: the smallest server without which one more fits; null without --next, or
+    #: if no single server would do
     next: LeavingServer | None
+    #: number of each NUMA node -> used and all CPUs for pinned servers
     used_pcpus: Mapping[int, tuple[int, int]] = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostFits:
-    """The number of servers of a flavor that fit each host.
+    """The number of servers of a flavor that fit each host."""
 
-    :ivar flavor: name of the flavor
-    :ivar flavor_id: ID of the flavor; null if it was not read
-    :ivar error: why Nova takes no server of the flavor, for people; null if
-        it does
-    :ivar ports: ports that each server is assumed to have
-    :ivar uncounted: extra specs that may let fewer servers fit, and could not
-        be counted
-    :ivar unverified: traits of which it was not read whether Placement knows
-        them; if not, Nova takes no server
-    :ivar blazar: hosts that OpenStack Blazar keeps for reservations; null if
-        there are none
-    :ivar hosts: a row for each host
-    :ivar assumed: the ports as ``assumed_ports.Ports``
-    """
-
-    flavor: str
-    flavor_id: str | None
+    flavor: str  #: name of the flavor
+    flavor_id: str | None  #: ID of the flavor; null if it was not read
+    #: why Nova takes no server of the flavor, for people; null if it does
     error: str | None
+    #: ports that each server is assumed to have
     ports: request_document.NewPorts
+    #: extra specs that may let fewer servers fit, and could not be counted
     uncounted: tuple[str, ...]
+    #: traits of which it was not read whether Placement knows them; if not,
+    #: Nova takes no server
     unverified: tuple[placement.Unknown, ...]
+    #: hosts that OpenStack Blazar keeps for reservations; null if there are
+    #: none
     blazar: BlazarHosts | None
-    hosts: tuple[HostFit, ...]
-    assumed: ty.Any = _internal()
+    hosts: tuple[HostFit, ...]  #: a row for each host
+    assumed: ty.Any = _internal()  #: the ports as ``assumed_ports.Ports``
 
 
 class CloudPart(ty.NamedTuple):
-    """A part of the cloud that a row is for.
+    """A part of the cloud that a row is for."""
 
-    :ivar by: ``cloud``, ``aggregate`` or ``host``
-    :ivar name: its name; None for the whole cloud
-    :ivar hosts: names of its hosts
-    """
-
-    by: str
-    name: str | None
-    hosts: Collection[str]
+    by: str  #: ``cloud``, ``aggregate`` or ``host``
+    name: str | None  #: its name; None for the whole cloud
+    hosts: Collection[str]  #: names of its hosts
 
 
 def _where(cloud: snapshot.Cloud, part: CloudPart) -> dict[str, str | None]:
-    """Return the keys of a part of the cloud."""
     aggregates = {each.name: each for each in cloud.aggregates} if (
         part.by == 'aggregate') else {}
     aggregate = aggregates.get(part.name or '')
@@ -442,7 +347,6 @@ def blazar_hosts(cloud: snapshot.Cloud,
 
 
 def _lost(counted: 'capacity.FlavorCapacity') -> Iterator[LostCapacity]:
-    """Yield what ``FlavorCapacity.lost`` has, with kinds and names."""
     for cause, servers in counted.lost.items():
         yield LostCapacity(
             limits=tuple([

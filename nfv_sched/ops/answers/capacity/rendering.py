@@ -180,7 +180,6 @@ def _used_text(host: document.HostFit) -> str:
 
 
 def _bound(limits: Sequence[document.HostLimit]) -> str:
-    """Return the limits of a host, without the figures."""
     labels = list(dict.fromkeys(each.label for each in limits))
     if len(labels) > 1 and not limits[0].alone:
         return ' and '.join(labels)

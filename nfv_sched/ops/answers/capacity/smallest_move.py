@@ -32,13 +32,11 @@ def find(
 
     That with the fewest vCPUs, and of these with the least memory.  Servers
     with a task in progress in Nova, or whose request is not known, are left
-    out.
+    out, and so are hosts without others.
 
     :param hosts: names of the hosts of interest; None for all
     :param ports: see :func:`nfv_sched.ops.model.counting.capacity.capacities`,
         as for ``image``, ``project`` and ``hints``
-    :returns: pairs of name of the host and server; hosts without such a server
-        are left out
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the
         flavor, or has no hosts for the project
     """

@@ -36,15 +36,11 @@ _ORDER = tuple(_Kind)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Failure:
-    """A failure of one host, which others may have, too.
-
-    :ivar key: equal for equal failures
-    :ivar missing: the missing part of the resource, 0 to 1
-    """
+    """A failure of one host, which others may have, too."""
 
     kind: document.CauseKind
-    key: Hashable
-    missing: float = 1.0
+    key: Hashable  #: equal for equal failures
+    missing: float = 1.0  #: the missing part of the resource, 0 to 1
     lack: values.PlacementLack | None = None
     refusal: values.HostRefusal | None = None
 
@@ -60,7 +56,6 @@ class _Failure:
 
     @property
     def conditions(self) -> int:
-        """Number of conditions of the missing resource."""
         shortage = self.shortage
         return len(shortage.places + shortage.beside) if shortage else 0
 
@@ -128,7 +123,6 @@ def _cause(key: Hashable, names: Sequence[str],
 def _name_networks(refusal: values.HostRefusal | None,
                    networks: Sequence[snapshot.Network]
                    ) -> values.HostRefusal | None:
-    """Return the refusal with the networks of the devices that lack."""
     if refusal is None or not (refusal.lacks and refusal.lacks.devices):
         return refusal
     devices = refusal.lacks.devices

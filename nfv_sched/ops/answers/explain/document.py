@@ -23,155 +23,104 @@ _LONGEST = 255
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedPort:
-    """A port of each server.
+    """A port of each server."""
 
-    :ivar network: name of its network; null if it is not known
-    :ivar network_id: UUID of its network; null likewise
-    :ivar physical_network: name of the physical network; null if it has none
-    :ivar vnic_type: Neutron's vNIC type, such as "normal" or "direct"
-    """
-
-    network: str | None
-    network_id: str | None
+    network: str | None  #: name of its network; null if it is not known
+    network_id: str | None  #: UUID of its network; null likewise
+    #: name of the physical network; null if it has none
     physical_network: str | None
-    vnic_type: str
+    vnic_type: str  #: Neutron's vNIC type, such as "normal" or "direct"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedServers:
-    """A request for servers.
+    """A request for servers."""
 
-    :ivar servers: number of servers
-    :ivar flavor: name of the flavor
-    :ivar flavor_id: ID of the flavor; null if it is not known
-    :ivar vcpus: number of vCPUs
-    :ivar memory_mib: memory in MiB
-    :ivar disk_gib: root and ephemeral disks in GiB
-    :ivar extra_specs: extra specs of the flavor
-    :ivar image_properties: properties of the image that matter for scheduling
-    :ivar ports: ports of each server
-    :ivar availability_zone: name of the zone; null for any
-    :ivar server_group: name of the server group; null without one
-    :ivar scheduler_hints: other hints, each with its values
-    """
-
-    servers: int
-    flavor: str
-    flavor_id: str | None
-    vcpus: int
-    memory_mib: int
-    disk_gib: int
-    extra_specs: Mapping[str, str]
+    servers: int  #: number of servers
+    flavor: str  #: name of the flavor
+    flavor_id: str | None  #: ID of the flavor; null if it is not known
+    vcpus: int  #: number of vCPUs
+    memory_mib: int  #: memory in MiB
+    disk_gib: int  #: root and ephemeral disks in GiB
+    extra_specs: Mapping[str, str]  #: extra specs of the flavor
+    #: properties of the image that matter for scheduling
     image_properties: Mapping[str, str]
-    ports: tuple[RequestedPort, ...]
-    availability_zone: str | None
-    server_group: str | None
+    ports: tuple[RequestedPort, ...]  #: ports of each server
+    availability_zone: str | None  #: name of the zone; null for any
+    server_group: str | None  #: name of the server group; null without one
+    #: other hints, each with its values
     scheduler_hints: Mapping[str, tuple[str, ...]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FilterStage:
-    """A filter of Nova's chain.
+    """A filter of Nova's chain."""
 
-    :ivar filter: its class name
-    :ivar hosts_in: number of hosts that it was given; null if it was not run
-    :ivar hosts_out: number of hosts that it passed; null likewise
-    :ivar refuses_alone: number of all hosts that it refuses, asked alone
-    :ivar error: the exception that it raised; null if it raised none
-    """
-
-    filter: str
+    filter: str  #: its class name
+    #: number of hosts that it was given; null if it was not run
     hosts_in: int | None
-    hosts_out: int | None
-    refuses_alone: int
-    error: str | None
+    hosts_out: int | None  #: number of hosts that it passed; null likewise
+    refuses_alone: int  #: number of all hosts that it refuses, asked alone
+    error: str | None  #: the exception that it raised; null if it raised none
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostWeight:
-    """The weight that a weigher gives to a host.
+    """The weight that a weigher gives to a host."""
 
-    :ivar host: name of the host
-    :ivar raw: weight as the weigher returns it
-    :ivar normalized: weight normalized over the hosts that pass
-    :ivar multiplier: multiplier of the weigher for the host
-    :ivar weight: normalized weight times multiplier
-    """
-
-    host: str
-    raw: float
-    normalized: float
-    multiplier: float
-    weight: float
+    host: str  #: name of the host
+    raw: float  #: weight as the weigher returns it
+    normalized: float  #: weight normalized over the hosts that pass
+    multiplier: float  #: multiplier of the weigher for the host
+    weight: float  #: normalized weight times multiplier
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class WeigherWeights:
-    """A weigher, and its weights.
+    """A weigher, and its weights."""
 
-    :ivar weigher: its class name
-    :ivar first_without_it: name of the host that would be first without it;
-        null if that is the same one
-    :ivar weights: the weights, of the best host first
-    """
-
-    weigher: str
+    weigher: str  #: its class name
+    #: name of the host that would be first without it; null if that is the
+    #: same one
     first_without_it: str | None
-    weights: tuple[HostWeight, ...]
+    weights: tuple[HostWeight, ...]  #: the weights, of the best host first
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostTotal:
-    """The weight of a host.
+    """The weight of a host."""
 
-    :ivar host: name of the host
-    :ivar weight: sum of its weights
-    """
-
-    host: str
-    weight: float
+    host: str  #: name of the host
+    weight: float  #: sum of its weights
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostOrder:
-    """The order of the hosts that pass.
+    """The order of the hosts that pass."""
 
-    :ivar hosts: the hosts, the best first
-    :ivar weighers: weighers of Nova's configuration; empty if only one host
-        passes
-    :ivar equal_hosts: number of hosts that share the first place
-    :ivar host_subset_size: that option of [filter_scheduler]: Nova takes one
-        of the first so many at random
-    :ivar read_at: when the cloud was read: ISO 8601, UTC; null if not known
-    :ivar age_seconds: seconds since then; null likewise
-    """
-
-    hosts: tuple[HostTotal, ...]
+    hosts: tuple[HostTotal, ...]  #: the hosts, the best first
+    #: weighers of Nova's configuration; empty if only one host passes
     weighers: tuple[WeigherWeights, ...]
-    equal_hosts: int
+    equal_hosts: int  #: number of hosts that share the first place
+    #: that option of [filter_scheduler]: Nova takes one of the first so many
+    #: at random
     host_subset_size: int
+    #: when the cloud was read: ISO 8601, UTC; null if not known
     read_at: str | None
-    age_seconds: int | None
+    age_seconds: int | None  #: seconds since then; null likewise
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """The host to which a server would go.
+    """The host to which a server would go."""
 
-    :ivar host: name of the host
-    :ivar host_id: UUID of its compute node
-    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
-        has none
-    :ivar cpus: CPUs of the host to which it would be pinned
-    :ivar pci_devices: PCI addresses of its devices
-    :ivar failed_claims: claims on other hosts that failed before, for people
-    """
-
-    host: str
-    host_id: str
+    host: str  #: name of the host
+    host_id: str  #: UUID of its compute node
+    #: NUMA node of the host for each of the server; null if it has none
     numa_nodes: tuple[int, ...] | None
-    cpus: tuple[int, ...]
-    pci_devices: tuple[str, ...]
+    cpus: tuple[int, ...]  #: CPUs of the host to which it would be pinned
+    pci_devices: tuple[str, ...]  #: PCI addresses of its devices
+    #: claims on other hosts that failed before, for people
     failed_claims: tuple[str, ...]
 
 
@@ -194,29 +143,24 @@ class StepKind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HelpfulStep:
-    """A step that can be taken after a refusal.
+    """A step that can be taken after a refusal."""
 
-    :ivar text: what it is good for, for people
-    :ivar kind: "enable" or "map" a host that would take the server; "defrag"
-        as other servers can make room by moving; "servers" shows what is in
-        the way; "add-host" as one more would take it; "larger-host" as none
-        is large enough, however empty
-    :ivar command: words of the command line; empty if there is no command
-    :ivar host: name of the host that it is about; null for none
-    :ivar like: names of the hosts that new ones must be like, or larger
-    :ivar lacks: what such a host has too little of even if it is empty, for
-        people; empty if it need not be larger
-    :ivar moves: number of live migrations that make room; null if it is not
-        "defrag"
-    """
-
-    text: str
+    text: str  #: what it is good for, for people
+    #: "enable" or "map" a host that would take the server; "defrag" as other
+    #: servers can make room by moving; "servers" shows what is in the way;
+    #: "add-host" as one more would take it; "larger-host" as none is large
+    #: enough, however empty
     kind: ty.Literal['enable', 'map', 'defrag', 'servers', 'add-host',
                      'larger-host']
+    #: words of the command line; empty if there is no command
     command: tuple[str, ...]
-    host: str | None
+    host: str | None  #: name of the host that it is about; null for none
+    #: names of the hosts that new ones must be like, or larger
     like: tuple[str, ...]
+    #: what such a host has too little of even if it is empty, for people;
+    #: empty if it need not be larger
     lacks: tuple[str, ...]
+    #: number of live migrations that make room; null if it is not "defrag"
     moves: int | None
 
 
@@ -250,38 +194,29 @@ class CauseKind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostVerdict:
-    """A host, and why it does or does not pass.
+    """A host, and why it does or does not pass."""
 
-    :ivar host: its name
-    :ivar host_id: UUID of its compute node
-    :ivar runs_there: whether the explained server runs there; what it has was
-        given back
-    :ivar placement_finds: whether Placement's answer has the host
-    :ivar placement_lacks: requirements of Placement that it does not meet
-    :ivar refusals: refusals by filters, each asked alone
-    :ivar refusals_in_shadow: refusals by filters that are in shadow there,
-        without effect; empty if other filters refuse it
-    :ivar passes: whether Nova's chain passes it
-    :ivar removed_by: class name of the filter of the chain that removed it;
-        null if none has
-    :ivar rank: its place among the hosts that pass, from 1; null if it does
-        not pass
-    """
-
-    host: str
-    host_id: str
+    host: str  #: its name
+    host_id: str  #: UUID of its compute node
+    #: whether the explained server runs there; what it has was given back
     runs_there: bool
-    placement_finds: bool
+    placement_finds: bool  #: whether Placement's answer has the host
+    #: requirements of Placement that it does not meet
     placement_lacks: tuple[values.PlacementLack, ...]
+    #: refusals by filters, each asked alone
     refusals: tuple[values.HostRefusal, ...]
+    #: refusals by filters that are in shadow there, without effect; empty if
+    #: other filters refuse it
     refusals_in_shadow: tuple[values.HostRefusal, ...]
-    passes: bool
+    passes: bool  #: whether Nova's chain passes it
+    #: class name of the filter of the chain that removed it; null if none has
     removed_by: str | None
+    #: its place among the hosts that pass, from 1; null if it does not pass
     rank: int | None
 
     @property
     def misses(self) -> tuple[str, ...]:
-        """What it lacks of Placement, for people."""
+        """Return what it lacks of Placement, for people."""
         return tuple([lack.text for lack in self.placement_lacks])
 
     @property
@@ -292,121 +227,89 @@ class HostVerdict:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalCause:
-    """Something that keeps the request off hosts, as far as it is common.
+    """Something that keeps the request off hosts, as far as it is common."""
 
-    :ivar text: the cause, for people
-    :ivar kind: "deployment" if no NUMA node has all that it must be near,
-        however empty it is; "shortage" of a resource of NUMA nodes;
-        "placement" for a requirement of Placement; "filter" for another
-        refusal of a filter, "error" if it raises an exception; "request" if
-        the request itself is wrong; "disabled", "down", "unmapped" hosts, or
-        "reserved" by OpenStack Blazar; "cut-off" by [scheduler]
-        max_placement_results
-    :ivar hosts: number of hosts; each is in one cause only
-    :ivar nearest_host: name of the host that lacks least of it
-    :ivar nearest_host_id: UUID of its compute node
-    :ivar filters: class names of the filters that refuse for it
-    :ivar need: the requirement of Placement; null if it is none
-    :ivar free: what the nearest host has of it, as in hosts; null likewise
-    :ivar refusal: how a filter refuses the nearest host; null for Placement
-    :ivar places: properties that the NUMA nodes must have, for people
-    :ivar physical_networks: physical networks that they must be near
-    :ivar lack: the ``PlacementLack`` of the nearest host; None for filters
-    """
-
-    text: str
+    text: str  #: the cause, for people
+    #: "deployment" if no NUMA node has all that it must be near, however empty
+    #: it is; "shortage" of a resource of NUMA nodes; "placement" for a
+    #: requirement of Placement; "filter" for another refusal of a filter,
+    #: "error" if it raises an exception; "request" if the request itself is
+    #: wrong; "disabled", "down", "unmapped" hosts, or "reserved" by OpenStack
+    #: Blazar; "cut-off" by [scheduler] max_placement_results
     kind: ty.Literal[
         'disabled', 'down', 'unmapped', 'reserved', 'request', 'cut-off',
         'placement', 'deployment', 'shortage', 'filter', 'error']
-    hosts: int
-    nearest_host: str
-    nearest_host_id: str
-    filters: tuple[str, ...]
+    hosts: int  #: number of hosts; each is in one cause only
+    nearest_host: str  #: name of the host that lacks least of it
+    nearest_host_id: str  #: UUID of its compute node
+    filters: tuple[str, ...]  #: class names of the filters that refuse for it
+    #: the requirement of Placement; null if it is none
     need: values.PlacementNeed | None
+    #: what the nearest host has of it, as in hosts; null likewise
     free: int | None
+    #: how a filter refuses the nearest host; null for Placement
     refusal: values.HostRefusal | None
+    #: properties that the NUMA nodes must have, for people
     places: tuple[str, ...]
+    #: physical networks that they must be near
     physical_networks: tuple[str, ...]
+    #: the ``PlacementLack`` of the nearest host; None for filters
     lack: ty.Any = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HelpfulChange:
-    """A change, or two together, with which the request would fit.
+    """A change, or two together, with which the request would fit."""
 
-    :ivar text: the change, for people
-    :ivar request: the changed request
-    :ivar hosts_enabled: names of hosts that have to be enabled, mapped and up
-    :ivar hosts: number of hosts that pass then
-    :ivar host: name of the host to which the first server would go
-    :ivar requested: the changed request as a ``BootRequest``
-    """
-
-    text: str
-    request: RequestedServers
+    text: str  #: the change, for people
+    request: RequestedServers  #: the changed request
+    #: names of hosts that have to be enabled, mapped and up
     hosts_enabled: tuple[str, ...]
-    hosts: int
-    host: str
+    hosts: int  #: number of hosts that pass then
+    host: str  #: name of the host to which the first server would go
+    #: the changed request as a ``BootRequest``
     requested: ty.Any = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """An explanation where a request fits, and why not elsewhere.
+    """An explanation where a request fits, and why not elsewhere."""
 
-    :ivar server: name of the explained server; null for a flavor
-    :ivar server_id: its UUID; null likewise
-    :ivar server_state: its state in Nova (vm_state); null likewise
-    :ivar host: name of the host where it runs; null if there is none
-    :ivar request: servers that the scheduler is to place
-    :ivar assumed: assumptions about the request, for people
-    :ivar usual_ports: ports that "capacity list" assumes for each new server
-        of the flavor, while the request has none, as no --network is given;
-        null otherwise
-    :ivar fits: whether all servers of the request would be placed
-    :ivar reason: why it does not fit, for people; null if it does
-    :ivar causes: what keeps the first server off all hosts, that of most hosts
-        first; empty if a host takes it
-    :ivar destinations: where each server would go, as far as it fits
-    :ivar placement: the stage in which Nova asks Placement
-    :ivar filters: Nova's chain, in order
-    :ivar hosts: the hosts of --host, or all
-    :ivar weighing: order of the hosts that pass; null if none does
-    :ivar nearest: names of the hosts with the fewest failures, the nearest
-        first
-    :ivar changes: changes with which it would fit, the best first; two
-        together if no single one helps
-    :ivar changes_tried: number of changes that were tried
-    :ivar changes_untried: number of changes for which there was no time
-    :ivar next_steps: what to do next, where that is known
-    :ivar seconds: stage of the explanation -> seconds that it took
-    :ivar subject: the server or flavor, for people
-    :ivar asks_for: the request, for people
-    """
-
-    server: str | None
-    server_id: str | None
-    server_state: str | None
-    host: str | None
-    request: RequestedServers
-    assumed: tuple[str, ...]
+    server: str | None  #: name of the explained server; null for a flavor
+    server_id: str | None  #: its UUID; null likewise
+    server_state: str | None  #: its state in Nova (vm_state); null likewise
+    host: str | None  #: name of the host where it runs; null if there is none
+    request: RequestedServers  #: servers that the scheduler is to place
+    assumed: tuple[str, ...]  #: assumptions about the request, for people
+    #: ports that "capacity list" assumes for each new server of the flavor,
+    #: while the request has none, as no --network is given; null otherwise
     usual_ports: request_document.NewPorts | None
-    fits: bool
-    reason: str | None
+    fits: bool  #: whether all servers of the request would be placed
+    reason: str | None  #: why it does not fit, for people; null if it does
+    #: what keeps the first server off all hosts, that of most hosts first;
+    #: empty if a host takes it
     causes: tuple[RefusalCause, ...]
+    #: where each server would go, as far as it fits
     destinations: tuple[Destination, ...]
+    #: the stage in which Nova asks Placement
     placement: values.PlacementAnswer
-    filters: tuple[FilterStage, ...]
-    hosts: tuple[HostVerdict, ...]
+    filters: tuple[FilterStage, ...]  #: Nova's chain, in order
+    hosts: tuple[HostVerdict, ...]  #: the hosts of --host, or all
+    #: order of the hosts that pass; null if none does
     weighing: HostOrder | None
+    #: names of the hosts with the fewest failures, the nearest first
     nearest: tuple[str, ...]
+    #: changes with which it would fit, the best first; two together if no
+    #: single one helps
     changes: tuple[HelpfulChange, ...]
-    changes_tried: int
-    changes_untried: int
+    changes_tried: int  #: number of changes that were tried
+    changes_untried: int  #: number of changes for which there was no time
+    #: what to do next, where that is known
     next_steps: tuple[HelpfulStep, ...]
+    #: stage of the explanation -> seconds that it took
     seconds: Mapping[str, float]
-    subject: str = _internal()
-    asks_for: str = _internal()
+    subject: str = _internal()  #: the server or flavor, for people
+    asks_for: str = _internal()  #: the request, for people
 
 
 def requested(

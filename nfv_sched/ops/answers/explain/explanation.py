@@ -105,7 +105,6 @@ def _causes(
     hosts: tuple[document.HostVerdict, ...],
     boot_request: request.BootRequest,
 ) -> tuple[document.RefusalCause, ...]:
-    """Return what keeps the request off all hosts; nothing if one passes."""
     if any(host.passes for host in hosts):
         return ()
     return causes.find(hosts, [
@@ -114,7 +113,6 @@ def _causes(
 
 def _unknown_of(flavor: snapshot.Flavor,
                 stage: values.PlacementAnswer) -> tuple[str, ...]:
-    """Return what is not known about a request, a sentence each."""
     return tuple([
         f'Placement knows the {each.kind} {each.name}, which was not read: '
         'otherwise it refuses the request' for each in stage.unverified] + [
@@ -193,7 +191,6 @@ _PART = 600
 
 
 def _text(boot_request: request.BootRequest) -> str:
-    """Return a description of the request."""
     flavor = boot_request.flavor
     parts = [strings.count(flavor.vcpus, 'vCPU'),
              f'{flavor.memory} MiB']

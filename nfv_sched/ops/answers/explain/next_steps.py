@@ -93,7 +93,6 @@ def _must_be_beside(cloud: snapshot.Cloud,
 
 def _needed_hosts(cloud: snapshot.Cloud,
                   requested: request.BootRequest) -> int:
-    """Return the number of new hosts that a server group needs at least."""
     group = scenario.groups_by_name(cloud).get(requested.group or '')
     if group is None or group.policy != _ANTI_AFFINITY:
         return 1
@@ -107,7 +106,6 @@ def _larger_hosts(
     """Yield the step to add hosts that are larger than all.
 
     :param state: the cloud without servers
-    :param number: how many are needed
     """
     lacking = []
     with scheduling.booting(state, requested) as booted:
@@ -131,7 +129,6 @@ def _moves(
     cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
     options: Sequence[str], seconds: float,
 ) -> Iterator[document.HelpfulStep]:
-    """Yield the steps that look for servers to move."""
     requested = subject.requested
     flavor, ports = requested.flavor, None
     if '--like' in options and subject.server is not None:
@@ -177,7 +174,6 @@ def _fits_after(
     cloud: snapshot.Cloud, requested: request.BootRequest,
     plan: plan_document.Defrag,
 ) -> bool:
-    """Return whether the request fits after one or more moves."""
     with start.started(cloud) as state:
         return bool(plan.moves) and trial.failure(
             state, arrangements.Positions(cloud, state),
@@ -189,7 +185,6 @@ def _fits_without(
     cloud: snapshot.Cloud, requested: request.BootRequest,
     server: snapshot.Server,
 ) -> bool:
-    """Return whether the request fits without a server."""
     with start.started(cloud) as state:
         subjects.give_back(state, server)
         return _run(state, requested).reason is None

@@ -74,56 +74,38 @@ _MOST_PAIRS = 3
 
 
 class Change(ty.NamedTuple):
-    """A change of a request.
-
-    :ivar text: the change, for people
-    :ivar size: rank of its size, the smallest first
-    :ivar requested: the changed request
-    :ivar subject: extra spec, or another part of the request, that changes;
-        two changes of one do not go together
-    :ivar enabled: names of hosts that are enabled for it
-    """
+    """A change of a request."""
 
     text: str
-    size: int
+    size: int  #: rank of its size, the smallest first
     requested: request.BootRequest
+    #: extra spec, or another part of the request, that changes; two changes of
+    #: one do not go together
     subject: str
-    enabled: tuple[str, ...] = ()
+    enabled: tuple[str, ...] = ()  #: names of hosts that are enabled for it
 
 
 class Search(ty.NamedTuple):
-    """Changes of one amount; only the largest that fits is of interest.
-
-    :ivar changes: changes, the smallest amount first
-    """
+    """Changes of one amount, smallest first, to find the largest that fits."""
 
     changes: Sequence[Change]
 
 
 class Pair(ty.NamedTuple):
-    """Two changes together, the second one of several amounts perhaps.
-
-    :ivar subjects: what they change
-    :ivar size: rank of the size of both, the smallest first
-    :ivar trials: what to try, as a single change
-    """
+    """Two changes together, the second one of several amounts perhaps."""
 
     subjects: frozenset[str]
-    size: int
-    trials: Change | Search
+    size: int  #: rank of the size of both, the smallest first
+    trials: Change | Search  #: what to try, as a single change
 
 
 class RelaxationResult(ty.NamedTuple):
-    """The outcome of the trials.
+    """The outcome of the trials."""
 
-    :ivar changes: changes that fit, the best first
-    :ivar tried: number of trials
-    :ivar untried: number of changes for which there was no time
-    """
-
+    #: changes that fit, the best first
     changes: tuple[document.HelpfulChange, ...]
-    tried: int
-    untried: int
+    tried: int  #: number of trials
+    untried: int  #: number of changes for which there was no time
 
 
 def relax(state: states.State, boot_request: request.BootRequest,
@@ -201,8 +183,6 @@ class _Trier:
     """Tries changes, and keeps those that fit.
 
     :ivar fitting: pairs of the size of a change and the change
-    :ivar tried: number of trials
-    :ivar untried: number of changes for which there was no time
     """
 
     def __init__(self, state: states.State):
@@ -288,7 +268,6 @@ def _enable_hosts(state: states.State, names: Sequence[str]) -> Iterator[None]:
 
 def changes(state: states.State,
             boot_request: request.BootRequest) -> Iterator[Change]:
-    """Yield the single changes that are worth trying."""
     yield from _lenient_changes(boot_request)
     yield from _hosts(state, boot_request)
     yield from _page_sizes(state, boot_request)
@@ -339,7 +318,6 @@ def _hosts(state: states.State,
 
 
 def _repairs_text(state: states.State, names: Sequence[str]) -> str:
-    """Return what has to be done to hosts before they can be used."""
     hosts = [state.hosts[name] for name in names]
     changes = []
     if any(host.down or not host.record.enabled for host in hosts):
@@ -445,10 +423,6 @@ def _aliases(boot_request: request.BootRequest) -> list[str]:
 
 def _change_alias(boot_request: request.BootRequest, alias: str,
                   fewer: str) -> Change:
-    """Return a change of the devices of one alias.
-
-    :param fewer: what is requested instead; empty for nothing
-    """
     specs = dict(boot_request.flavor.extra_specs)
     aliases = _aliases(boot_request)
     aliases[aliases.index(alias)] = fewer
@@ -492,18 +466,13 @@ def _without_others(
 def _port_counts(
     boot_request: request.BootRequest,
 ) -> collections.Counter:
-    """Return the number of ports on each network."""
     return collections.Counter(
         network for network, _ in boot_request.ports)
 
 
 def _fewer_ports(boot_request: request.BootRequest,
                  network: ty.Any, count: int, fewer: int) -> Change:
-    """Return a change that leaves out the last ports on a network.
-
-    :param count: number of its ports
-    :param fewer: number of those that are left out
-    """
+    """Return a change without the last ``fewer`` of the ports on a network."""
     label = assumed_ports.network_label(network)
     if fewer < count:
         text, size = (f'with {strings.count(fewer, "port")} fewer on {label}',
@@ -581,7 +550,6 @@ def _has_topology(vcpus: int,
 
 def _topology_limit(part: str, boot_request: request.BootRequest,
                     ) -> int | None:
-    """Return a number of the virtual CPU topology; None if not given."""
     value = boot_request.flavor.extra_specs.get(
         f'hw:cpu_{part}', boot_request.image.get(f'hw_cpu_{part}', ''))
     return int(value) if value.isdecimal() and int(value) else None

@@ -26,7 +26,6 @@ COLUMNS = ('Host', 'Host ID', 'Placement', 'Refused by', 'Passed', 'Rank',
 def text(explanation: document.Explained, hosts: Sequence[str],
          everything: bool = False, all_filters: bool = False,
          in_order: bool = False) -> list[tables.Part]:
-    """Return the explanation for people: its :func:`sections`, joined."""
     parts: list[tables.Part] = []
     for _title, section in sections(
             explanation, hosts, everything, all_filters, in_order):
@@ -278,7 +277,6 @@ def _weights_parts(explanation: document.Explained) -> list[tables.Part]:
 
 
 def duration(seconds: int) -> str:
-    """Format a duration in the largest unit that it has one of."""
     for unit, length in (('day', 86400), ('hour', 3600), ('minute', 60)):
         if seconds >= length:
             return tables.count(seconds // length, unit)

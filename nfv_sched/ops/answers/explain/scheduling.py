@@ -28,64 +28,47 @@ _NAME = 'explained'
 
 @dataclasses.dataclass(slots=True)
 class Filtering:
-    """The run of a filter for one server of the request.
-
-    :ivar name: its class name
-    :ivar before: names of the hosts that it was given
-    :ivar after: names of the hosts that it passed
-    :ivar error: the exception that it raised; None if it raised none
-    """
+    """The run of a filter for one server of the request."""
 
     name: str
     before: tuple[str, ...]
     after: tuple[str, ...] = ()
+    #: the exception that it raised; None if it raised none
     error: str | None = None
 
 
 @dataclasses.dataclass(slots=True)
 class Weighed:
-    """The run of a weigher for one server of the request.
-
-    :ivar hosts: names of the hosts
-    :ivar raw: weight of each host, not normalized
-    :ivar multipliers: multiplier of each host
-    """
+    """The run of a weigher for one server of the request."""
 
     weigher: ty.Any
     hosts: tuple[str, ...]
-    raw: tuple[float, ...]
+    raw: tuple[float, ...]  #: weight of each host, not normalized
     multipliers: list[float] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(slots=True)
 class SchedulingRound:
-    """The filters and weighers that ran for one server.
-
-    :ivar filters: filters that ran, in order
-    :ivar passed: names of the hosts that passed all of them
-    :ivar weighers: weighers that ran, in order; none for a single host
-    """
+    """The filters and weighers that ran for one server, in order."""
 
     filters: list[Filtering] = dataclasses.field(default_factory=list)
     passed: tuple[str, ...] = ()
+    #: none for a single host
     weighers: list[Weighed] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(slots=True)
 class Course:
-    """The outcome of a request.
+    """The outcome of a request."""
 
-    :ivar queries: pairs of query to Placement and number of hosts found
-    :ivar rounds: one for each server of the request that got so far
-    :ivar places: hosts on which its servers were claimed
-    :ivar reason: why not all servers were; None if they were
-    """
-
+    #: pairs of query to Placement and number of hosts found
     queries: tuple[tuple[placement.Query, int], ...] = ()
+    #: one for each server of the request that got so far
     rounds: list[SchedulingRound] = dataclasses.field(default_factory=list)
+    #: hosts on which its servers were claimed
     places: list[document.Destination] = dataclasses.field(
         default_factory=list)
-    reason: str | None = None
+    reason: str | None = None  #: why not all servers were; None if they were
 
     @property
     def passed(self) -> tuple[str, ...]:
@@ -155,7 +138,6 @@ def _names(hosts: Iterable) -> tuple[str, ...]:
 @contextlib.contextmanager
 def _record_rounds(state: states.State,
                    rounds: list[SchedulingRound]) -> Iterator[None]:
-    """Record the runs of filters and weighers in this context."""
     manager = state.manager
     filters, weighers = manager.enabled_filters, manager.weighers
     filter_hosts = manager.get_filtered_hosts
@@ -252,7 +234,6 @@ def run(state: states.State, boot_request: request.BootRequest,
 
 @contextlib.contextmanager
 def _errors_as_reason(course: Course) -> Iterator[None]:
-    """Record an error in this context as the reason of the outcome."""
     try:
         yield
     except servers.Refused as exc:

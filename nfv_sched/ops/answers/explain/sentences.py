@@ -50,7 +50,6 @@ def step(
     host: str | None = None, like: Sequence[str] = (),
     lacks: Sequence[str] = (), moves: int | None = None,
 ) -> document.HelpfulStep:
-    """Return a step that can be taken; see its fields."""
     return document.HelpfulStep(
         text=_step_text(kind, host, like, lacks, moves or 0),
         kind=ty.cast(ty.Any, kind), command=tuple(command), host=host,
@@ -137,7 +136,6 @@ def _shortage_of(each: document.RefusalCause) -> reasons.Shortage:
 
 
 def _place_text(each: document.RefusalCause) -> str:
-    """Return the properties of NUMA nodes, with the networks by name."""
     names = ' and '.join(each.physical_networks)
     return reasons.where(
         f'near {names}' if place == reasons.Place.NETWORKS and names else place

@@ -25,7 +25,6 @@ _OTHER = 'a host that the operator of the cloud must look at'
 
 def text(explanation: document.Explained,
          subject: subjects.ExplainSubject) -> list[str]:
-    """Return the lines of a text for the owner."""
     requested = subject.requested
     who = (f'The server {subject.server.name or subject.server.uuid}'
            if subject.server is not None
@@ -78,7 +77,6 @@ def _of_placement(need: values.PlacementNeed) -> str:
 
 def _changes(explanation: document.Explained,
              subject: subjects.ExplainSubject) -> Iterator[str]:
-    """Yield changes that an owner can make, without amounts that are free."""
     present = subject.requested.flavor
     for change in explanation.changes:
         flavor = change.requested.flavor

@@ -14,11 +14,7 @@ CONF = nova_internals.CONF
 def explain(
     scheduling_round: scheduling.SchedulingRound,
 ) -> document.HostOrder | None:
-    """Explain the order of the hosts.
-
-    :param scheduling_round: the filters and weighers that ran for a server
-    :returns: None if no host passed
-    """
+    """Explain the order of the hosts; return None if none passed."""
     if not scheduling_round.passed:
         return None
     hosts = scheduling_round.passed

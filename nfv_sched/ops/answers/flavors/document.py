@@ -8,95 +8,68 @@ import typing as ty
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorFinding:
-    """A problem of a flavor.
+    """A problem of a flavor."""
 
-    :ivar flavor: name of the flavor
-    :ivar flavor_id: its ID; null if it is not known
-    :ivar severity: "error" if the API refuses the flavor or no host takes it
-    :ivar rule: identifier of the rule that found it, such as "no-topology"
-    :ivar key: the extra spec or image property, or another subject such as
-        "RAM"; null if it is about the flavor as a whole
-    :ivar finding: description, for people
-    :ivar do: instructions, for people
-    """
-
-    flavor: str
-    flavor_id: str | None
+    flavor: str  #: name of the flavor
+    flavor_id: str | None  #: its ID; null if it is not known
+    #: "error" if the API refuses the flavor or no host takes it
     severity: ty.Literal['error', 'warning', 'note']
-    rule: str
+    rule: str  #: identifier of the rule that found it, such as "no-topology"
+    #: the extra spec or image property, or another subject such as "RAM"; null
+    #: if it is about the flavor as a whole
     key: str | None
-    finding: str
-    do: str
+    finding: str  #: description, for people
+    do: str  #: instructions, for people
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorLint:
-    """The problems of flavors.
+    """The problems of flavors."""
 
-    :ivar flavors_checked: number of flavors that were checked
-    :ivar findings: findings, flavor by flavor
-    """
-
-    flavors_checked: int
-    findings: tuple[FlavorFinding, ...]
+    flavors_checked: int  #: number of flavors that were checked
+    findings: tuple[FlavorFinding, ...]  #: findings, flavor by flavor
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class KeyTranslation:
-    """The translation of one key with its value.
+    """The translation of one key with its value."""
 
-    :ivar key: the key; null for a default of the old platform
-    :ivar value: value of the key in the old flavor
-    :ivar becomes: keys and values that replace it; empty for none
-    :ivar kind: kind of the translation: "same", "changed", "renamed",
-        "combination", "host option", "other service", "none" or "unknown"
-    :ivar do: what else to do, or what is lost, for people; null for nothing
-    :ivar lost: whether something is left to do by hand, or is lost
-    """
-
-    key: str | None
-    value: str
+    key: str | None  #: the key; null for a default of the old platform
+    value: str  #: value of the key in the old flavor
+    #: keys and values that replace it; empty for none
     becomes: Mapping[str, str]
+    #: kind of the translation: "same", "changed", "renamed", "combination",
+    #: "host option", "other service", "none" or "unknown"
     kind: str
+    #: what else to do, or what is lost, for people; null for nothing
     do: str | None
-    lost: bool
+    lost: bool  #: whether something is left to do by hand, or is lost
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationError:
-    """A mistake in the translated flavor.
+    """A mistake in the translated flavor."""
 
-    :ivar key: the extra spec, or another subject; null if it is about the
-        flavor as a whole
-    :ivar finding: description, for people
-    """
-
+    #: the extra spec, or another subject; null if it is about the flavor as a
+    #: whole
     key: str | None
-    finding: str
+    finding: str  #: description, for people
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorTranslation:
-    """The translation of a flavor or image.
+    """The translation of a flavor or image."""
 
-    :ivar flavor: name of the flavor; null for an image
-    :ivar flavor_id: ID of the flavor; null likewise, or if it is not known
-    :ivar image_id: ID of the image; null for a flavor
-    :ivar keys: the translation of each key
-    :ivar extra_specs: all keys and values after the translation
-    :ivar set: keys to set, new or with another value
-    :ivar unset: keys to remove
-    :ivar errors: mistakes in the translated flavor
-    """
-
-    flavor: str | None
+    flavor: str | None  #: name of the flavor; null for an image
+    #: ID of the flavor; null likewise, or if it is not known
     flavor_id: str | None
-    image_id: str | None
-    keys: tuple[KeyTranslation, ...]
+    image_id: str | None  #: ID of the image; null for a flavor
+    keys: tuple[KeyTranslation, ...]  #: the translation of each key
+    #: all keys and values after the translation
     extra_specs: Mapping[str, str]
-    set: Mapping[str, str]
-    unset: tuple[str, ...]
-    errors: tuple[TranslationError, ...]
+    set: Mapping[str, str]  #: keys to set, new or with another value
+    unset: tuple[str, ...]  #: keys to remove
+    errors: tuple[TranslationError, ...]  #: mistakes in the translated flavor
 
     @property
     def name(self) -> str:
@@ -106,9 +79,7 @@ class FlavorTranslation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Translations:
-    """Flavors of Helion or Titanium Carrier Grade for Nova and nfv-sched.
+    """Flavors of Helion or Titanium Carrier Grade for Nova and nfv-sched."""
 
-    :ivar translations: flavors, and the image if one was given
-    """
-
+    #: flavors, and the image if one was given
     translations: tuple[FlavorTranslation, ...]

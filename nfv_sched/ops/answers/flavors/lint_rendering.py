@@ -13,10 +13,6 @@ COLUMNS = ('Flavor', 'Severity', 'Key', 'Finding', 'Do')
 
 def text(results: Sequence[document.FlavorFinding],
          flavors: int) -> list[tables.Part]:
-    """Return a summary, and a table of findings.
-
-    :param flavors: number of flavors that were checked
-    """
     counted = [(severity, sum(each.severity == severity for each in results))
                for severity in values.SEVERITIES]
     counts = ', '.join(tables.count(number, severity)

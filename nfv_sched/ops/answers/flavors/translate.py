@@ -66,10 +66,7 @@ def _errors(flavor: snapshot.Flavor) -> tuple[document.TranslationError, ...]:
 
 def image(name: str, properties: Mapping[str, str],
           ) -> document.FlavorTranslation:
-    """Translate the properties of an image.
-
-    Properties that are not in the table stay.
-    """
+    """Translate the properties of an image; those not in the table stay."""
     lines = [_line(translations.IMAGE, key, value, properties)
              for key, value in properties.items()
              if translations.find(translations.IMAGE, key) is not None]
@@ -188,7 +185,6 @@ def _merge_lines(lines: list[document.KeyTranslation]) -> dict[str, str]:
 
 
 def _needs_node(specs: Mapping[str, str]) -> bool:
-    """Return True if policies need a guest NUMA node and there is none."""
     return any(key.startswith(nfv_extra_specs.NAMESPACE)
                for key in specs) and not (
         any(key in specs for key in _NODES) or
@@ -197,7 +193,6 @@ def _needs_node(specs: Mapping[str, str]) -> bool:
 
 def _changes(after: Mapping[str, str],
              before: Mapping[str, str]) -> dict[str, ty.Any]:
-    """Return fields of a translation: all keys, those to set and to unset."""
     return {'extra_specs': after,
             'set': {key: value for key, value in after.items()
                     if before.get(key) != value},

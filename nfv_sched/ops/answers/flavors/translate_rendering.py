@@ -120,7 +120,6 @@ def _commands(all_translated: Sequence[document.FlavorTranslation],
 
 
 def _comment(message: str) -> str:
-    """Return a comment for a shell, in one line."""
     return f'# {" ".join(message.split())}'
 
 
@@ -138,7 +137,6 @@ def _comment_unsafe(steps: Iterable[str]) -> Iterator[str]:
 
 
 def _remarks(line: document.KeyTranslation) -> Iterator[str]:
-    """Yield comments: what to do by hand for a key, or that it is dropped."""
     if line.key is None:
         yield _comment(line.do or '')
         return

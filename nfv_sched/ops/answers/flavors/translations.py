@@ -44,22 +44,15 @@ Becomes = Callable[[str, Specs], Specs]
 
 
 class Translation(ty.NamedTuple):
-    """The translation of one key.
+    """The translation of one key."""
 
-    :ivar where: where it is used, such as :data:`FLAVOR`
-    :ivar key: the key; ``.N`` at its end stands for a number, ``*`` for
-        anything
-    :ivar kind: :data:`SAME` and so on
-    :ivar becomes: function that returns keys and values to replace it
-    :ivar do: what else to do, or what is lost
-    :ivar harmless: values equal to the default, besides "no"
-    """
-
-    where: str
+    where: str  #: where it is used, such as :data:`FLAVOR`
+    #: the key; ``.N`` at its end stands for a number, ``*`` for anything
     key: str
-    kind: str
+    kind: str  #: :data:`SAME` and so on
     becomes: Becomes
-    do: str = ''
+    do: str = ''  #: what else to do, or what is lost
+    #: values equal to the default, besides "no"
     harmless: tuple[str, ...] = ()
 
     def is_harmless(self, value: str) -> bool:
@@ -89,18 +82,15 @@ def _move_to(key: str) -> Becomes:
 
 
 def _if_true(key: str, fixed: str) -> Becomes:
-    """Set a key to a fixed value, unless set already, if the value is true."""
     return lambda value, specs: {
         key: specs.get(key, fixed)} if is_true(value) else {}
 
 
 def is_true(value: str) -> bool:
-    """Return True for a value that Nova reads as true."""
     return strutils.bool_from_string(value)
 
 
 def _cpu_policy(value: str, specs: Specs) -> Specs:
-    """Replace ``dedicated`` by ``mixed`` if there is a shared vCPU."""
     shared = any(key in specs for key in (
         extra_specs.SHARED_VCPU,
         extra_specs.SYNONYMS[extra_specs.SHARED_VCPU]))
@@ -145,7 +135,6 @@ def _realtime(value: str, specs: Specs) -> Specs:
 
 
 def _features(value: str, specs: Specs) -> Specs:
-    """Return the trait of a CPU feature, if there is one."""
     name = value.removeprefix('<in>').strip().upper()
     name = {'AES': 'AESNI', 'PCLMULQDQ': 'CLMUL'}.get(name, name)
     trait = f'HW_CPU_X86_{name.replace(".", "").replace("-", "_")}'
@@ -316,7 +305,6 @@ def becomes(translation: Translation, key: str, value: str,
 def advice(translation: Translation, value: str, specs: Specs) -> str:
     """Return what else to do about a key.
 
-    :param translation: the translation of the key
     :param specs: all keys and values of the flavor or image
     """
     if translation.key == 'pci_passthrough:alias' and (

@@ -52,11 +52,6 @@ def siblings(node: snapshot.Node,
 def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
           facts: Iterable[frozenset[int]] = (),
           ) -> tuple[document.CoreUse, ...]:
-    """Return the cores of a NUMA node.
-
-    :param tenancies: servers with a NUMA node here
-    :param facts: see :func:`siblings`
-    """
     pinned, reserved = _users(tenancies)
     occupied_cpus = occupancy.total(occupied.shares(
         [node], [part for _server, part in tenancies])).cpus
@@ -107,10 +102,7 @@ def _cpu(node: snapshot.Node, cpu: int,
 
 def problems(node: snapshot.Node,
              tenancies: Sequence[Tenancy]) -> list[str]:
-    """Return contradictions between the records of a host and its servers.
-
-    They concern one NUMA node.
-    """
+    """Return contradictions between records of a NUMA node and its servers."""
     pinned, reserved = _users(tenancies)
     uses = [cpu for core in cores(node, tenancies) for cpu in core.cpus]
     where = f'node {node.number}'

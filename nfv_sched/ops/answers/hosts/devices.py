@@ -21,7 +21,6 @@ def grouped(
 
     Removed devices do not count, nor does a PF whose VFs are in use instead.
 
-    :param devices: those of a host
     :param labels: UUID of a server -> its label
     """
     groups_by_node: dict[int | None, dict[tuple[str, str],

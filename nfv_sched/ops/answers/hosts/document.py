@@ -32,64 +32,43 @@ class CPUState(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerName:
-    """A server.
+    """A server."""
 
-    :ivar server: its name
-    :ivar server_id: its UUID
-    :ivar label: its name without control characters, unique on the host
-    :ivar spans: number of host NUMA nodes that it is on
-    """
-
-    server: str
-    server_id: str
+    server: str  #: its name
+    server_id: str  #: its UUID
+    #: its name without control characters, unique on the host
     label: str = _internal()
-    spans: int = _internal()
+    spans: int = _internal()  #: number of host NUMA nodes that it is on
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PagesUse:
-    """Memory pages of one size.
+    """Memory pages of one size."""
 
-    :ivar size_kib: size of a page in KiB
-    :ivar total: number of pages that servers can have
-    :ivar used: number of pages that servers use, possibly more than there are
-    :ivar free: number of free ones
-    :ivar reserved: number of further pages that servers cannot have
-    """
-
-    size_kib: int
-    total: int
+    size_kib: int  #: size of a page in KiB
+    total: int  #: number of pages that servers can have
+    #: number of pages that servers use, possibly more than there are
     used: int
-    free: int
-    reserved: int
+    free: int  #: number of free ones
+    reserved: int  #: number of further pages that servers cannot have
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceUse:
-    """PCI devices of one kind.
+    """PCI devices of one kind."""
 
-    :ivar total: number of devices, unavailable ones included
-    :ivar used: number of those of servers
-    :ivar free: number of available ones
-    """
-
-    total: int
-    used: int
-    free: int
+    total: int  #: number of devices, unavailable ones included
+    used: int  #: number of those of servers
+    free: int  #: number of available ones
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostLimitUse:
-    """Use of a limit of a host.
+    """Use of a limit of a host."""
 
-    :ivar used: use; null if it is not known
-    :ivar limit: the limit; null if there is none
-    :ivar free: what new servers can have; null without a limit, or if it is
-        not known
-    """
-
-    used: int | None
-    limit: int | None
+    used: int | None  #: use; null if it is not known
+    limit: int | None  #: the limit; null if there is none
+    #: what new servers can have; null without a limit, or if it is not known
     free: int | None
 
     @property
@@ -102,269 +81,182 @@ class HostLimitUse:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkUse:
-    """The load that the network puts on a host.
+    """The load that the network puts on a host."""
 
-    :ivar vswitch_ports: ports of the virtual switch, physical ones included
-    :ivar security_rules: rules of the security groups of these ports
-    :ivar dhcp_servers: number of DHCP servers; null if not known
-    :ivar routers: number of routers; null if not known
-    :ivar services_limit: most DHCP servers and routers; null for unlimited
-    :ivar sources: where this is from: "neutron", "ledger"
-    :ivar notes: over-allocations, for people
-    """
-
+    #: ports of the virtual switch, physical ones included
     vswitch_ports: HostLimitUse
+    #: rules of the security groups of these ports
     security_rules: HostLimitUse
-    dhcp_servers: int | None
-    routers: int | None
+    dhcp_servers: int | None  #: number of DHCP servers; null if not known
+    routers: int | None  #: number of routers; null if not known
+    #: most DHCP servers and routers; null for unlimited
     services_limit: int | None
-    sources: tuple[str, ...]
-    notes: tuple[str, ...]
+    sources: tuple[str, ...]  #: where this is from: "neutron", "ledger"
+    notes: tuple[str, ...]  #: over-allocations, for people
 
     @property
     def percent_used(self) -> float:
-        """The higher percentage of ports and rules."""
         return max(self.vswitch_ports.percent_used,
                    self.security_rules.percent_used)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """A NUMA node of a host, or what is on none.
+    """A NUMA node of a host, or what is on none."""
 
-    :ivar host: name of the host
-    :ivar host_id: UUID of its compute node
-    :ivar availability_zone: name of its zone
-    :ivar state: "up", or what keeps it from taking servers
-    :ivar node: number of the NUMA node; null for a host that reports none,
-        and for servers without NUMA topology
-    :ivar switch: whether the virtual switch is there; null if the host does
-        not say where it is
-    :ivar pcpus: number of CPUs for pinned servers; null without a node
-    :ivar pcpus_used: number of those in use; null likewise
-    :ivar largest_fit: most vCPUs of a new pinned server with one NUMA node;
-        null likewise
-    :ivar shared_vcpus: number of shared vCPUs of servers
-    :ivar shared_vcpu_limit: how many the shared CPUs can take; null if it is
-        that of the nodes of the host
-    :ivar memory_mib: memory in MiB; without a node what is left of small
-        pages; null if that is not known
-    :ivar memory_used_mib: memory of servers, in MiB
-    :ivar pages: pages of each size
-    :ivar vfs: VFs near it; null without a node
-    :ivar networks: physical networks near it
-    :ivar servers: servers with a part there
-    :ivar network: what the network puts on the host
-    :ivar small_pages_kib: size of the small pages that the memory of servers
-        without NUMA topology is of; None of other rows
-    """
-
-    host: str
-    host_id: str
-    availability_zone: str
-    state: str
+    host: str  #: name of the host
+    host_id: str  #: UUID of its compute node
+    availability_zone: str  #: name of its zone
+    state: str  #: "up", or what keeps it from taking servers
+    #: number of the NUMA node; null for a host that reports none, and for
+    #: servers without NUMA topology
     node: int | None
+    #: whether the virtual switch is there; null if the host does not say where
+    #: it is
     switch: bool | None
+    #: number of CPUs for pinned servers; null without a node
     pcpus: int | None
-    pcpus_used: int | None
+    pcpus_used: int | None  #: number of those in use; null likewise
+    #: most vCPUs of a new pinned server with one NUMA node; null likewise
     largest_fit: int | None
-    shared_vcpus: int
+    shared_vcpus: int  #: number of shared vCPUs of servers
+    #: how many the shared CPUs can take; null if it is that of the nodes of
+    #: the host
     shared_vcpu_limit: int | None
+    #: memory in MiB; without a node what is left of small pages; null if that
+    #: is not known
     memory_mib: int | None
-    memory_used_mib: int
-    pages: tuple[PagesUse, ...]
-    vfs: DeviceUse | None
-    networks: tuple[str, ...]
-    servers: tuple[ServerName, ...]
-    network: NetworkUse
+    memory_used_mib: int  #: memory of servers, in MiB
+    pages: tuple[PagesUse, ...]  #: pages of each size
+    vfs: DeviceUse | None  #: VFs near it; null without a node
+    networks: tuple[str, ...]  #: physical networks near it
+    servers: tuple[ServerName, ...]  #: servers with a part there
+    network: NetworkUse  #: what the network puts on the host
+    #: size of the small pages that the memory of servers without NUMA topology
+    #: is of; None of other rows
     small_pages_kib: int | None = _internal(default=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRows:
-    """The NUMA nodes of hosts.
+    """The NUMA nodes of hosts."""
 
-    :ivar numa_nodes: a row for each NUMA node, and one for what is on none
-    """
-
+    #: a row for each NUMA node, and one for what is on none
     numa_nodes: tuple[NodeRow, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CPUUser:
-    """A server that uses a CPU.
+    """A server that uses a CPU."""
 
-    :ivar server: its name, unique on the host
-    :ivar server_id: its UUID
-    :ivar vcpu: number of the vCPU; null for emulator threads
-    """
-
-    server: str
-    server_id: str
-    vcpu: int | None
+    server: str  #: its name, unique on the host
+    server_id: str  #: its UUID
+    vcpu: int | None  #: number of the vCPU; null for emulator threads
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CPUUse:
-    """A CPU of a host.
+    """A CPU of a host."""
 
-    :ivar cpu: its number
-    :ivar state: what it is used for: "guest", "emulator", "idle", "unknown
-        guest", "conflict", "shared", "free" or "not Nova's"
-    :ivar users: servers that use it, one unless they conflict
-    """
-
-    cpu: int
+    cpu: int  #: its number
+    #: what it is used for: "guest", "emulator", "idle", "unknown guest",
+    #: "conflict", "shared", "free" or "not Nova's"
     state: str
+    #: servers that use it, one unless they conflict
     users: tuple[CPUUser, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CoreUse:
-    """A physical core.
+    """A physical core."""
 
-    :ivar cpus: its CPUs
-    """
-
-    cpus: tuple[CPUUse, ...]
+    cpus: tuple[CPUUse, ...]  #: its CPUs
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DevicesOfNIC:
-    """PCI devices of a NIC, or of one product.
+    """PCI devices of a NIC, or of one product."""
 
-    :ivar name: PCI address of the PF, or vendor and product
-    :ivar kind: "VF", "PF", "PCI" or "vDPA"
-    :ivar total: number of devices, unavailable ones included
-    :ivar used: number of those of servers
-    :ivar free: number of available ones
-    :ivar servers: names of servers that use some, unique on the host
-    """
-
-    name: str
-    kind: str
-    total: int
-    used: int
-    free: int
+    name: str  #: PCI address of the PF, or vendor and product
+    kind: str  #: "VF", "PF", "PCI" or "vDPA"
+    total: int  #: number of devices, unavailable ones included
+    used: int  #: number of those of servers
+    free: int  #: number of available ones
+    #: names of servers that use some, unique on the host
     servers: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeOfHost:
-    """A NUMA node of the host.
+    """A NUMA node of the host."""
 
-    :ivar node: its number
-    :ivar socket: number of its socket; null if the host does not report it
-    :ivar switch: whether the virtual switch is there; null if the host does
-        not say where it is
-    :ivar networks: physical networks near it
-    :ivar places: places there
-    :ivar tunnel_endpoint: whether tunnelled networks are near it
-    :ivar pcpus: number of CPUs for pinned servers
-    :ivar pcpus_used: number of those in use
-    :ivar pcpus_free: number of free ones
-    :ivar largest_fit: most vCPUs of a new pinned server with one NUMA node
-    :ivar shared_vcpus: number of shared vCPUs of servers
-    :ivar shared_vcpu_limit: how many its shared CPUs can take
-    :ivar shared_cpus: its shared CPUs
-    :ivar memory_mib: memory in MiB
-    :ivar memory_used_mib: memory of servers, in MiB
-    :ivar pages: pages of each size
-    :ivar devices: PCI devices near it
-    :ivar cores: its physical cores
-    :ivar servers: servers with a part there
-    """
-
-    node: int
+    node: int  #: its number
+    #: number of its socket; null if the host does not report it
     socket: int | None
+    #: whether the virtual switch is there; null if the host does not say where
+    #: it is
     switch: bool | None
-    networks: tuple[str, ...]
-    places: tuple[str, ...]
-    tunnel_endpoint: bool
-    pcpus: int
-    pcpus_used: int
-    pcpus_free: int = _internal()
-    largest_fit: int
-    shared_vcpus: int
-    shared_vcpu_limit: int
-    shared_cpus: tuple[int, ...]
-    memory_mib: int
-    memory_used_mib: int
-    pages: tuple[PagesUse, ...]
-    devices: tuple[DevicesOfNIC, ...]
-    cores: tuple[CoreUse, ...]
-    servers: tuple[ServerName, ...]
+    networks: tuple[str, ...]  #: physical networks near it
+    places: tuple[str, ...]  #: places there
+    tunnel_endpoint: bool  #: whether tunnelled networks are near it
+    pcpus: int  #: number of CPUs for pinned servers
+    pcpus_used: int  #: number of those in use
+    pcpus_free: int = _internal()  #: number of free ones
+    largest_fit: int  #: most vCPUs of a new pinned server with one NUMA node
+    shared_vcpus: int  #: number of shared vCPUs of servers
+    shared_vcpu_limit: int  #: how many its shared CPUs can take
+    shared_cpus: tuple[int, ...]  #: its shared CPUs
+    memory_mib: int  #: memory in MiB
+    memory_used_mib: int  #: memory of servers, in MiB
+    pages: tuple[PagesUse, ...]  #: pages of each size
+    devices: tuple[DevicesOfNIC, ...]  #: PCI devices near it
+    cores: tuple[CoreUse, ...]  #: its physical cores
+    servers: tuple[ServerName, ...]  #: servers with a part there
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPart:
-    """The part of a server on a NUMA node.
+    """The part of a server on a NUMA node."""
 
-    :ivar node: number of the NUMA node of the host
-    :ivar pinned_vcpus: number of pinned vCPUs
-    :ivar pins: the CPU of each pinned vCPU
-    :ivar shared_vcpus: number of vCPUs that float over shared CPUs
-    :ivar memory_mib: memory in MiB
-    :ivar page_size_kib: size of its pages in KiB; null if it has none
-    """
-
-    node: int
-    pinned_vcpus: int
-    pins: tuple[document.PinnedVCPU, ...]
-    shared_vcpus: int
-    memory_mib: int
-    page_size_kib: int | None
+    node: int  #: number of the NUMA node of the host
+    pinned_vcpus: int  #: number of pinned vCPUs
+    pins: tuple[document.PinnedVCPU, ...]  #: the CPU of each pinned vCPU
+    shared_vcpus: int  #: number of vCPUs that float over shared CPUs
+    memory_mib: int  #: memory in MiB
+    page_size_kib: int | None  #: size of its pages in KiB; null if it has none
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOnHost:
-    """A server of the host.
+    """A server of the host."""
 
-    :ivar server: its name
-    :ivar server_id: its UUID
-    :ivar project_id: ID of its project; null if it is not known
-    :ivar flavor: name of its flavor
-    :ivar flavor_id: ID of the flavor; null if it was not read
-    :ivar state: its state in Nova (vm_state)
-    :ivar vcpus: number of vCPUs
-    :ivar memory_mib: memory in MiB
-    :ivar numa_nodes: its parts; empty if it floats over the host
-    :ivar remote: devices and networks near other NUMA nodes only, for people
-    :ivar label: its name without control characters, unique on the host
-    """
-
-    server: str
-    server_id: str
-    project_id: str | None
-    flavor: str
-    flavor_id: str | None
-    state: str
-    vcpus: int
-    memory_mib: int
+    server: str  #: its name
+    server_id: str  #: its UUID
+    project_id: str | None  #: ID of its project; null if it is not known
+    flavor: str  #: name of its flavor
+    flavor_id: str | None  #: ID of the flavor; null if it was not read
+    state: str  #: its state in Nova (vm_state)
+    vcpus: int  #: number of vCPUs
+    memory_mib: int  #: memory in MiB
+    #: its parts; empty if it floats over the host
     numa_nodes: tuple[ServerPart, ...]
+    #: devices and networks near other NUMA nodes only, for people
     remote: tuple[str, ...]
+    #: its name without control characters, unique on the host
     label: str = _internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SmallPagesUse:
-    """Memory in pages of the smallest size.
+    """Memory in pages of the smallest size."""
 
-    :ivar size_kib: size of a page in KiB
-    :ivar total_mib: all pages, in MiB
-    :ivar reserved_mib: kept for the platform, in MiB
-    :ivar used_on_nodes_mib: of servers with NUMA topology, in MiB
-    :ivar used_without_nodes_mib: of other servers, in MiB
-    :ivar free_mib: the rest, in MiB; negative if the reserve is used
-    :ivar ratio: allocation ratio of the memory of servers without topology
-    """
-
-    size_kib: int
-    total_mib: int
-    reserved_mib: int
-    used_on_nodes_mib: int
-    used_without_nodes_mib: int
-    free_mib: int
+    size_kib: int  #: size of a page in KiB
+    total_mib: int  #: all pages, in MiB
+    reserved_mib: int  #: kept for the platform, in MiB
+    used_on_nodes_mib: int  #: of servers with NUMA topology, in MiB
+    used_without_nodes_mib: int  #: of other servers, in MiB
+    free_mib: int  #: the rest, in MiB; negative if the reserve is used
+    #: allocation ratio of the memory of servers without topology
     ratio: float = _internal(default=1.0)
 
     @property
@@ -375,62 +267,42 @@ class SmallPagesUse:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostDetails:
-    """A host.
+    """A host."""
 
-    :ivar host: its name, unique in the cloud
-    :ivar host_id: UUID of its compute node
-    :ivar state: "up", or what keeps it from taking servers
-    :ivar disabled_reason: why the operator disabled it; null if it was not
-    :ivar cell: name of its Nova cell; null if it is not known
-    :ivar availability_zone: name of its zone
-    :ivar aggregates: names of its aggregates
-    :ivar pcpus: number of CPUs for pinned servers
-    :ivar pcpus_used: number of those in use
-    :ivar largest_fit: most vCPUs of a new pinned server with one NUMA node
-    :ivar wholeness: part of the free CPUs that one such server can use, 0 to
-        1; null without free CPUs
-    :ivar memory_mib: memory in MiB
-    :ivar memory_used_mib: used memory in MiB, with that of the platform
-    :ivar small_pages: memory in small pages; null if it reports none
-    :ivar network: what the network puts on the host
-    :ivar cpus_not_for_servers: number of CPUs of which Nova does not know;
-        null without --facts
-    :ivar notes: oddities, for people
-    :ivar numa_nodes: its NUMA nodes; empty if it reports none
-    :ivar devices_without_node: PCI devices of which the node is not known
-    :ivar servers: its servers, the oldest first
-    :ivar possible_fit: largest fit if all free CPUs were on its largest NUMA
-        node
-    :ivar shared_vcpus: number of vCPUs in use, with pinned ones
-    :ivar shared_vcpu_limit: shared vCPUs that it can take if it reports no
-        NUMA nodes
-    :ivar networks: name, or else UUID, and physical network of each network
-        of its servers
-    """
-
-    host: str
-    host_id: str
-    state: str
+    host: str  #: its name, unique in the cloud
+    host_id: str  #: UUID of its compute node
+    state: str  #: "up", or what keeps it from taking servers
+    #: why the operator disabled it; null if it was not
     disabled_reason: str | None
-    cell: str | None
-    availability_zone: str
-    aggregates: tuple[str, ...]
-    pcpus: int
-    pcpus_used: int
-    largest_fit: int
+    cell: str | None  #: name of its Nova cell; null if it is not known
+    availability_zone: str  #: name of its zone
+    aggregates: tuple[str, ...]  #: names of its aggregates
+    pcpus: int  #: number of CPUs for pinned servers
+    pcpus_used: int  #: number of those in use
+    largest_fit: int  #: most vCPUs of a new pinned server with one NUMA node
+    #: part of the free CPUs that one such server can use, 0 to 1; null without
+    #: free CPUs
     wholeness: float | None
-    memory_mib: int
-    memory_used_mib: int
+    memory_mib: int  #: memory in MiB
+    memory_used_mib: int  #: used memory in MiB, with that of the platform
+    #: memory in small pages; null if it reports none
     small_pages: SmallPagesUse | None
-    network: NetworkUse
+    network: NetworkUse  #: what the network puts on the host
+    #: number of CPUs of which Nova does not know; null without --facts
     cpus_not_for_servers: int | None
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  #: oddities, for people
+    #: its NUMA nodes; empty if it reports none
     numa_nodes: tuple[NodeOfHost, ...]
+    #: PCI devices of which the node is not known
     devices_without_node: tuple[DevicesOfNIC, ...]
-    servers: tuple[ServerOnHost, ...]
+    servers: tuple[ServerOnHost, ...]  #: its servers, the oldest first
+    #: largest fit if all free CPUs were on its largest NUMA node
     possible_fit: int = _internal()
+    #: number of vCPUs in use, with pinned ones
     shared_vcpus: int = _internal()
+    #: shared vCPUs that it can take if it reports no NUMA nodes
     shared_vcpu_limit: int = _internal()
+    #: name, or else UUID, and physical network of each network of its servers
     networks: tuple[tuple[str, str | None], ...] = _internal(default=())
 
     @property
@@ -439,7 +311,6 @@ class HostDetails:
 
     @property
     def remote(self) -> tuple[ServerOnHost, ...]:
-        """The servers with a device or network near another NUMA node."""
         return tuple(each for each in self.servers if each.remote)
 
     @property

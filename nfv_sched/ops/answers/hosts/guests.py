@@ -32,7 +32,6 @@ def server_on_host(
 ) -> document.ServerOnHost:
     """Return a server on a host.
 
-    :param label: see :func:`labels`
     :param switch: numbers of the nodes with the virtual switch; empty if the
         host does not report them
     """
@@ -68,10 +67,7 @@ def _parts(nodes: Sequence[snapshot.GuestNode],
 
 def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
             switch: frozenset[int]) -> list[str]:
-    """Describe devices and networks near none of a server's NUMA nodes.
-
-    :param own: numbers of its host NUMA nodes
-    """
+    """Describe devices and networks near none of a server's NUMA nodes."""
     reasons = []
     for device in host.devices:
         if device.server == server.uuid and device.node is not None and (

@@ -14,7 +14,6 @@ from nfv_sched.ops.cloud import snapshot
 
 def cores(machine: values.Machine | None,
           number: int) -> tuple[frozenset[int], ...]:
-    """Return the CPUs of each core of a NUMA node; none without facts."""
     if machine is None:
         return ()
     return tuple(frozenset(core.cpus) for node in machine.nodes
@@ -54,10 +53,7 @@ def contradictions(host: snapshot.Host,
 
 def notes(host: snapshot.Host,
           machine: values.Machine | None) -> Iterator[str]:
-    """Yield what the facts have that Nova's NUMA nodes have no place for.
-
-    :param machine: facts about the host; None if there are none
-    """
+    """Yield what the facts have that Nova's NUMA nodes have no place for."""
     if machine is None or host.nodes is None:
         return
     node_numbers = {node.number for node in host.nodes}

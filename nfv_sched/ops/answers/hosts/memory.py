@@ -15,7 +15,6 @@ _MIB = 1024  # KiB
 
 
 def overuse(small: document.SmallPagesUse) -> str:
-    """Describe what servers without NUMA topology use beyond; else ``''``."""
     ratio, available = max(small.ratio, 1.0), small.available_mib
     if small.used_without_nodes_mib <= available * ratio:
         return ''
@@ -26,7 +25,6 @@ def overuse(small: document.SmallPagesUse) -> str:
 
 
 def limit_text(amount: int, ratio: float) -> str:
-    """Return an amount multiplied by an allocation ratio, with both."""
     most = int(amount * ratio)
     return f'{most} ({ratio:g} x {amount})' if most != amount else str(most)
 
@@ -34,12 +32,7 @@ def limit_text(amount: int, ratio: float) -> str:
 def small_pages(host: snapshot.Host,
                 servers: Iterable[snapshot.Server], ratio: float = 1.0,
                 ) -> document.SmallPagesUse | None:
-    """Return the small pages of a host.
-
-    :param servers: the servers on the host
-    :param ratio: allocation ratio of its memory
-    :returns: None if it reports no pages, or huge ones only
-    """
+    """Return the small pages of a host; None if it does not report any."""
     pages = [each for node in host.nodes or () for each in node.pages]
     size = min((each.size for each in pages), default=_MIB)
     if size >= _MIB:

@@ -15,10 +15,7 @@ _PARTS = {0: '', 1: '', 2: ' (half)', 3: ' (third)', 4: ' (quarter)'}
 
 
 def page_size(size: int) -> str:
-    """Return a page size in short form, such as ``2M``.
-
-    :param size: KiB
-    """
+    """Return a page size in KiB in short form, such as ``2M``."""
     for unit in ('K', 'M', 'G'):
         if size % 1024 or unit == 'G':
             return f'{size}{unit}'
@@ -27,10 +24,7 @@ def page_size(size: int) -> str:
 
 
 def is_small(size: int) -> bool:
-    """Return True for small pages, which are counted in MiB.
-
-    :param size: KiB
-    """
+    """Return True for small pages, which count in MiB; ``size`` is in KiB."""
     return size < _MIB
 
 
@@ -49,7 +43,6 @@ def page_amounts(pages: document.PagesUse) -> tuple[int, ...]:
 
 
 def page_cell(pages: document.PagesUse) -> str:
-    """Return used and usable pages of a NUMA node; small ones in MiB."""
     return '{}/{}'.format(*page_amounts(pages))
 
 
@@ -67,7 +60,6 @@ def small_pages(small: document.SmallPagesUse) -> str:
 
 
 def server_on(server: document.ServerName) -> str:
-    """Return the label of a server, and which part of it is on a node."""
     return server.label + _PARTS.get(
         server.spans, f' (1 of {server.spans} parts)')
 
@@ -78,7 +70,6 @@ def user(user: document.CPUUser) -> str:
 
 
 def cpu(cpu: document.CPUUse) -> str:
-    """Describe a CPU by its users, or else by its state."""
     users = ' and '.join(map(user, cpu.users))
     if cpu.state == document.CPUState.CONFLICT:
         return f'conflict: {users}'
@@ -101,7 +92,6 @@ def server(server: document.ServerOnHost) -> str:
 
 
 def pages(pages: document.PagesUse) -> str:
-    """Return used and usable pages of a NUMA node."""
     text = page_cell(pages).replace('/', ' of ')
     text += ' MiB used' if is_small(pages.size_kib) else ' used'
     if pages.reserved:
@@ -117,7 +107,6 @@ def devices(group: document.DevicesOfNIC) -> str:
 
 
 def core_lines(cores: Sequence[document.CoreUse]) -> Iterator[str]:
-    """Yield a line for each core: its CPUs, and the users of each."""
     numbers = [','.join([str(each.cpu) for each in core.cpus])
                for core in cores]
     width = max(map(len, numbers), default=0)

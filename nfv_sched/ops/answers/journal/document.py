@@ -11,163 +11,111 @@ from nfv_sched.ops.answers.journal import reading
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JournalFlavor:
-    """The flavor of a refused server.
+    """The flavor of a refused server."""
 
-    :ivar flavor: its name
-    :ivar flavor_id: its ID; null if it was not written
-    :ivar vcpus: number of vCPUs
-    :ivar memory_mib: memory in MiB
-    :ivar extra_specs: extra specs at the time of the refusal
-    """
-
-    flavor: str
-    flavor_id: str | None
-    vcpus: int
-    memory_mib: int
-    extra_specs: Mapping[str, str]
+    flavor: str  #: its name
+    flavor_id: str | None  #: its ID; null if it was not written
+    vcpus: int  #: number of vCPUs
+    memory_mib: int  #: memory in MiB
+    extra_specs: Mapping[str, str]  #: extra specs at the time of the refusal
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JournalFilter:
-    """The result of a filter.
+    """The result of a filter."""
 
-    :ivar filter: its class name
-    :ivar hosts_in: number of hosts that it was given
-    :ivar hosts_out: number of hosts that it passed
-    """
-
-    filter: str
-    hosts_in: int
-    hosts_out: int
+    filter: str  #: its class name
+    hosts_in: int  #: number of hosts that it was given
+    hosts_out: int  #: number of hosts that it passed
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JournalReason:
-    """A reason why hosts were refused.
+    """A reason why hosts were refused."""
 
-    :ivar filter: class name of the filter that refused them
-    :ivar policy: the extra spec that was not kept, or another policy; the
-        filter if it gives no reasons, as those of Nova
-    :ivar policy_value: value of the extra spec; null if it is none
-    :ivar needed: what the server needs, for people
-    :ivar available: what these hosts have, for people; null if that is not
-        said
-    :ivar hosts: names of the hosts
-    """
-
-    filter: str
+    filter: str  #: class name of the filter that refused them
+    #: the extra spec that was not kept, or another policy; the filter if it
+    #: gives no reasons, as those of Nova
     policy: str
-    policy_value: str | None
-    needed: str
+    policy_value: str | None  #: value of the extra spec; null if it is none
+    needed: str  #: what the server needs, for people
+    #: what these hosts have, for people; null if that is not said
     available: str | None
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...]  #: names of the hosts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JournalRefusal:
-    """A server for which Nova found no host.
+    """A server for which Nova found no host."""
 
-    :ivar time: when: ISO 8601, UTC
-    :ivar server_id: UUID of the server
-    :ivar failed_with_it: UUIDs of servers of the same request for which there
-        was a host; all others if there were no allocation candidates
-    :ivar request_id: ID of the request; null if it was not written
-    :ivar project_id: ID of the project; null likewise
-    :ivar moves: whether an existing server was to be moved
-    :ivar flavor: the flavor; null if the request had none
-    :ivar refused_by: ``nfv-sched``; ``placement``, which had no allocation
-        candidates; ``placement-error``, if it could not be asked; ``filter``,
-        one of Nova or of others; ``claim`` if no host that passed all filters
-        could be claimed; ``nova``, before any filter
-    :ivar filter: class name of the filter that removed the last host; null if
-        none did
-    :ivar placement_queries: query strings for allocation candidates, without
-        the limit; empty if a filter removed the last host
-    :ivar message: what Nova said, if ``refused_by`` is ``nova``; else null
-    :ivar filters: filters that examined hosts, in order; only those of
-        nfv-sched if one of these removed the last host
-    :ivar reasons: why hosts were refused
-    :ivar hosts_left_out: number of refused hosts that the entry does not name
-    """
-
-    time: str
-    server_id: str
+    time: str  #: when: ISO 8601, UTC
+    server_id: str  #: UUID of the server
+    #: UUIDs of servers of the same request for which there was a host; all
+    #: others if there were no allocation candidates
     failed_with_it: tuple[str, ...]
-    request_id: str | None
-    project_id: str | None
-    moves: bool
-    flavor: JournalFlavor | None
+    request_id: str | None  #: ID of the request; null if it was not written
+    project_id: str | None  #: ID of the project; null likewise
+    moves: bool  #: whether an existing server was to be moved
+    flavor: JournalFlavor | None  #: the flavor; null if the request had none
+    #: ``nfv-sched``; ``placement``, which had no allocation candidates;
+    #: ``placement-error``, if it could not be asked; ``filter``, one of Nova
+    #: or of others; ``claim`` if no host that passed all filters could be
+    #: claimed; ``nova``, before any filter
     refused_by: str
+    #: class name of the filter that removed the last host; null if none did
     filter: str | None
+    #: query strings for allocation candidates, without the limit; empty if a
+    #: filter removed the last host
     placement_queries: tuple[str, ...]
+    #: what Nova said, if ``refused_by`` is ``nova``; else null
     message: str | None
+    #: filters that examined hosts, in order; only those of nfv-sched if one of
+    #: these removed the last host
     filters: tuple[JournalFilter, ...]
-    reasons: tuple[JournalReason, ...]
+    reasons: tuple[JournalReason, ...]  #: why hosts were refused
+    #: number of refused hosts that the entry does not name
     hosts_left_out: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JournalPlaced:
-    """A server that Nova placed, and what would have been different.
+    """A server that Nova placed, and what would have been different."""
 
-    :ivar time: when: ISO 8601, UTC
-    :ivar server_id: UUID of the server
-    :ivar request_id: ID of the request; null if it was not written
-    :ivar project_id: ID of the project; null likewise
-    :ivar moves: whether an existing server was moved
-    :ivar flavor: the flavor; null if the request had none
-    :ivar host: name of the host
-    :ivar filters: filters of nfv-sched that examined hosts, in order
-    :ivar in_shadow: class names of the filters and weighers in shadow that
-        have examined it
-    :ivar change: ``refused`` if they would have left no host, ``elsewhere`` if
-        it would have gone to another one; null if neither
-    :ivar changed_by: those of them that would have changed it
-    :ivar instead: name of the host that would have been first; null if it is
-        not known
-    :ivar reasons: why hosts would have been refused
-    :ivar hosts_left_out: number of such hosts that the entry does not name
-    """
-
-    time: str
-    server_id: str
-    request_id: str | None
-    project_id: str | None
-    moves: bool
-    flavor: JournalFlavor | None
-    host: str
+    time: str  #: when: ISO 8601, UTC
+    server_id: str  #: UUID of the server
+    request_id: str | None  #: ID of the request; null if it was not written
+    project_id: str | None  #: ID of the project; null likewise
+    moves: bool  #: whether an existing server was moved
+    flavor: JournalFlavor | None  #: the flavor; null if the request had none
+    host: str  #: name of the host
+    #: filters of nfv-sched that examined hosts, in order
     filters: tuple[JournalFilter, ...]
+    #: class names of the filters and weighers in shadow that have examined it
     in_shadow: tuple[str, ...]
+    #: ``refused`` if they would have left no host, ``elsewhere`` if it would
+    #: have gone to another one; null if neither
     change: str | None
-    changed_by: tuple[str, ...]
+    changed_by: tuple[str, ...]  #: those of them that would have changed it
+    #: name of the host that would have been first; null if it is not known
     instead: str | None
-    reasons: tuple[JournalReason, ...]
-    hosts_left_out: int
+    reasons: tuple[JournalReason, ...]  #: why hosts would have been refused
+    hosts_left_out: int  #: number of such hosts that the entry does not name
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JournalRefusals:
-    """Refusals of the decision journal.
+    """Refusals of the decision journal."""
 
-    :ivar refusals: refusals, the oldest first
-    :ivar placed: the same server where it was placed, the oldest first; empty
-        for all servers
-    :ivar not_written: number of entries that could not be written
-    :ivar removed: number of older refusals that were removed to make room
-    """
-
-    refusals: tuple[JournalRefusal, ...]
+    refusals: tuple[JournalRefusal, ...]  #: refusals, the oldest first
+    #: the same server where it was placed, the oldest first; empty for all
+    #: servers
     placed: tuple[JournalPlaced, ...]
-    not_written: int
-    removed: int
+    not_written: int  #: number of entries that could not be written
+    removed: int  #: number of older refusals that were removed to make room
 
 
 def refusals(content: reading.JournalContent,
              with_placed: bool = False) -> JournalRefusals:
-    """Return the document of a journal.
-
-    :param with_placed: whether it has servers that were placed, too
-    """
     return JournalRefusals(
         refusals=tuple(map(_refusal, content.refusals)),
         placed=tuple(map(_placed, content.placed if with_placed else ())),

@@ -38,21 +38,16 @@ class JournalError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JournalContent:
-    """The content of a journal.
+    """The content of a journal."""
 
-    :ivar refusals: refusals, the oldest first
-    :ivar lost: number of entries that could not be written
-    :ivar removed: number of entries that were removed to limit the size
-    :ivar unread: errors while reading, a sentence each; this includes
-        truncated lines, as a killed process leaves them, and the oldest files
-        of a journal that exceeds a limit
-    :ivar placed: servers that were placed, the oldest first
-    """
-
-    refusals: tuple[entry.Refusal, ...]
-    lost: int = 0
-    removed: int = 0
+    refusals: tuple[entry.Refusal, ...]  #: refusals, the oldest first
+    lost: int = 0  #: number of entries that could not be written
+    removed: int = 0  #: number of entries that were removed to limit the size
+    #: errors while reading, a sentence each; this includes truncated lines, as
+    #: a killed process leaves them, and the oldest files of a journal that
+    #: exceeds a limit
     unread: tuple[str, ...] = ()
+    #: servers that were placed, the oldest first
     placed: tuple[entry.PlacedServer, ...] = ()
 
 
@@ -120,12 +115,7 @@ def read(directory: str, server: str | None = None, *,
 def read_all(directories: Iterable[str],
              server: str | None = None, *,
              required: bool = False) -> JournalContent:
-    """Read the journals of several hosts of nova-scheduler as one.
-
-    :param server: see :func:`read`
-    :param required: see :func:`read`
-    :raises JournalError: if a directory cannot be read
-    """
+    """Read journals of several hosts of nova-scheduler as one, as ``read``."""
     contents = [read(directory, server, required=required)
                 for directory in {os.path.realpath(each): each
                                   for each in directories}.values()]
@@ -201,11 +191,7 @@ class Tally:
 
     def add(self, refusals: Iterable[entry.Refusal],
             placed: Iterable[entry.PlacedServer] = ()) -> None:
-        """Count the entries that are later than the latest counted ones.
-
-        :param refusals: refusals of a journal, the oldest first
-        :param placed: servers that were placed, likewise
-        """
+        """Count entries, given oldest first, later than any counted before."""
         counted_until = self.latest
         for refusal in refusals:
             if refusal.time <= counted_until:

@@ -11,12 +11,10 @@ from nfv_sched.ops.cli import tables
 
 
 def text(value: entry.Refusal | entry.PlacedServer) -> list[tables.Part]:
-    """Return an entry with all reasons and hosts, in several lines."""
     return list(_lines(value))
 
 
 def shadow_text(report: shadow_report.ShadowReport) -> list[tables.Part]:
-    """Return a report of what is in shadow, for people."""
     parts: list[tables.Part] = [shadow_report.sentence(report)]
     refusals = shadow_report.refusals_sentence(report)
     if refusals:
@@ -36,7 +34,6 @@ SHADOW_COLUMNS = ('In shadow', 'Servers', 'Refused', 'Elsewhere')
 
 
 def shadow_rows(report: shadow_report.ShadowReport) -> list[tuple]:
-    """Return a row for each filter and weigher in shadow."""
     return [(each.name, each.servers, each.refused, each.elsewhere)
             for each in report.counts]
 
@@ -83,7 +80,6 @@ _CAUSES = {
 
 
 def missing(lost: int, removed: int) -> str:
-    """Return lines that say how many refusals the journal lacks."""
     text = ''
     if lost:
         text += f'{lost} entries could not be written\n'
@@ -102,10 +98,6 @@ LEAST_IMPORTANT = ('Hosts', 'Flavor', 'Filter', 'Time')
 def row(
     value: entry.Refusal | entry.PlacedServer, full: bool = False,
 ) -> tuple:
-    """Return an entry as a row of a table.
-
-    :param full: whether to give all reasons, with the hosts of each
-    """
     if isinstance(value, entry.PlacedServer):
         name = f'{", ".join(value.by)} (in shadow)' if value.by else ''
     else:
@@ -120,7 +112,6 @@ def row(
 
 
 def _outcome(placed: entry.PlacedServer) -> str:
-    """Return what filters and weighers in shadow would have changed."""
     names = ', '.join(placed.by)
     if placed.change == entry.ShadowChange.REFUSED:
         return f'{names} in shadow would have refused the last host'

@@ -15,79 +15,56 @@ _ELSEWHERE = entry.ShadowChange.ELSEWHERE
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowCount:
-    """Servers that a filter or weigher in shadow has examined.
+    """Servers that a filter or weigher in shadow has examined."""
 
-    :ivar name: class name of the filter or weigher
-    :ivar servers: number of servers
-    :ivar refused: number of those for which it would have removed the last
-        host
-    :ivar elsewhere: number of those that would have gone to another host
-        because of it
-    """
-
-    name: str
-    servers: int
+    name: str  #: class name of the filter or weigher
+    servers: int  #: number of servers
+    #: number of those for which it would have removed the last host
     refused: int
+    #: number of those that would have gone to another host because of it
     elsewhere: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowReason:
-    """Servers that would have been treated differently for one policy.
+    """Servers that would have been treated differently for one policy."""
 
-    :ivar filter: class name of the filter in shadow
-    :ivar policy: an extra spec with its value, or another policy, by which it
-        would have refused hosts
-    :ivar refused: number of servers that would have been refused
-    :ivar elsewhere: number of servers that would have gone to another host
-    """
-
-    filter: str
+    filter: str  #: class name of the filter in shadow
+    #: an extra spec with its value, or another policy, by which it would have
+    #: refused hosts
     policy: str
-    refused: int
-    elsewhere: int
+    refused: int  #: number of servers that would have been refused
+    elsewhere: int  #: number of servers that would have gone to another host
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedCount:
-    """Servers for which Nova found no host.
+    """Servers for which Nova found no host."""
 
-    :ivar refused_by: see ``JournalRefusal``
-    :ivar filter: class name of the filter that removed the last host; null if
-        none did
-    :ivar servers: number of servers
-    """
-
-    refused_by: str
+    refused_by: str  #: see ``JournalRefusal``
+    #: class name of the filter that removed the last host; null if none did
     filter: str | None
-    servers: int
+    servers: int  #: number of servers
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowReport:
-    """The effect that filters and weighers in shadow would have had.
+    """The effect that filters and weighers in shadow would have had."""
 
-    :ivar first_time: when the first of the servers was placed: ISO 8601, UTC;
-        null if there is none
-    :ivar last_time: when the last one was, likewise
-    :ivar servers: number of servers that were placed, and examined in shadow;
-        one that was moved counts each time
-    :ivar refused: number of those for which no host would have been left
-    :ivar elsewhere: number of those that would have gone to another host
-    :ivar counts: the same for each filter and weigher
-    :ivar reasons: the same by policy, the most frequent first; a server counts
-        for each policy by which hosts would have been refused
-    :ivar refusals: servers that were refused by what counts, the most frequent
-        cause first
-    """
-
+    #: when the first of the servers was placed: ISO 8601, UTC; null if there
+    #: is none
     first_time: str | None
-    last_time: str | None
+    last_time: str | None  #: when the last one was, likewise
+    #: number of servers that were placed, and examined in shadow; one that was
+    #: moved counts each time
     servers: int
-    refused: int
-    elsewhere: int
-    counts: tuple[ShadowCount, ...]
+    refused: int  #: number of those for which no host would have been left
+    elsewhere: int  #: number of those that would have gone to another host
+    counts: tuple[ShadowCount, ...]  #: the same for each filter and weigher
+    #: the same by policy, the most frequent first; a server counts for each
+    #: policy by which hosts would have been refused
     reasons: tuple[ShadowReason, ...]
+    #: servers that were refused by what counts, the most frequent cause first
     refusals: tuple[RefusedCount, ...]
 
 
@@ -132,7 +109,6 @@ def report(
 
 def _refusals(refused: Iterable[entry.Refusal],
               since: str) -> tuple[RefusedCount, ...]:
-    """Return the causes of refusals, and the number of servers of each."""
     counts = collections.Counter(
         (each.by or reading.NFV_SCHED, each.filter or None)
         for each in refused if each.time >= since)
@@ -148,7 +124,6 @@ def reasons_of(placed: entry.PlacedServer) -> list[entry.RefusalReason]:
 
 
 def refusals_sentence(summary: ShadowReport) -> str:
-    """Return how many servers were refused by what; empty if none was."""
     count = sum(each.servers for each in summary.refusals)
     if not count:
         return ''
@@ -158,7 +133,6 @@ def refusals_sentence(summary: ShadowReport) -> str:
 
 
 def sentence(summary: ShadowReport) -> str:
-    """Return the report in one sentence."""
     if not summary.servers:
         return ('The journal has no server that filters or weighers in shadow '
                 'have examined.')

@@ -67,7 +67,7 @@ def _facts(data: ty.Any) -> Mapping[str, ty.Any] | None:
 def read(ansible_facts: Mapping[str, ty.Any]) -> facts.Facts:
     """Convert the facts of Ansible.
 
-    :param ansible_facts: result of :func:`of`
+    :param ansible_facts: result of :func:`unwrap`
     :raises MachineError: if the facts are malformed
     """
     memory = ansible_facts.get(_MEMORY)

@@ -29,52 +29,40 @@ LSCPU = 'lscpu -J -e=CPU,NODE,SOCKET,CORE,CACHE,ONLINE'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CPU:
-    """An online logical CPU.
-
-    :ivar node: number of its NUMA node
-    :ivar core: any value that sibling threads share; None if unknown
-    :ivar socket: number of its socket; None if unknown
-    :ivar cache: number of its first-level cache, which only sibling threads
-        share; None if unknown
-    """
+    """An online logical CPU."""
 
     number: int
-    node: int
+    node: int  #: number of its NUMA node
+    #: any value that sibling threads share; None if unknown
     core: tuple | None
-    socket: int | None = None
+    socket: int | None = None  #: number of its socket; None if unknown
+    #: number of its first-level cache, which only sibling threads share; None
+    #: if unknown
     cache: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The facts of one source; None for a fact that it does not have.
+    """The facts of one source; None for a fact that it does not have."""
 
-    :ivar cpus: the online CPUs
-    :ivar unusable: why a source with CPUs does not tell their cores
-    :ivar threads: number of threads of a core, as the kernel has it
-    :ivar offline: CPU that is not online -> its NUMA node; None if unknown
-    :ivar governors: CPU -> its frequency governor
-    :ivar memory: number of NUMA node -> its memory in MiB
-    :ivar total_memory: all memory in MiB
-    :ivar nics: network interfaces
-    :ivar page_sizes: sizes of huge pages in KiB
-    :ivar vendor: ``intel`` or ``amd``
-    """
-
-    cpus: tuple[CPU, ...] | None = None
+    cpus: tuple[CPU, ...] | None = None  #: the online CPUs
+    #: why a source with CPUs does not tell their cores
     unusable: str | None = None
+    #: number of threads of a core, as the kernel has it
     threads: int | None = None
+    #: CPU that is not online -> its NUMA node; None if unknown
     offline: Mapping[int, int | None] | None = None
+    #: CPU -> its frequency governor
     governors: Mapping[int, str] | None = None
+    #: number of NUMA node -> its memory in MiB
     memory: Mapping[int, int] | None = None
-    total_memory: int | None = None
+    total_memory: int | None = None  #: all memory in MiB
     nics: tuple[values.NIC, ...] | None = None
-    page_sizes: frozenset[int] | None = None
-    vendor: str | None = None
+    page_sizes: frozenset[int] | None = None  #: sizes of huge pages in KiB
+    vendor: str | None = None  #: ``intel`` or ``amd``
 
 
 def vendor(name: str) -> str | None:
-    """Return ``intel`` or ``amd`` if a vendor or model name contains it."""
     for word in ('intel', 'amd'):
         if word in name.lower():
             return word
@@ -82,10 +70,7 @@ def vendor(name: str) -> str | None:
 
 
 def page_sizes(flags: Iterable[str]) -> frozenset[int] | None:
-    """Return the huge page sizes in KiB that x86 CPU flags stand for.
-
-    :returns: None if these are not flags of an x86 CPU
-    """
+    """Return huge page sizes (KiB) by flags of an x86 CPU; None for others."""
     cpu_flags = set(flags)
     if not cpu_flags & {'pse', 'pdpe1gb'}:
         return None
@@ -96,8 +81,6 @@ def merge(sources: Iterable[Facts]) -> Facts:
     """Merge the facts of several sources: the first one that has a fact wins.
 
     For NICs, a source that has the NUMA node of any of them goes first.
-
-    :param sources: the best first
     """
     sources = list(sources)
     fields: dict = {'nics': next((
@@ -225,7 +208,6 @@ def nodes(node_of: Mapping[int, int | None]) -> dict[int, int]:
 
 
 def expect_threads(threads: Collection[int]) -> None:
-    """Raise MachineError if a core has more than MOST_THREADS threads."""
     if len(threads) > MOST_THREADS:
         raise values.MachineError(
             f'a core cannot have {len(threads)} sibling threads')

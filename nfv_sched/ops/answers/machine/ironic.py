@@ -21,10 +21,7 @@ _JOINED = ('Ironic takes CPUs of one NUMA node whose cores have the same '
 
 
 def unwrap(data: ty.Any) -> Mapping[str, ty.Any] | None:
-    """Return NUMA topology and inventory; None if there is neither.
-
-    :param data: parsed JSON
-    """
+    """Return NUMA topology and inventory in parsed JSON; None if neither."""
     if not isinstance(data, dict):
         return None
     for part in (data, *map(data.get, _FOLDERS)):
@@ -36,7 +33,7 @@ def unwrap(data: ty.Any) -> Mapping[str, ty.Any] | None:
 def read(inspection: Mapping[str, ty.Any]) -> facts.Facts:
     """Convert the data of an inspection.
 
-    :param inspection: result of :func:`of`
+    :param inspection: result of :func:`unwrap`
     :raises MachineError: if the data are malformed or have no NUMA topology
     """
     topology = inspection.get(_TOPOLOGY)
@@ -88,10 +85,7 @@ def _nic_node(entry: ty.Any) -> int | None:
 
 
 def _joins_cores(entries: list, sockets: ty.Any) -> bool:
-    """Return whether entries may stand for several cores each.
-
-    :param sockets: number of sockets, if Ironic knows it
-    """
+    """Return whether entries may stand for several cores each."""
     cores = [entry for entry in entries if isinstance(entry, dict)
              and isinstance(entry.get('thread_siblings'), list)
              and len(entry['thread_siblings']) > 1]

@@ -137,7 +137,6 @@ def _is_off(row: Mapping[str, ty.Any]) -> bool:
 
 
 def _cell_number(cell: ty.Any) -> int | None:
-    """Return the number in a cell; None if it is not known."""
     # The kernel has -1 for a core or a NUMA node that it does not know.
     if cell in (None, '', '-', -1, '-1'):
         return None
@@ -179,7 +178,6 @@ def read_summary(data: ty.Any) -> facts.Facts:
 
 
 def _fields(entries: ty.Any) -> Iterator[tuple[str, str]]:
-    """Yield names and values of all fields, nested ones too."""
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
             yield (str(entry.get('field', '')).removesuffix(':'),

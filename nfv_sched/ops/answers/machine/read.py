@@ -59,10 +59,7 @@ def _by_node(machine_facts: facts.Facts,
 
 
 def load(path: str) -> facts.Facts:
-    """Read a file with facts of any supported kind.
-
-    :raises MachineError: with the path, if the file cannot be read
-    """
+    """Read a file with facts of any supported kind."""
     try:
         return _load(path)
     except values.MachineError as exc:

@@ -24,11 +24,6 @@ _MOST = 1 << 20
 
 
 def read(root: str = ROOT) -> facts.Facts:
-    """Read all facts that ``/sys`` has.
-
-    :param root: path of ``/sys`` or a copy
-    :raises MachineError: if it cannot be read
-    """
     try:
         return _read_facts(root)
     except (OSError, UnicodeDecodeError) as exc:
@@ -77,7 +72,6 @@ def _read_facts(root: str) -> facts.Facts:
 
 
 def _names(folder: str) -> list[str]:
-    """Return the sorted names in a folder; empty if it does not exist."""
     try:
         return sorted(os.listdir(folder))
     except FileNotFoundError:
@@ -126,7 +120,6 @@ def _has_siblings(folder: str) -> bool:
 
 
 def _node_of(folder: str) -> int | None:
-    """Return the NUMA node of a CPU, also of one that is offline."""
     # cpulist of a node has only those that are online; the link stays.
     return next((int(match[1]) for match in map(
         _NODE.fullmatch, _names(folder)) if match), None)

@@ -11,27 +11,19 @@ class MachineError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
-    """A physical core.
+    """A physical core."""
 
-    :ivar cpus: its online logical CPUs (sibling threads), sorted
-    :ivar socket: number of its socket; None if unknown
-    """
-
-    cpus: tuple[int, ...]
-    socket: int | None = None
+    cpus: tuple[int, ...]  #: its online logical CPUs (sibling threads), sorted
+    socket: int | None = None  #: number of its socket; None if unknown
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MachineNode:
-    """A NUMA node.
-
-    :ivar cores: sorted by their CPUs
-    :ivar memory: in MiB
-    """
+    """A NUMA node."""
 
     number: int
-    cores: tuple[Core, ...] = ()
-    memory: int = 0
+    cores: tuple[Core, ...] = ()  #: sorted by their CPUs
+    memory: int = 0  #: in MiB
 
     @property
     def cpus(self) -> frozenset[int]:
@@ -45,45 +37,37 @@ class MachineNode:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NIC:
-    """A network interface.
+    """A network interface."""
 
-    :ivar name: name of the interface; the PCI address if it has none, as
-        under a DPDK driver
-    :ivar address: PCI address; an empty string if unknown
-    :ivar node: number of its NUMA node; None if unknown
-    """
-
+    #: name of the interface; the PCI address if it has none, as under a DPDK
+    #: driver
     name: str
-    address: str = ''
-    node: int | None = None
+    address: str = ''  #: PCI address; an empty string if unknown
+    node: int | None = None  #: number of its NUMA node; None if unknown
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A machine.
+    """A machine."""
 
-    :ivar nodes: NUMA nodes, sorted by number
-    :ivar nics: network interfaces, sorted by name
-    :ivar page_sizes: supported huge page sizes in KiB; None if unknown
-    :ivar vendor: vendor of the CPUs: ``intel``, ``amd``, or an empty string
-    :ivar offline: logical CPU that is present, but not online -> its NUMA
-        node; None if that is unknown
-    :ivar governors: logical CPU -> its frequency governor, if known
-    :ivar knows_offline: whether the facts show CPUs that are not online
-    :ivar core_threads: threads that a core has if all are online; None if
-        only the numbers of cores tell
-    :ivar even_memory: whether only the total memory is known, and was divided
-        evenly among several NUMA nodes
-    """
-
-    nodes: tuple[MachineNode, ...]
-    nics: tuple[NIC, ...] = ()
+    nodes: tuple[MachineNode, ...]  #: NUMA nodes, sorted by number
+    nics: tuple[NIC, ...] = ()  #: network interfaces, sorted by name
+    #: supported huge page sizes in KiB; None if unknown
     page_sizes: frozenset[int] | None = None
+    #: vendor of the CPUs: ``intel``, ``amd``, or an empty string
     vendor: str = ''
+    #: logical CPU that is present, but not online -> its NUMA node; None if
+    #: that is unknown
     offline: Mapping[int, int | None] = dataclasses.field(default_factory=dict)
+    #: logical CPU -> its frequency governor, if known
     governors: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    #: whether the facts show CPUs that are not online
     knows_offline: bool = True
+    #: threads that a core has if all are online; None if only the numbers of
+    #: cores tell
     core_threads: int | None = None
+    #: whether only the total memory is known, and was divided evenly among
+    #: several NUMA nodes
     even_memory: bool = False
 
     @property
@@ -102,7 +86,6 @@ class Machine:
 
     @property
     def usable(self) -> tuple[MachineNode, ...]:
-        """The NUMA nodes that can host a guest NUMA node."""
         return tuple(node for node in self.nodes if node.usable)
 
     def sockets(self) -> dict[int, int]:

@@ -29,27 +29,21 @@ _ROUNDS = 8
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FreeingServer:
-    """A server without which its host would take a new server.
-
-    :ivar has_destination: whether another host takes it
-    """
+    """A server without which its host would take a new server."""
 
     name: str
     host: str
-    has_destination: bool
+    has_destination: bool  #: whether another host takes it
 
 
 class DefragPlan(ty.NamedTuple):
-    """Moves after which more servers of a flavor fit.
-
-    :ivar answer: its document
-    :ivar ports: ports that each new server is assumed to have
-    :ivar freeing: if no moves help, the servers that can be moved, and without
-        one of which its host would take one more new server; else None
-    """
+    """Moves after which more servers of a flavor fit."""
 
     answer: document.Defrag
+    #: ports that each new server is assumed to have
     ports: assumed_ports.Ports
+    #: if no moves help, the servers that can be moved, and without one of
+    #: which its host would take one more new server; else None
     freeing: tuple[FreeingServer, ...] | None
 
 
@@ -105,11 +99,7 @@ def plan(
 
 
 class _DefragSearch(move_search.MoveSearch):
-    """A search for moves after which new servers of a flavor fit.
-
-    :param flavor: flavor of the new servers
-    :param gaps: data that was not read
-    """
+    """A search for moves after which new servers of a flavor fit."""
 
     def __init__(self, positions: arrangements.Positions,
                  flavor: snapshot.Flavor,
@@ -142,7 +132,6 @@ class _DefragSearch(move_search.MoveSearch):
         return names
 
     def total(self, moves: Sequence[values.Move]) -> int:
-        """Return how many new servers fit after moves."""
         *_before, last = self._arrangements(moves)
         return self._count_total(last)
 
@@ -151,7 +140,6 @@ class _DefragSearch(move_search.MoveSearch):
         """Return the plan with some moves.
 
         :param exact: whether no fewer moves have this effect
-        :param failed: reasons why other moves failed
         """
         positions = self._positions
         states = list(self._arrangements(moves))
@@ -184,7 +172,6 @@ class _DefragSearch(move_search.MoveSearch):
         self, number: int, move: values.Move,
         before: arrangements.Arrangement, after: arrangements.Arrangement,
     ) -> document.DefragMove:
-        """Return a move with its effect."""
         positions = self._positions
         server = positions.servers[move.id]
         gains = []

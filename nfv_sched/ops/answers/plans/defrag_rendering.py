@@ -20,7 +20,6 @@ _REASONS = 5
 
 
 def text(planned: defrag.DefragPlan) -> list[tables.Part]:
-    """Return a plan for people."""
     plan = planned.answer
     table = ['', tables.Table(
         [title for title in COLUMNS
@@ -34,7 +33,6 @@ def text(planned: defrag.DefragPlan) -> list[tables.Part]:
 
 
 def records(plan: document.Defrag) -> list[Sequence[ty.Any]]:
-    """Return a row for each move, with its gain on all hosts together."""
     return [(each.move, each.server, each.server_id, each.flavor,
              each.memory_mib, each.how, each.source, each.destination,
              sum(gain.servers for gain in each.gains),
@@ -84,7 +82,6 @@ def _notes(planned: defrag.DefragPlan) -> ty.Iterator[str]:
 
 def _no_moves(
         freeing: Sequence[defrag.FreeingServer]) -> ty.Iterator[str]:
-    """Yield why no moves help."""
     if not freeing:
         yield ('No host takes one more, even without any one of the servers '
                'that can be moved.')

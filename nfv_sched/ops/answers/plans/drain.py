@@ -79,10 +79,7 @@ def plan(
 
 
 def numbered(plan: document.Drain, first: int = 1) -> document.Drain:
-    """Return a plan with numbers of its moves.
-
-    :param first: number of the first move
-    """
+    """Return a plan with its moves numbered from ``first`` on."""
     return dataclasses.replace(plan, servers=tuple([
         dataclasses.replace(each, move=number if each.how else None)
         for number, each in enumerate(plan.servers, first)]))
@@ -101,7 +98,6 @@ def empty(
 
     Moves are not numbered.
 
-    :param positions: the cloud
     :param closed: names of other hosts that get no servers
     :param later: names of hosts that get servers only if no others take them
     :returns: also the cloud after the moves
@@ -175,7 +171,6 @@ def _server(positions: arrangements.Positions, uuid: str, host: str,
 
 def _moved(positions: arrangements.Positions, server: document.DrainServer,
            move: values.Move) -> document.DrainServer:
-    """Return a server with its move."""
     return dataclasses.replace(
         server, how=ty.cast(ty.Any, move.kind),
         destination=move.destination or None,
@@ -194,8 +189,6 @@ def _with_room(
 
     :param plan: a plan without such moves
     :param cloud: the cloud after it
-    :param search: the search for the plan
-    :param closed: names of the hosts that get no servers
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made
     :param seconds: time limit of the search for each server
@@ -308,14 +301,7 @@ def unfinished(cloud: snapshot.Cloud,
 
 
 class _DrainSearch:
-    """A search for destinations.
-
-    :param host: name of the host that is emptied
-    :param uuids: servers of the host to move; None for all
-    :param closed: names of other hosts that get no servers
-    :param later: names of hosts that get servers only if no others take them
-    :param failed: see :func:`plan`
-    :param update: see :func:`plan`
+    """A search for destinations; for its parameters see :func:`empty`.
 
     :ivar others: number of other servers of the host, which are not to be
         moved; None if all are
@@ -393,7 +379,6 @@ class _DrainSearch:
         less: Nova 33 does not keep a server on its NUMA nodes in a live
         migration, to whichever host.
 
-        :param failure: why the simulator refused the move
         :returns: whether the server is migrated cold instead
         """
         uuid = move.id
@@ -438,7 +423,6 @@ class _DrainSearch:
 
     def _takes_alone(self, name: str, uuid: str,
                      kind: movable.MoveKind) -> bool:
-        """Return whether a host as it is takes a server."""
         positions = self.positions
         guest, degrees = positions.guest(uuid, kind), positions.degrees(uuid)
         key = name, guest, tuple(sorted(degrees.items()))
@@ -483,7 +467,6 @@ class _DrainSearch:
     def moves(self, until: float) -> tuple[tuple[values.Move, ...], bool]:
         """Return moves of as many servers as possible.
 
-        :param until: time limit, by the monotonic clock
         :returns: (moves, whether no others move more servers)
         """
         many, few = {}, {}
@@ -519,7 +502,6 @@ class _DrainSearch:
 
     def _put_server(self, arrangement: arrangements.Arrangement, uuid: str,
                     name: str) -> arrangements.Arrangement | None:
-        """Return the cloud with a server on a host; None if refused."""
         positions = self.positions
         if not positions.together(arrangement, uuid, name, soft=False):
             return None
@@ -529,7 +511,6 @@ class _DrainSearch:
         return None if after is None else arrangement.moved(uuid, after)
 
     def _move_request(self, uuid: str) -> arrangements.Guest:
-        """Return the request of a server for its kind of move."""
         return self.positions.guest(uuid, self._kinds[uuid])
 
     def _move(self, uuid: str, name: str) -> values.Move:
@@ -572,11 +553,9 @@ class _DrainSearch:
         """Yield choices that move more servers than the most so far.
 
         :param order: UUIDs of the servers that are left to choose for
-        :param chosen: host -> servers that go there
         :param first: index of the first host that the next server may take: of
             interchangeable servers, each takes only hosts from the previous
             one's on
-        :param most: returns the most so far
         :raises TimeoutError: when the time is over
         """
         if time.monotonic() > until:

@@ -39,7 +39,6 @@ _Row = Mapping[str, ty.Any]
 
 
 def text(plan: document.Drain) -> list[tables.Part]:
-    """Return the plan of a host for people."""
     parts: list[tables.Part] = [_headline(plan)]
     if plan.servers:
         parts += ['', _table(_rows(plan), [plan], COLUMNS, ('Flavor',)), '']
@@ -50,7 +49,6 @@ def text(plan: document.Drain) -> list[tables.Part]:
 
 
 def text_of_rounds(plan: document.RollingDrain) -> list[tables.Part]:
-    """Return the plan of several hosts for people."""
     parts: list[tables.Part] = [
         _headline_of_rounds(plan), '', _table(
             _rows_of_rounds(plan), plan.emptied, ROUND_COLUMNS,
@@ -69,10 +67,7 @@ def text_of_rounds(plan: document.RollingDrain) -> list[tables.Part]:
 
 def _table(rows: Iterable[_Row], plans: Iterable[document.Drain],
            columns: Sequence[str], least: Sequence[str]) -> tables.Table:
-    """Return the rows for people.
-
-    :param least: columns that are left out first
-    """
+    """Return the rows for people; ``least`` are the columns left out first."""
     # Otherwise each server is on the host that is emptied.
     several_sources = any(plan.making_room for plan in plans)
     shown = [title for title in columns if title not in _FOR_PROGRAMS
@@ -84,12 +79,10 @@ def _table(rows: Iterable[_Row], plans: Iterable[document.Drain],
 
 
 def records(plan: document.Drain) -> list[Sequence[ty.Any]]:
-    """Return a row for each server, for programs."""
     return [[row[title] for title in COLUMNS] for row in _rows(plan)]
 
 
 def records_of_rounds(plan: document.RollingDrain) -> list[Sequence[ty.Any]]:
-    """Return a row for each move, and for each server that stays."""
     return [['' if 'how' not in row and title == 'Why' else row.get(title, '')
              for title in ROUND_COLUMNS] for row in _rows_of_rounds(plan)]
 
@@ -108,7 +101,6 @@ def _rows(plan: document.Drain) -> Iterator[_Row]:
 
 
 def _rows_of_rounds(plan: document.RollingDrain) -> Iterator[_Row]:
-    """Yield rows; a host without servers to show has one."""
     for number, each in (
             *((of_round.round, each) for of_round in plan.rounds
               for each in of_round.hosts),
@@ -161,7 +153,6 @@ def _headline_of_rounds(plan: document.RollingDrain) -> str:
 
 
 def _notes(plan: document.Drain) -> Iterator[tables.Part]:
-    """Yield what else is to be known of a plan."""
     if any(each.vfs_detached for each in plan.servers):
         yield values.VFS_DETACHED
     if plan.shelved:
@@ -178,7 +169,6 @@ def _notes(plan: document.Drain) -> Iterator[tables.Part]:
 
 
 def unfinished_move(server: document.ReturningServer, host: str) -> str:
-    """Return the move from or to a host, as a clause."""
     what = f'its {_MIGRATIONS.get(server.how, server.how)}'
     if server.to_confirm:
         return (f'{what} to {server.destination} is not confirmed: it can '
@@ -189,10 +179,7 @@ def unfinished_move(server: document.ReturningServer, host: str) -> str:
 
 
 def _why(each: document.DrainServer, names: Mapping[str, str]) -> str:
-    """Return why a server is not moved live, or not at all.
-
-    :param names: name of each server, by UUID
-    """
+    """Return why a server is not moved live, or not at all."""
     if each.makes_room_for is not None:
         return f'makes room for {names[each.makes_room_for]}'
     if each.how not in (None, movable.SHELVE):
@@ -204,7 +191,6 @@ def _why(each: document.DrainServer, names: Mapping[str, str]) -> str:
 
 
 def _relaxed_text(move: document.MoveRelaxation) -> str:
-    """Return a sentence about policies that would have to be relaxed."""
     return f'It could go to {move.host} ' + ' and '.join(
         f'if {each.policy} may be kept less' if each.becomes == each.policy
         else f'with {each.becomes}{_KEPT[each.kept]}'

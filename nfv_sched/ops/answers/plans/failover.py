@@ -130,10 +130,7 @@ class FailoverAnalysis:
             nova_scheduler.CONF.filter_scheduler.enabled_filters)
 
     def losses(self, lost: Sequence[str]) -> list[document.LostHost]:
-        """Return the effect if hosts are lost at once.
-
-        :param lost: names of the hosts
-        """
+        """Return the effect of losing hosts, given by their names, at once."""
         positions = self._positions
         guests = sorted(
             (uuid for name in lost for uuid in positions.on_host[name]
@@ -231,7 +228,6 @@ class FailoverAnalysis:
 
     def _that_take(self, uuid: str,
                    lost: frozenset[str]) -> Iterator[str]:
-        """Yield the hosts that take a server as they are."""
         positions = self._positions
         guest, cell = positions.guest(uuid), self._cell(uuid)
         takers = self._takers.get(guest)
@@ -315,7 +311,6 @@ class FailoverAnalysis:
         """Evacuate servers in the simulator.
 
         :param guests: UUIDs, in order
-        :param lost: names of the hosts that are lost
         :returns: UUID of each server that finds no host -> why; None if the
             scheduler finds no host
         """

@@ -13,7 +13,6 @@ RECORD_COLUMNS = ('Host', 'Server', 'Server ID', 'Flavor', 'Why')
 
 
 def text(effect: document.Failover) -> list[tables.Part]:
-    """Return the effect of losing one host, or all hosts together."""
     return [*_losses(effect), *(
         rendering.gap_text(each) for each in dict.fromkeys(
             each for loss in effect.hosts for each in loss.unread))]
@@ -39,7 +38,6 @@ def _losses(effect: document.Failover) -> list[tables.Part]:
 
 
 def table(effect: document.Failover) -> tables.Table:
-    """Return a row for each host of which servers find no other host."""
     return tables.Table(
         ('Host', 'Servers', 'Evacuable', 'Stranded'),
         [(loss.host, loss.servers, loss.evacuable, tables.Lines([
@@ -50,7 +48,6 @@ def table(effect: document.Failover) -> tables.Table:
 
 
 def records(effect: document.Failover) -> list[Sequence[ty.Any]]:
-    """Return a row for each server that finds no host, for programs."""
     return [(loss.host, each.server, each.server_id, each.flavor,
              rendering.why(each))
             for loss in effect.hosts for each in loss.stranded]

@@ -27,16 +27,12 @@ _ROUNDS = 8
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """Moves after which a server is on another host.
+    """Moves after which a server is on another host."""
 
-    :ivar moves: moves of others, then that of the server; empty if there are
-        none
-    :ivar after: the cloud after them
-    :ivar failed: reasons of moves that the simulator refused
-    """
-
+    #: moves of others, then that of the server; empty if there are none
     moves: tuple[values.Move, ...] = ()
     after: snapshot.Cloud
+    #: reasons of moves that the simulator refused
     failed: tuple[str, ...] = ()
 
 
@@ -51,8 +47,6 @@ def solution(
 
     To be called within :func:`simulator.start.started`.
 
-    :param uuid: UUID of the server
-    :param kind: kind of its move
     :param fixed: UUIDs of servers that are not moved
     :param closed: names of hosts that neither lose nor get servers
     :param forbidden: (UUID of the server, destination) of moves that must not
@@ -91,13 +85,7 @@ def solution(
 
 
 class _RoomSearch(move_search.MoveSearch):
-    """A search for moves after which a host takes a server.
-
-    :param uuid: UUID of the server
-    :param kind: kind of its move
-    :param fixed: UUIDs of servers that are not moved
-    :param closed: names of hosts that neither lose nor get servers
-    """
+    """A search for moves after which a host takes a server."""
 
     def __init__(self, positions: arrangements.Positions, uuid: str,
                  kind: movable.MoveKind, fixed: Collection[str],
@@ -137,7 +125,6 @@ class _RoomSearch(move_search.MoveSearch):
                               self._degrees) is not None)
 
     def destination(self, moves: Collection[values.Move]) -> str | None:
-        """Return the host that takes the server after moves."""
         *_before, last = self._arrangements(moves)
         return next((name for name, position in last.positions.items()
                      if self._count_fits(position)), None)

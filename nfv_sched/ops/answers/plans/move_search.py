@@ -36,7 +36,6 @@ _SEARCHING = 'searching for moves'
 class MoveSearch:
     """A search for moves after which new servers fit.
 
-    :param positions: the cloud
     :param guest: one of the new servers
     :param fits_now: name of each host -> number of new servers that fit it
     :param count: number of new servers that should fit
@@ -85,7 +84,6 @@ class MoveSearch:
         return not self._is_avoided(self._positions.servers[uuid].name)
 
     def _why_not(self, uuid: str) -> movable.MoveObstacle | None:
-        """Return why a server stays where it is; None if it may move."""
         if uuid not in self._why:
             self._why[uuid] = (
                 self._positions.why_not(self._positions.kind(uuid), uuid)
@@ -95,7 +93,6 @@ class MoveSearch:
 
     def _movable(self, name: str,
                  arrangement: plans_arrangements.Arrangement) -> list[str]:
-        """Return UUIDs of the servers of a host that may be moved."""
         if not self._may_change(name):
             return []
         position = self._positions.position(name, arrangement)
@@ -105,7 +102,6 @@ class MoveSearch:
                 and self._why_not(uuid) is None]
 
     def _count_fits(self, position: plans_arrangements.Position) -> int:
-        """Return how many new servers fit a host."""
         if not (position.came or position.left):
             return self._now[position.host.name]
         key = position.host.name, position.key
@@ -121,7 +117,6 @@ class MoveSearch:
             self._now[position.host.name] + self._count)
 
     def _count_total(self, arrangement: plans_arrangements.Arrangement) -> int:
-        """Return how many new servers fit the cloud."""
         return self._before + sum(
             self._count_fits(position) - self._now[name]
             for name, position in arrangement.positions.items())
@@ -129,10 +124,7 @@ class MoveSearch:
     # -- searches
 
     def moves(self) -> tuple[tuple[values.Move, ...], bool]:
-        """Return the best moves.
-
-        :returns: (moves, whether no fewer have this effect)
-        """
+        """Return the best moves, and whether no fewer have this effect."""
         if self._before >= self._count:
             return (), True
         pairs = len(self._positions.hosts) * sum(
@@ -173,8 +165,6 @@ class MoveSearch:
         """Return moves after which all new servers fit; else None.
 
         :param moves: moves that led to this arrangement
-        :param moves_left: highest number of further moves
-        :param until: time limit, by the monotonic clock
         :raises TimeoutError: when the time is over
         """
         lacking = self._count - self._count_total(arrangement)
@@ -261,7 +251,6 @@ class MoveSearch:
         source: str,
         hosts: Collection[str] | None = None,
     ) -> Iterator[tuple[values.Move, plans_arrangements.Arrangement]]:
-        """Yield each move of a server, and the cloud after it."""
         for name in self._positions.hosts if hosts is None else hosts:
             if (uuid, name) in self._forbidden or (
                     not self._may_change(name)):

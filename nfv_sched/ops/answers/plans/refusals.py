@@ -99,7 +99,6 @@ class Lacks:
 
     def _cause_on_host(self, uuid: str, name: str,
                        degrees: Mapping[str, float]) -> _OnHost:
-        """Return the cause that keeps a server off a host."""
         positions = self._positions
         source = positions.of_name.get(positions.servers[uuid].host or '')
         if source is not None and positions.of_name[name].cell != source.cell:
@@ -122,7 +121,6 @@ class Lacks:
         return _OnHost(LackKind.GUESTS)
 
     def _refusal(self, guest: arrangements.Guest, name: str) -> _OnHost | None:
-        """Return the refusal of a host by Placement or filters; else None."""
         refusals = self._refusals.get(guest)
         if refusals is None:
             refusals = self._refusals[guest] = self._positions.refusals(guest)

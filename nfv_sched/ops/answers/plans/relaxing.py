@@ -26,16 +26,12 @@ _PARTLY = 0.5
 
 
 class _Change(ty.NamedTuple):
-    """A policy, and what becomes of it.
-
-    :ivar key: extra spec that changes
-    :ivar value: its new value; None if it only has to be kept less
-    """
+    """A policy, and what becomes of it."""
 
     policy: str
     becomes: str
-    key: str
-    value: str | None
+    key: str  #: extra spec that changes
+    value: str | None  #: its new value; None if it only has to be kept less
 
 
 def moves(cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind,
@@ -44,8 +40,6 @@ def moves(cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind,
 
     To be called within :func:`simulator.start.started`.
 
-    :param uuid: UUID of the server
-    :param kind: kind of its move
     :param closed: names of hosts that take no servers
     """
     server = next(each for each in cloud.servers if each.uuid == uuid)
@@ -120,7 +114,6 @@ def _kept_level(
     positions: arrangements.Positions, position: arrangements.Position,
     guest: arrangements.Guest, uuid: str, text: str,
 ) -> ty.Literal['yes', 'partly', 'no'] | None:
-    """Return how far a host keeps a policy of a server."""
     if text not in positions.degrees(uuid):
         return None
     if positions.put(position, guest, uuid, {text: 1.0}) is not None:

@@ -25,8 +25,6 @@ def commands(moves: Iterable[values.Move]) -> Iterator[str]:
     """Yield the command of the client that begins each move, in order.
 
     Checks, waiting and confirming are left to ``plan run``.
-
-    :param moves: live and cold migrations, and servers to shelve
     """
     for move in moves:
         if move.kind == movable.SHELVE:
@@ -41,27 +39,20 @@ def commands(moves: Iterable[values.Move]) -> Iterator[str]:
 
 
 def to_unshelve(uuid: str, name: str) -> str:
-    """Return a sentence with the command that starts a shelved server."""
     return (f'To start {strings.line(name) or uuid} again: '
             f'openstack server unshelve -- {uuid}')
 
 
 def vfs_cell(number: int | None) -> int | str:
-    """Return a number of detached VFs, for programs."""
     return '' if number is None else number
 
 
 def why(each: document.DrainServer | document.StrandedServer) -> str:
-    """Return why a server finds no other host, as a clause."""
     return (lacking_text(each.lacks) if each.obstacle is None
             else each.obstacle.text)
 
 
 def lacking_text(lacking: Sequence[document.CapacityLack]) -> str:
-    """Return the reasons why hosts do not take a server, as a clause.
-
-    :param lacking: one for each kind of hosts
-    """
     if not lacking:
         return 'there is no other host'
     parts = [_lack_text(each) for each in lacking[:_LACKS]]
@@ -115,7 +106,6 @@ def _lack_cause(lack: document.CapacityLack) -> str:
 
 
 def gap_text(missing: document.UnreadData) -> str:
-    """Return a sentence on data that was not read."""
     names = strings.some(missing.names)
     of_names = f' of {names}' if names else ''
     kind = gap.GapKind(missing.kind)
@@ -146,7 +136,6 @@ def gap_text(missing: document.UnreadData) -> str:
 
 
 def disable(host: str, reason: str) -> str:
-    """Return the command that keeps new servers off a host."""
     return _openstack(
         None, 'compute', 'service', 'set', '--disable', '--disable-reason',
         reason, '--', host, 'nova-compute')

@@ -45,7 +45,6 @@ def plan(
         even if it has no host then; each is enabled after its round
     :param first_round: number of the first round
     :param before: names of hosts of earlier rounds, which are enabled
-    :param failed: see :func:`drain.plan`
     :raises InputError: as :func:`drain.plan`, whose are the others, too
     """
     with start.started(cloud) as state:
@@ -131,7 +130,6 @@ class _Rolling:
                 (*self._waiting, *self._take_hosts_to_retry()), 0)
 
     def _take_hosts_to_retry(self) -> list[str]:
-        """Remove the hosts to try again from the stuck ones; return them."""
         hosts = [host for host, plan in self.stuck.items()
                  if not self._is_fixed(plan)]
         for host in hosts:

@@ -21,20 +21,14 @@ BEST_PER_NVME = 4
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CephPlan:
-    """The shares of OSDs and servers in a host.
+    """The shares of OSDs and servers in a host."""
 
-    :ivar osd_memory: memory of the OSDs in MB
-    :ivar guests: number of servers that fit by memory; None without workload
-    :ivar overhead: memory that the host needs for these servers, in MB
-    :ivar vcpus: vCPUs of servers that the CPUs carry, or None
-    :ivar ratio: CPU allocation ratio, or None
-    """
-
-    osd_memory: int = 0
+    osd_memory: int = 0  #: memory of the OSDs in MB
+    #: number of servers that fit by memory; None without workload
     guests: int | None = None
-    overhead: int = 0
-    vcpus: int | None = None
-    ratio: float | None = None
+    overhead: int = 0  #: memory that the host needs for these servers, in MB
+    vcpus: int | None = None  #: vCPUs of servers that the CPUs carry, or None
+    ratio: float | None = None  #: CPU allocation ratio, or None
 
     @property
     def reserved(self) -> int:

@@ -25,38 +25,30 @@ _NO_PHYSNET = 'not in [neutron] physnets'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OptionDifference:
-    """An option whose value differs from the profile.
+    """An option whose value differs from the profile."""
 
-    :ivar section: section of nova.conf
-    :ivar option: name of the option
-    :ivar has: its value, in the syntax of nova.conf; null if it is not set
-    :ivar should_have: value of the profile, likewise
-    :ivar belongs: section in which Nova reads the option, if it stands in
-        another one; else null
-    """
-
-    section: str
-    option: str
+    section: str  #: section of nova.conf
+    option: str  #: name of the option
+    #: its value, in the syntax of nova.conf; null if it is not set
     has: str | None
-    should_have: str | None
+    should_have: str | None  #: value of the profile, likewise
+    #: section in which Nova reads the option, if it stands in another one;
+    #: else null
     belongs: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OptionDifferences:
-    """Differences of a nova.conf from the profile (--check).
+    """Differences of a nova.conf from the profile (--check)."""
 
-    :ivar start_errors: what nova-compute finds wrong when it starts
-    :ivar differences: options that differ from the profile
-    :ivar powered_down: CPUs that Nova has switched off, and that count as
-        there
-    :ivar compares: whether there is a profile to compare with: not if it
-        depends on the cores of CPUs that Nova has switched off
-    """
-
+    #: what nova-compute finds wrong when it starts
     start_errors: tuple[compute_settings.StartError, ...]
+    #: options that differ from the profile
     differences: tuple[OptionDifference, ...]
+    #: CPUs that Nova has switched off, and that count as there
     powered_down: tuple[int, ...] = ()
+    #: whether there is a profile to compare with: not if it depends on the
+    #: cores of CPUs that Nova has switched off
     compares: bool = True
 
 
@@ -163,11 +155,6 @@ def differences(has: compute_settings.Settings,
 
     Additional physical networks are not the profile's business; additional
     labels are.
-
-    :param has: settings of the nova.conf
-    :param wants: options of the profile
-    :param vswitch_label: label of NUMA nodes with the virtual switch
-    :param node_label_prefix: prefix of the labels of single NUMA nodes
     """
     for section, option, one, other in (
         ('DEFAULT', 'vcpu_pin_set', has.pin_set, ''),

@@ -39,32 +39,22 @@ class ProfileError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchNIC:
-    """A NIC of the virtual switch.
+    """A NIC of the virtual switch."""
 
-    :ivar name: name of the interface, or its PCI address
-    :ivar physnet: physical network that it serves, or an empty string
-    """
-
-    name: str
-    physnet: str = ''
+    name: str  #: name of the interface, or its PCI address
+    physnet: str = ''  #: physical network that it serves, or an empty string
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ceph:
-    """The Ceph OSDs of a hyper-converged host.
+    """The Ceph OSDs of a hyper-converged host."""
 
-    :ivar osds: type of disks -> number of OSDs on such disks
-    :ivar per_device: OSDs on each device; matters for NVMe only
-    :ivar gb_per_osd: memory of an OSD in GB
-    :ivar mb_per_gb: MB in a GB: 1024, or 1000 as in the older guide
-    :ivar node: NUMA node of the OSDs; None for all
-    """
-
+    #: type of disks -> number of OSDs on such disks
     osds: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    per_device: int = 1
-    gb_per_osd: float = 5.0
-    mb_per_gb: int = 1024
-    node: int | None = None
+    per_device: int = 1  #: OSDs on each device; matters for NVMe only
+    gb_per_osd: float = 5.0  #: memory of an OSD in GB
+    mb_per_gb: int = 1024  #: MB in a GB: 1024, or 1000 as in the older guide
+    node: int | None = None  #: NUMA node of the OSDs; None for all
 
     @property
     def count(self) -> int:
@@ -73,32 +63,27 @@ class Ceph:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """All choices for a host.
+    """All choices for a host."""
 
-    :ivar layout: one of :data:`LAYOUTS`
-    :ivar switch_cores: physical cores for the virtual switch: for each of the
-        NUMA nodes of its NICs, or NUMA node -> cores; None for the default
-    :ivar switch_nics: NICs of the virtual switch
-    :ivar mtus: MTUs of its networks, in bytes
-    :ivar shared: True to use one core of each NUMA node for shared vCPUs
-    :ivar pages: (KiB, part of the memory for servers) for each size of huge
-        pages; None for 1 GiB pages, or the next smaller that there are
-    :ivar network_node: True if DHCP servers or routers run on the host
-    :ivar guest_gb: memory of an average server in GB, or None
-    :ivar utilisation: CPU utilisation of an average server, above 0 to 1
-    :ivar vswitch_label: label of NUMA nodes with the virtual switch
-    :ivar node_label_prefix: prefix of the labels of single NUMA nodes
-    """
-
-    layout: str = HCG
+    layout: str = HCG  #: one of :data:`LAYOUTS`
+    #: physical cores for the virtual switch: for each of the NUMA nodes of its
+    #: NICs, or NUMA node -> cores; None for the default
     switch_cores: int | Mapping[int, int] | None = None
-    switch_nics: tuple[SwitchNIC, ...] = ()
-    mtus: frozenset[int] = frozenset()
+    switch_nics: tuple[SwitchNIC, ...] = ()  #: NICs of the virtual switch
+    mtus: frozenset[int] = frozenset()  #: MTUs of its networks, in bytes
+    #: True to use one core of each NUMA node for shared vCPUs
     shared: bool = False
+    #: (KiB, part of the memory for servers) for each size of huge pages; None
+    #: for 1 GiB pages, or the next smaller that there are
     pages: tuple[tuple[int, float], ...] | None = None
+    #: True if DHCP servers or routers run on the host
     network_node: bool = False
     ceph: Ceph = Ceph()
+    #: memory of an average server in GB, or None
     guest_gb: float | None = None
+    #: CPU utilisation of an average server, above 0 to 1
     utilisation: float = 1.0
+    #: label of NUMA nodes with the virtual switch
     vswitch_label: str = 'nfv_vswitch'
+    #: prefix of the labels of single NUMA nodes
     node_label_prefix: str = 'nfv_node'

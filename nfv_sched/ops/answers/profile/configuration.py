@@ -17,7 +17,6 @@ def page_size(size: int) -> str:
 
 
 def ratio(number: float) -> str:
-    """Return a CPU allocation ratio without trailing zeros."""
     return f'{number:.6f}'.rstrip('0').rstrip('.')
 
 
@@ -27,7 +26,6 @@ def reserved_pages(pages: Iterable[document.ReservedPages]) -> list[str]:
 
 
 def mask(numbers: Iterable[int]) -> str:
-    """Return CPUs as a hexadecimal mask, such as ``0x6``."""
     return hex(sum(1 << number for number in set(numbers)))
 
 
@@ -125,7 +123,6 @@ def kernel(profile: document.Profile) -> str:
 
 
 def tuned(profile: document.Profile) -> str:
-    """Return the variables of tuned, and which of its profiles to use."""
     if not profile.isolated_cpus:
         return '# No CPU is isolated.\n# tuned-adm profile virtual-host\n'
     return ('# /etc/tuned/cpu-partitioning-variables.conf\n'

@@ -29,10 +29,7 @@ DEFAULT_SWITCH_CORES = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CPUAssignment:
-    """The assignment of cores to functions.
-
-    :ivar functions: function -> NUMA node -> its cores
-    """
+    """An assignment of cores: function -> NUMA node -> its cores."""
 
     functions: Mapping[str, Mapping[int, tuple[values.Core, ...]]]
 
@@ -40,7 +37,6 @@ class CPUAssignment:
         return self.functions[function].get(node, ())
 
     def cpus(self, function: str, node: int | None = None) -> frozenset[int]:
-        """Return the CPUs with a function, of one or all NUMA nodes."""
         return frozenset(
             cpu for number, cores in self.functions[function].items()
             if node is None or number == node
@@ -53,10 +49,7 @@ class CPUAssignment:
 
 def nic_nodes(machine: values.Machine,
               chosen: choices.Choices) -> dict[str, int | None]:
-    """Return the NUMA node of each NIC of the switch; None if not known.
-
-    :raises ProfileError: if the machine has no such NIC
-    """
+    """Return the NUMA node of each NIC of the switch; None if not known."""
     nodes: dict[str, int | None] = {}
     for switch_nic in chosen.switch_nics:
         for nic in machine.nics:
@@ -181,10 +174,7 @@ def _cores_with(cpus: int, cores: Sequence[values.Core],
 
 
 def osds(machine: values.Machine, ceph: choices.Ceph) -> dict[int, int]:
-    """Return the number of OSDs on each NUMA node: on one, or spread evenly.
-
-    :raises ProfileError: if the chosen node cannot have them
-    """
+    """Return the OSDs on each NUMA node: on a chosen one, or spread evenly."""
     usable = [node.number for node in machine.usable]
     if ceph.node is not None and ceph.node not in usable:
         raise choices.ProfileError(

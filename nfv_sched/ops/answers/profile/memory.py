@@ -29,17 +29,13 @@ _SWITCH_BASE = 512 * 2 ** 20
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMemory:
-    """The memory of a NUMA node.
+    """The memory of a NUMA node."""
 
-    :ivar kept: MiB that are neither in huge pages nor for servers
-    :ivar switch: MiB in huge pages for the virtual switch
-    :ivar pages: page size in KiB -> number of all huge pages
-    :ivar reserved: page size in KiB -> number of those not for servers
-    """
-
-    kept: int = 0
-    switch: int = 0
+    kept: int = 0  #: MiB that are neither in huge pages nor for servers
+    switch: int = 0  #: MiB in huge pages for the virtual switch
+    #: page size in KiB -> number of all huge pages
     pages: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    #: page size in KiB -> number of those not for servers
     reserved: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
 
@@ -158,10 +154,7 @@ def share(machine: values.Machine, chosen: choices.Choices,
 
 
 def _split_evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:
-    """Split a number over nodes, as the kernel does with huge pages.
-
-    :param most: node -> maximum
-    """
+    """Split a number over nodes, as the kernel does with huge pages."""
     counts = {}
     # Nodes with the lowest maximum first: the others get the rest.
     for position, node in enumerate(sorted(most, key=lambda each: (

@@ -35,10 +35,6 @@ _MOST_NAME = 200
 
 
 def load(path: str) -> document.Profile:
-    """Read a profile.
-
-    :raises ProfileError: with the path, if the file is not one
-    """
     try:
         return _parse(files.read(path))
     except (OSError, EOFError, zlib.error, ValueError,
@@ -71,7 +67,6 @@ def added_to(cloud: snapshot.Cloud, path: str) -> snapshot.Host:
     the driver, disk, and allocation ratios; a host without PCI devices and
     aggregates.
 
-    :param path: of the file with the profile
     :raises ProfileError: with the path, if there can be no such host
     """
     like = model(cloud)
@@ -179,11 +174,8 @@ def _node(node: document.ProfileNode, shared: frozenset[int],
           physnets: frozenset[str]) -> snapshot.Node:
     """Return a NUMA node.
 
-    :param shared: shared CPUs of the host
-    :param dedicated: dedicated CPUs of the host
     :param reserved: (number of a NUMA node, size of pages in KiB) -> number of
         pages
-    :param physnets: physical networks near this node
     """
     cpus = frozenset(cpu for core in node.cores for cpu in core)
     guest_cpus = (cpus & shared) | (cpus & dedicated)

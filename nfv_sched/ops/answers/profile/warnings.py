@@ -34,9 +34,7 @@ def find(
 ) -> Iterator[_Warning]:
     """Yield all warnings.
 
-    :param assignment: function of each CPU
     :param near: NICs of the switch -> their NUMA nodes
-    :param shares: NUMA node -> shares of its memory
     """
     yield from _machine(machine)
     yield from _memory(machine, chosen)
@@ -131,7 +129,6 @@ def _page_sizes(machine: values.Machine,
 def _small_pages(machine: values.Machine,
                  shares: Mapping[int, memory.NodeMemory],
                  nova: document.NovaOptions) -> Iterator[_Warning]:
-    """Warn if servers on shared CPUs have only the platform's memory."""
     free_memory = sum(node.memory - shares[node.number].kept
                       - sum(size * count for size, count
                             in shares[node.number].pages.items()) // 1024

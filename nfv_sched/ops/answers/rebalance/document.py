@@ -7,14 +7,10 @@ import typing as ty
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Loads of the agents in use.
+    """Loads of the agents in use."""
 
-    :ivar most: highest load: a number of services, or of ports
-    :ivar fewest: lowest load
-    """
-
-    most: int
-    fewest: int
+    most: int  #: highest load: a number of services, or of ports
+    fewest: int  #: lowest load
 
     def __str__(self) -> str:
         return f'{self.most}-{self.fewest}'
@@ -22,125 +18,78 @@ class Spread:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMove:
-    """A move of a network's DHCP server, or of a router.
+    """A move of a network's DHCP server, or of a router."""
 
-    :ivar move: number of the move
-    :ivar kind: "dhcp" or "router"
-    :ivar service: name of the network or router; null if it has none
-    :ivar service_id: its UUID
-    :ivar source: name of the host of the agent that serves it
-    :ivar source_agent_id: UUID of this agent
-    :ivar destination: name of the host of the agent that is to serve it
-    :ivar destination_agent_id: UUID of this agent
-    :ivar ports: number of ports of the virtual switch that it takes
-    :ivar after: loads after this move
-    :ivar commands: commands for a shell that make the move
-    """
-
-    move: int
-    kind: ty.Literal['dhcp', 'router']
-    service: str | None
-    service_id: str
-    source: str
-    source_agent_id: str
-    destination: str
-    destination_agent_id: str
-    ports: int
-    after: Spread
-    commands: tuple[str, ...]
+    move: int  #: number of the move
+    kind: ty.Literal['dhcp', 'router']  #: "dhcp" or "router"
+    service: str | None  #: name of the network or router; null if it has none
+    service_id: str  #: its UUID
+    source: str  #: name of the host of the agent that serves it
+    source_agent_id: str  #: UUID of this agent
+    destination: str  #: name of the host of the agent that is to serve it
+    destination_agent_id: str  #: UUID of this agent
+    ports: int  #: number of ports of the virtual switch that it takes
+    after: Spread  #: loads after this move
+    commands: tuple[str, ...]  #: commands for a shell that make the move
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AgentUse:
-    """The load of an agent.
+    """The load of an agent."""
 
-    :ivar host: name of its host
-    :ivar agent_id: UUID of the agent; name of the chassis for "ovn"
-    :ivar in_use: whether it is alive, enabled and takes such services
-    :ivar services: number of its services
-    :ivar services_after: the same after the moves
-    :ivar ports: ports of the virtual switch that they take; null for "ovn"
-    :ivar ports_after: the same after the moves
-    """
-
-    host: str
-    agent_id: str
-    in_use: bool
-    services: int
-    services_after: int
+    host: str  #: name of its host
+    agent_id: str  #: UUID of the agent; name of the chassis for "ovn"
+    in_use: bool  #: whether it is alive, enabled and takes such services
+    services: int  #: number of its services
+    services_after: int  #: the same after the moves
+    #: ports of the virtual switch that they take; null for "ovn"
     ports: int | None
-    ports_after: int | None
+    ports_after: int | None  #: the same after the moves
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServedThing:
-    """A network or router.
+    """A network or router."""
 
-    :ivar service: its name; null if it has none
-    :ivar service_id: its UUID
-    """
-
-    service: str | None
-    service_id: str
+    service: str | None  #: its name; null if it has none
+    service_id: str  #: its UUID
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StuckServices:
-    """Services that should be moved and cannot be.
+    """Services that should be moved and cannot be."""
 
-    :ivar host: name of the host of their agent
-    :ivar agent_id: UUID of the agent
-    :ivar why: reason, for people
-    :ivar services: DHCP servers or routers that stay
-    """
-
-    host: str
-    agent_id: str
-    why: str
-    services: tuple[ServedThing, ...]
+    host: str  #: name of the host of their agent
+    agent_id: str  #: UUID of the agent
+    why: str  #: reason, for people
+    services: tuple[ServedThing, ...]  #: DHCP servers or routers that stay
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRouter:
-    """A router that is left out.
+    """A router that is left out."""
 
-    :ivar service: its name; null if it has none
-    :ivar service_id: its UUID
-    :ivar ha: whether it is highly available
-    :ivar distributed: whether it is distributed (DVR)
-    :ivar networks_known: whether Neutron shows its networks
-    """
-
-    service: str | None
-    service_id: str
-    ha: bool
-    distributed: bool
-    networks_known: bool
+    service: str | None  #: its name; null if it has none
+    service_id: str  #: its UUID
+    ha: bool  #: whether it is highly available
+    distributed: bool  #: whether it is distributed (DVR)
+    networks_known: bool  #: whether Neutron shows its networks
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPlan:
-    """The distribution of services of one kind.
+    """The distribution of services of one kind."""
 
-    :ivar kind: "ovn" is routers at gateways of ML2/OVN, which places them
-        itself
-    :ivar levels: what is levelled
-    :ivar threshold: highest accepted difference between loads
-    :ivar before: loads now
-    :ivar after: loads after the moves
-    :ivar agents: agents of this kind, with their services
-    :ivar stays: services that should be moved and cannot be
-    :ivar left_out: routers that are left out
-    """
-
+    #: "ovn" is routers at gateways of ML2/OVN, which places them itself
     kind: ty.Literal['dhcp', 'router', 'ovn']
-    levels: ty.Literal['services', 'ports']
-    threshold: int
-    before: Spread
-    after: Spread
-    agents: tuple[AgentUse, ...]
+    levels: ty.Literal['services', 'ports']  #: what is levelled
+    threshold: int  #: highest accepted difference between loads
+    before: Spread  #: loads now
+    after: Spread  #: loads after the moves
+    agents: tuple[AgentUse, ...]  #: agents of this kind, with their services
+    #: services that should be moved and cannot be
     stays: tuple[StuckServices, ...]
-    left_out: tuple[SkippedRouter, ...]
+    left_out: tuple[SkippedRouter, ...]  #: routers that are left out
 
     @property
     def imbalance(self) -> int:
@@ -150,43 +99,30 @@ class AgentPlan:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FreedPorts:
-    """A change of the ports of a virtual switch.
+    """A change of the ports of a virtual switch."""
 
-    :ivar host: name of the host
-    :ivar ports: number of ports that are freed; negative if more are taken
-    """
-
-    host: str
-    ports: int
+    host: str  #: name of the host
+    ports: int  #: number of ports that are freed; negative if more are taken
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GainedServers:
-    """A change of the number of servers that fit.
+    """A change of the number of servers that fit."""
 
-    :ivar flavor: name of the flavor
-    :ivar flavor_id: ID of the flavor; null if it was not read
-    :ivar servers: how many more fit the cloud; negative for fewer
-    """
-
-    flavor: str
-    flavor_id: str | None = None
-    servers: int
+    flavor: str  #: name of the flavor
+    flavor_id: str | None = None  #: ID of the flavor; null if it was not read
+    servers: int  #: how many more fit the cloud; negative for fewer
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rebalance:
-    """An even distribution of DHCP servers and routers.
+    """An even distribution of DHCP servers and routers."""
 
-    :ivar moves: moves, in order
-    :ivar plans: a plan for each kind that has agents
-    :ivar freed_ports: hosts whose ports change by the moves
-    :ivar gained_servers: flavors of which more or fewer servers fit then
-    """
-
-    moves: tuple[AgentMove, ...]
-    plans: tuple[AgentPlan, ...]
+    moves: tuple[AgentMove, ...]  #: moves, in order
+    plans: tuple[AgentPlan, ...]  #: a plan for each kind that has agents
+    #: hosts whose ports change by the moves
     freed_ports: tuple[FreedPorts, ...]
+    #: flavors of which more or fewer servers fit then
     gained_servers: tuple[GainedServers, ...]
 
     def moves_of(self, plan: AgentPlan) -> tuple[AgentMove, ...]:

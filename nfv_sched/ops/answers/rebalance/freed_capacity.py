@@ -77,10 +77,7 @@ def after(cloud: snapshot.Cloud, plan: document.Rebalance) -> snapshot.Cloud:
 
 def _port_limited_hosts(cloud: snapshot.Cloud, ports: Mapping[str, int],
                         flavors: Sequence[snapshot.Flavor]) -> set[str]:
-    """Return the names of hosts where ports may limit capacity.
-
-    :param ports: host -> ports that are freed
-    """
+    """Return the names of hosts where ports may limit capacity."""
     least = min((flavor.memory for flavor in flavors), default=0)
     if not flavors or not least:
         return set(ports) if flavors else set()

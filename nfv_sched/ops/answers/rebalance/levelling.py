@@ -52,7 +52,6 @@ def in_use(agent: snapshot.NetworkAgent) -> bool:
 
 
 def movable(service: snapshot.NetworkService) -> bool:
-    """Return whether a network or router can be moved between agents."""
     return not (service.ha or service.distributed
                 or service.physnets is None)
 
@@ -120,14 +119,10 @@ def plans(
 
 
 class _Entry(ty.NamedTuple):
-    """An agent with its load, to be sorted by it.
+    """An agent with its load, to be sorted by it."""
 
-    :ivar measure: ports or number, whichever is levelled
-    :ivar other: the other of the two
-    """
-
-    measure: int
-    other: int
+    measure: int  #: ports or number, whichever is levelled
+    other: int  #: the other of the two
     host: str
     id: str
 
@@ -180,7 +175,6 @@ class _Planner:
         return groups
 
     def plan(self, kind: str) -> document.AgentPlan:
-        """Plan the moves for agents of this kind."""
         before, loads = self._spread(), self._loads()
         stays: list[document.StuckServices] = []
         if kind != snapshot.OVN:
@@ -372,7 +366,6 @@ class _Planner:
     # Services that cannot be moved
 
     def _excess_stays(self) -> list[document.StuckServices]:
-        """Return the excess services that no agent can take."""
         stays: list[document.StuckServices] = []
         order = self._emptiest_first()
         for source in reversed(order):
@@ -385,7 +378,6 @@ class _Planner:
     def _stays(self, agent: snapshot.NetworkAgent, names: Iterable[str],
                targets: Sequence[snapshot.NetworkAgent],
                ) -> list[document.StuckServices]:
-        """Return why services cannot be moved, grouped by reason."""
         by_reason: dict[str, list[document.ServedThing]] = {}
         for name in sorted(names, key=lambda name: (
                 self._services[name].name, name)):
@@ -410,7 +402,6 @@ class _Planner:
         ) or 'no other agent is in use'
 
     def _refusal_reason(self, name: str, agent: snapshot.NetworkAgent) -> str:
-        """Return why an agent in use does not take a service now."""
         reason = obstacle(self._services[name], agent)
         if reason is not None:
             return reason
@@ -504,7 +495,6 @@ class _RebalanceTrial:
         return None
 
     def make(self, move: document.AgentMove) -> None:
-        """Make a move."""
         for agent, sign in ((move.source_agent_id, -1),
                             (move.destination_agent_id, 1)):
             self.number[agent] += sign

@@ -17,7 +17,6 @@ _Service = document.AgentMove | document.ServedThing | document.SkippedRouter
 
 
 def name_of(service: _Service) -> str:
-    """Return the name of a network or router for people, in one line."""
     return _word(service.service or '') or service.service_id
 
 

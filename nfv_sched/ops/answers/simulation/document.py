@@ -10,288 +10,187 @@ from nfv_sched.ops.simulator import outcome
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectationCounts:
-    """The expectations of a cloud file.
+    """The expectations of a cloud file."""
 
-    :ivar checked: number of expectations that were checked
-    :ivar failed: those that are not met, for people
-    """
-
-    checked: int
-    failed: tuple[str, ...]
+    checked: int  #: number of expectations that were checked
+    failed: tuple[str, ...]  #: those that are not met, for people
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedVCPU:
-    """A pinned vCPU.
+    """A pinned vCPU."""
 
-    :ivar vcpu: number of the vCPU
-    :ivar cpu: CPU of the host
-    """
-
-    vcpu: int
-    cpu: int
+    vcpu: int  #: number of the vCPU
+    cpu: int  #: CPU of the host
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FloatingVCPUs:
-    """vCPUs that float over shared CPUs.
+    """vCPUs that float over shared CPUs."""
 
-    :ivar vcpus: numbers of the vCPUs
-    :ivar cpus: CPUs of the host
-    """
-
-    vcpus: tuple[int, ...]
-    cpus: tuple[int, ...]
+    vcpus: tuple[int, ...]  #: numbers of the vCPUs
+    cpus: tuple[int, ...]  #: CPUs of the host
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedServerState:
-    """A server after the last step.
+    """A server after the last step."""
 
-    :ivar server: its name
-    :ivar server_id: its UUID
-    :ivar flavor: name of its flavor
-    :ivar status: status, as Nova's API shows it, or "REFUSED"
-    :ivar host: name of its host; null if it has none
-    :ivar numa_nodes: NUMA node of the host for each of the server; null if it
-        has none
-    :ivar pinned_cpus: CPUs of the host for its vCPUs and emulator threads
-    :ivar pinned_vcpus: its pinned vCPUs
-    :ivar floating_vcpus: its shared vCPUs, by NUMA node
-    :ivar cores: number of physical cores to which it is pinned
-    :ivar vswitch_policy: policy for the virtual switch; null without one
-    :ivar vswitch: its NUMA nodes relative to those of the virtual switch:
-        "local", "partial" or "remote"; null if that cannot be said
-    :ivar places: place -> the same relative to it
-    :ivar pci_policy: policy for PCI devices; null without one
-    :ivar pci: its devices relative to its NUMA nodes, likewise; null without
-        devices
-    :ivar pci_devices: its PCI devices
-    :ivar reason: why its last step was refused, for people; null if it was
-        not
-    :ivar notes: claims that failed before, for people
-    :ivar host_id: UUID of the compute node of its host; None if it has none
-    :ivar remark: reason and notes, for people
-    """
-
-    server: str
-    server_id: str
-    flavor: str
-    status: str
-    host: str | None
+    server: str  #: its name
+    server_id: str  #: its UUID
+    flavor: str  #: name of its flavor
+    status: str  #: status, as Nova's API shows it, or "REFUSED"
+    host: str | None  #: name of its host; null if it has none
+    #: NUMA node of the host for each of the server; null if it has none
     numa_nodes: tuple[int, ...] | None
+    #: CPUs of the host for its vCPUs and emulator threads
     pinned_cpus: tuple[int, ...]
-    pinned_vcpus: tuple[PinnedVCPU, ...]
+    pinned_vcpus: tuple[PinnedVCPU, ...]  #: its pinned vCPUs
+    #: its shared vCPUs, by NUMA node
     floating_vcpus: tuple[FloatingVCPUs, ...]
-    cores: int
+    cores: int  #: number of physical cores to which it is pinned
+    #: policy for the virtual switch; null without one
     vswitch_policy: str | None
+    #: its NUMA nodes relative to those of the virtual switch: "local",
+    #: "partial" or "remote"; null if that cannot be said
     vswitch: str | None
-    places: Mapping[str, str]
-    pci_policy: str | None
+    places: Mapping[str, str]  #: place -> the same relative to it
+    pci_policy: str | None  #: policy for PCI devices; null without one
+    #: its devices relative to its NUMA nodes, likewise; null without devices
     pci: str | None
-    pci_devices: tuple[outcome.AssignedDevice, ...]
+    pci_devices: tuple[outcome.AssignedDevice, ...]  #: its PCI devices
+    #: why its last step was refused, for people; null if it was not
     reason: str | None
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  #: claims that failed before, for people
+    #: UUID of the compute node of its host; None if it has none
     host_id: str | None = dataclasses.field(metadata=documents.INTERNAL)
+    #: reason and notes, for people
     remark: str = dataclasses.field(metadata=documents.INTERNAL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FreePages:
-    """Memory pages of a NUMA node.
+    """Memory pages of a NUMA node."""
 
-    :ivar size_kib: size of a page in KiB
-    :ivar total: number of pages for servers
-    :ivar free: number of free pages
-    """
-
-    size_kib: int
-    total: int
-    free: int
+    size_kib: int  #: size of a page in KiB
+    total: int  #: number of pages for servers
+    free: int  #: number of free pages
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FreeDevices:
-    """PCI devices of a NUMA node.
+    """PCI devices of a NUMA node."""
 
-    :ivar type: "VF", "PF", "standard" or another type of Nova
-    :ivar physical_network: name of their physical network; null without one
-    :ivar total: number of devices
-    :ivar free: number of free devices
-    """
-
-    type: str
+    type: str  #: "VF", "PF", "standard" or another type of Nova
+    #: name of their physical network; null without one
     physical_network: str | None
-    total: int
-    free: int
+    total: int  #: number of devices
+    free: int  #: number of free devices
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedNode:
-    """A NUMA node after the last step.
+    """A NUMA node after the last step."""
 
-    :ivar node: number of the NUMA node; null for devices of none
-    :ivar vswitch: whether the virtual switch runs there
-    :ivar places: names of the places there
-    :ivar pcpus: number of CPUs for pinned servers
-    :ivar pcpus_free: number of free ones
-    :ivar shared_vcpus: number of vCPUs that its shared CPUs can take
-    :ivar shared_vcpus_free: number of those that are free; negative if
-        exceeded
-    :ivar memory_mib: memory in MiB
-    :ivar memory_free_mib: free memory in MiB
-    :ivar pages: pages of each size
-    :ivar pci_devices: PCI devices near it
-    """
-
-    node: int | None
-    vswitch: bool
-    places: tuple[str, ...]
-    pcpus: int
-    pcpus_free: int
-    shared_vcpus: int
+    node: int | None  #: number of the NUMA node; null for devices of none
+    vswitch: bool  #: whether the virtual switch runs there
+    places: tuple[str, ...]  #: names of the places there
+    pcpus: int  #: number of CPUs for pinned servers
+    pcpus_free: int  #: number of free ones
+    shared_vcpus: int  #: number of vCPUs that its shared CPUs can take
+    #: number of those that are free; negative if exceeded
     shared_vcpus_free: int
-    memory_mib: int
-    memory_free_mib: int
-    pages: tuple[FreePages, ...]
-    pci_devices: tuple[FreeDevices, ...]
+    memory_mib: int  #: memory in MiB
+    memory_free_mib: int  #: free memory in MiB
+    pages: tuple[FreePages, ...]  #: pages of each size
+    pci_devices: tuple[FreeDevices, ...]  #: PCI devices near it
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedHostState:
-    """A host after the last step.
+    """A host after the last step."""
 
-    :ivar host: its name
-    :ivar host_id: UUID of its compute node
-    :ivar group: name of its group in the cloud file
-    :ivar down: whether it is down
-    :ivar servers: names of its servers
-    :ivar placement_free: free amount of each resource class of the compute
-        node in Placement
-    :ivar numa_nodes: its NUMA nodes
-    """
-
-    host: str
-    host_id: str
-    group: str
-    down: bool
-    servers: tuple[str, ...]
+    host: str  #: its name
+    host_id: str  #: UUID of its compute node
+    group: str  #: name of its group in the cloud file
+    down: bool  #: whether it is down
+    servers: tuple[str, ...]  #: names of its servers
+    #: free amount of each resource class of the compute node in Placement
     placement_free: Mapping[str, int]
-    numa_nodes: tuple[SimulatedNode, ...]
+    numa_nodes: tuple[SimulatedNode, ...]  #: its NUMA nodes
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedLoad:
-    """The load that the network puts on a host.
+    """The load that the network puts on a host."""
 
-    :ivar host: name of the host
-    :ivar vswitch_ports: number of ports of its virtual switch
-    :ivar vswitch_port_limit: how many it takes; null for unlimited
-    :ivar physical_ports: number of those that are physical ports
-    :ivar server_ports: number of those of servers
-    :ivar dhcp_ports: number of those of DHCP servers
-    :ivar router_ports: number of those of routers
-    :ivar other_ports: number of other ones
-    :ivar sriov_ports: number of SR-IOV ports, which are not on the switch
-    :ivar security_rules: number of security group rules of its ports
-    :ivar security_rule_limit: how many it takes; null for unlimited
-    :ivar dhcp_servers: number of DHCP servers; null if not known
-    :ivar routers: number of routers
-    :ivar claimed_ports: number of ports in the ledger; null without one
-    :ivar claimed_rules: number of rules in the ledger; null without one
-    """
-
-    host: str
-    vswitch_ports: int
-    vswitch_port_limit: int | None
-    physical_ports: int
-    server_ports: int
-    dhcp_ports: int
-    router_ports: int
-    other_ports: int
-    sriov_ports: int
-    security_rules: int
-    security_rule_limit: int | None
-    dhcp_servers: int | None
-    routers: int
+    host: str  #: name of the host
+    vswitch_ports: int  #: number of ports of its virtual switch
+    vswitch_port_limit: int | None  #: how many it takes; null for unlimited
+    physical_ports: int  #: number of those that are physical ports
+    server_ports: int  #: number of those of servers
+    dhcp_ports: int  #: number of those of DHCP servers
+    router_ports: int  #: number of those of routers
+    other_ports: int  #: number of other ones
+    sriov_ports: int  #: number of SR-IOV ports, which are not on the switch
+    security_rules: int  #: number of security group rules of its ports
+    security_rule_limit: int | None  #: how many it takes; null for unlimited
+    dhcp_servers: int | None  #: number of DHCP servers; null if not known
+    routers: int  #: number of routers
+    #: number of ports in the ledger; null without one
     claimed_ports: int | None
+    #: number of rules in the ledger; null without one
     claimed_rules: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedCloud:
-    """The result of the steps of a cloud file.
+    """The result of the steps of a cloud file."""
 
-    :ivar file: the cloud file
-    :ivar seconds: time that the steps took
-    :ivar expectations: expectations of the file
-    :ivar servers: servers after the last step; null if --show leaves them out
-    :ivar hosts: hosts after the last step; null likewise
-    :ivar network: what the network puts on hosts; null likewise, or if the
-        file has none
-    :ivar steps: outcomes, in the order of the steps; null likewise
-    """
-
-    file: str
-    seconds: float
-    expectations: ExpectationCounts
+    file: str  #: the cloud file
+    seconds: float  #: time that the steps took
+    expectations: ExpectationCounts  #: expectations of the file
+    #: servers after the last step; null if --show leaves them out
     servers: tuple[SimulatedServerState, ...] | None
+    #: hosts after the last step; null likewise
     hosts: tuple[SimulatedHostState, ...] | None
+    #: what the network puts on hosts; null likewise, or if the file has none
     network: tuple[SimulatedLoad, ...] | None
+    #: outcomes, in the order of the steps; null likewise
     steps: tuple[outcome.SimulatedStep, ...] | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedFile:
-    """The result of one of several cloud files.
+    """The result of one of several cloud files."""
 
-    :ivar file: the cloud file
-    :ivar hosts: number of hosts
-    :ivar done: number of outcomes that succeeded
-    :ivar refused: number of outcomes that were refused
-    :ivar expectations: number of expectations that were checked
-    :ivar failed: number of those that are not met
-    :ivar seconds: time that the steps took
-    """
-
-    file: str
-    hosts: int
-    done: int
-    refused: int
-    expectations: int
-    failed: int
-    seconds: float
+    file: str  #: the cloud file
+    hosts: int  #: number of hosts
+    done: int  #: number of outcomes that succeeded
+    refused: int  #: number of outcomes that were refused
+    expectations: int  #: number of expectations that were checked
+    failed: int  #: number of those that are not met
+    seconds: float  #: time that the steps took
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedFiles:
-    """The results of several cloud files.
+    """The results of several cloud files."""
 
-    :ivar files: a row for each file
-    """
-
-    files: tuple[SimulatedFile, ...]
+    files: tuple[SimulatedFile, ...]  #: a row for each file
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleCloud:
-    """An example.
+    """An example."""
 
-    :ivar name: name, as --example takes it
-    :ivar description: description, for people
-    :ivar file: the cloud file
-    """
-
-    name: str
-    description: str
-    file: str
+    name: str  #: name, as --example takes it
+    description: str  #: description, for people
+    file: str  #: the cloud file
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleClouds:
-    """The examples (--list-examples).
+    """The examples (--list-examples)."""
 
-    :ivar examples: a row for each example
-    """
-
-    examples: tuple[ExampleCloud, ...]
+    examples: tuple[ExampleCloud, ...]  #: a row for each example

@@ -37,22 +37,16 @@ _detail = functools.partial(tables.Column, is_detail=True)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReportTable:
-    """A table of a result.
-
-    :ivar title: heading
-    :ivar rows: rows, of each host
-    :ivar groups: rows of groups of equal hosts, for people; None for
-        :attr:`rows`
-    """
+    """A table of a result."""
 
     title: str
     columns: Sequence[tables.Column]
-    rows: Sequence[ty.Any]
+    rows: Sequence[ty.Any]  #: rows, of each host
+    #: rows of groups of equal hosts, for people; None for :attr:`rows`
     groups: Sequence[ty.Any] | None = None
 
 
 def page_name(size_kib: int) -> str:
-    """Return a short name of a page size: ``2M``."""
     return _PAGE_NAMES.get(size_kib, f'{size_kib}K')
 
 
@@ -148,7 +142,6 @@ def _policy(policy: str | None, near: str | None) -> str:
 
 
 def steps(result: outcome.SimulationResult) -> ReportTable:
-    """Return the table of outcomes, with a row for each step and server."""
     no_devices = not _has_devices(result)
     # A step may also be of a host.
     hosts = {host.name: host.uuid for host in result.hosts}
@@ -177,15 +170,11 @@ def _notes(of: outcome.SimulatedStep) -> tuple[str, ...]:
 
 
 class NodeOfReport(ty.NamedTuple):
-    """A NUMA node of a host, or the sum over those of a group of hosts.
+    """A NUMA node of a host, or the sum over those of a group of hosts."""
 
-    :ivar host: name of the host, or of the group
-    :ivar has_switch: whether the virtual switch is on any node of the host
-    """
-
-    host: str
+    host: str  #: name of the host, or of the group
     host_id: str
-    has_switch: bool
+    has_switch: bool  #: whether the virtual switch is on any node of the host
     node: document.SimulatedNode
 
 
@@ -454,7 +443,6 @@ def server_states(result: outcome.SimulationResult) -> tuple[
 def _server(server: simulated.SimulatedServer,
             last: outcome.SimulatedStep | None,
             ) -> document.SimulatedServerState:
-    """Return a server; ``last`` is its last step."""
     pinned: list[document.PinnedVCPU] = []
     if server.nodes is not None:
         pinned = [document.PinnedVCPU(vcpu=vcpu, cpu=cpu)
@@ -540,10 +528,6 @@ def _host(host: compute.ComputeHost,
 
 def cloud_document(result: outcome.SimulationResult,
                    keys: Collection[str]) -> document.SimulatedCloud:
-    """Return the result as one document, for JSON and YAML.
-
-    :param keys: parts to include: servers, hosts, network, steps
-    """
     return document.SimulatedCloud(
         file=result.scenario.path, seconds=round(result.seconds, 3),
         expectations=document.ExpectationCounts(

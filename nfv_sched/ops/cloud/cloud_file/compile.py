@@ -200,9 +200,8 @@ def _template(group: model.HostGroup,
 
 def _host(name: str, template: snapshot.Host, in_aggregates: frozenset[str],
           zone: str, titles: tuple[str, ...]) -> snapshot.Host:
-    """Return a host of a group.
+    """Return a host of a group, from its :func:`_template`.
 
-    :param template: from :func:`_template`
     :param in_aggregates: UUIDs of its aggregates
     :param titles: names of its aggregates
     """
@@ -309,10 +308,7 @@ def _agents(cloud: model.CloudFile, service: scenarios.NetworkService,
 
 def _services_of_agent(name: str, group: model.HostGroup,
                        kind: str) -> Iterator[snapshot.NetworkService]:
-    """Yield the services of one kind of agent on a host.
-
-    The networks that they need are not in a cloud file.
-    """
+    """Yield the services of one kind of agent on a host, without networks."""
     count, ports = (
         (group.dhcp_servers, 1) if kind == snapshot.DHCP
         else (group.routers.count, group.routers.ports))

@@ -34,12 +34,6 @@ _DEFAULT_PLATFORM_CORES = 1
 
 
 class HostCompiler:
-    """A compiler of the hosts of a cloud file.
-
-    :param errors: collects the problems
-    :param defaults: defaults of the configuration
-    """
-
     def __init__(self, cloud: model.CloudFile, errors: problems.Problems,
                  defaults: scenarios.Defaults):
         self._cloud = cloud
@@ -164,7 +158,6 @@ class HostCompiler:
 
     def _check_nodes(self, path: problems.Path, where: ty.Sequence[int],
                      nodes: int) -> None:
-        """Check that the NUMA nodes in a list exist on the host."""
         for i, node in enumerate(where):
             if node >= nodes:
                 self._errors.add((*path, i), f'there is no NUMA node {node}; '
@@ -172,7 +165,6 @@ class HostCompiler:
 
     def _check_ports(self, path: problems.Path,
                      host: model.HostGroup) -> None:
-        """Check that the ports of a host are not too many together."""
         ports = _ports(host)
         if sum(ports.values()) > validation.MAX_LOAD:
             self._errors.add(
@@ -318,7 +310,6 @@ def _ports(host: model.HostGroup) -> dict[str, int]:
 
 
 def _names(host: model.HostGroup) -> tuple[str, ...]:
-    """Return the names of the hosts of a group."""
     placeholder = re.search(r'\{n(?::0(\d))?\}', host.name)
     if placeholder is None:
         if host.count is None:

@@ -27,10 +27,7 @@ from nfv_sched.ops.cloud import snapshot
 
 
 class _Loader:
-    """A loader of one parsed file, which collects problems in ``errors``.
-
-    For the other parameters see :func:`loads`.
-    """
+    """A loader of one parsed file; for the parameters see :func:`loads`."""
 
     def __init__(self, errors: problems.Problems, defaults: scenarios.Defaults,
                  check_extra_spec: Callable[[str, str], str | None]):
@@ -40,11 +37,7 @@ class _Loader:
         self._patterns = cloud_steps.Patterns(errors)
 
     def load(self, data) -> scenarios.Scenario:
-        """Read a cloud file.
-
-        :param data: the parsed file
-        :raises InputError: if anything is wrong with the file
-        """
+        """Read a cloud file; raise InputError if anything is wrong."""
         errors = self._errors
         if data is None:
             raise problems.InputError([f'{errors.path}: the file is empty'])
@@ -83,8 +76,6 @@ class _Loader:
     def load_steps(self, data, cloud: snapshot.Cloud) -> scenarios.Scenario:
         """Read a file of steps for a cloud from a snapshot.
 
-        :param data: the parsed file
-        :returns: the cloud with the additions of the file, and the steps
         :raises InputError: if anything is wrong with the file
         """
         errors = self._errors
@@ -128,13 +119,7 @@ class _Loader:
         networks: Mapping[str, str | None],
         servers: Mapping[str, Sequence[str]],
     ) -> list[actions.Step]:
-        """Read the steps of a file.
-
-        For the parameters see
-        :class:`nfv_sched.ops.cloud.cloud_file.steps.Steps`.
-
-        :raises InputError: if anything is wrong with the file
-        """
+        """Read the steps; for the parameters see ``cloud_steps.Steps``."""
         reader = cloud_steps.Steps(names_by_kind, networks, self._errors,
                                    servers)
         steps = []
@@ -194,7 +179,6 @@ class _Loader:
 
     def _aggregate(self, number: int, aggregate: model.AggregateEntry,
                    hosts: Collection[str]) -> model.AggregateEntry:
-        """Return an aggregate with patterns replaced by names of hosts."""
         members: dict[str, None] = {}
         for pattern in aggregate.hosts:
             matches = self._patterns.matching(
@@ -217,7 +201,6 @@ def loads(text: str, path: str = '<text>',
     """Read a cloud and its steps from YAML text.
 
     :param path: name of the file for messages
-    :param defaults: defaults of the configuration
     :param check_extra_spec: takes name and value of an extra spec, returns
         what is wrong with it, or None
     :raises InputError: if anything is wrong with the text

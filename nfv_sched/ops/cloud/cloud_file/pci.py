@@ -55,10 +55,7 @@ def _nova_tags(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
 
 def _functions(bus: str, entry: model.PCIDevices,
                count: int) -> Iterator[snapshot.Device]:
-    """Yield the devices on one bus.
-
-    :param count: number of VFs
-    """
+    """Yield the devices on one bus; ``count`` is the number of VFs."""
     kind = entry.type
     common = {'node': entry.node, 'vendor': (entry.vendor or _VENDOR).lower(),
               'tags': _nova_tags(entry)}
@@ -79,11 +76,7 @@ def _functions(bus: str, entry: model.PCIDevices,
 
 
 def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
-    """Return the PCI devices of a host, with tags as in ``device_spec``.
-
-    :param entries: ``pci_devices`` of the file, checked
-    :raises TooManyDevices: if there are more than a host can have
-    """
+    """Return the PCI devices of a host, with tags as in ``device_spec``."""
     buses = _buses()
     devices: list[snapshot.Device] = []
     for entry in entries:

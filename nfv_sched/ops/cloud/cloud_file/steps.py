@@ -23,10 +23,7 @@ _GLOB = re.compile(r'[*?\[]')
 
 
 class Patterns:
-    """A comparison of names with patterns, a limited number of them.
-
-    :param errors: collects the problems
-    """
+    """A comparison of names with patterns, a limited number of them."""
 
     def __init__(self, errors: problems.Problems):
         self._errors = errors
@@ -38,7 +35,6 @@ class Patterns:
 
         A pattern that is itself a name matches only that one.
 
-        :param path: path of the pattern in the file
         :raises InputError: if too many names were compared
         """
         if pattern in names:
@@ -60,7 +56,6 @@ class Steps:
         ``network``, ``security group``, ``server group``, ``host`` and
         ``place``
     :param networks: vNIC type of the ports of each network, by its name
-    :param errors: collects the problems
     :param servers: name or UUID in steps -> unique names of servers that
         exist before the first step; steps cannot use an ambiguous name
     """
@@ -83,7 +78,6 @@ class Steps:
         """Read an entry of ``steps``.
 
         :param number: position in the file, from 1
-        :param data: the entry, parsed
         :returns: the step; None if it has problems that prevent reading it
         """
         path: problems.Path = ('steps', number - 1)
@@ -130,10 +124,7 @@ class Steps:
 
     def _targets(self, path: problems.Path, action: str,
                  step: ty.Any) -> tuple[str, ...]:
-        """Return the names of the servers or hosts of a step.
-
-        :param path: path of the key of the action
-        """
+        """Return the names of the servers or hosts of a step."""
         if action == 'boot':
             return self._name_booted(path, step)
         if action == 'neutron':

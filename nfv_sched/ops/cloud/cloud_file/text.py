@@ -73,10 +73,7 @@ class _MarkedLoader(yaml.SafeLoader):
         self._depth = 0
 
     def marked(self, marks: dict[problems.Path, int]) -> ty.Any:
-        """Load the document.
-
-        :param marks: gets the path of each field -> its line
-        """
+        """Load the document; ``marks`` gets the line of each field's path."""
         node = self.get_single_node()
         if node is None:
             return None
@@ -85,7 +82,6 @@ class _MarkedLoader(yaml.SafeLoader):
         return self._build(node, (), marks, ())
 
     def compose_node(self, parent, index):
-        """Compose a node; called by PyYAML."""
         self._count(1)
         self._depth += 1
         if self._depth > files.MAX_DEPTH:
@@ -189,7 +185,6 @@ def _excerpt(text: str) -> str:
 def parse(text: str, path: str) -> tuple[ty.Any, dict[problems.Path, int]]:
     """Parse YAML.
 
-    :param path: name of the file for messages
     :returns: (the document, path of each field -> its line)
     :raises InputError: if it is not YAML, or exceeds a limit
     """

@@ -21,10 +21,7 @@ from nfv_sched.ops.cloud import values
 
 
 class LayoutError(ValueError):
-    """Dimensions that contradict each other.
-
-    :ivar field: key of the host with the contradiction
-    """
+    """Dimensions that contradict each other, in the key ``field``."""
 
     def __init__(self, field: str, message: str):
         super().__init__(message)
@@ -33,7 +30,6 @@ class LayoutError(ValueError):
 
 def core_cpus(core: int, cores: int, threads: int,
               adjacent: bool) -> tuple[int, ...]:
-    """Return the logical CPUs of a physical core, by its number."""
     if adjacent:
         return tuple(range(core * threads, (core + 1) * threads))
     return tuple(core + thread * cores for thread in range(threads))

@@ -99,30 +99,25 @@ _NARROWING_NODES = (BindingKind.POLICY, BindingKind.NETWORKS_NEAR)
 
 
 class Binding(ty.NamedTuple):
-    """A resource or condition that keeps one more server off a host.
-
-    :ivar text: the amount needed and the amount free
-    :ivar name: which one of its kind; see :class:`BindingKind`
-    :ivar alone: whether one more server fits once this limit alone is lifted
-    :ivar nodes: number of NUMA nodes on which CPUs are needed; None unless it
-        is of CPUS_ON_NODES
-    :ivar allowed_nodes: numbers of the NUMA nodes that policies and networks
-        leave to the server; for a policy, those that it leaves. None if they
-        leave all, or it is not about NUMA nodes.
-    :ivar lacks: what the host lacks together, if it is too small
-    """
+    """A resource or condition that keeps one more server off a host."""
 
     kind: BindingKind
-    text: str
-    name: str = ''
+    text: str  #: the amount needed and the amount free
+    name: str = ''  #: which one of its kind; see :class:`BindingKind`
+    #: whether one more server fits once this limit alone is lifted
     alone: bool = True
+    #: number of NUMA nodes on which CPUs are needed; None unless it is of
+    #: CPUS_ON_NODES
     nodes: int | None = None
+    #: numbers of the NUMA nodes that policies and networks leave to the
+    #: server; for a policy, those that it leaves. None if they leave all, or
+    #: it is not about NUMA nodes.
     allowed_nodes: tuple[int, ...] | None = None
+    #: what the host lacks together, if it is too small
     lacks: 'tuple[Binding, ...]' = ()
 
     @property
     def label(self) -> str:
-        """Kind and name, for tables."""
         if self.kind in (BindingKind.POLICY, BindingKind.FILTER):
             return self.name
         return self.kind.value.format(
@@ -149,21 +144,18 @@ class _Case(ty.NamedTuple):
 
 
 class _BindingTrial(ty.NamedTuple):
-    """A resource or policy to lift, to see if the server fits then.
-
-    :ivar without: returns the case with this limit lifted
-    :ivar narrows: whether it restricts which free resources the server may use
-    :ivar describe: returns the text of the binding; None if it has one
-    """
+    """A resource or policy to lift, to see if the server fits then."""
 
     binding: Binding
+    #: returns the case with this limit lifted
     without: Callable[[_Case], _Case]
+    #: whether it restricts which free resources the server may use
     narrows: bool = False
+    #: returns the text of the binding; None if it has one
     describe: Callable[[], str] | None = None
 
     @property
     def text(self) -> str:
-        """Text of the binding."""
         return self.binding.text if self.describe is None else self.describe()
 
 
@@ -173,7 +165,6 @@ def find(
 ) -> tuple[Binding, ...]:
     """Return the NUMA resources, devices and policies that limit a host.
 
-    :param room: free capacity of the host
     :param ratios: its allocation ratios, lowered by the rules
     :returns: empty if the server fits
     """
@@ -225,7 +216,6 @@ def to_grow(
 ) -> tuple[Binding, ...]:
     """Return the resources of which a host without servers needs more.
 
-    :param room: capacity of the host
     :returns: a minimal set; empty if the server fits, or more of them would
         not help
     """
@@ -289,7 +279,6 @@ def lift(
 
 def lifted_ratios(ratios: fit.Ratios,
                   limits: Collection[Binding]) -> fit.Ratios:
-    """Return the allocation ratios of a host without some limits."""
     kinds = {limit.kind for limit in limits}
     if BindingKind.SHARED_CPUS in kinds:
         ratios = ratios._replace(cpu=math.inf)
@@ -349,7 +338,6 @@ def _confining(case: _Case, trials: list[_BindingTrial]) -> list[Binding]:
 
 
 def _ruled_out(confining: Iterable[Binding]) -> str:
-    """Return, as text, what rules out the rest of what is free."""
     # Without this, CPUs would seem to be lacking although a node has enough.
     labels = ' and '.join(binding.label for binding in confining)
     return f'; {labels} rule out the rest' if labels else ''
@@ -414,7 +402,6 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
 
 
 def _of_rules(case: _Case) -> Iterator[_BindingTrial]:
-    """Yield a trial for each policy of the server."""
     terms, host = case.wanted.terms, case.room.host
     if terms is None:
         return
@@ -446,7 +433,6 @@ def _policy_text(case: _Case, rule: numa_rule.Rule,
 
 def _with_rule_only(guest_request: host_count.GuestRequest,
                     rule: numa_rule.Rule) -> host_count.GuestRequest:
-    """Return the guest request with one of its policies only."""
     terms = ty.cast(numa_decide.Terms, guest_request.terms)
     return dataclasses.replace(guest_request, terms=terms._replace(
         rules=tuple([each for each in terms.rules if each is rule]),
@@ -463,15 +449,11 @@ def _without_networks(case: _Case, rule: numa_rule.Rule,
 
 
 class _AllowedNodes(ty.NamedTuple):
-    """The NUMA nodes of a host that policies and networks leave to a server.
-
-    :ivar cells: bitmask of these host cells
-    :ivar places: their properties, for texts
-    """
+    """The NUMA nodes of a host that policies and networks leave a server."""
 
     host: topology.HostTopology
-    cells: int
-    places: tuple[str, ...] = ()
+    cells: int  #: bitmask of these host cells
+    places: tuple[str, ...] = ()  #: their properties, for texts
 
     @property
     def numbers(self) -> tuple[int, ...] | None:
@@ -481,14 +463,10 @@ class _AllowedNodes(ty.NamedTuple):
         return tuple(self.host.nodes(self.cells))
 
     def needed(self, nodes: int) -> str:
-        """Return the NUMA nodes that a server needs, as text."""
         return f'{_nodes_text(nodes)}{reasons.where(self.places)}'
 
     def free(self, amounts: Sequence[int]) -> str:
-        """Return what is free, as text.
-
-        :param amounts: of each NUMA node of the host
-        """
+        """Return, as text, what is free of the amounts of each NUMA node."""
         if self.numbers is None:
             return f'{_sum(amounts)} free'
         other_cells = self.host.all_cells & ~self.cells
@@ -509,7 +487,6 @@ class _AllowedNodes(ty.NamedTuple):
 
 
 def _numbered_nodes(numbers: Collection[int]) -> str:
-    """Return NUMA nodes with their numbers, as text."""
     return f'NUMA node{"s" * (len(numbers) > 1)} ' + ', '.join(
         map(str, numbers))
 
@@ -565,7 +542,6 @@ def _of_cells(
     ratios: fit.Ratios,
     enough: _Cells,
 ) -> Iterator[_BindingTrial]:
-    """Yield a trial for each resource of the NUMA cells."""
     cells, host_cells = guest.cells, allowed.host.cells
     free = [len(cell.free_cpus) for cell in host_cells]
     dedicated = [cell.dedicated for cell in cells]
@@ -610,7 +586,6 @@ def _of_cells(
 
 
 def _of_devices(case: _Case) -> _BindingTrial:
-    """Return the trial of the PCI devices."""
     demands = case.wanted.request.demands
     devices = host_count.devices_of(case.wanted, case.room, None)
     missing = None if devices is None else pci_shortage.find(devices)
@@ -681,7 +656,6 @@ def _without_devices(
 
 
 def _with_more_devices(case: _Case) -> _Case:
-    """Multiply the free PCI devices of the host."""
     devices = case.room.devices
     if devices is None:
         return case
@@ -698,7 +672,6 @@ def _sum(numbers: Sequence[int]) -> str:
 
 def _change_request(guest_request: host_count.GuestRequest,
                     **changes: ty.Any) -> host_count.GuestRequest:
-    """Return the guest request with attributes of its request replaced."""
     return dataclasses.replace(guest_request, request=dataclasses.replace(
         guest_request.request, **changes))
 
@@ -719,10 +692,7 @@ def _any_threads(case: _Case) -> _Case:
 
 
 def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
-    """Replace attributes of all guest NUMA cells.
-
-    :param changes: attribute of a guest cell -> value
-    """
+    """Replace attributes of all guest NUMA cells."""
     def changed(guest):
         cells = tuple([cell._replace(**changes) for cell in guest.cells])
         return guest._replace(
@@ -738,7 +708,6 @@ def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
 
 
 def _free_resources(case: _Case, **resources: bool) -> _Case:
-    """Return the case with some resources of the host all free."""
     room = case.room
     return case._replace(room=host_count.FreeResources(
         occupancy.freed(room.host, **resources), room.devices))

@@ -34,13 +34,11 @@ NO_RATIOS = decide.UNLIMITED
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FreeResources:
-    """The free capacity of a host.
+    """The free capacity of a host."""
 
-    :ivar host: its NUMA topology; None if it reports none
-    :ivar devices: its free PCI devices; None if it reports none
-    """
-
+    #: its NUMA topology; None if it reports none
     host: topology.HostTopology | None
+    #: its free PCI devices; None if it reports none
     devices: pci_pools.PCIPools | None = None
 
     @property
@@ -52,20 +50,17 @@ class FreeResources:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class GuestRequest:
-    """A request for a server, and how the scheduler decides about it.
-
-    :ivar terms: rules by which filters of nfv-sched decide; None if none of
-        them has a say
-    :ivar limited: whether a filter of NUMA topology sets limits for the claim
-    :ivar sorting: order in which Nova tries the NUMA cells of a host
-    :ivar limits_lost: whether the limits do not reach the claim
-    """
+    """A request for a server, and how the scheduler decides about it."""
 
     request: nfv_request.Request
+    #: rules by which filters of nfv-sched decide; None if none of them has a
+    #: say
     terms: numa_decide.Terms | None = None
+    #: whether a filter of NUMA topology sets limits for the claim
     limited: bool = True
+    #: order in which Nova tries the NUMA cells of a host
     sorting: numa_evaluation.CellSorting = numa_evaluation.CellSorting()
-    limits_lost: bool = False
+    limits_lost: bool = False  #: whether the limits do not reach the claim
 
     def is_near_networks(self, host: topology.HostTopology) -> bool:
         """Return whether networks restrict the NUMA cells of the server."""
@@ -102,20 +97,15 @@ def place(guest_request: GuestRequest, room: FreeResources,
 
 
 class Placed(ty.NamedTuple):
-    """A server that was put on a host.
-
-    :ivar candidate: the allocation candidate that was chosen
-    :ivar room: free capacity of the host afterwards
-    :ivar degrees: text of each policy -> degree to which it is kept, 0 to 1
-    :ivar shares: shares of the server in the host's NUMA cells
-    :ivar devices: numbers of its PCI devices
-    """
+    """A server that was put on a host."""
 
     candidate: Mapping[str, ty.Any]
-    room: FreeResources
+    room: FreeResources  #: free capacity of the host afterwards
+    #: text of each policy -> degree to which it is kept, 0 to 1
     degrees: Mapping[str, float]
+    #: shares of the server in the host's NUMA cells
     shares: tuple[occupancy.Share, ...]
-    devices: tuple[int, ...]
+    devices: tuple[int, ...]  #: numbers of its PCI devices
 
 
 def place_first(
@@ -127,7 +117,6 @@ def place_first(
     As in the filters, candidates that the host cannot serve are dropped, and
     the one that keeps the preferred rules best is claimed.
 
-    :param candidates: allocation candidates of the host
     :returns: None if the host is refused
     """
     best = None
@@ -264,16 +253,12 @@ def devices_of(guest_request: GuestRequest, room: FreeResources,
 
 
 class Count(ty.NamedTuple):
-    """The number of servers that a host takes.
+    """The number of servers that a host takes."""
 
-    :ivar fits: number of servers; no more than the limit
-    :ivar more: whether it would take one more than the limit
-    :ivar left: free capacity afterwards, of a host in the same state; not
-        computed if there is ``more``
-    """
-
-    fits: int
-    more: bool
+    fits: int  #: number of servers; no more than the limit
+    more: bool  #: whether it would take one more than the limit
+    #: free capacity afterwards, of a host in the same state; not computed if
+    #: there is ``more``
     left: FreeResources
 
 
@@ -310,12 +295,7 @@ class Counter:
 
     def count(self, room: FreeResources, ratios: fit.Ratios,
               limit: int = NO_LIMIT) -> Count:
-        """Count the servers that fit on a host.
-
-        :param room: free capacity of the host
-        :param ratios: its allocation ratios, lowered by the rules
-        :param limit: highest number to count to
-        """
+        """Count the servers that fit on a host, at most ``limit``."""
         guest_request = self.wanted
         if guest_request.request.error is not None:
             return Count(0, False, room)

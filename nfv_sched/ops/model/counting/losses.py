@@ -20,19 +20,15 @@ Gain = Callable[[frozenset[bindings.Binding]], int]
 
 
 class Cause(ty.NamedTuple):
-    """The limits to which some servers are lost.
+    """The limits to which some servers are lost."""
 
-    :ivar limits: without text
-    :ivar any_one: whether lifting any one of them gives the servers back; if
-        not, only lifting all of them does
-    """
-
-    limits: tuple[bindings.Binding, ...]
+    limits: tuple[bindings.Binding, ...]  #: without text
+    #: whether lifting any one of them gives the servers back; if not, only
+    #: lifting all of them does
     any_one: bool = True
 
     @property
     def label(self) -> str:
-        """Labels of the limits, for tables."""
         return (' or ' if self.any_one else ' and ').join(
             each.label for each in self.limits)
 

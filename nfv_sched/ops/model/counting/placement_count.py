@@ -44,10 +44,7 @@ class NoAggregateError(servers.Refused):
 
 
 class RefusedQueryError(servers.Refused):
-    """Placement refuses the request.
-
-    :ivar names: the names in it that Placement does not know
-    """
+    """Placement refuses the request; ``names`` are unknown to it."""
 
     def __init__(self, refusal: str, names: tuple[placement.Unknown, ...]):
         super().__init__(placement.refusal(refusal))
@@ -83,17 +80,13 @@ def queries(state: states.State,
 
 
 class Granted(ty.NamedTuple):
-    """The number of servers that Placement grants on a host.
+    """The number of servers that Placement grants on a host."""
 
-    :ivar believed: by the scheduler's first query whose resource classes the
-        host has
-    :ivar count: by the first query until it finds no capacity, then by the
-        next
-    :ivar allocations: allocations of all these servers together
-    """
-
+    #: by the scheduler's first query whose resource classes the host has
     believed: int
+    #: by the first query until it finds no capacity, then by the next
     count: int
+    #: allocations of all these servers together
     allocations: placement.Allocations
 
 
@@ -112,7 +105,6 @@ class Grants:
 
     @property
     def unverified(self) -> tuple[placement.Unknown, ...]:
-        """Forbidden traits that Placement may not know."""
         return self._model.unverified(self.queries[0])
 
     @property
@@ -121,10 +113,7 @@ class Grants:
         return not any(query.groups for query in self.queries)
 
     def for_host(self, root: str) -> Granted:
-        """Return how many servers are granted one after the other on a host.
-
-        :param root: UUID of the compute node
-        """
+        """Return how many servers a host is granted one after the other."""
         model = self._model
         counts: list[int] = []
         allocations: dict[str, dict[str, int]] = {}
@@ -150,7 +139,6 @@ class Grants:
         return Granted(believed, sum(counts), allocations)
 
     def _has_classes(self, root: str, query: placement.Query) -> bool:
-        """Return whether a host has all resource classes of a query."""
         tree = self._model.tree(root)
         return bool(tree) and query.choice.shares(tree).own.keys() <= (
             tree[0].inventories.keys())
@@ -196,7 +184,6 @@ class Grants:
               groups: bool = False) -> list[Binding]:
         """Return why Placement grants no further server on a host.
 
-        :param root: UUID of the compute node
         :param guests: number of servers that were put there
         :param groups: whether providers of granular groups count, which may
             be PCI devices
@@ -245,7 +232,6 @@ class Grants:
 
 
 def _binding(missing: requirements.UnmetRequirement) -> Binding:
-    """Return the limit for a requirement that a host does not meet."""
     kind = _KINDS.get(missing.kind, BindingKind.PLACEMENT)
     name = missing.name if kind in _NAMED else ''
     classes = {name for group in missing.groups for name, _amount

@@ -64,23 +64,17 @@ class Basis(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports that a new server is assumed to have.
-
-    :ivar plugs: ports on networks
-    :ivar unplugged: number of further ports of the virtual switch, on networks
-        without NUMA affinity
-    :ivar alike: number of servers of the flavor with such ports
-    :ivar servers: number of servers of the flavor with known ports
-    :ivar server: name of the server given by ``--like``
-    :ivar notes: assumptions about the networks, a sentence each
-    """
+    """The ports that a new server is assumed to have."""
 
     basis: Basis
-    plugs: tuple[scenario.Plug, ...] = ()
+    plugs: tuple[scenario.Plug, ...] = ()  #: ports on networks
+    #: number of further ports of the virtual switch, on networks without NUMA
+    #: affinity
     unplugged: int = 0
-    alike: int = 0
-    servers: int = 0
-    server: str = ''
+    alike: int = 0  #: number of servers of the flavor with such ports
+    servers: int = 0  #: number of servers of the flavor with known ports
+    server: str = ''  #: name of the server given by ``--like``
+    #: assumptions about the networks, a sentence each
     notes: tuple[str, ...] = ()
 
     @property
@@ -122,7 +116,6 @@ class Ports:
 
     @property
     def reason(self) -> str:
-        """The reason why these ports are assumed, for people."""
         match self.basis:
             case Basis.SERVERS:
                 if self.servers == 1:
@@ -152,17 +145,13 @@ OfFlavor = Callable[[snapshot.Flavor], Ports]
 
 
 def always(choice: Ports | int) -> OfFlavor:
-    """Return a function that returns the same ports for all flavors."""
     ports = choice if isinstance(choice, Ports) else Ports(
         basis=Basis.NUMBER, unplugged=choice)
     return lambda flavor: ports
 
 
 def per_flavor(cloud: snapshot.Cloud, choice: Choice) -> OfFlavor:
-    """Return a function that returns the ports of new servers of a flavor.
-
-    :param cloud: the cloud; its servers show the ports if there is no choice
-    """
+    """Return a function that returns the ports of new servers of a flavor."""
     if choice is not None:
         return always(choice)
     of_flavor: dict[str, list[snapshot.Server]] = {}
@@ -198,10 +187,7 @@ def of_servers(servers: Sequence[snapshot.Server]) -> Ports:
 
 
 def of_server(server: snapshot.Server) -> Ports:
-    """Return the ports of the server that ``--like`` names.
-
-    :raises UnknownNetworkError: if its ports were not read
-    """
+    """Return the ports of the server that ``--like`` names."""
     name = server.name or server.uuid
     own = plugs(server)
     if server.ports is None and not own:
@@ -247,7 +233,6 @@ def plugs(
 
 
 def _port_of(request: snapshot.PCIRequest) -> snapshot.Port:
-    """Return the port of which only the PCI request is known."""
     tags = request.specs[0] if request.specs else {}
     vnic_type = _VNIC_TYPES_OF.get(tags.get('dev_type'), 'direct')
     if _is_true(tags.get('remote_managed')):
@@ -270,7 +255,6 @@ def _is_true(text: str | None) -> bool:
 def _name_field(
     port: snapshot.Port, names: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the name of the network of a port as a field, if it is known."""
     name = names.get(port.network) or port.network_name
     return {'name': name} if name else {}
 
@@ -326,10 +310,7 @@ class _Networks:
                     port.network, set()).add(port.vnic_type)
 
     def find(self, name: str) -> snapshot.Network | None:
-        """Return the network of a name or ID; None if there is none.
-
-        :raises UnknownNetworkError: if several that differ have the name
-        """
+        """Return the network of a name or ID; None if there is none."""
         if name in self._networks:
             return self._networks[name]
         named = [network for network in self._networks.values()
@@ -342,10 +323,7 @@ class _Networks:
         return named[0] if named else None
 
     def vnic_type(self, network: snapshot.Network) -> str | None:
-        """Return the vNIC type that all ports of a network have.
-
-        :returns: None if they differ, or the network has no ports
-        """
+        """Return the vNIC type that all ports have; None if there is none."""
         if network.vnic_type is not None:
             return network.vnic_type
         vnic_types = self._vnic_types.get(network.id, set())
@@ -362,7 +340,6 @@ class _Networks:
                    default=0)
 
     def names(self) -> list[str]:
-        """Return the names and IDs of all networks."""
         return [name for network in self._networks.values()
                 for name in (network.name, network.id)]
 
@@ -375,8 +352,7 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
         commas, ``physnet=NAME`` and ``vnic-type=TYPE`` where these are not
         known; ``physnet=`` for a network without physical network; and
         ``trusted=true`` or ``false`` for ports that want such VFs
-    :param groups: names of the security groups of each port; empty for as many
-        rules as most ports have
+    :param groups: of each port; empty for as many rules as most ports have
     :raises UnknownNetworkError: if a text cannot be parsed, or the network is
         not known
     """
@@ -426,7 +402,6 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
 
 
 def _options(text: str) -> tuple[str, dict[str, str]]:
-    """Parse a network of the command line: its name, and its options."""
     name, *rest = text.split(',')
     options = {}
     for option in rest:

@@ -37,10 +37,7 @@ class UnknownImageError(GlanceError):
 
 @contextlib.contextmanager
 def connection() -> Iterator[sdk_connection.Connection]:
-    """Connect to Glance with the configuration of Nova, within this context.
-
-    :raises GlanceError: if the account of ``[placement]`` cannot be used
-    """
+    """Connect to Glance with Nova's account for Placement, in a context."""
     with contextlib.ExitStack() as stack:
         try:
             glance = stack.enter_context(nova_account.connection('image'))

@@ -28,24 +28,18 @@ class ExplainError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainSubject:
-    """The subject of an explanation.
+    """The subject of an explanation."""
 
-    :ivar text: description for people
-    :ivar requested: its request
-    :ivar assumed: assumptions about the request, a sentence each
-    :ivar present: host on which the server runs; None if it runs on none
-    :ivar taken: when the cloud was read
-    :ivar server: the server; None for new ones
-    :ivar usual_ports: ports that ``capacity`` assumes for new servers of the
-        flavor, if none are asked for here; else None
-    """
-
-    text: str
+    text: str  #: description for people
     requested: request.BootRequest
+    #: assumptions about the request, a sentence each
     assumed: tuple[str, ...] = ()
+    #: host on which the server runs; None if it runs on none
     present: str | None = None
-    taken: str = ''
-    server: snapshot.Server | None = None
+    taken: str = ''  #: when the cloud was read
+    server: snapshot.Server | None = None  #: the server; None for new ones
+    #: ports that ``capacity`` assumes for new servers of the flavor, if none
+    #: are asked for here; else None
     usual_ports: assumed_ports.Ports | None = None
 
 
@@ -55,8 +49,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
 
     The resources that it has on its host are freed.
 
-    :param cloud: the snapshot
-    :param state: the cloud that was started from it; changed
+    :param state: the cloud that was started from the snapshot; changed
     :param name: UUID or name of the server
     :param networks: networks in place of its own, as for :func:`flavor`
     :raises ExplainError: if there is no such server, or there are several, or
@@ -100,11 +93,7 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
 
 
 def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
-    """Return a server of a snapshot.
-
-    :param name: its UUID, or its name if no other server has it
-    :raises ExplainError: if there is no such server, or several
-    """
+    """Return a server by UUID, or by a name that no other server has."""
     for each in cloud.servers:
         if each.uuid == name:
             return each
@@ -142,15 +131,11 @@ def flavor(
 ) -> ExplainSubject:
     """Return new servers of a flavor.
 
-    :param cloud: the snapshot
-    :param state: the cloud that was started from it
+    :param state: the cloud that was started from the snapshot
     :param name: name or ID of the flavor
-    :param image: image properties
     :param networks: see
         :func:`nfv_sched.ops.model.requests.assumed_ports.of_networks`
-    :param zone: availability zone
     :param group: UUID or name of the server group
-    :param count: number of servers in the request
     :raises ExplainError: if there is no such flavor or group, Nova does not
         know an image property, or the ports cannot be used
     """
@@ -196,7 +181,6 @@ def flavor(
 
 
 def _without_ports(usual_ports: assumed_ports.Ports) -> str:
-    """Return the assumption that a new server has no ports, as a sentence."""
     text = 'the server has no port'
     if usual_ports.basis is assumed_ports.Basis.SERVERS:
         if not usual_ports.plugs:

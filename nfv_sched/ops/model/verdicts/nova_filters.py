@@ -30,19 +30,14 @@ DISCOVER = f'run {" ".join(DISCOVER_COMMAND)}'
 
 
 class HostLack(ty.NamedTuple):
-    """A requirement of a filter that a host does not meet.
+    """A requirement of a filter that a host does not meet."""
 
-    :ivar text: for people; empty if nothing is known
-    :ivar rank: how close the host came; higher is closer
-    :ivar shortage: the resource that is missing, if it is known
-    :ivar need: the requirement, without anything about the host
-    """
-
-    text: str
-    rank: int = 0
+    text: str  #: for people; empty if nothing is known
+    rank: int = 0  #: how close the host came; higher is closer
+    #: the resource that is missing, if it is known
     shortage: reasons.Shortage | None = None
     kind: values.RefusalKind = values.RefusalKind.OTHER
-    need: str = ''
+    need: str = ''  #: the requirement, without anything about the host
 
 
 def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
@@ -93,11 +88,7 @@ def _lack(reason: reasons.Reason) -> HostLack:
 def refusal(nfv_filter: ty.Any, host_state: ty.Any,
             spec: objects.RequestSpec,
             note: notes.RequestNote) -> reasons.Reason | None:
-    """Return why a filter of nfv-sched refuses a host; None if it does not.
-
-    :param nfv_filter: the filter
-    :param host_state: the host, fresh
-    """
+    """Return why a filter of nfv-sched refuses a host, None if it does not."""
     request = note.read(spec)
     if request.error is not None:
         return request.error
@@ -109,7 +100,6 @@ def refusal(nfv_filter: ty.Any, host_state: ty.Any,
 
 
 def kind(reason: reasons.Reason) -> values.RefusalKind:
-    """Return the kind of a refusal."""
     return (values.RefusalKind.REQUEST if reason.order == reasons.REQUEST
             else values.RefusalKind.OTHER)
 

@@ -25,18 +25,14 @@ _NO_CHOICE = requirements.UnmetRequirement(
 
 
 class PlacementResult(ty.NamedTuple):
-    """The outcome of the stage of Placement.
+    """The outcome of the stage of Placement."""
 
-    :ivar stage: its part of the explanation
-    :ivar found: names of the hosts in the answers
-    :ivar lacks: name of each other host -> what it lacks
-    :ivar free: name of each other host -> sum of the free amounts of resource
-        classes that it lacks; of two that lack the same, more is nearer
-    """
-
-    stage: values.PlacementAnswer
-    found: frozenset[str]
+    stage: values.PlacementAnswer  #: its part of the explanation
+    found: frozenset[str]  #: names of the hosts in the answers
+    #: name of each other host -> what it lacks
     lacks: Mapping[str, tuple[values.PlacementLack, ...]]
+    #: name of each other host -> sum of the free amounts of resource classes
+    #: that it lacks; of two that lack the same, more is nearer
     free: Mapping[str, int]
 
 
@@ -115,10 +111,7 @@ def _lacks(unmet: _Unmet,
 
 def _need_of(requirement: requirements.Requirement,
              names: Mapping[str, str]) -> values.PlacementNeed:
-    """Return a requirement as a plain value.
-
-    :param names: names of aggregates and hosts by UUID
-    """
+    """Return a requirement as a plain value."""
     text = sentences.title(requirement, names)
     kind = requirement.kind.name.lower()
     match requirement:
@@ -149,10 +142,7 @@ def _requirements_to_drop(
     model: placement.Placement, queries: Sequence[Query],
     roots: Iterable[str], names: Mapping[str, str],
 ) -> Iterator[values.StageRequirement]:
-    """Yield each requirement of the first query, with counts of hosts.
-
-    :param roots: UUIDs of the compute nodes
-    """
+    """Yield each requirement of the first query, with counts of hosts."""
     for requirement in queries[0].single_requirements if queries else ():
         relaxed = [query.without(requirement, number > 0)
                    for number, query in enumerate(queries)]

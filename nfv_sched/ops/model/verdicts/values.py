@@ -32,124 +32,97 @@ class RefusalKind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedDevices:
-    """PCI devices that an alias or a port asks for.
+    """PCI devices that an alias or a port asks for."""
 
-    :ivar count: number of devices
-    :ivar devices: "PF", "VF" or "PCI device"
-    :ivar alias: name of the alias; null for a port
-    :ivar physical_network: that of a port; null for none
-    :ivar networks: names of the networks that the port may be on; empty for
-        an alias, and for single hosts
-    :ivar trusted: whether they must be trusted VFs
-    :ivar numa_policy: the PCI NUMA policy that counts: one of Nova's, or
-        "strict" of nfv:pci_numa_affinity; null if NUMA nodes are not the cause
-    """
-
-    count: int
-    devices: str
-    alias: str | None
-    physical_network: str | None
+    count: int  #: number of devices
+    devices: str  #: "PF", "VF" or "PCI device"
+    alias: str | None  #: name of the alias; null for a port
+    physical_network: str | None  #: that of a port; null for none
+    #: names of the networks that the port may be on; empty for an alias, and
+    #: for single hosts
     networks: tuple[str, ...]
-    trusted: bool
+    trusted: bool  #: whether they must be trusted VFs
+    #: the PCI NUMA policy that counts: one of Nova's, or "strict" of
+    #: nfv:pci_numa_affinity; null if NUMA nodes are not the cause
     numa_policy: str | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NearDevices:
-    """Free PCI devices that lack exactly one property.
+    """Free PCI devices that lack exactly one property."""
 
-    :ivar lacks: the property
-    :ivar count: number of such devices
-    :ivar devices: "PF", "VF", "PCI device" or "device"
-    :ivar wanted: the value that is asked for, or the PCI NUMA policy
-    :ivar found: values that the devices have; numbers of their NUMA nodes
-    :ivar do: what an operator can do about it
-    """
-
+    #: the property
     lacks: ty.Literal[
         'type', 'physical_network', 'trusted', 'node_unknown', 'other_node',
         'other_socket', 'socket_unknown', 'live_migratable', 'remote_managed',
         'property', 'reserved']
-    count: int
-    devices: str
-    wanted: str
+    count: int  #: number of such devices
+    devices: str  #: "PF", "VF", "PCI device" or "device"
+    wanted: str  #: the value that is asked for, or the PCI NUMA policy
+    #: values that the devices have; numbers of their NUMA nodes
     found: tuple[str, ...]
-    do: str
+    do: str  #: what an operator can do about it
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MissingDevices:
-    """The fewest PCI requests that a host cannot serve together.
+    """The fewest PCI requests that a host cannot serve together."""
 
-    :ivar kind: "too_few" devices; "one_card" if only a PF and VFs of one card
-        are left; "numa" if they are not on NUMA nodes that suit the policy;
-        "order" if Nova gives an earlier request what a later one needs;
-        "granted" if Placement has granted others
-    :ivar requests: these requests, in Nova's order
-    :ivar near_misses: free devices that lack one property that is asked for
-    """
-
+    #: "too_few" devices; "one_card" if only a PF and VFs of one card are left;
+    #: "numa" if they are not on NUMA nodes that suit the policy; "order" if
+    #: Nova gives an earlier request what a later one needs; "granted" if
+    #: Placement has granted others
     kind: ty.Literal['too_few', 'one_card', 'numa', 'order', 'granted']
-    requests: tuple[RequestedDevices, ...]
+    requests: tuple[RequestedDevices, ...]  #: these requests, in Nova's order
+    #: free devices that lack one property that is asked for
     near_misses: tuple[NearDevices, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceShortage:
-    """A resource of which a host has too little.
+    """A resource of which a host has too little."""
 
-    :ivar resource: "pages" is memory in pages of the requested size,
-        "cpu_threads" dedicated CPUs under the thread policy, "shared_vcpus"
-        and "memory_ratio" what the allocation ratios leave
-    :ivar needed: amount that is needed; MiB for "memory", "memory_ratio" and
-        "pages"
-    :ivar free: amount on the NUMA node of the host that comes closest, of
-        those that the server may have; on the host for "vswitch_ports" and
-        "security_rules", of which limits leave too few
-    :ivar pci_devices: why there are too few PCI devices; null for others
-    """
-
+    #: "pages" is memory in pages of the requested size, "cpu_threads"
+    #: dedicated CPUs under the thread policy, "shared_vcpus" and
+    #: "memory_ratio" what the allocation ratios leave
     resource: ty.Literal[
         'numa_nodes', 'pages', 'memory', 'dedicated_cpus', 'shared_cpus',
         'cpu_threads', 'shared_vcpus', 'memory_ratio', 'pci_devices',
         'vswitch_ports', 'security_rules']
+    #: amount that is needed; MiB for "memory", "memory_ratio" and "pages"
     needed: int
+    #: amount on the NUMA node of the host that comes closest, of those that
+    #: the server may have; on the host for "vswitch_ports" and
+    #: "security_rules", of which limits leave too few
     free: int
+    #: why there are too few PCI devices; null for others
     pci_devices: MissingDevices | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostRefusal:
-    """The refusal of a host by a filter that is asked alone.
+    """The refusal of a host by a filter that is asked alone."""
 
-    :ivar filter: class name of the filter
-    :ivar policy: the extra spec that is not kept, or another policy; null if
-        the filter does not say
-    :ivar policy_value: value of the extra spec; null likewise
-    :ivar why: the amount needed and the amount there, for people; null
-        likewise
-    :ivar shortage: the resource that is missing; null if it is none, or not
-        known
-    :ivar kind: "unmapped" if the host is not mapped to its cell, "disabled" or
-        "down" of its compute service, "reserved" by OpenStack Blazar,
-        "request" if the request itself is wrong; null otherwise
-    :ivar raised: whether the filter failed with an exception
-    :ivar need: the requirement, for people, without anything about the host;
-        empty if the filter does not say
-    :ivar rank: how close the host came; higher is closer
-    :ivar lacks: ``reasons.Shortage`` of the resource that is missing; None if
-        it is none, or not known
-    """
-
-    filter: str
+    filter: str  #: class name of the filter
+    #: the extra spec that is not kept, or another policy; null if the filter
+    #: does not say
     policy: str | None
-    policy_value: str | None
+    policy_value: str | None  #: value of the extra spec; null likewise
+    #: the amount needed and the amount there, for people; null likewise
     why: str | None
+    #: the resource that is missing; null if it is none, or not known
     shortage: ResourceShortage | None
+    #: "unmapped" if the host is not mapped to its cell, "disabled" or "down"
+    #: of its compute service, "reserved" by OpenStack Blazar, "request" if the
+    #: request itself is wrong; null otherwise
     kind: str | None
-    raised: bool
+    raised: bool  #: whether the filter failed with an exception
+    #: the requirement, for people, without anything about the host; empty if
+    #: the filter does not say
     need: str = _internal()
-    rank: int = _internal()
+    rank: int = _internal()  #: how close the host came; higher is closer
+    #: ``reasons.Shortage`` of the resource that is missing; None if it is
+    #: none, or not known
     lacks: ty.Any = _internal()
 
     @property
@@ -208,31 +181,24 @@ def _devices(shortage: device_shortage.DeviceShortage) -> MissingDevices:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementNeed:
-    """A requirement of a query to Placement.
+    """A requirement of a query to Placement."""
 
-    :ivar text: the requirement, for people
-    :ivar kind: "resource" is an amount of a resource class, "group" amounts
-        and traits of one provider, "tree" one host, "choice" providers for
-        all groups at once, "unknown" what Placement refuses
-    :ivar resources: amount of each resource class
-    :ivar traits: required traits, or the forbidden one of "forbidden_trait"
-    :ivar forbidden_traits: forbidden traits of a group
-    :ivar aggregates: names of aggregates, of which the host must be in one,
-        or for "forbidden_aggregate" in none
-    :ivar host: name of the only host; null otherwise
-    :ivar count: how many times it is asked for
-    """
-
-    text: str
+    text: str  #: the requirement, for people
+    #: "resource" is an amount of a resource class, "group" amounts and traits
+    #: of one provider, "tree" one host, "choice" providers for all groups at
+    #: once, "unknown" what Placement refuses
     kind: ty.Literal[
         'tree', 'trait', 'forbidden_trait', 'aggregate',
         'forbidden_aggregate', 'resource', 'group', 'choice', 'unknown']
-    resources: ty.Mapping[str, int]
+    resources: ty.Mapping[str, int]  #: amount of each resource class
+    #: required traits, or the forbidden one of "forbidden_trait"
     traits: tuple[str, ...]
-    forbidden_traits: tuple[str, ...]
+    forbidden_traits: tuple[str, ...]  #: forbidden traits of a group
+    #: names of aggregates, of which the host must be in one, or for
+    #: "forbidden_aggregate" in none
     aggregates: tuple[str, ...]
-    host: str | None
-    count: int
+    host: str | None  #: name of the only host; null otherwise
+    count: int  #: how many times it is asked for
 
 
 def placement_need(
@@ -249,89 +215,65 @@ def placement_need(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementLack:
-    """A requirement of Placement that a host does not meet.
+    """A requirement of Placement that a host does not meet."""
 
-    :ivar text: what is missing, for people
-    :ivar need: the requirement; null if the host was cut off by [scheduler]
-        max_placement_results
-    :ivar free: largest free amount of one provider of the host, for a
-        resource; null otherwise, and if no provider has the class
-    :ivar reserved: amount that is reserved of nested providers
-    """
-
-    text: str
+    text: str  #: what is missing, for people
+    #: the requirement; null if the host was cut off by [scheduler]
+    #: max_placement_results
     need: PlacementNeed | None
+    #: largest free amount of one provider of the host, for a resource; null
+    #: otherwise, and if no provider has the class
     free: int | None
-    reserved: int
+    reserved: int  #: amount that is reserved of nested providers
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StageRequirement:
-    """A requirement of the first query, with its effect.
+    """A requirement of the first query, with its effect."""
 
-    :ivar need: the requirement
-    :ivar hosts_missing_it: number of hosts that do not meet it
-    :ivar hosts_without_it: number of hosts found if only it is dropped
-    """
-
-    need: PlacementNeed
-    hosts_missing_it: int
-    hosts_without_it: int
+    need: PlacementNeed  #: the requirement
+    hosts_missing_it: int  #: number of hosts that do not meet it
+    hosts_without_it: int  #: number of hosts found if only it is dropped
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StageRemoval:
-    """Hosts that no query finds.
+    """Hosts that no query finds."""
 
-    :ivar need: the requirement that they do not meet
-    :ivar hosts: number of hosts
-    """
-
-    need: PlacementNeed
-    hosts: int
+    need: PlacementNeed  #: the requirement that they do not meet
+    hosts: int  #: number of hosts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementQuery:
-    """A query to Placement.
+    """A query to Placement."""
 
-    :ivar needs: its requirements: a host must meet all of them
-    """
-
+    #: its requirements: a host must meet all of them
     needs: tuple[PlacementNeed, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementAnswer:
-    """The stage in which Nova asks Placement.
+    """The stage in which Nova asks Placement."""
 
-    :ivar queries: Nova's queries, in order
-    :ivar hosts: number of known hosts
-    :ivar hosts_left: number of hosts in the answers
-    :ivar requirements: requirements of the first query
-    :ivar removed: hosts that no query finds, each counted once
-    :ivar asks_again: whether Nova asks again for VCPU in place of PCPU
-    :ivar max_placement_results: that option of [scheduler]; null if Placement
-        was not asked
-    :ivar hosts_cut_off: number of hosts that this limit has cut off
-    :ivar unsupported: parts of the queries that cannot be answered here; no
-        host is found then
-    :ivar refused: why Placement refuses the queries; null if it does not
-    :ivar unknown: names that Placement does not know, if it refuses them
-    :ivar unverified: forbidden traits that Placement may not know
-    """
-
-    queries: tuple[PlacementQuery, ...]
-    hosts: int
-    hosts_left: int
+    queries: tuple[PlacementQuery, ...]  #: Nova's queries, in order
+    hosts: int  #: number of known hosts
+    hosts_left: int  #: number of hosts in the answers
+    #: requirements of the first query
     requirements: tuple[StageRequirement, ...]
+    #: hosts that no query finds, each counted once
     removed: tuple[StageRemoval, ...]
-    asks_again: bool
+    asks_again: bool  #: whether Nova asks again for VCPU in place of PCPU
+    #: that option of [scheduler]; null if Placement was not asked
     max_placement_results: int | None
-    hosts_cut_off: int
+    hosts_cut_off: int  #: number of hosts that this limit has cut off
+    #: parts of the queries that cannot be answered here; no host is found then
     unsupported: tuple[str, ...]
+    #: why Placement refuses the queries; null if it does not
     refused: str | None
+    #: names that Placement does not know, if it refuses them
     unknown: tuple[placement.Unknown, ...]
+    #: forbidden traits that Placement may not know
     unverified: tuple[placement.Unknown, ...]
 
 

@@ -91,7 +91,6 @@ class Users:
         self.turns = server.Turns()
 
     def has_role(self, role: Role) -> bool:
-        """Return whether any user has a role."""
         return role in self._roles.values()
 
     def user(self, request: server.HTTPRequest) -> 'User | server.Answer':
@@ -115,10 +114,7 @@ class Users:
         return server.problem(403, 'No user has a name of this certificate.')
 
     def refusal(self, request: server.HTTPRequest) -> server.Answer | None:
-        """Return the answer to a client without the right password.
-
-        :returns: None if the password is right
-        """
+        """Return an answer unless the password is right; None if it is."""
         verdict = self.check(request.headers.get('Authorization', ''),
                              request.connection)
         if verdict is Verdict.DENIED:

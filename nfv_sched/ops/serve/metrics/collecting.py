@@ -110,10 +110,7 @@ class Collection:
         return missing
 
     def resume(self, path: str) -> None:
-        """Continue the counters of an existing file.
-
-        :param path: a file written before; may be missing
-        """
+        """Continue the counters of a file, which may be missing."""
         from prometheus_client import parser
         counts: dict[str, int] = {}
         servers: dict[str, int] = {}
@@ -215,10 +212,7 @@ class Collection:
 
 
 def seconds(time_stamp: str) -> float:
-    """Return the seconds since the epoch of an ISO 8601 time in UTC.
-
-    It is 0 if the time is not valid.
-    """
+    """Return epoch seconds of an ISO 8601 time in UTC; 0 if it is invalid."""
     try:
         return datetime.datetime.fromisoformat(time_stamp).replace(
             tzinfo=datetime.timezone.utc).timestamp()

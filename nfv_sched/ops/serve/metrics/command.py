@@ -94,7 +94,6 @@ class ServeMetrics(source.CloudMixin, base.Command):
         return self._write(collection, parsed_args.textfile)
 
     def _write(self, collection: collecting.Collection, path: str) -> int:
-        """Collect once and write a file; return the exit code."""
         import prometheus_client
         if not atomic_file.is_stdout(path):
             try:

@@ -40,11 +40,7 @@ _RESOURCES = (orc.MEMORY_MB, orc.VCPU, orc.PCPU)
 
 
 class Metric(ty.NamedTuple):
-    """A metric.
-
-    :ivar labels: names of its labels
-    :ivar text: help text
-    """
+    """A metric; ``text`` is its help."""
 
     name: str
     labels: tuple[str, ...]
@@ -164,7 +160,6 @@ def gauge(metric: Metric, by_labels: Mapping[Key, float]) -> core.Metric:
 
 
 def counter(metric: Metric, by_labels: Mapping[Key, float]) -> core.Metric:
-    """Return a counter in the library's form; see :func:`gauge`."""
     family = core.CounterMetricFamily(
         metric.name, metric.text, labels=metric.labels)
     for key, value in by_labels.items():
@@ -254,15 +249,12 @@ def _used_and_free(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Figures:
-    """Figures of the NUMA nodes of a host.
-
-    :ivar metric: name of the metric
-    :ivar by_node: node, and values of the labels after it -> figure
-    :ivar whole: function that combines the figures of all nodes
-    """
+    """Figures of the NUMA nodes of a host."""
 
     metric: str
+    #: node, and values of the labels after it -> figure
     by_node: Mapping[tuple[str, Key], float]
+    #: function that combines the figures of all nodes
     whole: ty.Callable[[Iterable[float]], float] = sum
 
     def of_host(self) -> Mapping[tuple[str, Key], float]:
@@ -366,7 +358,6 @@ class Collector(registry.Collector):
 
         :param read_at: when the cloud was read, seconds since the epoch
         :param seconds: how long it took to collect them
-        :param missing: number of things that could not be read
         """
         self._families, self._taken = families, read_at
         self._seconds, self._missing = seconds, missing
@@ -384,7 +375,7 @@ class Collector(registry.Collector):
     def set_shadow(self, servers: Mapping[str, int],
                    decisions: Mapping[tuple[str, str], int],
                    latest: float | None) -> None:
-        """Replace the outcomes in shadow; see ``journal.Tally``."""
+        """Replace the outcomes in shadow; see ``journal.reading.Tally``."""
         self._shadow, self._decisions = dict(servers), dict(decisions)
         self._latest_shadow = latest
 

@@ -52,10 +52,7 @@ _IPV6_BITS = 64
 
 
 def connections_within_limit() -> int:
-    """Return how many connections the limit of open files allows.
-
-    It is at least 1 and at most ``CONNECTIONS``.
-    """
+    """Return how many connections the limit of open files allows."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
         return CONNECTIONS
@@ -166,24 +163,19 @@ class Turns:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HTTPRequest:
-    """A request of a client; it has no body.
-
-    :ivar query: what follows the question mark of the URL
-    :ivar certificate: as by ``SSLSocket.getpeercert``; empty without a
-        certificate that was verified
-    """
+    """A request of a client; it has no body."""
 
     path: str
-    query: str
+    query: str  #: what follows the question mark of the URL
     headers: email.message.Message
+    #: as by ``SSLSocket.getpeercert``; empty without a certificate that was
+    #: verified
     certificate: Mapping[str, ty.Any]
     connection: Connection
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to a request."""
-
     status: int
     content_type: str = 'text/plain; charset=utf-8'
     body: bytes = b''
@@ -226,7 +218,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._is_long = len(data) > REQUEST_BYTES
 
     def handle(self) -> None:
-        """Answer the request, if there is one."""
         if self._is_long:
             self.requestline, self.command = '', ''
             self.send_error(431)
@@ -234,7 +225,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.handle_one_request()
 
     def parse_request(self) -> bool:
-        """Return whether there is a request to be answered."""
         if not super().parse_request():
             return False
         if len(self.requestline.split()) < 3 or (
@@ -247,7 +237,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return True
 
     def do_GET(self) -> None:  # noqa: N802
-        """Answer a request."""
         path, _mark, query = self.path.partition('?')
         certificate = self.request.getpeercert() if isinstance(
             self.request, ssl.SSLSocket) else None
@@ -291,7 +280,6 @@ class Listener(http.server.ThreadingHTTPServer):
     :param address: IP address or name, and port
     :param respond: answers a request, in one of several threads
     :param tls: settings for HTTPS; None for HTTP
-    :param connections: maximum number of connections
     :raises OSError: if it cannot listen there
     """
 
@@ -318,7 +306,6 @@ class Listener(http.server.ThreadingHTTPServer):
 
     @property
     def open_connections(self) -> int:
-        """The number of open connections."""
         return len(self._open)
 
     def server_bind(self) -> None:
@@ -327,7 +314,6 @@ class Listener(http.server.ThreadingHTTPServer):
         self.server_name, self.server_port = self.server_address[:2]
 
     def start(self) -> None:
-        """Start to answer requests."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -377,7 +363,6 @@ class Listener(http.server.ThreadingHTTPServer):
 
     def process_request_thread(self, request: ty.Any,
                                client_address: ty.Any) -> None:
-        """Answer one request."""
         try:
             super().process_request_thread(request, client_address)
         finally:

@@ -31,10 +31,7 @@ class _Stopped(BaseException):
 
 
 def add_options(parser: argparse.ArgumentParser, listen: str) -> None:
-    """Add the options of a server, but for ``--listen``.
-
-    :param listen: begins the help of options that need it
-    """
+    """Add the options of a server, but for ``--listen``."""
     parser.add_argument(
         '--tls-cert', metavar='FILE',
         help=f'{listen}serve HTTPS with this certificate')
@@ -49,10 +46,6 @@ def add_options(parser: argparse.ArgumentParser, listen: str) -> None:
 
 
 def users(path: str) -> 'auth.Users':
-    """Read the file of users.
-
-    :raises CloudUnreadError: if it cannot be used
-    """
     from nfv_sched.ops.serve.metrics import auth
     try:
         return auth.read(path)
@@ -143,8 +136,6 @@ def tls_context(parsed_args: argparse.Namespace,
     """Return the TLS settings; None to serve HTTP.
 
     :param certificates: whether clients need one, with ``--tls-client-ca``
-    :raises CloudUnreadError: if a file cannot be used
-    :raises UsageError: if the certificate is missing
     """
     if parsed_args.tls_cert is None:
         if parsed_args.tls_key or parsed_args.tls_client_ca:

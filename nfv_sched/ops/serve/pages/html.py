@@ -51,10 +51,7 @@ class PageLink:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TableCell:
-    """A cell as the templates show it.
-
-    :ivar href: None if it leads nowhere
-    """
+    """A cell as the templates show it; ``href`` is None without a link."""
 
     lines: Sequence[str]
     href: str | None
@@ -79,7 +76,6 @@ def templates() -> jinja2.Environment:
 
 
 def cells(table: tables.Table) -> list[list[TableCell]]:
-    """Return the cells of a table, row by row."""
     return [[TableCell(tables.cell_lines(cell), getattr(cell, 'href', None))
              for cell in row] for row in table.rows]
 
@@ -94,7 +90,6 @@ def numeric(table: tables.Table) -> list[bool]:
 def page(template: str, status: int = http.HTTPStatus.OK,
          headers: Mapping[str, str] = HEADERS,
          **content: ty.Any) -> server.Answer:
-    """Return a page of a template with some content."""
     text = templates().get_template(template).render(
         titles=TITLES, stylesheet=STYLESHEET, **content)
     return server.Answer(
@@ -116,7 +111,6 @@ def message(status: http.HTTPStatus, text: str,
 
 @functools.cache
 def stylesheet() -> server.Answer:
-    """Return the style sheet of all pages."""
     text = '\n'.join(
         templates().get_template(name).render(others=True)
         for name in ('colours.css', 'page.css', 'pages.css'))

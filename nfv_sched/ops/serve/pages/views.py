@@ -80,22 +80,17 @@ class _OutOfTimeError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListPart(ty.Generic[_T]):
-    """The part of a list that is on one page.
-
-    :ivar first: number of the first item, from 1
-    :ivar previous: link to the page before; None if there is none
-    """
+    """The part of a list that is on one page."""
 
     items: Sequence[_T]
-    first: int
+    first: int  #: number of the first item, from 1
     count: int
     pages: int
-    previous: str | None
+    previous: str | None  #: link to the page before; None if there is none
     next: str | None
 
     @property
     def last(self) -> int:
-        """Number of the last item."""
         return self.first + len(self.items) - 1
 
 
@@ -271,7 +266,6 @@ class SnapshotPages:
                 ('nfv-sched', 'server', 'explain', uuid))}
 
     def _explain(self, uuid: str) -> explain_document.Explained:
-        """Explain where a server fits; see ``ops.explain.command``."""
         with start.started(self._cloud) as state:
             subject = subjects.server(self._cloud, state, uuid)
             explanation = nfv_explanation.explain(
@@ -366,7 +360,6 @@ def _link(path: str, query: _Query) -> str:
 
 
 def _host(name: str | None) -> html.PageLink | None:
-    """Return a cell that leads to the map of a host."""
     if name is None:
         return None
     # As a pattern, a name with brackets does not match itself.
@@ -374,7 +367,6 @@ def _host(name: str | None) -> html.PageLink | None:
 
 
 def _server(uuid: str, name: str | None) -> html.PageLink:
-    """Return a cell that leads to the explanation of a server."""
     return html.PageLink((name or '').strip() or uuid,
                          '/servers/' + urllib.parse.quote(
                              uuid, '', errors='replace'))
@@ -382,10 +374,7 @@ def _server(uuid: str, name: str | None) -> html.PageLink:
 
 def _part(items: Sequence[_T], size: int, path: str,
           query: _Query) -> ListPart[_T]:
-    """Return the part of a list that a query asks for.
-
-    :param size: maximum number of items on one page
-    """
+    """Return the part of a list, ``size`` items at most, for a query."""
     pages = max(-(-len(items) // size), 1)
     text = query.get('page', '')
     number = min(max(int(text), 1), pages) if (

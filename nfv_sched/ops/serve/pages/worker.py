@@ -129,7 +129,6 @@ class PageWorker:
                 return page
 
     def _start(self) -> None:
-        """Start the process if there is none."""
         if self._process is not None and self._process.is_alive():
             return
         if self._running is not None:
@@ -174,7 +173,6 @@ class PageRequest:
     age_seconds: float
 
     def message(self) -> bytes:
-        """Return what the process gets."""
         return json.dumps([self.path, self.query, self.version,
                            self.age_seconds]).encode()
 

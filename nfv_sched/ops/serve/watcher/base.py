@@ -130,10 +130,7 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
                 'message': strings.line(text)})
 
     def node(self, name: str) -> element.ComputeNode:
-        """Return a compute node of Watcher's model.
-
-        :raises PlanningError: if it is not in the scope of the audit
-        """
+        """Return a compute node of Watcher's model."""
         try:
             return self.compute_model.get_node_by_name(name)
         except exception.ComputeNodeNotFound as exc:
@@ -189,10 +186,7 @@ COLD_FOR_VFS: Mapping[str, Mapping[str, ty.Any]] = {'cold_for_vfs': {
 
 
 def options(name: str, value: ty.Any) -> Iterator[str]:
-    """Yield an option of a command for a parameter of an audit.
-
-    :param value: its value; for a list, the option is repeated
-    """
+    """Yield an option of a command for a parameter of an audit."""
     if value is True:
         yield f'--{name}'
     elif isinstance(value, list):

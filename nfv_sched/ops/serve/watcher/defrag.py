@@ -50,10 +50,6 @@ class NFVDefrag(base.NFVStrategy):
         }
 
     def do_execute(self, audit: ty.Any = None) -> None:
-        """Plan, and add the actions; called by Watcher.
-
-        :raises PlanningError: if a move is not possible in Watcher
-        """
         plan, document = self.plan('cloud', 'defrag', *(
             option for name, parameter in (
                 ('flavor', 'flavor'), ('count', 'count'),

@@ -33,7 +33,6 @@ class CapacityEfficacy(efficacy_base.EfficacySpecification):
 
     def get_global_efficacy_indicator(
             self, indicators_map: ty.Any) -> list[efficacy.Indicator]:
-        """Return the part of the wanted servers that fit, in percent."""
         return [efficacy.Indicator(
             name='servers_ratio', unit='%',
             description='Part of the new servers that fit after the moves.',
@@ -53,7 +52,6 @@ class AgentBalanceEfficacy(efficacy_base.EfficacySpecification):
 
     def get_global_efficacy_indicator(
             self, indicators_map: ty.Any) -> list[efficacy.Indicator]:
-        """Return by how much the difference is less, in percent."""
         before = indicators_map.imbalance_before
         return [efficacy.Indicator(
             name='imbalance_ratio', unit='%',

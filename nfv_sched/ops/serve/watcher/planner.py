@@ -17,7 +17,6 @@ class InOrderPlanner(weight.WeightPlanner):
     """
 
     def get_sorted_actions_by_weight(self, context, action_plan, solution):
-        """Return a group for each action; called by the base class."""
         return [(self.config.weights[each['action_type']], [
             objects.Action(context, uuid=utils.generate_uuid(), parents=[],
                            action_plan_id=action_plan.id, **each)])

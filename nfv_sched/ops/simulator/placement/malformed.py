@@ -36,13 +36,11 @@ class QueryFault(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Malformed:
-    """The reason why Placement cannot read a query.
-
-    :ivar names: suffixes of groups, traits, resource classes, or parts of the
-        query, by the kind of fault
-    """
+    """The reason why Placement cannot read a query."""
 
     fault: QueryFault
+    #: suffixes of groups, traits, resource classes, or parts of the query, by
+    #: the kind of fault
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -68,10 +66,7 @@ def find(text: str) -> Malformed | None:
 
 @functools.lru_cache(maxsize=1024)
 def message_of_placement(text: str) -> str | None:
-    """Return what Placement's parser says against a query string.
-
-    :returns: an empty string for nothing; None if it is not installed
-    """
+    """Return Placement's complaint; empty for none, None if not installed."""
     try:
         lib = importlib.import_module('placement.lib')
         schemas = importlib.import_module(

@@ -56,7 +56,6 @@ _MANY = 1000
 
 def allocations_of(candidate: Mapping[str, ty.Any]) -> dict[
         str, dict[str, int]]:
-    """Return the amounts of an allocation candidate by provider and class."""
     return {uuid: dict(allocation['resources']) for uuid, allocation
             in candidate['allocations'].items()}
 
@@ -105,11 +104,9 @@ class PlacementModel:
 
     def set_inventories(self, uuid: str,
                         inventories: Mapping[str, Inventory]) -> None:
-        """Replace the inventories of a provider."""
         self._change(uuid, inventories=inventories)
 
     def set_traits(self, uuid: str, traits: Set[str]) -> None:
-        """Replace the traits of a provider."""
         self._change(uuid, traits=traits)
 
     def _change(self, uuid: str, **changes: ty.Any) -> None:
@@ -158,10 +155,7 @@ class PlacementModel:
             self._allocations.pop(source, {}))
 
     def remove_provider(self, consumer: str, root: str) -> None:
-        """Remove the allocations of a consumer from one compute node's tree.
-
-        :param root: UUID of the compute node
-        """
+        """Remove a consumer's allocations from one compute node's tree."""
         of_consumer = self._allocations.get(consumer, {})
         for uuid in [uuid for uuid in of_consumer
                      if self._providers[uuid].root == root]:
@@ -185,7 +179,6 @@ class PlacementModel:
                                   resources: ty.Any):
         """Answer a query of the scheduler.
 
-        :param context: not used
         :param resources: ``nova.scheduler.utils.ResourceRequest``
         :returns: (allocation requests, provider summaries, version); None if
             Placement refuses the query
@@ -226,14 +219,12 @@ class PlacementModel:
     def delete_allocation_for_instance(self, context: ty.Any, uuid: str,
                                        *args: ty.Any,
                                        **kwargs: ty.Any) -> bool:
-        """Remove all allocations of a consumer and return True."""
         self.give(self._allocations.pop(uuid, {}))
         return True
 
     # Queries of the simulator and the tools
 
     def summaries(self) -> dict[str, dict]:
-        """Return the summaries of all providers, by UUID."""
         return {uuid: provider.summary()
                 for uuid, provider in self._providers.items()}
 
@@ -243,7 +234,6 @@ class PlacementModel:
             self._candidates(root, query), query.limit or _MANY))
 
     def first_candidate(self, root: str, query: Query) -> dict | None:
-        """Return the first of :meth:`candidates`; None if there is none."""
         return next(self._candidates(root, query), None)
 
     def _candidates(self, root: str, query: Query) -> Iterator[dict]:
@@ -278,10 +268,7 @@ class PlacementModel:
         return answer
 
     def refusal(self, query: Query) -> str:
-        """Return why Placement answers a query with status 400.
-
-        :returns: why, to follow "Placement"; empty if it does not
-        """
+        """Return why Placement answers with status 400, or an empty string."""
         if query.fault is not None:
             return str(query.fault)
         unknown = self.unknown(query)
@@ -316,7 +303,6 @@ class PlacementModel:
                 - STANDARD_TRAITS)])
 
     def _names_in_use(self, kind: str) -> set[str]:
-        """Return the traits or resource classes of all providers."""
         return {name for provider in self._providers.values() for name in (
             provider.traits if kind == queries.TRAIT
             else provider.inventories)}
@@ -327,12 +313,7 @@ class PlacementModel:
                 self.first_candidate(root, query) is not None)
 
     def assumed(self, root: str, query: Query) -> dict:
-        """Return a hypothetical allocation candidate of a host.
-
-        It is what Placement would answer if the host met the query.
-
-        :param root: UUID of the compute node
-        """
+        """Return what Placement would answer if the host met the query."""
         tree = self._trees[root]
         shares = query.choice.shares(tree)
         chosen = []
@@ -348,7 +329,6 @@ class PlacementModel:
     # Reasons to show to people
 
     def explain(self, query: Query) -> str:
-        """Return why a query finds no host."""
         refusal = self.refusal(query)
         if refusal:
             return queries.refusal(refusal)
@@ -361,10 +341,7 @@ class PlacementModel:
                 f'{self.explain_rest(query)}')
 
     def explain_rest(self, query: Query) -> str:
-        """Summarize why a query does not find hosts, in words.
-
-        :returns: an empty string if it finds all hosts
-        """
+        """Summarize why a query does not find hosts; empty if it finds all."""
         missing = [each for tree in self._trees.values()
                    if (each := _first_missing(tree, query))]
         elsewhere = [each for each in missing
@@ -400,7 +377,6 @@ def _candidate(own: Mapping[str, int], root: str, chosen: Iterable[
     """Return the allocation candidate for a choice of providers.
 
     :param own: amounts from the compute node itself
-    :param root: UUID of the compute node
     :param chosen: each group with the provider that gives its resources
     """
     amounts: dict[str, dict[str, int]] = {root: dict(own)}

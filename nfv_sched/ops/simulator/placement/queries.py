@@ -32,38 +32,29 @@ class Query:
 
     The unsuffixed group is for the compute node itself, and for providers
     nested in it for resource classes that the compute node does not have.
-
-    :ivar amounts: resource class -> amount, of the unsuffixed group
-    :ivar required: required traits of the unsuffixed group
-    :ivar forbidden: forbidden traits of the unsuffixed group
-    :ivar root_required: the required traits that the compute node itself must
-        have, whichever providers give the resources
-    :ivar root_forbidden: the forbidden traits that only the compute node
-        itself must not have
-    :ivar members_of: sets of aggregates; the compute node must be in at least
-        one aggregate of each set
-    :ivar forbidden_aggregates: the compute node must be in none of these
-    :ivar groups: one for each suffix
-    :ivar isolated: whether each of these groups needs a different provider
-    :ivar tree: UUID of the only compute node to consider; None for all
-    :ivar limit: most candidates to return; None for no limit
-    :ivar unsupported: parts of the query that are not simulated
-    :ivar fault: why Placement cannot read the query; it asks for nothing
-        then
     """
 
+    #: resource class -> amount, of the unsuffixed group
     amounts: Mapping[str, int]
-    required: frozenset[str]
-    forbidden: frozenset[str]
+    required: frozenset[str]  #: required traits of the unsuffixed group
+    forbidden: frozenset[str]  #: forbidden traits of the unsuffixed group
+    #: the required traits that the compute node itself must have, whichever
+    #: providers give the resources
     root_required: frozenset[str]
+    #: the forbidden traits that only the compute node itself must not have
     root_forbidden: frozenset[str]
+    #: sets of aggregates; the compute node must be in at least one aggregate
+    #: of each set
     members_of: tuple[frozenset[str], ...]
+    #: the compute node must be in none of these
     forbidden_aggregates: frozenset[str]
-    groups: tuple[requirements.GroupRequirement, ...]
-    isolated: bool
+    groups: tuple[requirements.GroupRequirement, ...]  #: one for each suffix
+    isolated: bool  #: whether each of these groups needs a different provider
+    #: UUID of the only compute node to consider; None for all
     tree: str | None
-    limit: int | None
-    unsupported: tuple[str, ...]
+    limit: int | None  #: most candidates to return; None for no limit
+    unsupported: tuple[str, ...]  #: parts of the query that are not simulated
+    #: why Placement cannot read the query; it asks for nothing then
     fault: malformed.Malformed | None = None
 
     @classmethod
@@ -181,7 +172,6 @@ class Query:
 
     @functools.cached_property
     def choice(self) -> requirements.ChoiceRequirement:
-        """The requirement of providers for all groups at the same time."""
         return requirements.ChoiceRequirement(
             self.amounts, self.required - self.root_required,
             self.forbidden - self.root_forbidden, self.groups, self.isolated)
@@ -220,7 +210,6 @@ class Query:
 def _subtract(amounts: Mapping[str, int],
               requirement: requirements.ResourceRequirement,
               is_fallback: bool) -> dict[str, int]:
-    """Return the amounts without those of a requirement."""
     name = requirement.resource_class
     reduced = dict(amounts)
     if is_fallback and name in _CPUS:
@@ -235,14 +224,10 @@ def _subtract(amounts: Mapping[str, int],
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QueriedName:
-    """A name in a query that Placement does not know, or may not know.
+    """A name in a query that Placement does not know, or may not know."""
 
-    :ivar kind: "trait" or "resource class"
-    :ivar name: name of the trait or resource class
-    """
-
-    kind: str
-    name: str
+    kind: str  #: "trait" or "resource class"
+    name: str  #: name of the trait or resource class
 
     def __str__(self) -> str:
         return f'{self.kind} {self.name}'

@@ -48,34 +48,25 @@ class RequirementKind(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UnmetRequirement:
-    """A requirement that a host does not meet.
-
-    :ivar names: the trait, the resource class, the UUID of the compute node,
-        the UUIDs of the aggregates, or the traits of a group or a choice
-    :ivar needed: needed amounts, of a resource, a group or a choice
-    :ivar forbidden: forbidden traits of a group or a choice
-    :ivar providers: number of providers that have the resource class
-    :ivar free: largest free amount of one of these providers; if any of them
-        allow the amount in one allocation (min_unit, max_unit, step_size), of
-        those only
-    :ivar total: sum of the free amounts of the same providers
-    :ivar at_once: whether any of them allow the amount in one allocation
-    :ivar groups: the fewest groups for which there are not enough providers,
-        of a choice
-    :ivar isolated: whether each of them needs a different provider
-    :ivar misses: reserved amounts of nested providers
-    """
+    """A requirement that a host does not meet."""
 
     kind: RequirementKind
+    #: the trait, the resource class, the UUID of the compute node, the UUIDs
+    #: of the aggregates, or the traits of a group or a choice
     names: tuple[str, ...]
-    needed: Amounts = ()
-    forbidden: tuple[str, ...] = ()
-    providers: int = 0
+    needed: Amounts = ()  #: needed amounts, of a resource, a group or a choice
+    forbidden: tuple[str, ...] = ()  #: forbidden traits of a group or a choice
+    providers: int = 0  #: number of providers that have the resource class
+    #: largest free amount of one of these providers; if any of them allow the
+    #: amount in one allocation (min_unit, max_unit, step_size), of those only
     free: int = 0
-    total: int = 0
+    total: int = 0  #: sum of the free amounts of the same providers
+    #: whether any of them allow the amount in one allocation
     at_once: bool = True
+    #: the fewest groups for which there are not enough providers, of a choice
     groups: tuple['GroupRequirement', ...] = ()
-    isolated: bool = False
+    isolated: bool = False  #: whether each of them needs a different provider
+    #: reserved amounts of nested providers
     misses: tuple[device_shortage.NearMiss, ...] = ()
 
     @property
@@ -138,13 +129,11 @@ class TraitRequirement:
 
     A nested provider that gives a resource class in place of the compute node
     may have the trait instead; ChoiceRequirement picks that provider.
-
-    :ivar classes: needed resource classes
-    :ivar of_root: whether only the compute node itself may have the trait
     """
 
     trait: str
-    classes: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()  #: needed resource classes
+    #: whether only the compute node itself may have the trait
     of_root: bool = False
     kind: ty.ClassVar[RequirementKind] = RequirementKind.TRAIT
 
@@ -158,17 +147,14 @@ class TraitRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ForbiddenTraitRequirement:
-    """A trait that no provider of the requested resources may have.
-
-    :ivar classes: needed resource classes
-    :ivar forbidden: all traits that nested providers must not have
-    :ivar of_root: whether only the compute node itself must not have the
-        trait, even if it gives no resources
-    """
+    """A trait that no provider of the requested resources may have."""
 
     trait: str
-    classes: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()  #: needed resource classes
+    #: all traits that nested providers must not have
     forbidden: frozenset[str] = frozenset()
+    #: whether only the compute node itself must not have the trait, even if it
+    #: gives no resources
     of_root: bool = False
     kind: ty.ClassVar[RequirementKind] = RequirementKind.FORBIDDEN_TRAIT
 
@@ -187,7 +173,6 @@ class ForbiddenTraitRequirement:
     def _nearest_provider(
         self, givers: Tree,
     ) -> resource_provider.ResourceProvider:
-        """Return the provider with the fewest forbidden traits."""
         return min(givers, key=lambda each: len(self.forbidden & each.traits))
 
 
@@ -223,12 +208,11 @@ class ResourceRequirement:
     """A requirement of an amount of a resource class from one provider.
 
     The provider is the compute node if it has the class, else a nested one.
-
-    :ivar forbidden: traits that a nested provider must not have
     """
 
     resource_class: str
     amount: int
+    #: traits that a nested provider must not have
     forbidden: frozenset[str] = frozenset()
     kind: ty.ClassVar[RequirementKind] = RequirementKind.RESOURCE
 
@@ -256,19 +240,14 @@ class ResourceRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupRequirement:
-    """A request group: one provider anywhere in the tree gives all of it.
-
-    :ivar traits: required traits
-    :ivar forbidden: forbidden traits
-    :ivar parts: requirements for that provider
-    :ivar suffixes: suffixes of all groups that are equal; one empty string
-        for resources of the unsuffixed group from a nested provider
-    """
+    """A request group: one provider anywhere in the tree gives all of it."""
 
     amounts: Amounts
     traits: frozenset[str]
     forbidden: frozenset[str]
-    parts: tuple[Requirement, ...]
+    parts: tuple[Requirement, ...]  #: requirements for that provider
+    #: suffixes of all groups that are equal; one empty string for resources of
+    #: the unsuffixed group from a nested provider
     suffixes: tuple[str, ...] = ('',)
     kind: ty.ClassVar[RequirementKind] = RequirementKind.GROUP
 
@@ -277,7 +256,6 @@ class GroupRequirement:
         cls, amounts: Mapping[str, int], required: Collection[str] = (),
         forbidden: Collection[str] = (), suffix: str = '',
     ) -> 'GroupRequirement':
-        """Return the requirement of amounts and traits of one provider."""
         return cls(
             tuple(amounts.items()), frozenset(required), frozenset(forbidden),
             (*map(TraitRequirement, required),
@@ -286,7 +264,6 @@ class GroupRequirement:
             (suffix,))
 
     def met_by(self, provider: resource_provider.ResourceProvider) -> bool:
-        """Return whether one provider can give all of the group."""
         alone = (provider,)
         return not any(part.missing(alone) for part in self.parts)
 
@@ -299,37 +276,27 @@ class GroupRequirement:
 
 
 class Shares(ty.NamedTuple):
-    """A query divided among the providers of a tree.
+    """A query divided among the providers of a tree."""
 
-    :ivar own: amounts from the compute node itself
-    :ivar groups: groups of which each comes from one provider: first one for
-        each resource class of the unsuffixed group that only nested providers
-        have, then the suffixed groups
-    :ivar nested_count: number of these resource classes
-    """
-
-    own: Mapping[str, int]
+    own: Mapping[str, int]  #: amounts from the compute node itself
+    #: groups of which each comes from one provider: first one for each
+    #: resource class of the unsuffixed group that only nested providers have,
+    #: then the suffixed groups
     groups: tuple[GroupRequirement, ...]
-    nested_count: int
+    nested_count: int  #: number of these resource classes
 
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceRequirement:
-    """A requirement of providers for all groups at the same time.
+    """A requirement of providers for all groups at the same time."""
 
-    :ivar amounts: amounts of the unsuffixed group
-    :ivar required: traits that the providers of the unsuffixed group must
-        have together
-    :ivar forbidden: traits that its nested providers must not have
-    :ivar groups: one for each suffix
-    :ivar isolated: whether each of these groups needs a different provider
-    """
-
-    amounts: Mapping[str, int]
+    amounts: Mapping[str, int]  #: amounts of the unsuffixed group
+    #: traits that the providers of the unsuffixed group must have together
     required: frozenset[str]
+    #: traits that its nested providers must not have
     forbidden: frozenset[str]
-    groups: tuple[GroupRequirement, ...]
-    isolated: bool
+    groups: tuple[GroupRequirement, ...]  #: one for each suffix
+    isolated: bool  #: whether each of these groups needs a different provider
     kind: ty.ClassVar[RequirementKind] = RequirementKind.CHOICE
 
     def shares(self, tree: Tree) -> Shares:
@@ -383,7 +350,6 @@ class ChoiceRequirement:
         return choose(0)
 
     def _suffice(self, providers: Tree) -> bool:
-        """Return whether providers together have the required traits."""
         return self.required <= set().union(
             *(provider.traits for provider in providers))
 

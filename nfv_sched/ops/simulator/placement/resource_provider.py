@@ -12,16 +12,12 @@ import typing as ty
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProviderInventory:
-    """The inventory of one resource class of a provider.
-
-    :ivar reserved: part of the total that cannot be allocated
-    :ivar ratio: allocation ratio
-    :ivar max_unit: None for the total, which is what Nova reports
-    """
+    """The inventory of one resource class of a provider."""
 
     total: int
     reserved: int = 0
     ratio: float = 1.0
+    #: None for the total, which is what Nova reports
     max_unit: int | None = None
     min_unit: int = 1
     step_size: int = 1
@@ -48,22 +44,18 @@ class ResourceProvider:
 
     Only its :class:`~nfv_sched.ops.simulator.placement.model.PlacementModel`
     changes its usage.
-
-    :ivar inventories: by resource class
-    :ivar aggregates: UUIDs of its aggregates
-    :ivar used: resource class -> allocated amount
-    :ivar parent: UUID of its parent; None for a compute node
-    :ivar tree: UUID of the compute node of its tree; None if the parent, or
-        the provider itself, is the compute node
     """
 
     uuid: str
     name: str
-    inventories: Mapping[str, ProviderInventory]
+    inventories: Mapping[str, ProviderInventory]  #: by resource class
     traits: Set[str]
-    aggregates: Set[str] = frozenset()
+    aggregates: Set[str] = frozenset()  #: UUIDs of its aggregates
+    #: resource class -> allocated amount
     used: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    parent: str | None = None
+    parent: str | None = None  #: UUID of its parent; None for a compute node
+    #: UUID of the compute node of its tree; None if the parent, or the
+    #: provider itself, is the compute node
     tree: str | None = None
     _used: dict[str, int] = dataclasses.field(
         init=False, repr=False, compare=False)
@@ -83,10 +75,7 @@ class ResourceProvider:
         return self.tree or self.parent or self.uuid
 
     def free(self, resource_class: str) -> int:
-        """Return the free amount of a resource class.
-
-        It is negative if the usage exceeds the capacity.
-        """
+        """Return the free amount of a class, negative if it is overused."""
         inventory = self.inventories.get(resource_class)
         if inventory is None:
             return 0
@@ -97,11 +86,9 @@ class ResourceProvider:
         add(self._used, amounts.items())
 
     def give(self, amounts: Mapping[str, int]) -> None:
-        """Undo :meth:`take`."""
         add(self._used, amounts.items(), -1)
 
     def summary(self) -> dict[str, ty.Any]:
-        """Return the provider summary for allocation candidates."""
         return {
             'resources': {
                 name: {'capacity': inventory.capacity,

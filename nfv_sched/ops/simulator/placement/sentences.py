@@ -19,7 +19,6 @@ _CHOICE = 'a choice of providers for all of them'
 
 def demand(amounts: Iterable[tuple[str, int]], traits: Iterable[str],
            forbidden: Iterable[str] = ()) -> str:
-    """Return the amounts and traits of one request group, as a list."""
     words = [f'{name}={amount}' for name, amount in amounts]
     words += [f'trait {trait}' for trait in sorted(traits)]
     words += [f'no trait {trait}' for trait in sorted(forbidden)]
@@ -57,10 +56,7 @@ def title(requirement: requirements.Requirement,
 
 def lack(missing: requirements.UnmetRequirement,
          names: Mapping[str, str]) -> str:
-    """Describe an unmet requirement of one host, for ``explain``.
-
-    :param names: names of aggregates and hosts by UUID
-    """
+    """Describe an unmet requirement of one host, for ``explain``."""
     match missing.kind:
         case Kind.TREE:
             return f'not host {_sorted_names(names, missing.names)[0]}'

@@ -13,13 +13,11 @@ from nfv_sched.ops.simulator import state as states
 
 def boot(state: states.State, server: servers.SimulatedServer,
          step: actions.Boot) -> None:
-    """Boot a server."""
     boot_as(state, server, request.wanted(state, step))
 
 
 def boot_as(state: states.State, server: servers.SimulatedServer,
             boot_request: request.BootRequest) -> None:
-    """Boot a server by a request instead of a step."""
     request.create(state, server, boot_request)
     spec = server.spec.obj_clone()
     request.set_destination(state, spec, boot_request.host)

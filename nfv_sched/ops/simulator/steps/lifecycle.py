@@ -34,7 +34,6 @@ def shelve(state: states.State, server: servers.SimulatedServer,
 
 def unshelve(state: states.State, server: servers.SimulatedServer,
              step: actions.Unshelve) -> None:
-    """Unshelve a server."""
     conductor.needs(server, servers.SHELVED)
     spec = request.of_move(state, server, step.host, ())
     selections = conductor.select(state, spec, [server.uuid], False)[0]
@@ -43,7 +42,6 @@ def unshelve(state: states.State, server: servers.SimulatedServer,
 
 def rebuild(state: states.State, server: servers.SimulatedServer,
             step: actions.Rebuild) -> None:
-    """Rebuild a server, perhaps with another image."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
     conductor.needs_service(server.host)
     image = state.images.get(step.image, server.image)
@@ -75,7 +73,6 @@ def rebuild(state: states.State, server: servers.SimulatedServer,
 
 def delete(state: states.State, server: servers.SimulatedServer,
            step: actions.Delete) -> None:
-    """Delete a server."""
     if server.pending is not None:
         moves.confirm(state, server, step)
     remove(state, server)

@@ -16,7 +16,6 @@ from nfv_sched.ops.simulator import state as states
 
 def cold_migrate(state: states.State, server: servers.SimulatedServer,
                  step: actions.ColdMigrate) -> None:
-    """Cold-migrate a server."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED)
     _move(state, server, step, server.instance.flavor, server.flavor_name,
           'migration', [server.host.name])
@@ -24,7 +23,6 @@ def cold_migrate(state: states.State, server: servers.SimulatedServer,
 
 def resize(state: states.State, server: servers.SimulatedServer,
            step: actions.Resize) -> None:
-    """Resize a server."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED)
     flavor = states.nova_flavor(state.flavors[step.flavor])
     if step.flavor == server.flavor_name:
@@ -37,12 +35,7 @@ def _move(state: states.State, server: servers.SimulatedServer,
           step: actions.ColdMigrate | actions.Resize,
           flavor: objects.Flavor, flavor_name: str, kind: str,
           ignore: Sequence[str]) -> None:
-    """Move a server; then confirm or revert the move, unless told otherwise.
-
-    :param flavor: its new flavor
-    :param kind: ``migration`` or ``resize``
-    :param ignore: names of hosts to ignore
-    """
+    """Move a server; confirm or revert the move, unless told otherwise."""
     copy = request.stored(server)
     stored = server.spec
     if kind == 'resize':
@@ -84,10 +77,7 @@ def _move(state: states.State, server: servers.SimulatedServer,
 
 
 def _unconfirmed_move(server: servers.SimulatedServer) -> servers.Pending:
-    """Return the move of a server that is not confirmed yet.
-
-    :raises Refused: if there is none, or it is not in the snapshot
-    """
+    """Return the move of a server that is not confirmed yet."""
     conductor.needs(server, servers.RESIZED)
     if server.pending is None:
         raise servers.Refused('the snapshot does not say from where it was '
@@ -97,7 +87,6 @@ def _unconfirmed_move(server: servers.SimulatedServer) -> servers.Pending:
 
 def confirm(state: states.State, server: servers.SimulatedServer,
             step: actions.Step) -> None:
-    """Confirm a resize or cold migration."""
     pending = _unconfirmed_move(server)
     pending.source.give_back(server.instance, pending.flavor,
                              pending.claimed)
@@ -109,7 +98,6 @@ def confirm(state: states.State, server: servers.SimulatedServer,
 
 def revert(state: states.State, server: servers.SimulatedServer,
            step: actions.Step) -> None:
-    """Revert a resize or cold migration."""
     pending = _unconfirmed_move(server)
     server.host.give_back(server.instance, server.instance.flavor,
                           server.claimed)
@@ -125,7 +113,6 @@ def revert(state: states.State, server: servers.SimulatedServer,
 
 def live_migrate(state: states.State, server: servers.SimulatedServer,
                  step: actions.LiveMigrate) -> None:
-    """Live-migrate a server."""
     conductor.needs(server, servers.ACTIVE, servers.PAUSED)
     source, old = server.host, server.claimed
     conductor.needs_service(source)

@@ -34,15 +34,12 @@ def evacuate(state: states.State, server: servers.SimulatedServer,
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerLocation:
-    """The host, claimed resources and status of a server."""
-
     host: compute.ComputeHost
     claimed: compute.ServerClaim
     status: str
 
     @classmethod
     def from_server(cls, server: servers.SimulatedServer) -> 'ServerLocation':
-        """Return the present location of a server on a host."""
         return cls(server.host, server.claimed, server.status)
 
 
@@ -51,7 +48,6 @@ def undo(state: states.State, server: servers.SimulatedServer,
     """Undo an evacuation, but leave the old host down.
 
     :param server: the last server that was evacuated from its host
-    :param before: its location before
     """
     host = server.host
     host.give_back(server.instance, server.instance.flavor, server.claimed)
@@ -62,7 +58,6 @@ def undo(state: states.State, server: servers.SimulatedServer,
 
 
 def host_down(state: states.State, host: compute.ComputeHost) -> None:
-    """Stop the compute service of a host."""
     host.down = True
 
 

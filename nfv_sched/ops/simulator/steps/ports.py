@@ -14,7 +14,6 @@ from nfv_sched.ops.simulator import state as states
 
 def attach(state: states.State, server: servers.SimulatedServer,
            step: actions.Attach) -> None:
-    """Attach ports to a server."""
     _plug(server, server.ports + request.ports_of(
         f'{server.name}/{step.number}', request.plugs(
             state, step.networks, step.security_groups),

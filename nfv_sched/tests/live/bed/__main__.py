@@ -115,7 +115,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    """Run the command."""
     arguments = _parser().parse_args()
     try:
         return arguments.function(arguments)

@@ -79,10 +79,7 @@ class _Router:
 
 
 class Reporter:
-    """Reports what the file says.
-
-    :param path: the file
-    """
+    """Reports what the file says."""
 
     def __init__(self, path: pathlib.Path):
         self._path = path
@@ -93,7 +90,6 @@ class Reporter:
         self._servers = {}
 
     def report(self) -> None:
-        """Report all agents of the file once."""
         for agent in yaml.safe_load(self._path.read_text()) or ():
             name = (agent['host'], agent['agent_type'])
             state = _state(agent, name not in self._known)
@@ -127,7 +123,6 @@ class Reporter:
 
 
 def main():
-    """Run the process."""
     parser = argparse.ArgumentParser()
     parser.add_argument('--agents', type=pathlib.Path, required=True)
     parser.add_argument('--config-file', required=True)

@@ -82,25 +82,18 @@ class Bed:
 
     @property
     def computes(self) -> dict[str, processes.Service]:
-        """nova-compute by host."""
         return {host: self.services[f'nova-{host}'] for host in self.hosts}
 
     @property
     def schedulers(self) -> list[processes.Service]:
-        """The nova-scheduler services."""
         return [self.services[f'nova-{name}']
                 for name in configuration.SCHEDULERS]
 
     @property
     def running(self) -> bool:
-        """Whether all services run."""
         return all(service.alive for service in self.services.values())
 
     def check_running(self) -> None:
-        """Check that all services run.
-
-        :raises BedError: if not
-        """
         if not self.running:
             raise errors.BedError(
                 f'The bed in {self.directory} does not run; bring it up: '
@@ -109,10 +102,7 @@ class Bed:
     # What tests use.
 
     def connect(self, tenant: bool = False) -> openstack.connection.Connection:
-        """A connection to the cloud.
-
-        :param tenant: as the ordinary tenant, not as the administrator
-        """
+        """Connect as the administrator, or as the ordinary tenant."""
         return catalogue.connect(self.layout, tenant)
 
     def database(self, name: str, statement: str,
@@ -120,15 +110,11 @@ class Bed:
         """Ask a database of the cloud.
 
         :param name: such as ``nova``, ``nova_api``, ``placement``
-        :returns: rows, as dictionaries by column
         """
         return database.query(self.layout, name, statement, parameters)
 
     def instance_topology(self, server_id: str) -> Topology:
-        """Where a server is, as the claim on the compute node has it.
-
-        :raises LookupError: if the cell's database has no such server
-        """
+        """Return where a server is, as its claim on the compute node says."""
         rows = self.database(
             'nova',
             'SELECT i.host, e.numa_topology FROM instances i '
@@ -157,11 +143,9 @@ class Bed:
                 for service in self.schedulers}
 
     def scheduler_lines(self, since: Mapping[str, int]) -> Iterator[str]:
-        """What the schedulers have logged.
+        """Yield the lines that the schedulers have logged since then.
 
         Date, time and process id begin each line.
-
-        :param since: what :meth:`scheduler_logs` has returned then
         """
         for name, start in since.items():
             with self.services[name].log.open('rb') as log:
@@ -170,10 +154,7 @@ class Bed:
                     yield line.decode(errors='replace')
 
     def restart_schedulers(self, stock: bool = False) -> None:
-        """Start the schedulers anew, and wait until they take requests.
-
-        :param stock: without nfv-sched
-        """
+        """Restart the schedulers, without nfv-sched if stock, and wait."""
         for service in self.schedulers:
             service.stop()
         replacements = [services.scheduler(self.layout, name, stock)
@@ -189,8 +170,6 @@ class Bed:
 
         After a restart of the broker, a message to one that has not come back
         yet is lost.
-
-        :raises BedError: if one does not in time
         """
         queues = ['conductor', 'scheduler',
                   *(f'scheduler.{name}' for name in configuration.SCHEDULERS),
@@ -204,12 +183,10 @@ class Bed:
     @staticmethod
     def wait_until(predicate: Callable[[], object], seconds: float,
                    what: str, pause: float = processes.PAUSE) -> ty.Any:
-        """Wait until something holds.
+        """Wait until something holds, and return what the predicate returned.
 
         :param predicate: called until it returns something true
-        :param what: what is waited for, for people
         :param pause: seconds between two calls
-        :returns: what the predicate has returned
         :raises BedError: if it does not hold in time
         """
         result = processes.wait(predicate, seconds, pause)
@@ -281,10 +258,7 @@ class Bed:
                     'program; end it, or make a new bed in another directory')
 
     def _steps(self, first: bool) -> dict[str, bed_progress.Step]:
-        """What brings the bed up.
-
-        :param first: whether the databases are empty
-        """
+        """Return what brings the bed up, the first time or again."""
         step = bed_progress.Step
         steps = {
             'mariadb': step(self._database_up),
@@ -394,7 +368,6 @@ class Bed:
 def lock(path: pathlib.Path, refusal: str):
     """Keep others from doing the same to a bed meanwhile.
 
-    :param path: of the file that is locked
     :param refusal: what is said if somebody else has locked it
     :raises BedError: if it is locked, or cannot be
     """

@@ -72,7 +72,6 @@ def services(layout: bed_layout.Layout) -> list[processes.Service]:
 
 
 def prepare(layout: bed_layout.Layout) -> None:
-    """Write its configuration."""
     etc = _etc(layout)
     state = layout.state / 'rabbitmq'
     for directory in (etc, state, state / 'log'):
@@ -89,7 +88,7 @@ def prepare(layout: bed_layout.Layout) -> None:
 
 
 def consumed(layout: bed_layout.Layout, queue: str) -> str | None:
-    """Whether somebody takes messages from a queue."""
+    """Return why nobody takes messages from a queue; None if somebody does."""
     with _connection(layout) as connection:
         try:
             state = connection.channel().queue_declare(queue, passive=True)

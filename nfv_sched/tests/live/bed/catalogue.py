@@ -38,17 +38,13 @@ _FLAVORS = {
 
 def connect(layout: bed_layout.Layout,
             tenant: bool = False) -> openstack.connection.Connection:
-    """A connection to the cloud.
-
-    :param tenant: as the ordinary tenant, not as the administrator
-    """
+    """Connect as the administrator, or as the ordinary tenant."""
     return openstack.connect(
         load_envvars=False, load_yaml_config=False,
         region_name=bed_layout.REGION, **layout.credentials(tenant))
 
 
 def identity(layout: bed_layout.Layout) -> None:
-    """Users of the services, their endpoints, and a tenant."""
     cloud = connect(layout)
     keystone = cloud.identity
     project = (keystone.find_project('service') or
@@ -88,7 +84,6 @@ def _endpoints(cloud, name, kind, url):
 
 
 def image(layout: bed_layout.Layout) -> None:
-    """An image that is as small as can be."""
     cloud = connect(layout)
     if not cloud.image.find_image(IMAGE):
         cloud.image.create_image(

@@ -113,7 +113,6 @@ class NUMANode:
 
     @property
     def cpus(self) -> int:
-        """Its CPUs: threads of cores."""
         return self.cores * self.threads
 
 
@@ -135,8 +134,6 @@ class NIC:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """One compute node."""
-
     name: str
     numa_nodes: Sequence[NUMANode]
     disk_gb: int
@@ -160,7 +157,6 @@ class Host:
 
     @property
     def memory_mb(self) -> int:
-        """Memory in MiB."""
         return sum(node.memory_mb for node in self.numa_nodes)
 
 
@@ -195,9 +191,8 @@ def _host(name: str, entry: Mapping) -> Host:
 
 
 def load(path: pathlib.Path) -> dict[str, Host]:
-    """Read a description.
+    """Read a description: hosts by name, in their order.
 
-    :returns: hosts by name, in their order
     :raises BedError: if it cannot be read or makes no sense
     """
     try:

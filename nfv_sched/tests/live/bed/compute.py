@@ -13,7 +13,6 @@ import nova.virt
 
 
 def main():
-    """Run nova-compute."""
     nova.virt.__path__.append(str(pathlib.Path(__file__).parent / 'virt'))
     return compute.main()
 

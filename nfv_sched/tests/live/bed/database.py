@@ -56,7 +56,6 @@ def _program(name: str) -> str:
 
 
 def service(layout: bed_layout.Layout) -> processes.Service:
-    """The database server."""
     return processes.Service(
         'mariadb',
         [_program('mariadbd'), f'--defaults-file={_configuration(layout)}'],
@@ -87,21 +86,13 @@ def prepare(layout: bed_layout.Layout) -> None:
 
 
 def reader_url(layout: bed_layout.Layout, name: str) -> str:
-    """Where a database is, for the user that may only read.
-
-    :param name: of the database
-    """
+    """Return the address of a database for the user that may only read."""
     return layout.database_url(name).replace(
         f'//{bed_layout.USER}:', f'//{READER}:', 1)
 
 
 def query(layout: bed_layout.Layout, name: str, statement: str,
           parameters: Sequence = ()) -> list[dict]:
-    """Ask a database.
-
-    :param name: of the database
-    :returns: rows, as dictionaries by column
-    """
     connection = pymysql.connect(
         host=ports.ADDRESS, port=layout.ports['mariadb'],
         user=bed_layout.USER, password=layout.password, database=name,
@@ -117,7 +108,6 @@ def _configuration(layout: bed_layout.Layout) -> pathlib.Path:
 
 
 def _init_file(layout: bed_layout.Layout) -> None:
-    """Write what the server does whenever it starts."""
     user = f"'{bed_layout.USER}'@'{ports.ADDRESS}'"
     statements = [f'CREATE DATABASE IF NOT EXISTS {name} '
                   'CHARACTER SET utf8mb3;' for name in DATABASES]

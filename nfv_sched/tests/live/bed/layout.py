@@ -78,25 +78,19 @@ class Layout:
         return self.etc / 'agents.yaml'
 
     def url(self, service: str, path: str = '') -> str:
-        """Address of a web service."""
         return f'http://{ports.ADDRESS}:{self.ports[service]}{path}'
 
     def database_url(self, name: str) -> str:
-        """Address of a database, for SQLAlchemy."""
         return (f'mysql+pymysql://{USER}:{self.password}@{ports.ADDRESS}:'
                 f'{self.ports["mariadb"]}/{name}?charset=utf8')
 
     @property
     def transport_url(self) -> str:
-        """Address of the message broker."""
         return (f'rabbit://{USER}:{self.password}@{ports.ADDRESS}:'
                 f'{self.ports["rabbitmq"]}/')
 
     def credentials(self, tenant: bool = False) -> dict[str, str]:
-        """Who to be for openstacksdk.
-
-        :param tenant: the ordinary tenant, not the administrator
-        """
+        """Return who to be for openstacksdk: administrator or tenant."""
         name = TENANT if tenant else 'admin'
         return {
             'auth_url': self.url('keystone', '/v3'),
@@ -108,7 +102,6 @@ class Layout:
         }
 
     def environment(self) -> dict[str, str]:
-        """Environment of all processes of the bed."""
         programs = pathlib.Path(sys.executable).parent
         etc = self.etc
         return {
@@ -136,7 +129,6 @@ class Layout:
             'OS_IDENTITY_API_VERSION': '3', 'OS_REGION_NAME': REGION}
 
     def save(self) -> None:
-        """Write down what has been decided."""
         text = json.dumps({'version': _VERSION,
                            'ports': dict(self.ports),
                            'password': self.password,
@@ -148,14 +140,13 @@ class Layout:
 
 
 def exists(directory: pathlib.Path) -> bool:
-    """Whether there is a bed in a directory, running or not."""
     return (directory / _FILE).exists()
 
 
 def load(directory: pathlib.Path) -> Layout:
     """Read what has been decided.
 
-    :raises BedError: if there is no bed
+    :raises BedError: if there is no bed, or one of another version
     """
     try:
         decided = json.loads((directory / _FILE).read_text())
@@ -178,10 +169,7 @@ def load(directory: pathlib.Path) -> Layout:
 
 
 def create(directory: pathlib.Path) -> Layout:
-    """Make the directories of a new bed, and choose its ports.
-
-    :raises BedError: if that is not possible
-    """
+    """Make the directories of a new bed, and choose its ports."""
     if len(os.fsencode(directory)) > _LONGEST:
         raise errors.BedError(
             f'The path {directory} is too long for a socket; use a directory '

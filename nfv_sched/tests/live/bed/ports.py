@@ -30,7 +30,6 @@ def _registry() -> pathlib.Path:
 
 
 def is_free(port: int) -> bool:
-    """Whether nothing listens on a port of the loopback interface."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -56,11 +55,9 @@ def _change(function):
 
 
 def reserve(directory: pathlib.Path, names: Sequence[str]) -> dict[str, int]:
-    """Ports for a bed, the same ones for the same directory if they are free.
+    """Reserve ports for a bed: its former ones, if they are free.
 
     :param directory: of the bed; it exists
-    :param names: what the ports are for
-    :returns: ports by name
     :raises BedError: if no block of ports is free
     """
     def choose(taken):
@@ -80,5 +77,4 @@ def reserve(directory: pathlib.Path, names: Sequence[str]) -> dict[str, int]:
 
 
 def release(directory: pathlib.Path) -> None:
-    """Give the ports of a bed back."""
     _change(lambda taken: taken.pop(str(directory), None))

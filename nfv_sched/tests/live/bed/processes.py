@@ -30,7 +30,6 @@ _BOOT_ID = pathlib.Path('/proc/sys/kernel/random/boot_id')
 
 
 def tail(log: pathlib.Path, lines: int = _LINES_OF_LOG) -> str:
-    """The end of a log, indented."""
     try:
         text = log.read_text(errors='replace').splitlines()[-lines:]
     except FileNotFoundError:
@@ -43,7 +42,6 @@ def run(command: Sequence[str], environment: Mapping[str, str],
     """Run a command to its end.
 
     :param environment: all of it
-    :param log: file to which its output is appended
     :raises BedError: if it fails, with the end of the log
     """
     with open(log, 'ab') as output:
@@ -87,7 +85,6 @@ def _signal(pids: Sequence[int], number: int) -> None:
 
 
 def marked(name: str, value: str) -> list[int]:
-    """Processes that have a variable in their environment."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -101,11 +98,10 @@ def marked(name: str, value: str) -> list[int]:
 
 def wait(predicate: Callable[[], object], seconds: float,
          pause: float = PAUSE) -> ty.Any:
-    """Wait until something holds, or time is up.
+    """Wait until something holds or time is up; return the last answer.
 
     :param predicate: called until it returns something true
     :param pause: seconds between two calls
-    :returns: what the predicate has returned last
     """
     limit = time.monotonic() + seconds
     while not (result := predicate()) and time.monotonic() < limit:
@@ -114,7 +110,6 @@ def wait(predicate: Callable[[], object], seconds: float,
 
 
 def end(pids: Sequence[int], seconds: float = 5) -> None:
-    """Kill processes and wait until they are gone."""
     _signal(pids, signal.SIGKILL)
     wait(lambda: not any(map(start_of, pids)), seconds)
 
@@ -123,9 +118,7 @@ class Service:
     """One service of a bed, in any process that knows the bed.
 
     :param name: what it is called, and its log
-    :param command: program and arguments
     :param environment: all of it
-    :param directory: of the bed
     :param url: where it listens, if it does
     :param ready: called until it returns None; what it returns or raises
         says what is missing
@@ -145,10 +138,7 @@ class Service:
         self._child: subprocess.Popen | None = None
 
     def start(self) -> None:
-        """Start it, without waiting until it is ready.
-
-        :raises BedError: if it is running already or cannot be started
-        """
+        """Start it, without waiting until it is ready."""
         if self.alive:
             raise errors.BedError(f'{self.name} is running already')
         self.kill()
@@ -193,7 +183,6 @@ class Service:
             return str(exc) or repr(exc)
 
     def run(self, seconds: float = 90) -> None:
-        """Start it unless it is running, and wait until it is ready."""
         if not self.alive:
             self.start()
         self.wait_ready(seconds)
@@ -213,7 +202,6 @@ class Service:
 
     @property
     def pids(self) -> list[int]:
-        """All its processes."""
         recorded = self._recorded()
         if recorded is None:
             return []
@@ -235,7 +223,6 @@ class Service:
 
     @property
     def state(self) -> str:
-        """One of ``stopped``, ``dead``, ``frozen`` and ``running``."""
         if self._recorded() is None:
             return 'stopped'
         pid = self.pid
@@ -255,28 +242,21 @@ class Service:
         self.kill()
 
     def kill(self) -> None:
-        """Kill all its processes."""
         end(self.pids)
         if self._child is not None:
             self._child.poll()
         self._record.unlink(missing_ok=True)
 
     def kill_worker(self, pid: int) -> None:
-        """Kill one of its processes with SIGKILL.
-
-        :raises BedError: if it is not one of them
-        """
         if pid not in self.pids:
             raise errors.BedError(f'{pid} is no process of {self.name}')
         _signal([pid], signal.SIGKILL)
 
     def freeze(self) -> None:
-        """Stop all its processes where they are."""
         _signal(self.pids, signal.SIGSTOP)
         self._wait_while('running')
 
     def thaw(self) -> None:
-        """Let its processes go on."""
         _signal(self.pids, signal.SIGCONT)
         self._wait_while('frozen')
 

@@ -14,21 +14,14 @@ import time
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """Something to do once other steps are done.
-
-    :param function: called without arguments
-    :param needs: names of the steps that must be done before
-    """
+    """Something to do once the steps whose names it needs are done."""
 
     function: Callable[[], object]
     needs: Sequence[str] = ()
 
 
 class Progress:
-    """Lines with the seconds since the beginning.
-
-    :param stream: where they go, standard error by default
-    """
+    """Lines with the seconds since the beginning."""
 
     def __init__(self, stream=None):
         self._stream = stream or sys.stderr
@@ -37,11 +30,9 @@ class Progress:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
         return time.monotonic() - self._begun
 
     def say(self, text: str) -> None:
-        """Write a line."""
         with self._lock:
             print(f'[{self.elapsed:6.1f} s] {text}', file=self._stream,
                   flush=True)
@@ -52,8 +43,6 @@ class Progress:
         After a failure no further step is begun; those under way are waited
         for.
 
-        :param steps: by name
-        :param threads: how many at a time
         :raises: what the first failed step raised
         """
         order = graphlib.TopologicalSorter(

@@ -28,8 +28,6 @@ def run(directory: pathlib.Path, command: Sequence[str],
     :param new: whether a stopped bed is replaced by a new one, which is
         removed if the command succeeds
     :param keep: whether the bed goes on running in any case
-    :param description: of the compute nodes of a new bed
-    :returns: exit status of the command
     :raises BedError: if the bed does not come up
     """
     with bed_module.lock(directory.with_name(directory.name + '.run'),

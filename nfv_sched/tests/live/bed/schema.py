@@ -17,7 +17,6 @@ def _run(layout: bed_layout.Layout, log: str, *command: str) -> None:
 
 
 def keystone(layout: bed_layout.Layout) -> None:
-    """Tables, keys and the administrator of Keystone."""
     def manage(*arguments):
         _run(layout, 'keystone-manage', 'keystone-manage', '--config-dir',
              str(layout.etc / 'keystone'), *arguments)
@@ -41,19 +40,16 @@ def keystone(layout: bed_layout.Layout) -> None:
 
 
 def placement(layout: bed_layout.Layout) -> None:
-    """Tables of Placement."""
     _run(layout, 'placement-manage', 'placement-manage', '--config-file',
          str(layout.etc / 'placement' / 'placement.conf'), 'db', 'sync')
 
 
 def glance(layout: bed_layout.Layout) -> None:
-    """Tables of Glance."""
     _run(layout, 'glance-manage', 'glance-manage', '--config-file',
          str(layout.etc / 'glance' / 'glance-api.conf'), 'db_sync')
 
 
 def neutron(layout: bed_layout.Layout) -> None:
-    """Tables of Neutron."""
     etc = layout.etc / 'neutron'
     _run(layout, 'neutron-db-manage', 'neutron-db-manage',
          '--config-file', str(etc / 'neutron.conf'),
@@ -66,7 +62,6 @@ def _nova_manage(layout: bed_layout.Layout, *arguments: str) -> None:
 
 
 def nova(layout: bed_layout.Layout) -> None:
-    """Tables of Nova, and one cell."""
     _nova_manage(layout, 'api_db', 'sync')
     _nova_manage(layout, 'cell_v2', 'map_cell0', '--database_connection',
                  layout.database_url('nova_cell0'))
@@ -77,5 +72,4 @@ def nova(layout: bed_layout.Layout) -> None:
 
 
 def discover_hosts(layout: bed_layout.Layout) -> None:
-    """Map the compute nodes to the cell."""
     _nova_manage(layout, 'cell_v2', 'discover_hosts')

@@ -42,12 +42,10 @@ _REPORTS = 'q-reports-plugin'
 
 
 def program(name: str) -> str:
-    """Path of a program of this Python environment."""
     return str(pathlib.Path(sys.executable).parent / name)
 
 
 def web(layout: bed_layout.Layout) -> Iterable[processes.Service]:
-    """Web services, each in uWSGI."""
     for name, (module, path, workers, threads) in _WEB.items():
         url = layout.url(name)
         yield processes.Service(
@@ -86,7 +84,6 @@ def neutron_rpc(layout: bed_layout.Layout) -> Iterable[processes.Service]:
 
 def nova(layout: bed_layout.Layout,
          hosts: Iterable[str]) -> Iterable[processes.Service]:
-    """Conductor, schedulers and compute nodes."""
     yield _nova_service(layout, 'nova-conductor', [program('nova-conductor')],
                         'nova-conductor', 'conductor')
     for name in configuration.SCHEDULERS:
@@ -100,10 +97,7 @@ def nova(layout: bed_layout.Layout,
 
 def scheduler(layout: bed_layout.Layout, name: str,
               stock: bool = False) -> processes.Service:
-    """One scheduler.
-
-    :param stock: without nfv-sched
-    """
+    """Return one scheduler; a stock one is without nfv-sched."""
     return _nova_service(
         layout, f'nova-{name}', [program('nova-scheduler')],
         'nova-scheduler', name, f'{name}-stock.conf' if stock else None)
@@ -112,10 +106,8 @@ def scheduler(layout: bed_layout.Layout, name: str,
 def _nova_service(layout: bed_layout.Layout, name: str, command: list[str],
                   binary: str, host: str,
                   conf: str | None = None) -> processes.Service:
-    """A service of Nova.
+    """Return a service of Nova.
 
-    :param binary: what Nova calls it
-    :param host: what it calls its host
     :param conf: name of its configuration file; by default after its host
     """
     path = layout.etc / 'nova' / (conf or f'{host}.conf')
@@ -144,7 +136,7 @@ def _answers(url: str) -> str | None:
 
 
 def _neutron_works(layout: bed_layout.Layout) -> str | None:
-    """Whether Neutron does more than to answer.
+    """Return why Neutron does no more than to answer; None if it does.
 
     What it tells those who ask first may be less than there is.
     """
@@ -158,7 +150,7 @@ _READY = {'neutron': _neutron_works}
 
 def _reports(layout: bed_layout.Layout, binary: str,
              host: str) -> str | None:
-    """Whether a service of Nova has said lately that it is there."""
+    """Return None if a service of Nova has said lately that it is there."""
     rows = database.query(
         layout, 'nova',
         'SELECT id FROM services WHERE deleted = 0 AND `binary` = %s '
@@ -169,7 +161,7 @@ def _reports(layout: bed_layout.Layout, binary: str,
 
 
 def inventories(layout: bed_layout.Layout, host: str) -> str | None:
-    """Whether a compute node has told Placement what it has."""
+    """Return None if a compute node has told Placement what it has."""
     rows = database.query(
         layout, 'placement',
         'SELECT i.id FROM inventories i JOIN resource_providers p '

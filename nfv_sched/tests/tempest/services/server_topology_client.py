@@ -37,9 +37,8 @@ class ServerTopologyClient(base_compute_client.BaseComputeClient):
     """``GET /servers/{server_id}/topology``."""
 
     def show_server_topology(self, server_id):
-        """The guest NUMA nodes of a server.
+        """Return the guest NUMA nodes of a server.
 
-        :param server_id: UUID
         :returns: body with ``nodes``; an administrator finds the host NUMA
             node and the pinned CPUs of each
         """

@@ -17,7 +17,6 @@ class ConnectionErrorsTest(base.TestCase):
 
     @staticmethod
     def failure(url, auth_url, password='s3cret'):
-        """The error of a request to a service."""
         session = ks_session.Session(timeout=1, auth=v3.Password(
             auth_url, username='nova', password=password,
             project_name='service', user_domain_id='default',

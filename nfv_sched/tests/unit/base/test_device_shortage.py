@@ -40,7 +40,6 @@ class TextTest(base.TimedTestCase):
                 device_shortage.DeviceShortage(kind, _GPUS, free)))
 
     def test_misses(self):
-        """Each kind has a text, and says what to do."""
         remedies = set()
         for kind, wanted, found, text in (
                 (MissKind.TYPE, 'type-PF', 'type-PCI',

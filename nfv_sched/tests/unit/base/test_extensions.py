@@ -14,7 +14,6 @@ GROUP = 'nfv_sched.tests'
 class TestClasses(base.TestCase):
 
     def install(self, *lines):
-        """A package with entry points."""
         site = self.useFixture(fixtures.TempDir()).path
         info = os.path.join(site, 'nfvx-1.0.dist-info')
         os.mkdir(info)
@@ -39,7 +38,6 @@ class TestClasses(base.TestCase):
             [cls.__name__ for cls in extensions.classes(GROUP)])
 
     def test_one_that_cannot_be_loaded(self):
-        """It is logged and left out."""
         self.install('a = nfv_sched.no_such:thing',
                      'b = nfv_sched.base.strings:some',
                      'c = nfv_sched.base.strings:no_such')

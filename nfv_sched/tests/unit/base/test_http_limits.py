@@ -178,7 +178,6 @@ class LimitsTest(base.NeutronTestCase):
         self.flags(neutron_request_timeout=_SECONDS)
 
     def configure(self, **options):
-        """Write a nova.conf with Neutron and Placement at the server."""
         super().configure(**options)
         with open(self.nova_conf, 'a') as nova_conf:
             nova_conf.write(
@@ -188,7 +187,6 @@ class LimitsTest(base.NeutronTestCase):
         base.CONF(['--config-file', self.nova_conf], project='nova')
 
     def neutron(self, sound=lambda path: None):
-        """Read Neutron with the account of nova.conf."""
         self.configure(auth_type='none', endpoint_override=self.server.url)
         self.flags(neutron_request_timeout=_SECONDS)
         self.server.sound = sound
@@ -202,14 +200,12 @@ class LimitsTest(base.NeutronTestCase):
                       '/v2.0/': {'resources': []}}.get)
 
     def placement_list(self):
-        """Read Placement with the account of nova.conf."""
         self.configure(auth_type='none', endpoint_override=self.server.url)
         self.server.sound = lambda path: None
         with contextlib.closing(client.Client(base.CONF)) as reader:
             reader.providers()
 
     def nova(self, parts=('servers',), sound=lambda path: None):
-        """Read Nova, and find its version first."""
         self.cloud.nova.url = self.server.url
         self.server.sound = sound
         api.read(self.cloud.connect(), parts)
@@ -244,7 +240,6 @@ class LimitsTest(base.NeutronTestCase):
         self.assertLess(peak, 30 * _BYTES, f'{reader}: {name}')
 
     def test_faults(self):
-        """Each fault, for each reader."""
         tracemalloc.start()
         self.addCleanup(tracemalloc.stop)
         for reader in self.READERS:
@@ -281,7 +276,6 @@ class LimitsTest(base.NeutronTestCase):
                          len(self.server.requests))
 
     def test_keystone(self):
-        """Answers of Keystone are limited, too."""
         for name in ('endless body', 'slow body', 'bomb', 'deep'):
             self.server.fault = FAULTS[name]
             self.cloud.url = self.server.url

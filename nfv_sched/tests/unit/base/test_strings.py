@@ -118,7 +118,6 @@ class TestVisible(base.TestCase):
         self.assertEqual(r'a\n\tb\u2028', strings.line('a\n\tb\u2028'))
 
     def test_every_character(self):
-        """No character of these kinds is shown as it is."""
         harmful = ('Cc', 'Cf', 'Cs', 'Co', 'Cn', 'Zl', 'Zp')
         self.assertEqual([], [
             hex(number) for number in range(sys.maxunicode + 1)

@@ -12,8 +12,6 @@ CONF = nova.conf.CONF
 
 
 class NoComputes(computes.Computes):
-    """A cloud without compute nodes."""
-
     def nodes(self):
         return []
 
@@ -24,7 +22,6 @@ class NoComputes(computes.Computes):
 class LabelsTest(base.TestCase):
 
     def assertNeeded(self, needed, *enabled):
-        """Whether compute nodes are looked at for their labels."""
         self.flags(enabled_filters=['ComputeFilter', *enabled],
                    group='filter_scheduler')
         result = computes.labels(CONF, NoComputes())

@@ -58,7 +58,6 @@ class FlavorsTest(base.TestCase):
             'The extra specs of nfv-sched are right in all 2 flavors.')
 
     def test_wrong(self):
-        """One line for each mistake, and what to do."""
         self.make('b', nfv__vswitch_affinity='strict')
         self.make('a', nfv__vswitch_affinity='prefer', is_public=False)
         self.make('right', nfv__vswitch_numa_affinity='prefer')

@@ -19,7 +19,6 @@ CONF = nova.conf.CONF
 class ChecksTest(test_scheduler.CheckTestCase):
 
     def run_checks(self):
-        """All checks; returns the code and the table."""
         with contextlib.redirect_stdout(io.StringIO()) as output:
             code = status.Checks(CONF).check()
         return code, output.getvalue()

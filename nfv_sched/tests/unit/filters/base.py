@@ -27,10 +27,7 @@ PCI_PREFER = {'nfv:pci_numa_affinity': 'prefer'}
 
 
 def claimed(host_topology, guest, limits):
-    """Host node of each guest cell as nova-compute claims; None if it fails.
-
-    :param limits: the limits of a Selection
-    """
+    """Return the host node of each guest cell; None if the claim fails."""
     result = hardware.numa_fit_instance_to_host(
         strategies.clone(host_topology), strategies.clone(guest),
         provider_mapping=None, limits=limits)
@@ -53,12 +50,10 @@ class FilterTestCase(tests_base.TestCase):
                 [self.vswitch])
 
     def passing(self, hosts, spec, enabled=None, index=0):
-        """Names of the hosts that Nova's handler lets pass."""
         return [host.host for host in self.handler.get_filtered_objects(
             enabled or [self.topology, self.vswitch], hosts, spec, index)]
 
     def refusal(self, hosts, spec, enabled=None):
-        """What the tenant reads."""
         error = self.assertRaises(
             exception.NoValidHost, self.passing, hosts, spec, enabled)
         return str(error)
@@ -140,10 +135,7 @@ class PlaceTestCase(JointTestCase):
     @staticmethod
     def host(name='host1', switch=None, node_labels=True, devices=None,
              nodes=2, free=None, **places):
-        """A host with places.
-
-        :param places: NUMA nodes of each, by its name
-        """
+        """Return a host with places, given as NUMA nodes by name."""
         return clouds.host(
             name, devices, nodes=nodes, switch=switch, free=free,
             node_labels=node_labels, physnets={
@@ -173,8 +165,6 @@ class PlaceTestCase(JointTestCase):
 
 
 class PCITestCase(JointTestCase):
-    """A guest that asks for PCI devices."""
-
     def spec(self, keys, policy='legacy', count=1, vswitch=None,
              **kwargs):
         return clouds.spec(vswitch, extra_specs=keys, devices=[

@@ -74,7 +74,6 @@ class TestPrepared(base.FilterTestCase):
             mocked.assert_called_once()
 
     def test_cannot_be_worked_out(self):
-        """All hosts are refused, and nothing is raised."""
         passed, _mocked = self.run_with(
             vswitch_numa_affinity.VSwitchNUMAAffinityFilter, 'for_request',
             side_effect=RuntimeError('odd'))
@@ -96,7 +95,6 @@ class TestLoading(tests_base.TestCase):
                       classes)
 
     def test_names(self):
-        """Those of their classes, and all can be loaded."""
         self.assertEqual(
             sorted(test_house.entry_points(
                 test_house.ROOT)['nfv_sched.filters']),

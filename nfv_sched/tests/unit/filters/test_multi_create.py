@@ -8,10 +8,7 @@ from nfv_sched.tests.unit.filters import base
 
 
 class TestMultiCreate(base.FilterTestCase):
-    """Several servers of one request on the same HostStates."""
-
     def _place(self, host, spec, index, enabled):
-        """One server, as Nova's scheduler does it; whether it is placed."""
         if not self.passing([host], spec, enabled, index):
             return False
         host.consume_from_request(spec)

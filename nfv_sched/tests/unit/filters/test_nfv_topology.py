@@ -14,8 +14,6 @@ from nfv_sched.tests.unit.filters import base
 
 
 class TestNothingThere(base.FilterTestCase):
-    """Hosts that have nothing to give."""
-
     def setUp(self):
         super().setUp()
         self.flags(expose_reasons='none')

@@ -23,7 +23,6 @@ class WithinHostTestCase(base.FilterTestCase):
         self.flags(numa_fragmentation_within_host=on)
 
     def physnets(self, host):
-        """Physical networks in the limits of a host."""
         limits = host.limits['numa_topology']
         if 'network_metadata' not in limits or not limits.network_metadata:
             return set()
@@ -123,7 +122,6 @@ class TestMultiCreate(WithinHostTestCase):
     """The servers of one request share the limits of a host."""
 
     def boot(self, host, spec, times):
-        """Place servers on a host, as Nova does."""
         for index in range(times):
             spec.instance_uuid = '0000000%d-0000-4000-8000-000000000000' % (
                 index)

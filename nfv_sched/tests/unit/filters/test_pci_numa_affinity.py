@@ -56,7 +56,6 @@ class TestPCINUMAAffinityFilter(base.PCITestCase):
             self.refusal([host], self.spec(base.PCI_STRICT)))
 
     def test_odd_devices(self):
-        """The host is refused, and says why."""
         host = clouds.host(devices={1: 1})
         del host.pci_stats.pools[0]['count']
         self.assertIn('PCI devices: a readable record of the host needed',

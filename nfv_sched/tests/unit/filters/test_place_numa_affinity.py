@@ -11,8 +11,6 @@ AWAY = outcomes.AWAY_FROM
 
 
 class TestNotEnabled(base.PlaceTestCase):
-    """The filter is not enabled."""
-
     def test_rule_without_its_filter(self):
         """Nobody keeps it, as nobody was asked to."""
         host = self.host(osd=(0,))

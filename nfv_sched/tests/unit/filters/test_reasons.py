@@ -14,8 +14,6 @@ from nfv_sched.tests.unit.filters import base
 
 
 class TestReasons(base.FilterTestCase):
-    """Who reads what."""
-
     def test_summary(self):
         hosts = [clouds.host('secret1', free={1: 1}),
                  clouds.host('secret2', free={1: 0})]
@@ -118,8 +116,6 @@ class TestReasons(base.FilterTestCase):
 
 
 class TestDefault(base.JointTestCase):
-    """What tenants read by default."""
-
     def test_default_reason_has_the_numbers_of_the_request_only(self):
         """Whatever the host has, and has left."""
         self.flags(expose_reasons='policy')

@@ -196,7 +196,6 @@ class Row:
 
     @property
     def looked_at(self) -> tuple[str, ...]:
-        """Those filters, and others besides."""
         return around(self.concerned)
 
     def refusing(self, enabled) -> str | None:
@@ -314,8 +313,6 @@ ROWS = {
 
 
 class _Lines(logging.Handler):
-    """What was logged."""
-
     def __init__(self):
         super().__init__()
         self.lines = []
@@ -343,7 +340,6 @@ class RefusingTestCase(base.TestCase):
                 logging.getLogger(name), 'propagate', False))
 
     def run_filters(self, hosts, spec, enabled, index=0):
-        """Names of the hosts that pass the enabled filters, as Nova does."""
         self.nova.lines.clear()
         self.ours.lines.clear()
         self.flags(enabled_filters=list(enabled), group='filter_scheduler')
@@ -353,7 +349,6 @@ class RefusingTestCase(base.TestCase):
     @staticmethod
     @contextlib.contextmanager
     def named(title, enabled):
-        """Say of which case an assertion is."""
         try:
             yield
         except AssertionError as exc:
@@ -396,7 +391,6 @@ class TestTable(RefusingTestCase):
                     [fresh(state)], copy.copy(spec), enabled), (case, enabled))
 
     def test_preferences(self):
-        """No host is refused for what is only preferred."""
         for made, asked in (
                 (dict(switch=(0,)), dict(vswitch='prefer')),
                 (dict(switch=(0,)), dict(pci='prefer', policy='preferred')),
@@ -451,7 +445,6 @@ class TestTable(RefusingTestCase):
                         line)
 
     def test_among_other_hosts(self):
-        """Each filter removes the hosts that break its rule."""
         asked = dict(policy='preferred', node=1, near='strict')
         wrongs = {
             TOPOLOGY: [dict(pinned=(4, 4)), dict(nodes=1, switch=(0,))],
@@ -531,7 +524,6 @@ class TestTwoRules(RefusingTestCase):
 
 
 def without(enabled):
-    """The filters but that of the switch."""
     return [name for name in enabled if name != VSWITCH]
 
 
@@ -577,8 +569,6 @@ class TestSeveralTries(RefusingTestCase):
 
 
 class TestTwice(RefusingTestCase):
-    """A filter is enabled twice."""
-
     def test_it_refuses_the_first_time(self):
         row = ROWS['another device could be taken']
         for enabled in ((PCI, TOPOLOGY, PCI), (TOPOLOGY, PCI, VSWITCH, PCI)):
@@ -619,7 +609,6 @@ class TestBesideStock(RefusingTestCase):
             self.assertTrue(self.passes(asked, enabled), (enabled, asked))
 
     def test_in_shadow(self):
-        """A filter in shadow writes nothing."""
         self.flags(shadow=[TOPOLOGY, VSWITCH])
         for enabled in ((TOPOLOGY, VSWITCH, STOCK), (STOCK, VSWITCH)):
             self.assertTrue(self.passes({}, enabled), enabled)
@@ -689,10 +678,7 @@ class TestWeighersAlone(RefusingTestCase):
     """A weigher whose filter is not enabled ranks, and does no more."""
 
     def course(self, make, spec, weigher):
-        """Two servers of a request, and the hosts after each.
-
-        :returns: for each server: hosts that passed, limits of each host
-        """
+        """Place two servers; return hosts that passed and their limits."""
         hosts, found = [make('one'), make('two')], []
         for index in range(2):
             passed = self.run_filters(hosts, spec, (TOPOLOGY,), index)
@@ -724,7 +710,6 @@ class TestWeighersAlone(RefusingTestCase):
             self.assertEqual(['one', 'two'], without[1][0])
 
     def test_it_ranks(self):
-        """As it does with its filter."""
         hosts = [host('far', switch=()), host('near')]
         spec = request(vswitch='prefer', pci=None)
         self.run_filters(hosts, spec, (TOPOLOGY,))

@@ -20,19 +20,16 @@ from nfv_sched.tests.unit.fit.numa import base as numa_base
 
 
 def reason(decision):
-    """Why a host is refused; None if it is accepted."""
     return decision.reason and reasons.resolve(decision.reason)
 
 
 def limit(name):
-    """The limit of ``[nfv_sched]`` of that name."""
     return {'shared_vcpus_per_core': 1.0}[name]
 
 
 class DecideTestCase(base.TestCase):
 
     def read(self, spec):
-        """Read a request: the request, and its terms."""
         note = notes.note_of(spec)
         self.request = note.read(spec)
         self.terms = active_rules.for_request(note, self.request)
@@ -40,10 +37,7 @@ class DecideTestCase(base.TestCase):
 
     def resources(self, numa_topology, devices=None, cpu_ratio=1.0,
                   ram_ratio=1.0, **more):
-        """The resources of a host.
-
-        :param devices: free VFs of each node, by node; None for none
-        """
+        """Return the resources of a host; devices are free VFs, by node."""
         pools = None
         if devices is not None:
             pools = clouds.pci_stats(numa_topology, devices).pools
@@ -51,13 +45,11 @@ class DecideTestCase(base.TestCase):
             numa_topology, cpu_ratio, ram_ratio, pools, **more)
 
     def decide(self, spec, devices=None, mapping=None, **host):
-        """Decide about a host; see ``clouds.host_topology``."""
         request, terms = self.read(spec)
         self.host = self.resources(clouds.host_topology(**host), devices)
         return decide.decide(self.host, request, mapping, terms)
 
     def assertRefused(self, filters, order, decision):
-        """Check who refuses a host, and for what."""
         self.assertFalse(decision.accepted)
         self.assertEqual(filters, decision.refused_by)
         self.assertEqual(order, reason(decision).order)
@@ -108,7 +100,6 @@ class DecideTest(DecideTestCase):
             clouds.spec('strict'), free={0: 1, 1: 1}))
 
     def test_candidate(self):
-        """The devices of the allocation candidate count."""
         spec = clouds.spec('strict', devices=[clouds.pci_request(
             policy='required')])
         for devices, accepted in (({0: 1, 1: 1}, True), ({0: 1}, False)):
@@ -282,8 +273,6 @@ class ExpectedCellsTest(DecideTestCase):
 
 
 class BrokenRulesTest(DecideTestCase):
-    """Whether servers keep their rules where they run."""
-
     def violation_reason(self, rules, guest=None, chosen=None, **more):
         """Orders of the rules that are not kept."""
         pinning = None if chosen is None else numa_rule.Pinning(

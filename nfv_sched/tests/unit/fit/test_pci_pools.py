@@ -17,7 +17,6 @@ def device(address, kind, parent=None, server=None):
 
 
 def pool(kind, *addresses, parent=None, node=0):
-    """A pool with its devices, as the compute node has it."""
     return {
         'vendor_id': '8086', 'product_id': '154d', 'dev_type': kind,
         'numa_node': node, 'count': len(addresses), 'devices': [

@@ -134,8 +134,6 @@ class TestTunnel(base.TestCase):
 
 
 class TestNote(base.TestCase):
-    """What is kept on a RequestSpec."""
-
     def setUp(self):
         super().setUp()
         self.spec = clouds.spec('strict')

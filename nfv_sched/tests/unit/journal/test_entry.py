@@ -11,10 +11,7 @@ FLAVOR = entry.RefusedFlavor(
 
 
 def refusal(hosts=2, **more):
-    """A refusal by two filters.
-
-    :param hosts: how many hosts each of them refused
-    """
+    """Return a refusal by two filters, each of so many hosts."""
     return entry.Refusal(**{
         'time': '2026-01-02T03:04:05.678Z', 'server': 'uuid-1',
         'before': ('uuid-0',), 'request': 'req-1', 'flavor': FLAVOR,
@@ -30,20 +27,13 @@ def refusal(hosts=2, **more):
 
 
 def numbered(number, **more):
-    """One of several refusals.
-
-    :param number: its number
-    """
     return refusal(time=f'2026-01-02T03:04:05.{number:03}Z',
                    server=f'server-{number}', request=f'req-{number}',
                    before=(f'before-{number}',), **more)
 
 
 def other(number, by, **more):
-    """A refusal by something else than a filter of nfv-sched.
-
-    :param by: value of ``entry.RefusedBy``
-    """
+    """Return a refusal by something else than a filter of nfv-sched."""
     return numbered(number, by=by, **{
         'filter': '', 'passes': (), 'reasons': (), **more})
 
@@ -62,7 +52,6 @@ def placed(number, hosts=2, **more):
 
 
 def line(value):
-    """The line of an entry, with its end."""
     return entry.line(value).encode() + b'\n'
 
 
@@ -81,7 +70,6 @@ class LineTest(base.TimedTestCase):
                     filter='F', policy='p', need='n', hosts=('h',)),))))
 
     def test_one_line(self):
-        """Whatever the names are."""
         self.assertNotIn('\n', entry.line(refusal(project='a\nb\ud800')))
 
 

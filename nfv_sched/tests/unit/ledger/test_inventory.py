@@ -17,7 +17,6 @@ from nfv_sched.tests import base
 
 
 def host_limits(ports=20.0, physical=2, rules=100.0):
-    """Limits of a host."""
     return options.Limits(ports, physical, 8, 8, 8, 250, rules, 128)
 
 
@@ -35,13 +34,11 @@ def host_usage(guests=(), others=0, rules=0):
 
 
 def allocation(ports=0, rules=0):
-    """What one consumer has allocated."""
     return {name: amount for name, amount in (
         (ledger_names.PORTS, ports), (ledger_names.RULES, rules)) if amount}
 
 
 def load(host, guests=None):
-    """What is on a host."""
     return ledger_inventory.Load(
         host.vswitch_ports, host.rules,
         host.guests if guests is None else guests)
@@ -58,8 +55,6 @@ def inventories(host, allocations=None, migrations=None, **kwargs):
 
 
 class InventoryTest(base.TestCase):
-    """From an account to what is published."""
-
     def inventory(self, limit, allocated, unallocated):
         return tuple(ledger_inventory.Account(
             limit, allocated, unallocated).inventory())
@@ -186,8 +181,6 @@ class UpdateTest(base.TestCase):
 
 
 class AccountsTest(base.TestCase):
-    """Who counts as what."""
-
     def test_empty(self):
         self.assertEqual(((20, 2), (100, 0)), inventories(host_usage()))
 
@@ -315,8 +308,6 @@ class AccountsTest(base.TestCase):
 
 
 class NameTest(base.TestCase):
-    """Names of the providers."""
-
     def test_name(self):
         name = str(uuid.uuid4())
         self.assertEqual('compute1.example.org_nfv_ledger',

@@ -15,8 +15,6 @@ from nfv_sched.tests.unit.limits import neutron_api
 
 
 class ReadTest(base.NeutronTestCase):
-    """Reading once, from a Neutron in good health."""
-
     def test_agents(self):
         """ML2/OVS: agents say how much they serve, ports what they plug."""
         self.api.rules = [neutron_api.rule('sg', 'egress'),
@@ -93,7 +91,6 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual({'h1', 'h2'}, set(snapshot.hosts))
 
     def test_empty(self):
-        """A new cloud."""
         snapshot = neutron.read_snapshot()
         self.assertEqual(({}, {}, usage.UNKNOWN), (
             dict(snapshot.hosts), dict(snapshot.ports), snapshot.source))
@@ -240,7 +237,6 @@ class ReadTest(base.NeutronTestCase):
                     self._forget_plugin('password')
 
     def test_no_credentials(self):
-        """A nova.conf without them is an error too."""
         self.configure()
         self.assertRaises(neutron.NeutronError, neutron.read_snapshot)
 
@@ -343,7 +339,6 @@ class UnsoundTest(base.NeutronTestCase):
         self.api.agents = [neutron_api.agent('DHCP agent', 'h', networks=1)]
 
     def assert_unsound(self, resource, name, fault):
-        """A source keeps what it has."""
         reader = neutron.Reader()
         self.addCleanup(reader.close)
         self.api.faults = {}
@@ -356,7 +351,6 @@ class UnsoundTest(base.NeutronTestCase):
         self.fail(f'{resource}: {name} was accepted')
 
     def test_every_resource(self):
-        """Each fault in each resource."""
         for name, fault in self.FAULTS.items():
             for resource in ('ports', 'security-group-rules', 'agents'):
                 self.assert_unsound(resource, name, fault)
@@ -387,7 +381,6 @@ class UnsoundTest(base.NeutronTestCase):
             or handler.reply({}, 404))
 
     def test_fields(self):
-        """Fields of the wrong type."""
         for resource, field, value in (
             ('ports', 'binding:host_id', 7),
             ('ports', 'device_id', {}),
@@ -555,7 +548,6 @@ class UnsoundTest(base.NeutronTestCase):
         self.assertIn('same page', str(error))
 
     def test_refused(self):
-        """Nobody listens."""
         self.api.stop()
         self.assertRaises(neutron.NeutronError, neutron.read_snapshot)
 

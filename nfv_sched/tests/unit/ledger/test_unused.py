@@ -10,7 +10,6 @@ HELD = names.Held(3, {names.PORTS: 4, names.RULES: 40})
 
 
 def guest(ports=0, rules=0):
-    """What Neutron has bound of a guest."""
     return usage.GuestUsage(tuple(f'port{n}' for n in range(ports)), rules)
 
 
@@ -18,7 +17,6 @@ class LookTest(base.TestCase):
     """When a guest has been seen for long enough."""
 
     def look(self, *sights, held=HELD):
-        """Look at a guest in one round after the other."""
         sight = None
         for number, seen in enumerate(sights, 1):
             if seen is not None:
@@ -78,8 +76,6 @@ class LookTest(base.TestCase):
 
 
 class KeptTest(base.TestCase):
-    """How much a guest keeps."""
-
     def test_kept(self):
         for expected, resources, seen, rules_known in (
             ((4, 40), (4, 40), guest(4, 40), True),

@@ -46,7 +46,6 @@ def port(owner='compute:nova', device=None, host='', vnic_type='normal',
 
 
 def rule(group, direction='ingress'):
-    """A security-group rule."""
     return {
         'id': str(uuid.uuid4()),
         'security_group_id': group,
@@ -57,13 +56,11 @@ def rule(group, direction='ingress'):
 
 
 def group(project, name='default'):
-    """A security group as Neutron has it."""
     return {'id': str(uuid.uuid4()), 'name': name,
             'project_id': project}
 
 
 def agent(agent_type, host, alive=True, **configurations):
-    """An agent."""
     return {
         'id': str(uuid.uuid4()),
         'agent_type': agent_type,
@@ -83,7 +80,6 @@ def network(name='net', physnet=None, kind='vlan', **fields):
 
 
 def router(name='router', **fields):
-    """A router."""
     return {'id': str(uuid.uuid4()), 'name': name, 'ha': False,
             'distributed': False, 'admin_state_up': True,
             'availability_zone_hints': [], **fields}
@@ -131,11 +127,9 @@ class NeutronAPI(http_server.LocalServer):
         self.requests = []
 
     def asked(self, resource):
-        """Queries for one resource, in order."""
         return [query for asked, query in self.requests if asked == resource]
 
     def items(self, resource):
-        """All that there is of a resource."""
         if resource.startswith('agents/'):
             return self.served.get(resource.split('/')[1], [])
         return {'ports': self.ports, 'agents': self.agents,
@@ -192,7 +186,6 @@ class NeutronAPI(http_server.LocalServer):
         return body
 
     def change(self, what, agent, served):
-        """Add something to an agent, or remove it; return status and body."""
         self.changes.append((what, agent, served))
         items = self.served.setdefault(agent, [])
         is_added = what == 'add'
@@ -211,19 +204,16 @@ class NeutronAPI(http_server.LocalServer):
         return 204, b''
 
     def versions(self):
-        """The version document."""
         return {'versions': [{
             'id': 'v2.0', 'status': 'CURRENT',
             'links': [{'rel': 'self', 'href': f'{self.url}/v2.0/'}]}]}
 
     def keystone_versions(self):
-        """Keystone's version document."""
         return {'version': {
             'id': 'v3.14', 'status': 'stable', 'links': [
                 {'rel': 'self', 'href': f'{self.url}/identity/v3/'}]}}
 
     def token(self):
-        """Keystone's answer to the right password."""
         return {'token': {
             'methods': ['password'],
             'expires_at': '2999-01-01T00:00:00.000000Z',
@@ -292,7 +282,6 @@ def _handler_class(api):
             return self.reply(body)
 
         def do_DELETE(self):  # noqa: N802
-            """Take something from an agent."""
             _version, _agents, agent, _kind, served = (
                 self.path.strip('/').split('/'))
             status, body = api.change('remove', agent, served)

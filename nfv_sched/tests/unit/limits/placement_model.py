@@ -18,8 +18,6 @@ IN_USE = 'placement.inventory.inuse'
 
 
 class Response:
-    """An answer, as far as it is looked at."""
-
     reason = 'Reason'
 
     def __init__(self, status_code, body=None):
@@ -28,7 +26,6 @@ class Response:
         self.content = b'' if body is None else b'{}'
 
     def json(self):
-        """The decoded body."""
         # What Placement keeps does not change with what others do to it.
         return json.loads(json.dumps(self._body))
 
@@ -39,8 +36,6 @@ def _error(status, detail, code='placement.undefined_code'):
 
 @dataclasses.dataclass
 class Provider:
-    """A resource provider."""
-
     uuid: str
     name: str
     parent: str | None
@@ -93,18 +88,10 @@ class Placement:
         return response
 
     def claim(self, consumer, body):
-        """Nova puts allocations; ``before`` and ``after`` are not called.
-
-        :param consumer: UUID
-        :param body: of the request
-        """
+        """Put allocations as Nova; ``before`` and ``after`` are not called."""
         return self._put_allocations(consumer, copy.deepcopy(body))
 
     def used(self, provider, resource_class, without=None):
-        """How much is allocated from a provider.
-
-        :param without: consumer that is not counted
-        """
         return sum(
             consumer.allocations.get(provider, {}).get(resource_class, 0)
             for uuid, consumer in self.consumers.items() if uuid != without)

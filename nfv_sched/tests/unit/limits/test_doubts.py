@@ -17,10 +17,7 @@ SEQUENCES = 60
 
 
 class Reader(neutron.Reader):
-    """A reader of a cloud that a test has made up.
-
-    :ivar cloud: resource -> items
-    """
+    """A reader of a made-up cloud: resource -> items."""
 
     def __init__(self, conf, doubts, cloud):
         super().__init__(conf, doubts=doubts, network=object())
@@ -28,7 +25,6 @@ class Reader(neutron.Reader):
 
     def items(self, resource, fields, filters=(), paged=True, optional=False,
               key=None):
-        """See ``neutron.Reader``."""
         yield from self.cloud.get(resource, ())
 
 
@@ -57,7 +53,6 @@ class DoubtsTestCase(base.NeutronTestCase):
 
     def add(self, project, name, host, groups=(), server=None,
             owner='compute:nova'):
-        """Let a project have a port."""
         self.ports[name] = {
             'id': name, 'device_owner': owner,
             'device_id': server or f'server-{name}', 'binding:host_id': host,
@@ -109,7 +104,6 @@ class ProjectTest(DoubtsTestCase):
         self.read()
 
     def figures(self):
-        """Ports and rules of both hosts."""
         return [(host.vswitch_ports, host.rules) for host in map(
             self.snapshot.host, ('host1', 'host2'))]
 

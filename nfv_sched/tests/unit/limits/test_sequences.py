@@ -79,7 +79,6 @@ class Guest:
                 if bound == host]
 
     def pending(self):
-        """Ports that are not bound to where the guest is."""
         return [port for port, (bound, _groups) in self.ports.items()
                 if bound != self.host]
 
@@ -143,7 +142,6 @@ class World:
         return snapshots.snapshot(pages, self.rules)
 
     def bound(self):
-        """The ports that Neutron has now."""
         ports = []
         for name, guest in self.guests.items():
             for port, (bound, groups) in guest.ports.items():
@@ -177,7 +175,6 @@ class World:
             self.rules[group] for groups in ports for group in groups)}
 
     def held(self, consumer, host, name):
-        """What a consumer has from the ledger of a host."""
         found = self.placement.consumers.get(consumer)
         return 0 if found is None else found.allocations.get(
             ledger_names.provider_uuid(f'{host}-node'), {}).get(name, 0)
@@ -283,7 +280,6 @@ class World:
             lambda guest: not guest.migration and not guest.busy())
 
     def attach(self):
-        """An interface is attached to a server that runs."""
         name = self._idle_guest()
         if name is not None:
             self._attach(self.guests[name], f'{name}-{next(self.numbers)}',
@@ -322,7 +318,6 @@ class World:
             del self.orphans[self.rng.choice(sorted(self.orphans))]
 
     def regroup(self):
-        """The groups of a port are changed."""
         name = self._guest(lambda guest: guest.ports)
         if name is not None:
             guest = self.guests[name]
@@ -343,7 +338,6 @@ class World:
             self.seen['renamed'] += 1
 
     def rule(self):
-        """A rule is added or removed."""
         group = self.rng.choice(sorted(self.rules))
         self.rules[group] = max(
             self.rules[group] + self.rng.choice((-2, -1, 1, 2)), 1)
@@ -375,7 +369,6 @@ class World:
         guest.migration = migration
 
     def confirm(self):
-        """A move ends."""
         name = self._guest(
             lambda guest: guest.migration and not guest.busy())
         if name is not None:
@@ -384,7 +377,6 @@ class World:
             guest.source = guest.migration = None
 
     def revert(self):
-        """A move is undone."""
         name = self._guest(lambda guest: guest.migration)
         if name is not None:
             guest = self.guests[name]
@@ -396,7 +388,6 @@ class World:
             self.seen['reverts'] += 1
 
     def delete(self):
-        """A server is deleted."""
         name = self._guest(lambda guest: not guest.migration and (
             self.rng.random() < 0.3 or not self.says.keys().isdisjoint(
                 guest.ports)))
@@ -414,7 +405,6 @@ class World:
         'delete')
 
     def happen(self):
-        """Let anything happen."""
         getattr(self, self.rng.choice(self.EVENTS))()
         self.note()
 
@@ -430,7 +420,6 @@ class Stop(threading.Event):
     """Never set; nobody waits for it, not even between two attempts."""
 
     def wait(self, timeout=None):
-        """Return at once."""
         return False
 
 
@@ -613,7 +602,6 @@ class Run:
     # Called by the test.
 
     def step(self, stepper):
-        """Let a publisher do one step."""
         self.acting = stepper
         stepper.step(self.world.moment)
         self.acting = None
@@ -636,7 +624,6 @@ class Run:
             self.step(stepper)
 
     def end(self, stepper):
-        """Let a publisher end."""
         self.acting = stepper
         while stepper.began is not None:
             with contextlib.suppress(Exception):
@@ -662,7 +649,6 @@ class Run:
                 (host, name, inventory))
 
     def inventory(self, host, name):
-        """An inventory in the ledger of a host, None if there is none."""
         provider = self.world.placement.providers.get(
             ledger_names.provider_uuid(f'{host}-node'))
         return provider and provider.inventories.get(name)
@@ -773,10 +759,7 @@ class SequencesTest(PublisherTestCase):
 class Round:
     """One round of a publisher, with events of a list between its steps.
 
-    :param run: of which it is a round
-    :param events: functions, in their order
-    :param before: for each of them the step before which it happens
-
+    :param before: for each event the step before which it happens
     :ivar most: (host, class) -> most that was there without an allocation
     :ivar carried: (host, class) -> most that was allocated, or there without
         an allocation
@@ -832,7 +815,6 @@ class InterleavingsTest(PublisherTestCase):
                    security_rules_per_node=2)
 
     def claim(self, name, host):
-        """What a server does when it is scheduled to a host."""
         self.world.guests[name] = Guest(host)
         self.assertTrue(self.world.claim(
             name, host, [('group0',), ('group0',)]), name)
@@ -850,7 +832,6 @@ class InterleavingsTest(PublisherTestCase):
             self.world.unbound[f'{name}-{port}'] = name
 
     def release(self, name):
-        """A server is gone."""
         self.world.placement.consumers.pop(name)
         del self.world.guests[name]
 

@@ -30,7 +30,6 @@ class CountTest(base.TimedTestCase):
     """Each kind of port goes where the limits expect it."""
 
     def test_guests(self):
-        """Ports and rules are kept for each server of a host."""
         snapshot = build(
             ('p1', 'compute:nova', 'vm1', 'h1', 'normal', ('a', 'b')),
             ('p2', 'compute:az2', 'vm1', 'h1', 'normal', ('a',)),
@@ -63,7 +62,6 @@ class CountTest(base.TimedTestCase):
                 ['p1'], [port.id for port in snapshot.ports_of('vm1', 'p')])
 
     def test_unknown_vnic_type(self):
-        """It counts as a port of the switch."""
         snapshot = build(('p', 'compute:nova', 'vm', 'h', 'quantum', ()))
         self.assertEqual(1, snapshot.host('h').guest_ports)
 
@@ -220,8 +218,6 @@ class CountTest(base.TimedTestCase):
 
 
 class DoubtsTest(base.TimedTestCase):
-    """What is too little to be true."""
-
     @staticmethod
     def cloud(guests, others=0, rules=0):
         return build(
@@ -261,7 +257,6 @@ class ImmutableTest(base.TimedTestCase):
     """A snapshot is shared by threads and never changes."""
 
     def test_nothing_can_be_set(self):
-        """Neither attributes nor entries."""
         snapshot = build(('p', 'compute:nova', 'vm', 'h', 'normal', ('a',)),
                          rules=[('a', 1)])
         for value in (snapshot, snapshot.host('h'), snapshot.ports['p'],
@@ -284,7 +279,6 @@ class ImmutableTest(base.TimedTestCase):
         self.assertTrue(0 <= snapshot.age() <= time.monotonic() - before)
 
     def test_unchanged_ports_are_shared(self):
-        """The next snapshot stores only what is new."""
         ports = [('p1', 'compute:nova', 'vm1', 'h1', 'normal', ('a',)),
                  ('p2', 'compute:nova', 'vm2', 'h1', 'normal', ('a',))]
         first = build(*ports)

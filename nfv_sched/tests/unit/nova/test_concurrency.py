@@ -16,7 +16,6 @@ _IMPORT = 'import nova.api.validation.extra_specs.validators; '
 class ConcurrencyTest(base.TestCase):
 
     def run_python(self, code):
-        """Run code; return what it prints, and its errors."""
         # What another test in this process may have set.
         environment = {name: value for name, value in os.environ.items()
                        if name != 'OS_NOVA_DISABLE_EVENTLET_PATCHING'}

@@ -64,7 +64,6 @@ class TransportTest(base.TestCase):
 class AccountTest(base.TestCase):
 
     def connections(self, *connections):
-        """What the connections of cell mappings become."""
         self.useFixture(fixtures.MockPatchObject(
             objects.CellMappingList, 'get_all',
             return_value=objects.CellMappingList(objects=[

@@ -14,7 +14,6 @@ class LiveMigrationLimitsTest(base.TestCase):
     """Whether live migrations carry limits, by what Nova's code does."""
 
     def carries(self, source):
-        """Return the answer about a Nova with this source."""
         with live_migration.LiveMigrationFixture(source):
             return behaviour.live_migration_carries_limits()
 

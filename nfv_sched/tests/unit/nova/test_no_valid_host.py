@@ -84,7 +84,6 @@ class FollowTest(base.TestCase):
             enabled_filters=self.filters))
 
     def schedule(self):
-        """Schedule a request; returns it if it found no host."""
         try:
             manager.SchedulerManager.select_destinations(
                 self.manager(), None, spec_obj=self.spec,
@@ -198,7 +197,6 @@ class FollowTest(base.TestCase):
             followed.answered, followed.filtered, self.message))
 
     def test_no_answer(self):
-        """Whatever Nova raises then."""
         for self.answer in None, (None, None, None):
             def select():
                 self.query()

@@ -45,13 +45,11 @@ class CellsTest(base.TestCase):
             nova_context, 'scatter_gather_cells')).mock
 
     def answers(self, *answers):
-        """What the cells say, one time after the other."""
         self.gather.side_effect = [
             {getattr(uuids, name): answer for name, answer in each.items()}
             for each in answers]
 
     def asked(self, number):
-        """Names of the cells that were asked then."""
         return [cell.name
                 for cell in self.gather.call_args_list[number][0][1]]
 
@@ -112,7 +110,6 @@ class MovedTest(base.TestCase):
             api, 'get_context_manager', return_value=manager))
 
     def gather(self, context, cells, _timeout, read):
-        """What the only cell says."""
         cell, = cells
         context.cell_uuid = cell.uuid
         return {cell.uuid: read(context)}

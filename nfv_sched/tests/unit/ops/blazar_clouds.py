@@ -54,7 +54,6 @@ def available(path):
 
 
 def _provider(host):
-    """The resource provider that Blazar gives a host."""
     return snapshot.Provider(
         uuid=f'1{host.uuid[1:]}', name=f'blazar_{host.hypervisor}',
         parent=host.uuid)

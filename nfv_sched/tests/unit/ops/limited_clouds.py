@@ -8,7 +8,7 @@ from nfv_sched.tests.unit.ops import small_clouds
 
 
 def _shared_node():
-    """A NUMA node with two shared CPUs, and a host of it."""
+    """Return a host whose NUMA node has two shared CPUs."""
     host = small_clouds.host('one', dataclasses.replace(
         small_clouds.node(0), shared=frozenset((0, 1)),
         dedicated=frozenset(range(2, 8)), shared_used=1))
@@ -29,7 +29,6 @@ def _little_memory():
 
 
 def _with_gpus():
-    """A host with vGPUs on nested providers."""
     host = small_clouds.host()
     return dataclasses.replace(host, providers=(*host.providers, *(
         snapshot.Provider(
@@ -55,7 +54,6 @@ def _card(**more):
 
 
 def _cloud(*hosts, **flavors):
-    """A cloud with hosts, and flavors: name -> vCPUs and fields."""
     return small_clouds.cloud(*hosts, flavors=tuple([
         small_clouds.flavor(fields.pop('vcpus', 4), name=name, **fields)
         for name, fields in flavors.items()]))

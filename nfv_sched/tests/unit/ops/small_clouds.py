@@ -12,16 +12,12 @@ MEMORY = 32768
 
 
 def kinds_of(bindings):
-    """The kind of each binding; with its name, if it has one."""
     return [(each.kind, each.name) if each.name else each.kind
             for each in bindings]
 
 
 def losses_of(found):
-    """Number of servers lost to each kind, as :func:`kinds_of` has it.
-
-    The key is one kind, or ('or' or 'and', kind, kind ...).
-    """
+    """Return servers lost by kind, or by ('or' or 'and', kind, kind ...)."""
     lost = {}
     for cause, count in found.lost.items():
         kinds = kinds_of(cause.limits)
@@ -74,12 +70,10 @@ def host(name='one', *nodes, devices=(), network=None, traits=(), **fields):
 
 
 def near(node, *physnets):
-    """The same NUMA node, near physical networks."""
     return dataclasses.replace(node, physnets=node.physnets | set(physnets))
 
 
 def device(number, node, **fields):
-    """A VF."""
     return snapshot.Device(
         address=f'0000:{number:02x}:02.0', vendor='8086', product='154d',
         kind='type-VF', node=node,
@@ -88,10 +82,7 @@ def device(number, node, **fields):
 
 def cloud(*hosts, filters=FILTERS, aggregates=(), servers=(), flavors=(),
           **options):
-    """A cloud.
-
-    :param options: section -> options
-    """
+    """Return a cloud; ``options`` is section -> options."""
     return snapshot.Cloud(
         taken='2026-01-02T03:04:05Z', hosts=hosts, aggregates=aggregates,
         servers=servers, flavors=flavors, options={
@@ -102,10 +93,7 @@ def cloud(*hosts, filters=FILTERS, aggregates=(), servers=(), flavors=(),
 
 
 def flavor(vcpus=4, name='pinned', memory=None, **specs):
-    """A flavor of pinned guests.
-
-    :param specs: further extra specs, with ``__`` for a colon
-    """
+    """Return a flavor of pinned guests; ``__`` in keys is a colon."""
     return snapshot.Flavor(
         name=name, vcpus=vcpus, memory=memory or 512 * vcpus,
         extra_specs={'hw:cpu_policy': 'dedicated', **{

@@ -8,7 +8,6 @@ from nfv_sched.tests import base
 
 
 def limits(physnets=None, tunneled=False):
-    """Limits as Nova writes them, near these networks."""
     metadata = {} if physnets is None else {
         'network_metadata': objects.NetworkMetadata(
             physnets=set(physnets), tunneled=tunneled)}

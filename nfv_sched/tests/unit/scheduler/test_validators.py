@@ -60,7 +60,6 @@ class TestValidators(base.TestCase):
             self.assertIn(synonym + suffix, names)
 
     def test_keys_are_those_of_the_scheduler(self):
-        """What the API takes the scheduler knows, and no more."""
         names = {v.name.partition('{')[0]
                  for v in nfv_validators.register()}
         known = {key[:key.find('.') + 1] or key for key in extra_specs.keys()}
@@ -72,7 +71,6 @@ class TestValidators(base.TestCase):
             self.assertNotEqual((), extra_specs.parse({key: '0'}).errors)
 
     def test_parameters(self):
-        """What follows the point of a key is described."""
         for validator in nfv_validators.register():
             names = [parameter['name'] for parameter in validator.parameters]
             if validator.name.startswith(

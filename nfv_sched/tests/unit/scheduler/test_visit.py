@@ -40,7 +40,6 @@ class VisitTest(base.TestCase):
 
     @property
     def labels(self):
-        """Labels in the limits of the host; None if there are no limits."""
         limits = self.host.limits.get('numa_topology')
         if limits is None:
             return None

@@ -14,7 +14,6 @@ from nfv_sched.weights import vswitch_numa_affinity
 class TestLoading(base.TestCase):
 
     def test_loading(self):
-        """By the names of their classes, and all of them."""
         self.assertEqual(
             sorted(test_house.entry_points(
                 test_house.ROOT)['nfv_sched.weighers']),

@@ -9,7 +9,6 @@ from nfv_sched.weights import router
 class TestDHCPServerWeigher(network.NetworkWeigherTestCase):
 
     def test_dhcp_servers(self):
-        """The host with the fewest DHCP servers is the best."""
         self.neutron(dhcp={'host1': 10, 'host2': 5})
         self.assertEqual(
             [('host3', 1.0), ('host2', 0.5), ('host1', 0.0)],

@@ -25,7 +25,6 @@ class WeigherTestCase(base.TestCase):
         self.flags(**options)
 
     def order(self, spec, *hosts):
-        """Names of the hosts, the best first."""
         found = clouds.weigh(self.weigher, spec, *hosts)
         return [host.host for _weight, host in sorted(
             zip(found, hosts), key=lambda item: -item[0])]

@@ -161,10 +161,7 @@ def lint(
 
 def read(flavor: snapshot.Flavor,
          image: Mapping[str, str] = _NO_IMAGE) -> values.LintSubject:
-    """Read a flavor as Nova and nfv-sched read it.
-
-    :param image: properties of the image that servers are booted with
-    """
+    """Read a flavor as Nova and nfv-sched read it."""
     if len(flavor.extra_specs) > extra_specs.MOST_SPECS:
         return values.LintSubject(flavor=flavor, image=dict(image),
                                   unread=True)
@@ -297,7 +294,6 @@ def _on_any_host(flavor: snapshot.Flavor, nova_flavor: ty.Any, meta: ty.Any,
 
 
 def in_service(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """Return a cloud with all hosts enabled and up, without network load."""
     disabled = os_traits.COMPUTE_STATUS_DISABLED
     return dataclasses.replace(cloud, hosts=tuple([dataclasses.replace(
         host, enabled=True, up=True, mapped=True, disabled_reason=None,
@@ -311,7 +307,6 @@ def _on_hosts(
     subjects: Sequence[values.LintSubject], cloud: snapshot.Cloud,
     update: Callable[[int, int], None],
 ) -> list[values.LintSubject]:
-    """Add to flavors the hosts that accept them."""
     with_hosts = []
     with capacity.counting_on(cloud, True, 0) as counting:
         options = nova_scheduler.CONF.nfv_sched
@@ -368,7 +363,6 @@ def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
 
 def _count(flavor: snapshot.Flavor, image: Mapping[str, str],
            counting: capacity.Counting) -> capacity.FlavorCapacity:
-    """Return how many servers fit; none if Nova's code raises an error."""
     try:
         return counting.capacity(flavor, image=image)
     except Exception as exc:

@@ -89,7 +89,6 @@ _CORRECT = 'correct what Nova names'
 
 
 def refusals(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find the reasons why Nova accepts no server of the flavor."""
     for refusal in subject.refusals:
         key, do = _REFUSALS.get(refusal.kind, ('', _CORRECT))
         specs = subject.flavor.extra_specs
@@ -105,7 +104,6 @@ def refusals(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def unplaceable(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield a finding if the rules of nfv-sched refuse all hosts."""
     if subject.unplaceable is None:
         return
     key, why = subject.unplaceable
@@ -152,7 +150,6 @@ def _asks_for(key: str, name: str) -> bool:
 
 
 def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find memory that is not a multiple of the page size."""
     for number, cell in enumerate(subject.guest.cells
                                   if subject.guest else ()):
         if cell.pagesize and cell.pagesize > 0 and (
@@ -168,7 +165,6 @@ def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def absurd_devices(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Find a number of PCI devices that no host has."""
     count = devices(subject)
     if count > ABSURD_DEVICES:
         yield values.LintFinding(
@@ -204,7 +200,6 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find a vSwitch policy without huge pages."""
     if subject.policy.vswitch is None:
         return
     if not subject.readable:
@@ -218,7 +213,6 @@ def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def any_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find page sizes that differ from host to host."""
     pages = subject.value('hw:mem_page_size', 'hw_mem_page_size')
     if pages in ('large', 'any'):
         yield values.LintFinding(
@@ -234,7 +228,6 @@ def any_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def odd_threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find sibling threads required for an odd number of vCPUs."""
     guest = subject.guest
     if guest is None or not guest.requires_siblings:
         return
@@ -249,7 +242,6 @@ def odd_threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def isolated(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find the policy isolate, which Nova cannot keep on most hosts."""
     if subject.guest is not None and subject.guest.isolates and (
             subject.hosts is None):
         yield values.LintFinding(
@@ -261,7 +253,6 @@ def isolated(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def threads_key(subject: values.LintSubject) -> str:
-    """Return the key with which a flavor sets a thread policy."""
     policy = 'hw:cpu_thread_policy'
     specs = subject.flavor.extra_specs
     return _THREADS_TRAIT if (
@@ -269,14 +260,13 @@ def threads_key(subject: values.LintSubject) -> str:
 
 
 def threads_value(subject: values.LintSubject, policy: str) -> str:
-    """Return the value of that key for ``isolate`` or ``require``."""
+    """Return the value of ``threads_key`` for ``isolate`` or ``require``."""
     if threads_key(subject) == _THREADS_TRAIT:
         return _THREADS_TRAITS[policy]
     return policy
 
 
 def many_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find numbers of PCI devices above what the guides recommend."""
     count = devices(subject)
     if MOST_DEVICES < count <= ABSURD_DEVICES:
         yield values.LintFinding(
@@ -286,7 +276,6 @@ def many_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find a PCI alias whose devices may be on any NUMA node."""
     if not devices(subject) or subject.policy.pci is not None:
         return
     policies = _alias_policies(subject)
@@ -351,7 +340,6 @@ def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def used(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield a finding if servers have the flavor."""
     if not subject.servers:
         return
     now = dict(subject.flavor.extra_specs)

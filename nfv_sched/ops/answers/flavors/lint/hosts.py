@@ -61,7 +61,6 @@ _BOUND = {
 
 
 def alias(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find a PCI alias that the cloud does not define."""
     hosts = subject.hosts
     if hosts is not None and hosts.capacity.unknown_alias is not None:
         yield values.LintFinding(
@@ -72,7 +71,6 @@ def alias(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find a page size that no host has."""
     if subject.hosts is None or not subject.hosts.none_fits:
         return
     page_size = subject.guest.cells[0].pagesize if subject.guest else None
@@ -112,7 +110,6 @@ def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def floating(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find pinned servers without a page size beside floating ones."""
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is None or guest.cells[0].pagesize or not any(
             cell.dedicated for cell in guest.cells):
@@ -131,7 +128,6 @@ def floating(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find thread policies that the threads of all hosts rule out."""
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is None or not hosts.none_fits or (
             not hosts.nodes):
@@ -180,9 +176,6 @@ def _no_switch(key: str, label: str, none_fits: bool) -> values.LintFinding:
     """Return the finding that no host has the label of the switch.
 
     Physical networks can also show where the switch runs.
-
-    :param label: label of NUMA nodes with the virtual switch
-    :param none_fits: no host accepts a server
     """
     do = (f'declare the label {label} in the nova.conf of the hosts, see the '
           'labels in the documentation')
@@ -196,7 +189,6 @@ def _no_switch(key: str, label: str, none_fits: bool) -> values.LintFinding:
 
 
 def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find numbers of host NUMA nodes that no host has."""
     hosts = subject.hosts
     if hosts is None or not hosts.none_fits or not hosts.nodes:
         return
@@ -252,7 +244,6 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def _cause(binding: bindings.Binding) -> str:
-    """Return the limiting resource or policy, and why it limits."""
     # These texts name it.
     if binding.kind in (BindingKind.POLICY, BindingKind.TOO_SMALL):
         return binding.text
@@ -262,14 +253,12 @@ def _cause(binding: bindings.Binding) -> str:
 def _key_of_name(
     unknown: placement.Unknown, subject: values.LintSubject,
 ) -> str:
-    """Return the extra spec that uses an unknown name, or ``WHOLE``."""
     return next((key for key in subject.flavor.extra_specs
                  if key.rpartition(':')[2] == unknown.name), values.WHOLE)
 
 
 def _key_and_do(binding: bindings.Binding,
                 subject: values.LintSubject) -> tuple[str, str]:
-    """Return the key that a limiting resource concerns, and what to do."""
     specs, name = subject.flavor.extra_specs, binding.name
     match binding.kind:
         case BindingKind.POLICY if key := keys.policy_key(
@@ -344,7 +333,6 @@ def other_nodes(
 
 
 def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find keys of policies that no enabled filter enforces."""
     if subject.hosts is None:
         return
     for cls in nfv_rules.classes():

@@ -17,7 +17,6 @@ _NOT_FOR_NOVA = re.compile(
 
 
 def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find image properties that Nova silently drops."""
     for key, value in subject.image.items():
         if not _FOR_NOVA.match(key) or _NOT_FOR_NOVA.fullmatch(key) or (
                 key in subject.image_errors or
@@ -32,7 +31,6 @@ def dropped(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find image properties whose values Nova cannot read."""
     for key, message in subject.image_errors.items():
         translation = translations.find(translations.IMAGE, key)
         yield values.LintFinding(
@@ -43,7 +41,6 @@ def refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find image properties that the flavor needs, if no image is given."""
     if subject.image_needed:
         pairs = ', '.join(f'{key}={value}' for key, value in
                           subject.image_needed.items())
@@ -54,7 +51,6 @@ def needed(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def too_small(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find sizes in which the flavor is below the image's minimum."""
     flavor, needs = subject.flavor, subject.needs
     if flavor.memory < needs.memory:
         yield values.LintFinding(
@@ -70,7 +66,6 @@ def too_small(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find refusals of a flavor that Nova accepts without this image."""
     for refusal in subject.image_refusals:
         properties = _properties(subject, refusal)
         yield values.LintFinding(
@@ -82,7 +77,6 @@ def conflicts(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def differ(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find keys that have different values in image and flavor."""
     refused_keys = {key for refusal in subject.image_refusals
                     for key in _properties(subject, refusal)}
     for key, value in subject.image.items():

@@ -39,7 +39,6 @@ def is_list(key: str) -> bool:
 
 
 def too_many(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Yield a finding if there are too many extra specs to check."""
     count = len(subject.flavor.extra_specs)
     if count > extra_specs.MOST_SPECS:
         yield values.LintFinding(
@@ -59,7 +58,6 @@ def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def values_refused(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Find values that the API refuses, of keys that it knows."""
     for key, message in subject.refused.items():
         spec = _spec_of(subject, key)
         if spec is not None:
@@ -93,7 +91,6 @@ def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 def keys_unchecked(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Find unchecked keys that do nothing but resemble a valid key."""
     for key in subject.flavor.extra_specs:
         if key in subject.refused or _spec_of(subject, key) is not None:
             continue
@@ -112,7 +109,6 @@ def keys_unchecked(subject: values.LintSubject) -> Iterator[
 
 def contradictions(subject: values.LintSubject) -> Iterator[
         values.LintFinding]:
-    """Find mistakes and contradictions in the keys of nfv-sched."""
     for fault in subject.faults:
         yield values.LintFinding(
             values.ERROR, fault.key,
@@ -122,7 +118,6 @@ def contradictions(subject: values.LintSubject) -> Iterator[
 
 
 def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find lists of vCPUs with numbers that no server has."""
     for source in (subject.flavor.extra_specs, subject.image):
         for key, value in source.items():
             if is_huge(key, value):
@@ -138,7 +133,6 @@ def is_huge(key: str, value: str) -> bool:
 
 
 def huge_nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    """Find numbers of guest NUMA nodes that no host has."""
     for source in (subject.flavor.extra_specs, subject.image):
         for key, value in source.items():
             if is_many_nodes(key, value):
@@ -148,14 +142,12 @@ def huge_nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
 
 
 def is_many_nodes(key: str, value: str) -> bool:
-    """Return True for a number of guest NUMA nodes that no host has."""
     # Nova would take minutes to parse and to place such a server.
     return (key in ('hw:numa_nodes', 'hw_numa_nodes')
             and flavors.oversized(key, value) is not None)
 
 
 def policy_key(policy: str, flavor: snapshot.Flavor) -> str:
-    """Return the extra spec in ``policy``, or ``values.WHOLE``."""
     key = policy.partition('=')[0]
     return key if key in flavor.extra_specs else values.WHOLE
 
@@ -200,7 +192,6 @@ def _parts(specs: tuple[flavors.Spec, ...]) -> list[tuple[str, str, bool]]:
 
 @functools.lru_cache(maxsize=4096)
 def _distance(word: str, valid: str) -> int:
-    """Return the number of letters in which two parts of keys differ."""
     if abs(len(word) - len(valid)) > DISTANCE:
         # Part of the word is left out, as in "mem" for "memory".
         same = len(valid) >= _SHORT and word.startswith(valid.rstrip('.'))
@@ -221,12 +212,10 @@ def _spec_of(subject: values.LintSubject, key: str) -> flavors.Spec | None:
 
 
 def _strip_prefix(message: str) -> str:
-    """Return a message of Nova without its usual prefix."""
     return message.removeprefix('Validation failed; ').rstrip('.')
 
 
 def _allowed_values(spec: flavors.Spec) -> str:
-    """Return the advice which values are allowed."""
     value = spec.value
     if value.get('enum'):
         return f'set one of: {", ".join(map(str, value["enum"]))}'

@@ -27,51 +27,36 @@ WHOLE = '-'
 
 
 class LintFinding(ty.NamedTuple):
-    """A problem of a flavor.
+    """A problem of a flavor."""
 
-    :ivar severity: one of :data:`SEVERITIES`
-    :ivar key: the extra spec or image property; another subject such as
-        ``RAM`` if it is about neither
-    :ivar text: description of the problem
-    :ivar do: instructions for the operator
-    """
-
-    severity: str
+    severity: str  #: one of :data:`SEVERITIES`
+    #: the extra spec or image property; another subject such as ``RAM`` if it
+    #: is about neither
     key: str
-    text: str
-    do: str
+    text: str  #: description of the problem
+    do: str  #: instructions for the operator
 
 
 class Needs(ty.NamedTuple):
-    """The minimum sizes of a flavor that an image requires.
+    """The minimum sizes of a flavor that an image requires."""
 
-    :ivar memory: MiB
-    :ivar disk: GiB of the root disk
-    """
-
-    memory: int = 0
-    disk: int = 0
+    memory: int = 0  #: MiB
+    disk: int = 0  #: GiB of the root disk
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorHosts:
-    """The hosts of a cloud with regard to a flavor.
+    """The hosts of a cloud with regard to a flavor."""
 
-    :ivar cloud: the cloud, with all hosts in service
-    :ivar capacity: how many servers fit if the hosts are empty
-    :ivar names: names of the labels
-    :ivar filters: names of the enabled filters
-    :ivar fits_with_networks: True if a host that accepts no server without
-        networks may accept one with networks
-    :ivar fits_with: extra specs with which a host accepts it, if none does
-        otherwise
-    """
-
-    cloud: snapshot.Cloud
+    cloud: snapshot.Cloud  #: the cloud, with all hosts in service
+    #: how many servers fit if the hosts are empty
     capacity: capacity.FlavorCapacity
-    names: rule.Names
-    filters: frozenset[str] = frozenset()
+    names: rule.Names  #: names of the labels
+    filters: frozenset[str] = frozenset()  #: names of the enabled filters
+    #: True if a host that accepts no server without networks may accept one
+    #: with networks
     fits_with_networks: bool = False
+    #: extra specs with which a host accepts it, if none does otherwise
     fits_with: tuple[Mapping[str, str], ...] = ()
 
     @property
@@ -94,50 +79,43 @@ class FlavorHosts:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LintSubject:
-    """A flavor as Nova and nfv-sched read it.
-
-    :ivar image: properties of the image, by name
-    :ivar needs: minimum sizes that the image requires
-    :ivar specs: extra specs that the API knows
-    :ivar refused: key of each extra spec that the API refuses -> its message
-    :ivar unread: True if Nova did not read the flavor as a whole, because
-        that would take too long
-    :ivar refusals: why Nova refuses all servers of the flavor
-    :ivar image_refusals: why Nova refuses them with this image only
-    :ivar image_errors: image property that Nova cannot read -> its message
-    :ivar image_needed: image properties without which Nova refuses all
-        servers; empty if an image was given
-    :ivar guest: guest NUMA nodes; None if there are none, or Nova refuses the
-        flavor
-    :ivar policy: its policies by the keys of nfv-sched
-    :ivar faults: mistakes in these keys
-    :ivar rules: placement rules of a server without devices and networks,
-        except those whose keys have mistakes
-    :ivar unplaceable: key, and why it makes nfv-sched refuse all hosts; None
-        if it may accept some
-    :ivar query_fault: why Placement cannot read Nova's query for a server;
-        None if it can
-    :ivar hosts: which hosts accept it; None if not requested
-    :ivar servers: servers of this flavor; None if not requested
-    """
+    """A flavor as Nova and nfv-sched read it."""
 
     flavor: snapshot.Flavor
+    #: properties of the image, by name
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    needs: Needs = Needs()
-    specs: tuple[flavors.Spec, ...] = ()
+    needs: Needs = Needs()  #: minimum sizes that the image requires
+    specs: tuple[flavors.Spec, ...] = ()  #: extra specs that the API knows
+    #: key of each extra spec that the API refuses -> its message
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: True if Nova did not read the flavor as a whole, because that would take
+    #: too long
     unread: bool = False
+    #: why Nova refuses all servers of the flavor
     refusals: tuple[flavors.FlavorRefusal, ...] = ()
+    #: why Nova refuses them with this image only
     image_refusals: tuple[flavors.FlavorRefusal, ...] = ()
+    #: image property that Nova cannot read -> its message
     image_errors: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: image properties without which Nova refuses all servers; empty if an
+    #: image was given
     image_needed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: guest NUMA nodes; None if there are none, or Nova refuses the flavor
     guest: topology.GuestTopology | None = None
+    #: its policies by the keys of nfv-sched
     policy: extra_specs.NFVPolicy = extra_specs.NO_POLICY
-    faults: tuple[extra_specs.Fault, ...] = ()
+    faults: tuple[extra_specs.Fault, ...] = ()  #: mistakes in these keys
+    #: placement rules of a server without devices and networks, except those
+    #: whose keys have mistakes
     rules: tuple[rule.Rule, ...] = ()
+    #: key, and why it makes nfv-sched refuse all hosts; None if it may accept
+    #: some
     unplaceable: tuple[str, str] | None = None
+    #: why Placement cannot read Nova's query for a server; None if it can
     query_fault: malformed.Malformed | None = None
+    #: which hosts accept it; None if not requested
     hosts: FlavorHosts | None = None
+    #: servers of this flavor; None if not requested
     servers: tuple[snapshot.Server, ...] | None = None
 
     @property
@@ -145,7 +123,6 @@ class LintSubject:
         return not (self.unread or self.refusals or self.image_refusals)
 
     def value(self, key: str, image_key: str | None = None) -> str | None:
-        """Return an extra spec, or else the corresponding image property."""
         value = self.flavor.extra_specs.get(key)
         if value is None and image_key is not None:
             value = self.image.get(image_key)
@@ -153,11 +130,8 @@ class LintSubject:
 
 
 class LintRule(ty.NamedTuple):
-    """A lint rule.
+    """A lint rule."""
 
-    :ivar name: identifier of the rule, of lower-case words with hyphens
-    :ivar find: function that yields its findings
-    """
-
-    name: str
+    name: str  #: identifier of the rule, of lower-case words with hyphens
+    #: function that yields its findings
     find: Callable[[LintSubject], Iterable[LintFinding]]

@@ -90,7 +90,6 @@ def near(node: document.NodeOfHost) -> str:
 
 
 def pages(pages: document.PagesUse) -> str:
-    """Return used and usable pages of a NUMA node, with their unit."""
     return (f'{rendering.page_cell(pages)} '
             f'{"MiB" if rendering.is_small(pages.size_kib) else "pages"}')
 

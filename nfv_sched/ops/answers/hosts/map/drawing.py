@@ -38,85 +38,65 @@ _NEAR = 44  # most characters of the line of networks and places
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tile:
-    """A CPU.
+    """A CPU."""
 
-    :ivar shape: name of the shape, see :func:`shapes`
-    """
-
-    shape: str
+    shape: str  #: name of the shape, see :func:`shapes`
     x: int
     title: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Letters:
-    """Signs at one height.
-
-    :ivar xs: position of each character
-    """
+    """Signs at one height."""
 
     y: int
-    xs: str
+    xs: str  #: position of each character
     text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """A row of cores; the origin is the foot of the numbers.
-
-    :ivar letters: signs of one character
-    :ivar words: signs of several characters: x, y, text
-    :ivar numbers: x, first CPU of the core
-    """
+    """A row of cores; the origin is the foot of the numbers."""
 
     y: int
     tiles: list[Tile]
-    letters: list[Letters]
+    letters: list[Letters]  #: signs of one character
+    #: signs of several characters: x, y, text
     words: list[tuple[int, int, str]]
-    numbers: list[tuple[int, int]]
+    numbers: list[tuple[int, int]]  #: x, first CPU of the core
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar that shows the usage of a resource.
-
-    :ivar used: length of the used part
-    """
+    """A bar that shows the usage of a resource."""
 
     y: int
     label: str
-    used: int
+    used: int  #: length of the used part
     text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tab:
-    """A group of devices.
-
-    :ivar used: length of the used part of its bar
-    """
+    """A group of devices."""
 
     x: int
     y: int
     name: str
     text: str
-    used: int
+    used: int  #: length of the used part of its bar
     title: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodePicture:
-    """The picture of a NUMA node.
-
-    :ivar box: height of the box
-    :ivar height: height including the tabs below the box
-    """
+    """The picture of a NUMA node."""
 
     title: str
     text: str
     switch: bool
-    box: int
-    height: int
+    box: int  #: height of the box
+    height: int  #: height including the tabs below the box
     rows: list[Row]
     near: tuple[int, str, str] | None
     bars: list[Bar]
@@ -125,10 +105,7 @@ class NodePicture:
 
 def node(node: document.NodeOfHost,
          host_marks: marks.HostMarks) -> NodePicture:
-    """Lay out the picture of a NUMA node.
-
-    :param host_marks: marks of the servers of its host
-    """
+    """Lay out the picture of a NUMA node."""
     rows = list(_rows(node.cores, host_marks))
     y = HEAD + len(rows) * _PITCH + 2
     near = None
@@ -229,7 +206,6 @@ def _place(core_x: int, place: int, threads: int) -> tuple[str, int, int]:
 
     :param core_x: x at which its core begins
     :param place: its number in the core
-    :param threads: number of threads of the core
     """
     if threads == 1:
         return 'a', core_x, -_NUMBER - 9

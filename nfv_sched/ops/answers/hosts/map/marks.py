@@ -38,31 +38,22 @@ _OTHER = ('n', "not Nova's: in none of its sets of CPUs")
 
 
 class Sign(ty.NamedTuple):
-    """The mark of a CPU.
+    """The mark of a CPU."""
 
-    :ivar text: one or more characters
-    :ivar kind: the colour: ``0`` and so on for servers, else ``e``, ``i``,
-        ``u``, ``x``, ``s``, ``f``, ``n``
-    :ivar remote: True if a device or network of its server is near another
-        NUMA node
-    """
-
-    text: str
+    text: str  #: one or more characters
+    #: the colour: ``0`` and so on for servers, else ``e``, ``i``, ``u``,
+    #: ``x``, ``s``, ``f``, ``n``
     kind: str
+    #: True if a device or network of its server is near another NUMA node
     remote: bool = False
 
 
 class HostMarks(ty.NamedTuple):
-    """The marks of the servers of a host with pinned CPUs.
+    """The marks of the servers of a host with pinned CPUs."""
 
-    :ivar letters: UUID of a server -> its letters
-    :ivar colours: UUID of a server -> its colour
-    :ivar remote: UUIDs of servers with a device or network near another NUMA
-        node
-    """
-
-    letters: Mapping[str, str] = {}
-    colours: Mapping[str, str] = {}
+    letters: Mapping[str, str] = {}  #: UUID of a server -> its letters
+    colours: Mapping[str, str] = {}  #: UUID of a server -> its colour
+    #: UUIDs of servers with a device or network near another NUMA node
     remote: frozenset[str] = frozenset()
 
 

@@ -49,24 +49,17 @@ class GuestRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostSection:
-    """A host on the page.
-
-    :ivar id: HTML ID of its section
-    :ivar fit: largest fit of what is possible, as text
-    :ivar groups: labels, and names of what it belongs to
-    :ivar near: physical networks near its NUMA nodes
-    :ivar used: used and all CPUs for pinned servers, as text
-    :ivar part: the part of these CPUs that is used, 0 to 1, as text
-    """
+    """A host on the page."""
 
     id: str
     title: str
     state: str
-    fit: str
-    used: str
-    part: str
+    fit: str  #: largest fit of what is possible, as text
+    used: str  #: used and all CPUs for pinned servers, as text
+    part: str  #: the part of these CPUs that is used, 0 to 1, as text
     remote: int
     facts: list[str]
+    #: labels, and names of what it belongs to
     groups: list[tuple[str, list[str]]]
     near: list[str]
     notes: tuple[str, ...]
@@ -153,10 +146,6 @@ def _ids(details: Sequence[document.HostDetails]) -> list[str]:
 
 
 def host(details: document.HostDetails, identifier: str) -> HostSection:
-    """Return the section of a host.
-
-    :param identifier: HTML ID of the section
-    """
     marks = map_marks.of_host(details)
     used, total = details.pcpus_used, details.pcpus
     return HostSection(

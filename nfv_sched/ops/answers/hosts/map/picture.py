@@ -25,16 +25,13 @@ _KEY_SPACE = 40  # for a sign in the key, beside its text
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of text.
-
-    :ivar title: the whole text, if it is shortened
-    """
+    """A line of text."""
 
     kind: str
     x: int
     y: int
     text: str
-    title: str = ''
+    title: str = ''  #: the whole text, if it is shortened
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,10 +55,7 @@ class PlacedNode:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlacedGuest:
-    """A server in the list below a host.
-
-    :ivar far: what is remote from it
-    """
+    """A server in the list below a host."""
 
     x: int
     y: int
@@ -70,7 +64,7 @@ class PlacedGuest:
     letters: str
     colour: str
     text: str
-    far: str
+    far: str  #: what is remote from it
     title: str
 
 
@@ -100,10 +94,7 @@ class Sheet:
 
 def render(cloud: snapshot.Cloud,
            details: Sequence[document.HostDetails]) -> Iterator[str]:
-    """Yield the picture, piece by piece.
-
-    :param details: the hosts, in order
-    """
+    """Yield the picture, piece by piece; the hosts in the given order."""
     hosts = [page.host(each, '') for each in details]
     nodes = [node for host in hosts for node in host.nodes]
     has_others = map_marks.has_others(details)

@@ -88,7 +88,6 @@ def _device(nic, address, product_id, dev_type, **more):
 
 
 def pci_devices(host):
-    """The PCI devices of a host, as a hypervisor reports them."""
     devices = []
     for nic in host.pci:
         parent = f'0000:{nic.bus}:00.0'

@@ -23,10 +23,9 @@ NO_VALID_HOST = 'No valid host was found. '
 
 
 def parse_nodes(option, host):
-    """The NUMA nodes that an option like ``vswitch_nodes`` gives a host.
+    """Return the NUMA nodes that an option like ``vswitch_nodes`` gives.
 
     :param option: dict, host name or ``*`` to nodes joined by ``+``
-    :param host: name of the compute host
     :returns: frozenset of int; empty if the option does not know the host
     """
     text = option.get(host, option.get('*', ''))
@@ -70,7 +69,6 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
 
     @classmethod
     def require_filters(cls, *names):
-        """Skip unless filters of nfv-sched are enabled."""
         missing = sorted(set(names) - set(CONF.nfv_sched.enabled_filters))
         if missing:
             raise cls.skipException(
@@ -78,7 +76,6 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
 
     @classmethod
     def require_options(cls, *names):
-        """Skip unless options of [nfv_sched] are set, and not to false."""
         for name in names:
             if not CONF.nfv_sched[name]:
                 raise cls.skipException(
@@ -113,20 +110,14 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
     # The cloud
 
     def vswitch_nodes(self, host):
-        """Host NUMA nodes with the virtual switch."""
         return parse_nodes(CONF.nfv_sched.vswitch_nodes, host)
 
     def numa_nodes(self, host):
-        """Number of NUMA nodes of a host."""
         option = CONF.nfv_sched.numa_nodes
         return int(option.get(host, option.get('*', 1)))
 
     def host_where(self, predicate, what):
-        """The first host of a kind; skips the test if there is none.
-
-        :param predicate: called with the name of a host
-        :param what: the kind of host, for the reason of the skip
-        """
+        """Return the first host of a kind; skip the test if there is none."""
         for host in self.hosts:
             if predicate(host):
                 return host
@@ -135,7 +126,6 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
     # Guests
 
     def create_flavor(self, vcpus, extra_specs):
-        """Make a flavor that goes away with the test; returns its id."""
         flavor = self.flavors_client.create_flavor(
             name=data_utils.rand_name('nfv-sched', prefix='tempest'),
             ram=CONF.nfv_sched.guest_ram, vcpus=vcpus,
@@ -148,10 +138,7 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
         return flavor['id']
 
     def request_server(self, flavor, client=None, networks='none', **kwargs):
-        """Ask for a server that goes away with the test.
-
-        :returns: its UUID
-        """
+        """Ask for a server that goes away with the test; return its UUID."""
         client = client or self.servers_client
         server = client.create_server(
             name=data_utils.rand_name('nfv-sched', prefix='tempest'),
@@ -161,17 +148,13 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
         return server['id']
 
     def delete_server(self, server_id):
-        """Delete a server, and wait until it is gone."""
         test_utils.call_and_ignore_notfound_exc(
             self.admin_servers_client.delete_server, server_id)
         waiters.wait_for_server_termination(
             self.admin_servers_client, server_id, ignore_error=True)
 
     def settled(self, server_id, client=None):
-        """Wait until a new server is active or in error.
-
-        :returns: the server as its owner sees it
-        """
+        """Wait until a new server is active or in error, and return it."""
         client = client or self.servers_client
         try:
             waiters.wait_for_server_status(client, server_id, 'ACTIVE')
@@ -180,20 +163,14 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
         return client.show_server(server_id)['server']
 
     def boot(self, flavor, **kwargs):
-        """Boot a server and wait until it is active.
-
-        :returns: its UUID
-        """
+        """Boot a server, wait until it is active, and return its UUID."""
         server_id = self.request_server(flavor, **kwargs)
         server = self.settled(server_id, kwargs.get('client'))
         self.assertEqual('ACTIVE', server['status'], server.get('fault'))
         return server_id
 
     def boot_refused(self, flavor, **kwargs):
-        """Boot a server that no host may take.
-
-        :returns: what its owner reads
-        """
+        """Boot a server that no host may take; return what its owner reads."""
         server_id = self.request_server(flavor, **kwargs)
         server = self.settled(server_id, kwargs.get('client'))
         self.assertEqual('ERROR', server['status'])
@@ -206,11 +183,9 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
         return message
 
     def guest_nodes(self, server_id):
-        """The guest NUMA nodes of a server, as an administrator sees them."""
         return self.topology_client.show_server_topology(server_id)['nodes']
 
     def host_nodes(self, server_id):
-        """The host NUMA node of each guest NUMA node."""
         return [node['host_node'] for node in self.guest_nodes(server_id)]
 
     # What must hold

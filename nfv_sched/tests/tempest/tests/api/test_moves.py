@@ -18,11 +18,7 @@ class MovesTest(base.NFVSchedTest):
     needed_filters = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter')
 
     def boot_for(self, feature):
-        """Boot a strict guest that can be moved; skips the test if none can.
-
-        :param feature: of ``[compute-feature-enabled]``
-        :returns: its UUID and its host
-        """
+        """Boot a strict guest that can be moved; skip the test if none can."""
         if not CONF.compute_feature_enabled[feature]:
             raise self.skipException(
                 f'[compute-feature-enabled] {feature} is false')

@@ -27,7 +27,6 @@ class VSwitchAffinityTest(base.NFVSchedTest):
         self.assert_with(self.vswitch_nodes, self.boot(flavor))
 
     def others(self, host):
-        """Host NUMA nodes without the virtual switch."""
         return set(range(self.numa_nodes(host))) - self.vswitch_nodes(host)
 
     def mapped_away(self, policy):
@@ -67,7 +66,6 @@ class PCIAffinityTest(base.NFVSchedTest):
     needed_options = ('pci_alias',)
 
     def pci_nodes(self, host):
-        """Host NUMA nodes with devices."""
         return base.parse_nodes(CONF.nfv_sched.pci_nodes, host)
 
     @decorators.idempotent_id('8c1e5f20-7b6d-4a43-8a52-3f9e0c4b6201')
@@ -98,7 +96,6 @@ class ExtraSpecsNegativeTest(base.NFVSchedTest):
     @decorators.attr(type=['negative'])
     @decorators.idempotent_id('d8b3f5a2-9e17-4c64-b3a5-8e7c0f1d2876')
     def test_update_negative(self):
-        """A bad value is refused with a 400, and a good one stays."""
         flavor = self.create_flavor(1, {VSWITCH: 'prefer'})
         self.assertRaises(
             lib_exc.BadRequest,

@@ -16,8 +16,6 @@ PORT = 'CUSTOM_NFV_VSWITCH_PORT'
 
 
 class PortTest(base.NFVSchedTest):
-    """Guests with ports on a network of the tenant."""
-
     needed_filters = ('VSwitchPortLimitFilter',)
 
     @classmethod
@@ -46,13 +44,11 @@ class PortTest(base.NFVSchedTest):
             subnets.delete_subnet, subnet['subnet']['id'])
 
     def ports(self, count):
-        """So many interfaces, as a request for a server has them."""
         return [{'uuid': self.network}] * count
 
     @decorators.attr(type=['negative'])
     @decorators.idempotent_id('2f9b6c14-d0a7-4c3e-8b5d-9e4a7f1c3502')
     def test_above_the_limit_negative(self):
-        """The number of ports of one guest is limited."""
         self.require_options('vnics_per_guest')
         most = CONF.nfv_sched.vnics_per_guest
         message = self.boot_refused(self.create_flavor(1, {}),
@@ -61,7 +57,6 @@ class PortTest(base.NFVSchedTest):
 
     @decorators.idempotent_id('2f9b6c14-d0a7-4c3e-8b5d-9e4a7f1c3504')
     def test_ports_are_allocated(self):
-        """The ports of a guest are in Placement while it lives."""
         self.require_options('ledger')
         server = self.boot(self.create_flavor(1, {}), networks=self.ports(3))
         self.assertEqual([3], self.ledgered(server))
@@ -69,7 +64,6 @@ class PortTest(base.NFVSchedTest):
         self.assertEqual([], self.ledgered(server))
 
     def ledgered(self, server_id):
-        """What a server has allocated in the ledger of each provider."""
         allocations = self.os_admin.placement_client.list_allocations(
             server_id)['allocations']
         return [

@@ -17,7 +17,6 @@ NAMES = rule.Names(clouds.VSWITCH, 'nfv_node')
 
 
 def unlike_guest(*vcpus, **fields):
-    """A pinned guest whose NUMA nodes have unlike numbers of vCPUs."""
     numbers = itertools.count()
     return objects.InstanceNUMATopology(cells=[
         objects.InstanceNUMACell(
@@ -27,10 +26,7 @@ def unlike_guest(*vcpus, **fields):
 
 
 def with_pages(host, *sizes):
-    """Give each host NUMA node 1 GiB in pages of some sizes.
-
-    :param sizes: for each node its sizes, KiB
-    """
+    """Give each host NUMA node 1 GiB in pages of these sizes, in KiB."""
     for cell, of_cell in zip(host.cells, sizes):
         cell.mempages = [
             objects.NUMAPagesTopology(
@@ -47,33 +43,22 @@ def pages(**sizes):
 
 
 def evaluation(host, guest, cpu_ratio=1.0, ram_ratio=1.0, **kwargs):
-    """A guest on a host.
-
-    :param host: ``nova.objects.NUMATopology``
-    :param guest: ``nova.objects.InstanceNUMATopology``
-    """
+    """Evaluate a guest on a host, both given as Nova's topologies."""
     return numa_evaluation.Evaluation(
         topology.host_topology(host), topology.guest(guest),
         fit.Ratios(cpu_ratio, ram_ratio), **kwargs)
 
 
 def devices(found, free, *requests, mapping=None):
-    """The PCI devices of a host.
-
-    :param found: :func:`evaluation`
-    :param free: free VFs of each node, by node
-    :param requests: ``nova.objects.InstancePCIRequest`` each
-    """
+    """Return the PCI devices of a host: free VFs of each node, by node."""
     stats = clouds.pci_stats(None, free)
     return pci.CandidateDevices(pci.HostDevices(
         stats.pools, pci.demands(requests), found.host), mapping)
 
 
 def guest_on_host(found, given=None, groups=()):
-    """What is known of a guest on a host.
+    """Return what is known of a guest on a host.
 
-    :param found: :func:`evaluation`
-    :param given: :func:`devices`
     :param groups: host cells near each network, as bitmasks
     """
     return labels.ClaimPredictor(found, NAMES, given, list(groups))

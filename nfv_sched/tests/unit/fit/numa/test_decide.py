@@ -104,8 +104,6 @@ class TestNovaSearch(base.FilterTestCase):
 
 
 class Networks(ty.NamedTuple):
-    """The networks of a request."""
-
     physnets: frozenset[str] = frozenset()
     tunneled: bool = False
     tunnel_uncertain: bool = False
@@ -115,18 +113,15 @@ NO_NETWORKS = Networks()
 
 
 def terms(*rules, **more):
-    """How to decide by some rules."""
     return decide.Terms(rules, **{
         'steered': True, 'names': numa_base.NAMES, **more})
 
 
 def switch(strict=True):
-    """A rule of the switch."""
     return vswitch.VSwitchRule('switch', strict)
 
 
 def away(strict=True):
-    """A rule that keeps guests away from a place."""
     return place.PlaceRule('away', strict, place='osd', away=True)
 
 

@@ -31,7 +31,6 @@ def host(threads=1, mempages=(), **fields):
 
 def guest(shared=0, dedicated=0, memory=512, threads=None, pagesize=None,
           emulator=None):
-    """A guest with one NUMA node."""
     cpus = set(range(shared)), set(range(shared, shared + dedicated))
     policy = None
     if dedicated:
@@ -196,8 +195,6 @@ class TestCellMemory(base.TestCase):
 
 
 class TestPageSize(base.TestCase):
-    """The size that a request comes to."""
-
     def size(self, requested, memory=1024, **sizes):
         return fit.page_size(topology.HostCell(
             host(mempages=numa_base.pages(**sizes))), requested, memory)
@@ -209,7 +206,6 @@ class TestPageSize(base.TestCase):
         self.assertEqual(0, self.size(GIB, kb4=GIB))
 
     def test_small(self):
-        """The smallest that there is."""
         small = topology.PAGES_SMALL
         self.assertEqual(4, self.size(small, kb2048=512, kb4=1024 * 256))
         self.assertEqual(2048, self.size(small, kb2048=512))

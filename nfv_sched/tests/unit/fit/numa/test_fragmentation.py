@@ -27,7 +27,6 @@ class Node:
 
 
 def host(*nodes, threads=1, **fields):
-    """A host of such nodes."""
     made = clouds.host_topology(
         nodes=len(nodes), cpus=8,
         free={number: node.free for number, node in enumerate(nodes)},

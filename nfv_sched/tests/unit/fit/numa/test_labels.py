@@ -108,8 +108,6 @@ class IsolateTest(base.EnforcementTestCase):
 
 
 class TestClaimPredictor(tests_base.TestCase):
-    """What can be said of a guest on a host with labels."""
-
     def predictor(self, guest=None, groups=(), devices=None, **host):
         found = numa_base.evaluation(
             clouds.host_topology(**host), guest or clouds.guest())

@@ -23,7 +23,6 @@ _GPU = {'dev_type': 'type-PCI', 'vendor_id': '10de', 'product_id': '20b5',
 
 
 def pool(count=1, base=_CARD, **properties):
-    """A pool of VFs of a physical network."""
     if base is _CARD:
         properties.setdefault('physical_network', 'data')
     return {**base, 'count': count, **properties}
@@ -51,7 +50,6 @@ class TestShortage(tests_base.TestCase):
                 clouds.host_topology(nodes=nodes))), None), masks, **kwargs)
 
     def assert_short(self, kind, names, free, found):
-        """It is of a kind, and needs so many devices of these names."""
         self.assertEqual((kind, names, free), (
             found.kind, device_shortage.needs_text(found.needs), found.free))
 

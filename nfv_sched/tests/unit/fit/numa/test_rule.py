@@ -16,8 +16,6 @@ from nfv_sched.tests.unit.fit.numa import test_decide
 
 
 class NamesTest(tests_base.TestCase):
-    """Labels of single host cells."""
-
     def test_nodes(self):
         for prefix in ('nfv_node', 'n', ''):
             names = numa_rule.Names('nfv_vswitch', prefix)
@@ -44,7 +42,6 @@ class BareRule(numa_rule.Rule):
 
     @classmethod
     def from_request(cls, request_parts):
-        """None of a request."""
         return ()
 
 
@@ -59,7 +56,6 @@ class LastCellRule(numa_rule.CellsRule):
 
     @classmethod
     def from_request(cls, request_parts):
-        """None of a request."""
         return ()
 
     def label(self, names):
@@ -67,21 +63,17 @@ class LastCellRule(numa_rule.CellsRule):
         return 'nfv_last'
 
     def read(self, host, names):
-        """The last of several host cells."""
         return 1 << len(host.cells) - 1 if len(host.cells) != 3 else None
 
     def undeclared_reason(self):
-        """There are three host cells."""
         return reasons.Reason(self.order, self.text, 'an end needed')
 
     def node_map_reason(self, node, key, nodes):
-        """Something else puts a guest cell elsewhere."""
         return reasons.Reason(
             self.order, self.text, f'not {node} for {key}', f'{nodes}')
 
 
 def request_parts(extra_specs, guest=None):
-    """What a request with these keys says."""
     return numa_rule.RequestParts(
         nfv_extra_specs.parse(extra_specs), extra_specs, {}, guest, None, (),
         frozenset(), False, False)
@@ -95,15 +87,11 @@ class UnlikeRule(BareRule):
     cells: int = 0
 
     def condition(self, facts, guest_on_host):
-        """Other host cells."""
         return candidates.Condition(self.cells.__ne__, 0b11)
 
 
 class TestFound(tests_base.TestCase):
-    """All rules that are installed."""
-
     def test_classes(self):
-        """In the order in which they are asked."""
         found = rules.classes()
         orders = [cls.order for cls in found]
         self.assertEqual(sorted(set(orders)), orders)
@@ -237,8 +225,6 @@ class TestConditions(test_decide.DecideTestCase):
 
 
 class TestCellsRule(test_decide.DecideTestCase):
-    """A rule of certain host cells."""
-
     def test_strict(self):
         decision = self.decide(LastCellRule('last'))
         self.assertAccepted(['nfv_node1'], decision, ['nfv_node1'])
@@ -288,7 +274,6 @@ class TestCellsRule(test_decide.DecideTestCase):
             self.assertEqual(degree, rule.degree(facts, None, chosen))
 
     def test_kept(self):
-        """None of the guest cells is elsewhere."""
         rule = LastCellRule('last')
         for chosen, facts, kept in (
                 ((1,), 0b10, True), ((0,), 0b10, False),

@@ -85,7 +85,6 @@ class TestHosts(ShapeTestCase):
 class TestDevices(ShapeTestCase):
 
     def of(self, free, *requests, mapping=None, sockets=(0, 1), **tags):
-        """The shape of a host with so many free VFs, by node."""
         host = clouds.host_topology()
         for cell, socket in zip(host.cells, sockets):
             cell.socket = socket

@@ -20,7 +20,6 @@ class TestCapacity(tests_base.TestCase):
         return str(reason), reason.rank
 
     def lack(self, host, guest, free=None, requests=(), **kwargs):
-        """The resource that is missing, and how much of it."""
         found = base.evaluation(host, guest)
         lack = shortage.capacity_reason(
             found, devices=base.devices(found, free, *requests)

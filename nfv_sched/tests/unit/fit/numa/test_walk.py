@@ -124,10 +124,7 @@ class SearchTest(base.TestCase):
 
     def search(self, fits, accepts=lambda chosen: True, numbers=(0, 1, 2),
                order=(0, 1, 2), guests=2, **kwargs):
-        """The assignment, and what was asked on the way.
-
-        :param fits: pairs of guest cell and host cell
-        """
+        """Return the assignment, and note what was asked on the way."""
         self.asked = []
 
         def answer(guest, host, _pagesize):

@@ -5,7 +5,6 @@ from nfv_sched.scheduler import notes
 
 
 def rules_of(spec):
-    """The rules of a RequestSpec."""
     found = notes.note_of(spec).read(spec)
     if found.error is not None:
         raise AssertionError(str(found.error))

@@ -62,8 +62,6 @@ class TestNodeMapping(base.FilterTestCase):
 
 
 class TestRule(base.FilterTestCase):
-    """The rule by itself."""
-
     def rule(self, **kwargs):
         found, = rules_base.rules_of(clouds.spec(**kwargs))
         self.assertIsInstance(found, node_map.NodeMapRule)

@@ -322,7 +322,6 @@ class AliasReaderTest(base.EnforcementTestCase):
     NAMES = ('get_alias_from_config', '_get_alias_from_config')
 
     def set_policy(self, policy):
-        """Change the NUMA policy of the alias in nova.conf."""
         self.flags(alias=[jsonutils.dumps({
             'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
             'numa_policy': policy})], group='pci')
@@ -362,8 +361,6 @@ class AliasReaderTest(base.EnforcementTestCase):
 
 
 class TestRule(base.PCITestCase):
-    """The rule by itself."""
-
     def test_of(self):
         """A key of ours, or a preference of Nova's own."""
         for keys, policy, expected in (

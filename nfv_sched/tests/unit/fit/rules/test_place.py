@@ -27,8 +27,6 @@ AWAY = outcomes.AWAY_FROM
 
 
 class TestLabels(tests_base.TestCase):
-    """Which label is that of which place."""
-
     NAMES = numa_rule.Names('nfv_vswitch', 'nfv_node')
 
     def test_places(self):
@@ -59,8 +57,6 @@ class TestLabels(tests_base.TestCase):
 
 
 class TestKeys(base.PlaceTestCase):
-    """What flavors may say."""
-
     def request(self, extra_specs):
         spec = self.spec(extra_specs)
         return notes.note_of(spec).read(spec)

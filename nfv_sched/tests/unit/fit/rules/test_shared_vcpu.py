@@ -93,8 +93,6 @@ class TestSharedVCPU(base.SharedVCPUTestCase):
 
 
 class TestBeforeTheFilter(base.FilterTestCase):
-    """Refused before the filter is asked."""
-
     def test_keys_of_later_filters(self):
         for specs in ({'nfv:shared_vcpu': '0'},
                       {'nfv:shared_vcpu': '0',
@@ -128,8 +126,6 @@ class SharedVCPUTest(base.EnforcementTestCase):
 
 
 class TestRule(base.SharedVCPUTestCase):
-    """The rule by itself."""
-
     def rule(self):
         found, = rules_base.rules_of(self.spec())
         self.assertIsInstance(found, shared_vcpu.SharedVCPURule)

@@ -63,8 +63,6 @@ class TestThreads(base.JointTestCase):
 
 
 class TestRule(base.JointTestCase):
-    """The rule by itself."""
-
     def of(self, policy, cpus='dedicated', numa=True):
         """Whether it wants siblings, and cores; None if there is no rule."""
         guest = clouds.guest()

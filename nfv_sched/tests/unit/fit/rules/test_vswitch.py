@@ -125,8 +125,6 @@ class TestTable(base.FilterTestCase):
 
 
 class TestRule(base.FilterTestCase):
-    """The rule by itself."""
-
     def rule(self, *args, **kwargs):
         found, = rules_base.rules_of(clouds.spec(*args, **kwargs))
         self.assertIsInstance(found, vswitch.VSwitchRule)

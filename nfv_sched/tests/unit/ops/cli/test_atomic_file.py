@@ -129,7 +129,6 @@ class WriteTest(base.TestCase):
         self.refused('too many symbolic links')
 
     def test_pipes(self):
-        """They are neither replaced nor read, whatever their name."""
         for descriptor in os.pipe():
             self.addCleanup(os.close, descriptor)
             for folder in ('/dev/fd', '/proc/self/fd'):

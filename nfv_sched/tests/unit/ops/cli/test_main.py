@@ -13,7 +13,6 @@ from nfv_sched.tests import base
 class MainTest(base.TestCase):
 
     def run_main(self, *missing):
-        """Return the exit code and the error output."""
         find_spec = importlib.util.find_spec
         with mock.patch.object(
                 importlib.util, 'find_spec', lambda name: None

@@ -26,10 +26,7 @@ def flavor(name, vcpus=4, memory=2048, **extra_specs):
 
 
 def server(name, of):
-    """A server as Nova shows it to an administrator.
-
-    :param of: its flavor
-    """
+    """Return a server as Nova shows it to an administrator."""
     return {
         'id': f'id-of-{name}', 'name': name, 'tenant_id': 'p',
         'status': 'ACTIVE', 'flavor': {
@@ -39,7 +36,6 @@ def server(name, of):
 
 
 def service(host, **fields):
-    """A service nova-compute."""
     return {
         'binary': 'nova-compute', 'host': host, 'id': f'service-{host}',
         'zone': 'nova', 'status': 'enabled', 'state': 'up',
@@ -68,10 +64,9 @@ class NovaAPI(http_server.LocalServer):
         self.requests = []
 
     def answer(self, method, path, query, body):
-        """What a subclass answers, as (status, body).
+        """Return what a subclass answers, as (status, body).
 
         :param path: of the URL, without version, in parts
-        :param query: of the URL
         :param body: of the request; None if it has none
         """
         if method != 'GET':
@@ -82,7 +77,6 @@ class NovaAPI(http_server.LocalServer):
         return 200, self.page(resource, query)
 
     def page(self, resource, query):
-        """The body that Nova would send."""
         items = getattr(self, resource)
         if resource == 'services':
             return {resource: items}
@@ -141,7 +135,6 @@ def _reply(handler, status, body):
 class GlanceAPI(http_server.LocalServer):
     """A server on a port of its own; only what is read of Glance.
 
-    :ivar images: images, as Glance shows them
     :ivar status: of all answers to requests for images
     """
 
@@ -184,8 +177,6 @@ class CloudAPI(neutron_api.NeutronAPI):
     """Keystone and Neutron, and Nova and Glance beside them.
 
     :param nova: instead of a :class:`NovaAPI`
-    :ivar nova: Nova
-    :ivar glance: Glance
     :ivar services: types of those in the catalog
     """
 
@@ -198,19 +189,16 @@ class CloudAPI(neutron_api.NeutronAPI):
         self.services = ('network', 'compute', 'image', 'identity')
 
     def start(self):
-        """Listen."""
         super().start()
         for api in self._all:
             api.start()
 
     def stop(self):
-        """Refuse connections from now on."""
         super().stop()
         for api in self._all:
             api.stop()
 
     def token(self):
-        """Keystone's answer, with all of them in the catalog."""
         found = super().token()
         found['token']['catalog'] = [
             {'type': kind, 'name': name, 'id': name, 'endpoints': [
@@ -225,10 +213,7 @@ class CloudAPI(neutron_api.NeutronAPI):
         return found
 
     def connect(self, **fields):
-        """A connection with the account, whatever files and variables say.
-
-        :param fields: further ones of ``openstack.connect``
-        """
+        """Return a connection, whatever files and variables say."""
         return openstack.connect(
             load_yaml_config=False, load_envvars=False,
             region_name='RegionOne', auth={
@@ -238,7 +223,6 @@ class CloudAPI(neutron_api.NeutronAPI):
             **fields)
 
     def variables(self, password=neutron_api.PASSWORD):
-        """The account, as environment variables."""
         return {
             'OS_AUTH_URL': f'{self.url}/identity/v3', 'OS_USERNAME': 'admin',
             'OS_PASSWORD': password, 'OS_PROJECT_NAME': 'admin',

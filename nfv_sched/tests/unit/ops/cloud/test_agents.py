@@ -182,7 +182,6 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual(((), ()), (found.agents[0].serves, found.services))
 
     def test_served_twice(self):
-        """What an agent is said to have twice, it has once."""
         router = neutron_api.router()
         self.agent('L3 agent', 'h1', router, router)
         found = self.read()
@@ -190,7 +189,6 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual(1, len(found.services))
 
     def test_odd(self):
-        """What nobody has thought of is malformed, too."""
         self.agent('L3 agent', 'h1', neutron_api.router())
         del self.api.agents[0]['host']
         self.api.agents[0]['agent_type'] = 'OVN Controller Gateway agent'

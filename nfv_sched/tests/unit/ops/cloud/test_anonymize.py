@@ -31,7 +31,6 @@ FLAVOR = snapshot.Flavor(
 
 
 def host(name: str, **fields) -> snapshot.Host:
-    """A host with all that has names."""
     uuid = getattr(uuids, name)
     ledger = ledger_names.provider_uuid(uuid)
     return snapshot.Host(
@@ -141,7 +140,6 @@ def texts(hint, name, tokens):
     """Return a value whose every text has a secret of its own.
 
     :param hint: type hint of a field of a snapshot
-    :param name: of the field, for the secrets
     :param tokens: gets the secrets
     """
     origin, args = typing.get_origin(hint), typing.get_args(hint)
@@ -333,7 +331,6 @@ class NumberTest(base.TestCase):
             'nfv_customer', 'contract.4711', 'nfv:4711', 'hw:4711')
 
     def anonymize(self, specs, metadata=None, tags=None):
-        """Return the new extra specs, metadata and tags."""
         hosts = (dataclasses.replace(CLOUD.hosts[0], devices=(
             dataclasses.replace(CLOUD.hosts[0].devices[0],
                                 tags=tags or {}),)),)
@@ -400,7 +397,6 @@ class KeyTest(base.TestCase):
             self.assertEqual(each['name'], names[each['uuid']])
 
     def test_numbers_are_unique(self):
-        """However few there are."""
         with mock.patch.object(anonymize, 'KEYED_NUMBERS', 3):
             cloud = anonymize.replace(CLOUD, b'key').cloud
         self.assertEqual(2, len({host.name for host in cloud.hosts}))
@@ -412,7 +408,6 @@ class DecisionTest(base.TestCase):
                 'io-numa', 'hyper-converged', 'ports-fill-up')
 
     def test_capacity(self):
-        """It is the same."""
         for name, path in examples.find().items():
             if path.stem not in self.EXAMPLES:
                 continue
@@ -422,7 +417,6 @@ class DecisionTest(base.TestCase):
                 self.counts(anonymize.anonymize(cloud)), name)
 
     def test_verdicts(self):
-        """What refuses each host is the same, for servers and flavors."""
         kinds = set()
         for name, path in examples.find().items():
             if path.stem not in self.EXAMPLES:
@@ -551,7 +545,6 @@ class AnonymizeTest(base.TestCase):
             root.traits)
 
     def test_network_agents(self):
-        """They fit the hosts and what they serve."""
         cloud = self.cloud
         services = {each.kind: each for each in cloud.network_services}
         agents = {each.kind: each for each in cloud.network_agents}
@@ -633,7 +626,6 @@ class AnonymizeTest(base.TestCase):
             [name for name in found if name.startswith('nfv_')]))
 
     def test_hosts_of_unread_cells(self):
-        """They are found as before."""
         hosts = (*CLOUD.hosts, dataclasses.replace(
             CLOUD.hosts[0], uuid=uuids.other, cell='acme: far one'))
         cloud = anonymize.anonymize(dataclasses.replace(

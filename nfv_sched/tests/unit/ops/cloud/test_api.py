@@ -32,7 +32,6 @@ class ReadTest(base.TestCase):
             api.APIError, self.read, *parts, **fields))
 
     def test_flavors(self):
-        """In the order of their names, with all that they have."""
         large = nova_api.flavor('large', 8, 4096, hw__numa_nodes='2')
         large.update({
             'swap': 512, 'OS-FLV-EXT-DATA:ephemeral': 10, 'disk': 30,
@@ -98,7 +97,6 @@ class ReadTest(base.TestCase):
                 self.assertIn(said, line)
 
     def test_malformed_servers(self):
-        """Whatever is no answer of Nova is one error."""
         server = nova_api.server('vm', nova_api.flavor('f'))
         for resource, rows in (
             ('services', {}), ('services', [{'host': 'h1'}]),
@@ -113,7 +111,6 @@ class ReadTest(base.TestCase):
                           self.refused('servers'))
 
     def test_pages(self):
-        """Each begins after the last item of the one before."""
         names = ['e', 'd', 'c', 'b', 'a']
         self.nova.flavors = [nova_api.flavor(name) for name in names]
         self.nova.max_limit = 2

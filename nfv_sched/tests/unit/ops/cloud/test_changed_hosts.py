@@ -33,11 +33,7 @@ LIMITS = {'vswitch_ports_per_node': 8, 'vswitch_physical_ports': 1,
 
 
 def document(names, **options):
-    """A cloud file whose first two hosts have servers.
-
-    :param names: names of the hosts
-    :param options: of nfv-sched
-    """
+    """Return a cloud file whose first two hosts have servers."""
     return {
         'hosts': [{
             'name': name, 'numa_nodes': 2, 'cores': 6, 'threads': 2,
@@ -69,7 +65,6 @@ def document(names, **options):
 
 
 def simulated(cloud_file):
-    """The cloud at the end of the steps of a cloud file."""
     with tempfile.NamedTemporaryFile('w', suffix='.yaml') as stream:
         yaml.safe_dump(cloud_file, stream)
         stream.flush()
@@ -82,7 +77,6 @@ def simulated(cloud_file):
 class ChangedHostsTestCase(base.TestCase):
 
     def counted(self, cloud):
-        """Number of servers of each flavor on each host, and why no more."""
         return {
             (found.flavor.name, name): (
                 host.fits, host.placement, host.binding, host.lost)
@@ -90,7 +84,6 @@ class ChangedHostsTestCase(base.TestCase):
             for name, host in found.hosts.items()}
 
     def read_again(self, cloud):
-        """The same cloud from a file, which is checked."""
         path = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'cloud')
         file.save(cloud, path)

@@ -17,7 +17,6 @@ CHANGES = (
 class ChangedLimitsTest(test_changed_hosts.ChangedHostsTestCase):
 
     def ledgers(self, cloud):
-        """Inventories of the ledgers, by host."""
         return {host.name: dict(provider.inventories)
                 for host in cloud.hosts for provider in host.providers
                 if provider.uuid == names.provider_uuid(host.uuid)}

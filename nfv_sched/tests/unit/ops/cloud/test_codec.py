@@ -180,7 +180,6 @@ class CodecTest(base.TestCase):
             self.assertLessEqual(error.__context__.error_count(), 100)
 
     def test_every_type_of_a_snapshot(self):
-        """There is no hint that cannot be written or read."""
         for kind in vars(snapshot).values():
             if dataclasses.is_dataclass(kind):
                 value = example(kind)
@@ -189,7 +188,6 @@ class CodecTest(base.TestCase):
 
 
 def example(hint):
-    """A value of a type; all that may be there is there."""
     origin, args = ty.get_origin(hint), ty.get_args(hint)
     if dataclasses.is_dataclass(hint):
         return hint(**{name: example(kind) for name, kind

@@ -90,7 +90,6 @@ class FileTest(base.TestCase):
         self.assertEqual(0o600, stat.S_IMODE(os.stat(self.path).st_mode))
 
     def test_not_written(self):
-        """What was there stays, and nothing is left behind."""
         file.save(CLOUD, self.path)
         broken = snapshot.Cloud(taken='x', options={'a': {'b': object()}})
         self.assertRaises(ValueError, file.save, broken, self.path)
@@ -102,7 +101,6 @@ class FileTest(base.TestCase):
         self.assertIn('No such file', str(error))
 
     def test_what_is_replaced(self):
-        """The file that a link leads to, and nothing but files."""
         link, pipe = (os.path.join(self.folder, name)
                       for name in ('link', 'pipe'))
         os.symlink(self.path, link)
@@ -215,7 +213,6 @@ class FileTest(base.TestCase):
             self.refused('has more than 1 MiB; --max-file-size raises')
 
     def test_incompressible(self):
-        """What is compressed is larger than its content."""
         content = random.Random(1).randbytes(1 << 20)
         path = os.path.join(self.folder, 'random')
         with gzip.open(path, 'wb', 0) as stream:
@@ -254,7 +251,6 @@ class FileTest(base.TestCase):
         self.assertIn('2000', missing[-1].text)
 
     def test_long(self):
-        """Texts have a length, and messages do not repeat long ones."""
         for cloud, said in (
                 ({'taken': 'x', 'hosts': [{'name': 'x' * 10 ** 6}]},
                  'hosts[0].name: must have 255 characters at most'),

@@ -41,7 +41,6 @@ class RemoteTestCase(base.TestCase):
         self.requests = []
 
     def start(self, *answer, **fields):
-        """Serve an answer over TLS."""
         def respond(request):
             self.requests.append(request)
             return server.Answer(*answer, **fields)
@@ -65,7 +64,6 @@ class RemoteTestCase(base.TestCase):
 class RemoteTest(RemoteTestCase):
 
     def error(self, url=None):
-        """The one sentence of an error, without the URL that begins it."""
         url = url or self.url
         error = str(self.assertRaises(file.FileError, remote.load, url))
         self.assertTrue(error.startswith(url), error)
@@ -127,7 +125,6 @@ class RemoteTest(RemoteTestCase):
             self.assertEqual(sentence, self.error())
 
     def test_redirects(self):
-        """They are not followed: not to others, nor on the same server."""
         for location in ('https://192.0.2.1/snapshot', '/snapshot',
                          'http://127.0.0.1/', '//x', 'file:///etc/passwd'):
             self.start(302, headers={'Location': location})

@@ -102,7 +102,6 @@ class SchemaTestCase(base.TimedTestCase):
                          schema.keys_with(_Box, values.PER_NODE))
 
     def test_actions(self):
-        """Each is a key of its own type, and of no other but as an option."""
         for action, kind in actions.TYPES.items():
             self.assertIn(action, schema.for_type(kind)['required'])
 

@@ -9,7 +9,6 @@ _Kind = snapshot.MissingKind
 class MissingTest(base.TestCase):
 
     def test_sentences(self):
-        """Each kind has one; of these kinds the text is the sentence."""
         missing = {'cell': 'far', 'hosts': ('h2', 'h1'),
                    'uuids': ('b', 'a', 'c'), 'text': '{no}: x'}
         only_text = {_Kind.CLASS, _Kind.OTHER}

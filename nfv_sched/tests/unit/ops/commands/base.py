@@ -34,10 +34,7 @@ class CommandTestCase(base.TestCase):
             progress, 'DELAY', float('inf')))
 
     def run_command(self, *args: str) -> tuple[int, str, str]:
-        """Run a command of nfv-sched.
-
-        :returns: exit code, standard output, standard error
-        """
+        """Run a command; return exit code, standard output and error."""
         out = io.TextIOWrapper(io.BytesIO(), 'utf-8', newline='')
         err = io.StringIO()
         with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):

@@ -34,12 +34,10 @@ class APITestCase(base.CommandTestCase):
         self.log_in()
 
     def log_in(self, **kwargs):
-        """Set the variables of the account."""
         for name, value in self.api.variables(**kwargs).items():
             self.useFixture(fixtures.EnvironmentVariable(name, value))
 
     def refused(self, *args, code=1):
-        """The one line that a command ends with."""
         found, out, err = self.run_command(*args)
         self.assertEqual((code, ''), (found, out), err)
         line, = err.splitlines()
@@ -85,7 +83,6 @@ class FlavorTest(APITestCase):
             [resource for resource, _query in self.api.requests])
 
     def test_pages(self):
-        """Each flavor once, however few Nova gives at a time."""
         self.nova.max_limit = 1
         self.assertEqual(3, self.lint('--all', code=3)['flavors_checked'])
         self.assertEqual(3, len(self.nova.requests))
@@ -101,7 +98,6 @@ class FlavorTest(APITestCase):
         self.assertEqual(['1'], self.nova.requests[2][1]['all_tenants'])
 
     def test_used_of_file(self):
-        """Flavors of a file, and servers of the cloud."""
         self.nova.servers = [nova_api.server('vm-1', self.good)]
         path = os.path.join(self.folder, 'flavors.json')
         with open(path, 'w') as stream:
@@ -147,7 +143,6 @@ class FlavorTest(APITestCase):
             'flavor', 'lint', '--all', '--api', '--os-cloud', 'west'))
 
     def test_answers(self):
-        """What is no list of flavors is one error."""
         for answer, said in (
             ((403, {}), 'GET /flavors/detail: 403 Forbidden; the account '
              'needs a role'),
@@ -312,7 +307,6 @@ class CommandLineTest(APITestCase):
                 'flavor', 'lint', '--all', *args, code=2))
 
     def test_help(self):
-        """The option is shown where it can be used."""
         for args, shown in ((('flavor', 'lint'), True),
                             (('flavor', 'translate'), True),
                             (('agent', 'rebalance'), True),

@@ -20,7 +20,6 @@ from nfv_sched.tests.unit.ops.commands import base
 
 
 def broken(*names):
-    """The sound cloud with some faults."""
     cloud = clouds.sound()
     for name in names:
         fault = faults.FAULTS[name]
@@ -50,7 +49,6 @@ class AuditTest(base.CommandTestCase):
         self.assertIn('error: no column Hots; there are: Host, ', err)
 
     def test_commands(self):
-        """A script; each of its commands can be read by nfv-sched or Nova."""
         cloud = broken('switch moved', 'orphan', 'ledger')
         code, out, err = self.audit(cloud, '-f', 'commands')
         self.assertEqual((3, ''), (code, err))
@@ -129,7 +127,6 @@ class LiveTest(base.CommandTestCase):
     """A live cloud is read again if anything is found."""
 
     def audit(self, *readings, args=()):
-        """The kinds that are found, and what is told, of some readings."""
         left = list(readings)
         slept = []
         self.useFixture(fixtures.MockPatchObject(

@@ -222,7 +222,6 @@ class BadSnapshotTest(base.CommandTestCase):
                     path[0]).startswith('network_') else COMMANDS)
 
     def test_only_refused_filters(self):
-        """Which name was refused is said where no filter is left, too."""
         data = copy.deepcopy(self.data)
         data['cloud']['options']['filter_scheduler'][
             'available_filters'] = ['pydoc.cli']

@@ -27,7 +27,6 @@ class BlazarTest(base.CommandTestCase):
         file.save(cloud, self.file)
 
     def capacity(self, *args):
-        """Return the output of a command, and its last note."""
         code, out, err = self.run_command(
             'capacity', *args, '--ports', '1', '--from', self.file)
         self.assertEqual(0, code)
@@ -52,7 +51,6 @@ class BlazarTest(base.CommandTestCase):
                 f'error: no reservation of Blazar named {name!r}\n', err)
 
     def test_explain_server(self):
-        """The hint of the server counts, and who it belongs to."""
         cloud = blazar_clouds.cloud()
         for project, name, code, text in (
                 ('alpha', WHOLE, 0, 'It would go to whole'),

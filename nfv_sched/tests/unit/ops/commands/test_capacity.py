@@ -77,7 +77,6 @@ class CapacityTest(base.CommandTestCase):
         return self.csv_rows(out)
 
     def test_project(self):
-        """Hosts that are kept for others are left out, in all figures."""
         file.save(dataclasses.replace(
             CLOUD, options={**CLOUD.options, 'filter_scheduler': {
                 'enabled_filters': [
@@ -253,7 +252,6 @@ class CapacityTest(base.CommandTestCase):
             self.assertIn(text, err)
 
     def test_odd_records(self):
-        """One clear error, and no figures."""
         file.save(dataclasses.replace(CLOUD, hosts=(dataclasses.replace(
             small_clouds.host('one'), stats={'num_instances': 'x'}),)),
             self.file)
@@ -264,7 +262,6 @@ class CapacityTest(base.CommandTestCase):
                  "number: 'x'\n"), self.run_command(*args))
 
     def test_placement_unread(self):
-        """Counted all the same, with the code that says so."""
         file.save(dataclasses.replace(
             CLOUD, missing=snapshots.missing('Placement: not there'),
             hosts=tuple([dataclasses.replace(host, providers=())
@@ -356,7 +353,6 @@ class QuotaTest(base.CommandTestCase):
                              self.allowed(name))
 
     def test_keystone_refuses(self):
-        """An ID is enough."""
         self.api.faults['identity/v3/projects'] = None
         self.assertEqual(2, self.row(self.ID)['allows'])
         code, out, err = self.allowed('telco')

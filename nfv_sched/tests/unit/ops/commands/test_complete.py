@@ -34,12 +34,10 @@ _get_comp_words_by_ref() {
 
 @functools.cache
 def function() -> str:
-    """What the command prints."""
     return test_help.run('complete')[1].rpartition('LOADED ')[0]
 
 
 def subcommands():
-    """Names of commands, and the commands."""
     app = cli_base.NFVSched()
     for name, entry_point in app.command_manager:
         yield name, entry_point.load()(app, None)
@@ -49,7 +47,6 @@ def subcommands():
 class InstallTest(base.TestCase):
 
     def test_manuals(self):
-        """One command installs man pages and completions."""
         top = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         done = subprocess.run(
             [ROOT / 'tools' / 'install-manuals', top / 'usr'], text=True,
@@ -103,7 +100,6 @@ class BashTest(base.TestCase):
             '--sort', self.proposed('nfv-sched', 'host', 'list', '--so'))
 
     def test_all_options(self):
-        """Those of each command's parser are in the function."""
         text = function()
         for name, subcommand in subcommands():
             for action in subcommand.get_parser(name)._actions:

@@ -60,7 +60,6 @@ def _commands(page):
 
 
 def _faults(page):
-    """Return the faults that a page quotes, each as one line."""
     return [' '.join(block.split())
             for block in test_documentation.blocks(_text(page), 'text')]
 
@@ -68,7 +67,6 @@ def _faults(page):
 class PageTestCase(base.CommandTestCase):
 
     def servers(self, example, level=reasons.POLICY):
-        """Run an example; return its servers by name."""
         code, out, err = self.run_command(
             'simulation', 'run', '--example', example, '--reasons', level,
             '-f', 'json')
@@ -76,7 +74,6 @@ class PageTestCase(base.CommandTestCase):
         return {each['server']: each for each in json.loads(out)['servers']}
 
     def faults_of(self, example, level=reasons.POLICY):
-        """Run an example; return the faults of its refused servers."""
         return {name: f'{_NOVA} {server["reason"]}'
                 for name, server in self.servers(example, level).items()
                 if server['reason']}
@@ -118,7 +115,6 @@ class CookbookTest(PageTestCase):
                     (flavor.name, key))
 
     def test_servers_of_the_page(self):
-        """Each is of a flavor of the page, in a zone of the example."""
         with open(self.path, encoding='utf-8') as stream:
             cloud = yaml.safe_load(stream)
         zones = {each['name'] for each in cloud['aggregates']}
@@ -173,7 +169,6 @@ class TenantsTest(PageTestCase):
                     f'{_NOVA} {scheduler.NOT_ENOUGH}'})
 
     def test_levels(self):
-        """The same refusal at each level, under the name of the level."""
         _, _, section = _text('tenants').partition('How much you are told\n')
         wanted = {
             level: self.faults_of('refusals', level)['no-room']

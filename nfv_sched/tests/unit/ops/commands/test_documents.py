@@ -47,7 +47,6 @@ class DocumentsTest(base.CommandTestCase):
         jsonschema.Draft202012Validator(schemas()[schema]).validate(document)
 
     def document(self, schema, *args, codes=(0, 3)):
-        """Run a command; return its document, which its schema allows."""
         code, out, err = self.run_command(*args, '-f', 'json')
         self.assertIn(code, codes, err)
         document = json.loads(out)
@@ -87,7 +86,6 @@ class DocumentsTest(base.CommandTestCase):
         self.assertIn('error: no key hots; there are: host, host_id, ', err)
 
     def test_golden(self):
-        """Those that are kept, of all commands."""
         kept = set()
         for path in sorted(test_golden.FOLDER.glob('*.json.txt')):
             for text in path.read_text().split('$ ')[1:]:
@@ -174,7 +172,6 @@ class DocumentsTest(base.CommandTestCase):
                       '--list-examples')
 
     def test_hosts(self):
-        """Of clouds with and without networks and devices."""
         for path in (self.saved(clouds.sound()), self.example('all-policies'),
                      self.example('ports-fill-up')):
             document = self.document('host-list', 'host', 'list', '--from',
@@ -191,7 +188,6 @@ class DocumentsTest(base.CommandTestCase):
 
 
 def broken(name):
-    """Return the sound cloud with a fault."""
     fault = faults.FAULTS[name]
     cloud = clouds.sound()
     return fault.plant(list(fault.spots(cloud))[-1])

@@ -48,7 +48,6 @@ class ExplainTest(test_simulate.SimulateTestCase):
             kind, 'explain', *args, '--from', self.file(CLOUD))
 
     def test_garbage_collections(self):
-        """There are fewer while it runs; an error changes nothing."""
         before = gc.get_threshold()
         while_running = []
         real = explanation.explain
@@ -183,7 +182,6 @@ class ThenTest(test_simulate.SimulateTestCase):
             self.assertEqual(note, err)
 
     def test_by_name(self):
-        """Its UUID is that in the cloud."""
         cloud = self.file(CLOUD)
         code, out, err = self.then('s-3', '--from', cloud)
         self.assertEqual((0, ''), (code, err))

@@ -13,10 +13,7 @@ from nfv_sched.tests import snapshots
 
 
 def lscpu(cores=2, threads=2, **fields):
-    """What ``lscpu -J -e`` prints on a host with one NUMA node.
-
-    :param fields: of each CPU
-    """
+    """Return what ``lscpu -J -e`` prints on a host with one NUMA node."""
     return json.dumps({'cpus': [
         {'cpu': cpu, 'node': 0, 'socket': 0, 'core': cpu % cores,
          'online': True, **fields} for cpu in range(cores * threads)]})
@@ -34,7 +31,6 @@ class FactsTest(base.TestCase):
         self.warnings = []
 
     def write(self, **files):
-        """Write files; of a name with ``_json`` it is the suffix."""
         for name, text in files.items():
             with open(self.path(name.replace('_json', '.json')), 'w') as file:
                 file.write(text)
@@ -43,7 +39,6 @@ class FactsTest(base.TestCase):
         return os.path.join(self.folder, name)
 
     def machines(self, *hosts):
-        """Title of each host with facts -> CPUs of its machine."""
         hosts = hosts or (snapshots.host('a', [self.NODE]),
                           snapshots.host('b', [self.NODE]))
         found = host_facts.machines(
@@ -53,12 +48,10 @@ class FactsTest(base.TestCase):
                 for host in hosts if host.uuid in found}
 
     def refused(self, *hosts):
-        """What is wrong with the folder."""
         return str(self.assertRaises(
             source.CloudUnreadError, self.machines, *hosts))
 
     def test_names(self):
-        """With suffix or without; hosts without a file have no facts."""
         self.write(a_json=lscpu(), b=lscpu(), c='of no host')
         self.assertEqual({'a': [0, 1, 2, 3], 'b': [0, 1, 2, 3]},
                          self.machines())
@@ -116,7 +109,6 @@ class FactsTest(base.TestCase):
         self.assertEqual([], self.warnings)
 
     def test_names_of_hosts_lead_nowhere_else(self):
-        """A host that is named like a path is no way out of the folder."""
         os.mkdir(self.path('in'))
         self.write(a=lscpu())
         host = snapshots.host('../a', [self.NODE])
@@ -125,7 +117,6 @@ class FactsTest(base.TestCase):
             [host], self.warnings.append))
 
     def test_contradictions(self):
-        """A line names host, file and CPUs, and the facts do not count."""
         self.write(a_json=lscpu(cores=1), b=lscpu(node=1))
         self.assertEqual({}, self.machines())
         self.assertEqual([

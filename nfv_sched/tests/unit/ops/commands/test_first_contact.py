@@ -33,7 +33,6 @@ ACCOUNT = '  --os-cloud NAME     the API alone, with an account of clouds.yaml'
 class ReadmeTest(base.CommandTestCase):
 
     def test_every_command_with_the_example(self):
-        """What README says one can try works."""
         names = {'SERVER': 'fw-large', 'HOST': 'compute-1', 'FLAVOR': 'vfw.8'}
         readme = (_ROOT / 'README.md').read_text()
         table = re.search(r'\n\| question .*?\n\n', readme, re.DOTALL)[0]

@@ -45,8 +45,6 @@ PLAIN = {'f': {'vcpus': 4, 'memory': '2 GiB', 'disk': 20, 'id': 7,
 
 
 class Files(fixtures.Fixture):
-    """A folder for files."""
-
     def _setUp(self):
         self.folder = self.useFixture(fixtures.TempDir()).path
 
@@ -233,7 +231,6 @@ class LintTest(base.CommandTestCase):
         return out
 
     def test_long_extra_specs(self):
-        """Neither command prints them whole."""
         good = next(each for each in CLOUD.flavors if each.name == 'good')
         for key, value in (('nfv:vswitch_numa_affinity', 'x' * 100_000),
                            ('trait:CUSTOM_' + 'X' * 100_000, 'required'),
@@ -375,7 +372,6 @@ class TranslateTest(base.CommandTestCase):
                       'all its vCPUs', out)
 
     def test_commands_run_twice(self):
-        """A run that failed can be repeated; a flavor is created once."""
         program = self.files.write("""#!/bin/sh
 cd "${0%/*}"
 echo "$*" >> calls
@@ -399,7 +395,6 @@ esac
             os.remove(log)
 
     def test_commands_stop(self):
-        """The first command that fails is the last one."""
         program = self.files.write("""#!/bin/sh
 cd "${0%/*}"
 echo "$*" >> calls
@@ -419,7 +414,6 @@ case "$*" in *"flavor set"*) exit 1;; esac
                 line.split()[3] for line in opened])
 
     def test_commands_for_a_flavor_with_errors(self):
-        """Nothing of it runs; other flavors are created."""
         path = self.files.write({
             'bad': {'vcpus': 2, 'ram': 1, 'properties': {
                 'hw:wrs:shared_vcpu': '0',
@@ -475,7 +469,6 @@ case "$*" in *"flavor set"*) exit 1;; esac
         self.assertIn(r'a\u200bb', out)
 
     def lines(self, out):
-        """Return the commands that create and change flavors."""
         lines = re.sub('(?m)^(#.*|if .*|fi)\n', '', out)
         return ['openstack' + each for each in re.split(
             r'\n *openstack', '\n' + lines)[1:]]

@@ -59,7 +59,6 @@ class _Listed(cli_base.Lister):
 class KeyTest(base.TestCase):
 
     def test_percent(self):
-        """A share has another key than the number beside it."""
         for title, key in (('pCPUs used', 'pcpus_used'), ('Used %',
                            'used_percent'), ('%', 'percent'),
                            ('CPU% max', 'cpu_percent_max')):
@@ -127,7 +126,6 @@ class StdoutTest(commands.CommandTestCase):
 class FormatTest(base.TestCase):
 
     def show(self, command_class, *args):
-        """Run a command; returns what it prints."""
         app = cli_base.NFVSched()
         app.options = app.parser.parse_args([])
         out = io.StringIO()
@@ -137,7 +135,6 @@ class FormatTest(base.TestCase):
         return out.getvalue()
 
     def test_shell(self):
-        """A shell gets the values, and runs nothing."""
         folder = self.useFixture(fixtures.TempDir()).path
         for shell in ('bash', 'sh'):
             for number, value in enumerate(VALUES):
@@ -164,7 +161,6 @@ class FormatTest(base.TestCase):
             '_2m_b=1\n', self.show(Odd, '-f', 'shell', '--variable', '2m_b'))
 
     def test_documents(self):
-        """Values are exact, and a terminal can show the document."""
         for name, read in (('json', json.loads), ('yaml', yaml.safe_load)):
             out = self.show(_Listed, '-f', name)
             self.assertTrue(out.isascii())
@@ -200,7 +196,6 @@ class FormatTest(base.TestCase):
             self.show(Odd, '-f', 'csv', '--quote', 'none').splitlines())
 
     def test_rows(self):
-        """A value is no row of its own."""
         for name in ('value', 'table'):
             out = self.show(_Listed, '-f', name)
             self.assertIn(r'a\nb', out)
@@ -235,7 +230,6 @@ class FormatTest(base.TestCase):
         self.assertEqual('-1', out.splitlines()[2].split()[0], out)
 
     def test_encodings(self):
-        """What the output cannot encode is replaced."""
         for encoding, expected in (
                 ('latin-1', 'Name  Caf\xe9\n----------\na     ?\n'),
                 ('ascii', 'Name  Caf?\n----------\na     ?\n'),

@@ -134,14 +134,12 @@ Case = tuple[str, ...]
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command by its name."""
     app = cli_base.NFVSched()
     return {name: point.load()(app, None, name).get_parser(name)
             for name, point in app.command_manager}
 
 
 def formats(parser: argparse.ArgumentParser) -> list[tuple[str, Case]]:
-    """Return the formats of a command, each with its option."""
     for action in parser._actions:
         if action.dest in ('formatter', 'format') and action.choices:
             return [(name, (action.option_strings[0], name))
@@ -222,11 +220,9 @@ class GoldenTestCase(base.CommandTestCase):
             self.printed.setdefault(name, []).append(text)
 
     def is_wanted(self, form: str) -> bool:
-        """Whether to print this format."""
         return True
 
     def compare(self, name: str) -> None:
-        """Compare what was printed with the files of a name."""
         differences = []
         for form, texts in self.printed.items():
             path = FOLDER / f'{name}.{form}.txt'
@@ -334,10 +330,7 @@ class OtherTest(GoldenTestCase):
 
 
 class OptionsTest(GoldenTestCase, running.RunningTestCase):
-    """The answers about small clouds, with options, by subject.
-
-    The clouds are those of the tests of the commands.
-    """
+    """The answers about small clouds, with options, by subject."""
 
     wanted: Case = ('commands', 'table', 'text')
 
@@ -351,7 +344,6 @@ class OptionsTest(GoldenTestCase, running.RunningTestCase):
         return str(path)
 
     def ask_all(self, cloud: snapshot.Cloud | None, *lines: str) -> None:
-        """Ask commands about a cloud."""
         source: Case = ()
         if cloud is not None:
             file.save(cloud, str(self.folder / 'cloud'))
@@ -425,7 +417,6 @@ class OptionsTest(GoldenTestCase, running.RunningTestCase):
         self.compare('options-explain')
 
     def saved(self, path: str) -> str:
-        """Run a cloud file; return the snapshot that it ends with."""
         to = f'{path}.cloud'
         self.run_command('simulation', 'run', path, '--save', to)
         return to

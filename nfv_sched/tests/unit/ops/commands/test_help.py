@@ -26,10 +26,7 @@ sys.exit(code)
 
 
 def run(*args, module='nfv_sched.ops.cli.base'):
-    """Run a command in a process of its own, with Python's warnings.
-
-    :returns: exit code, standard output, standard error
-    """
+    """Run a command in a process of its own, with Python's warnings."""
     done = subprocess.run(
         [sys.executable, '-c', _RUN.format(heavy=HEAVY), module, *args],
         capture_output=True, text=True, timeout=120)
@@ -39,7 +36,6 @@ def run(*args, module='nfv_sched.ops.cli.base'):
 class HelpTest(base.TestCase):
 
     def seen(self, *args, module='nfv_sched.ops.cli.base'):
-        """What is printed if all is well."""
         code, out, err = run(*args, module=module)
         self.assertEqual((0, ''), (code, err), args)
         out, _, loaded = out.rpartition('LOADED ')
@@ -78,7 +74,6 @@ class HelpTest(base.TestCase):
                 'host', 'list', '--from', 'telco', option))
 
     def test_first_option(self):
-        """That of the maximum size is not the first one."""
         out = self.seen('plan', 'run', '--help')
         self.assertLess(out.index('\n  --dry-run'),
                         out.index('\n  --max-file-size'))
@@ -104,8 +99,6 @@ class HelpTest(base.TestCase):
 
 
 class WrongTest(base.TestCase):
-    """Exit code 2, and what is wrong on stderr."""
-
     def told(self, *args):
         code, out, err = run(*args)
         self.assertEqual((2, 'LOADED []\n'), (code, out), args)

@@ -42,7 +42,6 @@ steps:
 
 
 def registered():
-    """All options that Nova and nfv-sched have: section, name, option."""
     for group, options in [*opts.list_opts(), *conf.list_opts()]:
         for option in options:
             yield getattr(group, 'name', group), option.dest, option
@@ -120,7 +119,6 @@ class HostileFilesTest(base.TestCase):
         return path
 
     def watch(self, *arguments):
-        """Run a command; returns its exit code, output and events."""
         events = os.path.join(self.directory, 'events')
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-m',
@@ -185,7 +183,6 @@ class HostileFilesTest(base.TestCase):
 class AllowedOptionsTest(base.TestCase):
 
     def test_none_names_a_thing_of_the_machine(self):
-        """Look at each option that a file may set."""
         known = {f'{section}.{name}'
                  for section, name, _option in registered()}
         texts = {

@@ -166,7 +166,6 @@ MACHINE = {'plugin_data': {'numa_topology': {
 
 
 def refusals():
-    """Yield the entries of a journal, two with each name."""
     for name in NAMES:
         for server in (name, UUID):
             yield entry.Refusal(
@@ -182,8 +181,6 @@ def refusals():
 
 
 class Page(html.parser.HTMLParser):
-    """The elements of a page, and their attributes."""
-
     def __init__(self):
         super().__init__()
         self.seen = set()
@@ -195,7 +192,6 @@ class Page(html.parser.HTMLParser):
 
 
 def commands(group='nfv_sched.cli'):
-    """The subcommands of setup.cfg: name -> class."""
     setup = configparser.ConfigParser()
     with open(SETUP) as stream:
         setup.read_file(stream)
@@ -206,10 +202,6 @@ def commands(group='nfv_sched.cli'):
 
 
 def format_option(command):
-    """The option of a command for its format, and the formats.
-
-    :returns: (None, (None,)) if it has none
-    """
     for action in command(None, None).get_parser('test')._actions:
         if '--format' in action.option_strings:
             return '--format', tuple(action.choices)
@@ -322,7 +314,6 @@ class HostileNamesTest(base.CommandTestCase):
         }
 
     def output(self, *args, codes=(0, 1, 3)):
-        """Return what a command prints."""
         code, out, err = self.run_command(*args)
         self.assertIn(code, codes, (args, err))
         self.assertNotIn('internal error', err, args)
@@ -450,7 +441,6 @@ class HostileNamesTest(base.CommandTestCase):
             self.programs_called)
 
     def test_openstack(self):
-        """The same is printed as a part of python-openstackclient."""
         # It would set up logging for the whole process.
         self.useFixture(fixtures.MockPatchObject(logs, 'LogConfigurator'))
         of_name = commands('openstack.extension')
@@ -466,7 +456,6 @@ class HostileNamesTest(base.CommandTestCase):
                                  self.run_openstack('nfv', *args))
 
     def run_openstack(self, *args):
-        """Run python-openstackclient as :meth:`run_command` does."""
         out, err = io.StringIO(), io.StringIO()
         with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
             code = shell.main(args)
@@ -499,7 +488,6 @@ class HostileNamesTest(base.CommandTestCase):
              '\U0001f600', '\\'}, usable)
 
     def test_unknown_names(self):
-        """What is not there is named in a line of errors."""
         cloud = ('--from', self.path('cloud'))
         for name in NAMES[len(PRINTABLE):]:
             for args in (('server', 'explain', name, *cloud),

@@ -92,7 +92,6 @@ class ListTest(_CommandTest):
                 row['Host'] for row in self.rows(*args)}, args)
 
     def test_worst_is_the_order_of_the_map(self):
-        """With equal parts, too, and whatever the order of the file."""
         file.save(snapshots.cloud([snapshots.host(name, [
             snapshots.node(number, 8, 1, pinned=frozenset(range(
                 number * 8 + 1, number * 8 + 1 + count)))
@@ -123,7 +122,6 @@ class ListTest(_CommandTest):
         self.assertIn('router', out)
 
     def test_hostile_name(self):
-        """What a tenant has put in a name does not reach the terminal."""
         file.save(snapshots.cloud([snapshots.host()], [
             snapshots.server('\x1b]0;owned\x07\nx')]), self.file)
         self.assertIn(r'\x1b]0;owned\x07\nx', self.host('list')[1])
@@ -191,7 +189,6 @@ class FactsTest(_CommandTest):
         self.assertEqual(2, found['cpus_not_for_servers'])
 
     def test_other_hosts(self):
-        """Those without a file are shown as ever."""
         self.write(*range(8))
         for args in (['show', 'b'], ['map', '--host', 'b']):
             code, out, err = self.seen(*args)
@@ -200,7 +197,6 @@ class FactsTest(_CommandTest):
                              'host that is shown\n', err)
 
     def test_contradiction(self):
-        """It is told, and the host is shown as ever."""
         self.write(0, 1)
         for args in (['show', 'a'], ['map'], ['map', '--format', 'html']):
             self.assertEqual((0, self.host(*args)[1], (
@@ -209,7 +205,6 @@ class FactsTest(_CommandTest):
                 self.seen(*args))
 
     def test_names_do_no_harm(self):
-        """A message is a line, whatever a host is named."""
         name = 'a\nerror: x'
         file.save(snapshots.cloud([snapshots.host(name, [snapshots.node(
             0, 4, 1, 1)])]), self.file)
@@ -227,7 +222,6 @@ class FactsTest(_CommandTest):
             self.seen('map'))
 
     def test_bad(self):
-        """An error in a line, and nothing else."""
         self.write()
         for args in (['show', 'a'], ['map']):
             self.assertEqual(
@@ -242,7 +236,6 @@ class FactsTest(_CommandTest):
 class MapTest(_CommandTest):
 
     def test_formats(self):
-        """On standard output, or in a file."""
         for form, begin in (('text', 'a: up'), ('html', '<!DOCTYPE html>'),
                             ('svg', '<?xml')):
             code, out, err = self.host('map', '--format', form)
@@ -255,7 +248,6 @@ class MapTest(_CommandTest):
                 self.assertEqual(out, written.read())
 
     def test_order(self):
-        """Text and picture are by name, whatever the order of the file."""
         cloud = file.load(self.file)
         file.save(dataclasses.replace(cloud, hosts=cloud.hosts[::-1]),
                   self.file)

@@ -57,7 +57,6 @@ class ListTest(base.CommandTestCase):
         self.assertEqual([ONE, TWO], [row[1] for row in rows])
 
     def test_json(self):
-        """The same values as of a single server."""
         code, out, err = self.list('--journal', self.directory, '-f', 'json')
         self.assertEqual((0, ''), (code, err))
         refusals = json.loads(out)['refusals']
@@ -230,7 +229,6 @@ class ShadowReportTest(base.CommandTestCase):
         self.assertEqual('First (in shadow)', row['Filter'])
 
     def test_list_of_refusals(self):
-        """It has no server that was placed."""
         self.assertEqual((0, 'The journal has no refusals.\n', ''),
                          self.then())
 

@@ -47,7 +47,6 @@ JOURNAL = 'refusals-20260102T030405Z-1-0123abcd.jsonl'
 
 
 def figures(text):
-    """What Prometheus reads: name, values of labels in order -> figure."""
     return {(sample.name, *sample.labels.values()): sample.value
             for family in parser.text_string_to_metric_families(text)
             for sample in family.samples}
@@ -97,7 +96,6 @@ class TextFileTest(MetricsTestCase):
         self.assertLess(len(log.output), 5000)
 
     def test_accept(self):
-        """No header raises, or puts line breaks into the answer."""
         collection = collecting.Collection(argparse.Namespace(
             source=self.cloud, config_file=[], journal=None))
         for version in ('1.0.0', '0', 'x', '1.x', '2.\r\n x', '9' * 5000, ''):
@@ -116,7 +114,6 @@ class TextFileTest(MetricsTestCase):
         self.assertEqual(set(), kinds & self.write().keys())
 
     def test_written(self):
-        """What could be read, while something is missing."""
         found = self.write()
         for key, figure in (
                 (('nfv_sched_flavor_fits', '', 'vrouter.4', '1 normal'), 5),
@@ -169,7 +166,6 @@ class TextFileTest(MetricsTestCase):
         self.assertEqual(3, self.write(*args)[key])
 
     def test_shadow(self):
-        """Outcomes of filters in shadow are counted once, too."""
         args = ('--journal', self.directory)
         with open(self.path(JOURNAL), 'wb') as opened:
             opened.write(test_entry.line(test_entry.placed(1)) +
@@ -197,7 +193,6 @@ class TextFileTest(MetricsTestCase):
             self.assertIn(('nfv_sched_snapshot_age_seconds',), self.write())
 
     def test_numbers_that_are_none_of_ours(self):
-        """Counts and times that cannot be are ignored."""
         for number in ('1e300', '-1', 'NaN', '+Inf'):
             with open(self.textfile, 'w') as opened:
                 for family in ('nfv_sched_latest_refusal_timestamp_seconds',
@@ -210,7 +205,6 @@ class TextFileTest(MetricsTestCase):
             self.assertIn(('nfv_sched_snapshot_age_seconds',), written)
 
     def test_journal_that_is_not_there(self):
-        """It is an error if the command line names it."""
         path = self.path('missing')
         self.write('--journal', path, missing='error: The decision journal '
                    f'cannot be read: {path}: No such file or directory\n')
@@ -267,13 +261,8 @@ class TextFileTest(MetricsTestCase):
 
 
 class ListenTest(MetricsTestCase):
-    """In a process of its own, asked over HTTP."""
-
     def start(self, *args, files=None):
-        """Start the command.
-
-        :param files: its limit of open files
-        """
+        """Start the command; ``files`` is its limit of open files."""
         self.process = subprocess.Popen(
             [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.ops.cli.base',
              'metrics', '--listen', '127.0.0.1:0', '--interval', '1',
@@ -410,7 +399,6 @@ class ListenTest(MetricsTestCase):
             self.assertEqual(200, answer.status)
 
     def test_password_file_unusable(self):
-        """It ends; it does not serve without a password."""
         self.start('--auth-file', self.path('missing'))
         out, err = self.process.communicate(timeout=60)
         self.assertEqual('', self.url + out)

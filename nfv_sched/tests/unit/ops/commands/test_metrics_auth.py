@@ -28,7 +28,6 @@ def header(user, password, scheme='Basic'):
 
 
 def client():
-    """A connection that nothing is sent over."""
     return server.Connection(None, '192.0.2.1')
 
 
@@ -200,7 +199,6 @@ class ReadTest(base.TestCase):
 
     @staticmethod
     def role(users, authorization, certificate=()):
-        """Return the role of a user, or the status of the refusal."""
         user = users.user(server.HTTPRequest(
             '/', '', {'Authorization': authorization}, dict(certificate),
             client()))

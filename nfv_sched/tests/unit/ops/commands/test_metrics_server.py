@@ -57,7 +57,6 @@ class ServerTest(base.TestCase):
             return answer.read()
 
     def ask(self, request):
-        """Return the answer to raw bytes."""
         client = self.connect()
         with contextlib.suppress(OSError):
             client.sendall(request)
@@ -90,7 +89,6 @@ class ServerTest(base.TestCase):
         self.assertEqual(self.BODY, self.scrape())
 
     def test_slow_reader(self):
-        """It reads nothing of a long answer."""
         self.start(b'x' * 10 ** 8)
         client = self.connect()
         client.sendall(b'GET /metrics HTTP/1.0\r\n\r\n')
@@ -157,7 +155,6 @@ class ServerTest(base.TestCase):
         self.assertEqual(self.BODY, self.scrape())
 
     def test_failure(self):
-        """It is logged, and the client learns that there was one."""
         log = self.useFixture(fixtures.FakeLogger(server.LOG.name))
         self.server.respond = lambda request: 1 / 0
         self.assertIn(b'500', self.ask(b'GET /a HTTP/1.0\r\n\r\n'))

@@ -72,8 +72,6 @@ sys.stdout = io.TextIOWrapper(
 
 
 class PlanRunTestCase(base.CommandTestCase):
-    """A test with a plan, and with a cloud that has only its API."""
-
     def setUp(self):
         super().setUp()
         self.folder = self.useFixture(fixtures.TempDir()).path
@@ -90,7 +88,6 @@ class PlanRunTestCase(base.CommandTestCase):
         self.path = os.path.join(self.folder, 'plan.json')
 
     def plan(self, *texts, **fields):
-        """Save a plan, and start a cloud for it."""
         self.start(migrating_nova.document(*texts, **fields))
 
     def start(self, document):
@@ -107,10 +104,7 @@ class PlanRunTestCase(base.CommandTestCase):
             self.useFixture(fixtures.EnvironmentVariable(name, value))
 
     def carry_out(self, *args, code=0):
-        """Run the plan.
-
-        :returns: standard output and error
-        """
+        """Run the plan; return standard output and error."""
         found, out, err = self.run_command(
             'plan', 'run', self.path, *(args or ('--yes',)))
         self.assertEqual(code, found, out + err)
@@ -218,7 +212,6 @@ class PlanRunTest(PlanRunTestCase):
                          (code, err))
 
     def test_changed(self):
-        """Nothing is done in a cloud that has changed."""
         self.plan(*[f'{name} live two' for name in 'abcdef'])
         del self.nova.placed[migrating_nova.id_of('a')]
         self.nova.server('b')['OS-EXT-SRV-ATTR:host'] = 'three'
@@ -241,7 +234,6 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual('enabled', self.nova.services[0]['status'])
 
     def test_arrived(self):
-        """A server that has come to its destination is not moved."""
         self.plan('a live two', 'b live three')
         self.nova.server('a')['OS-EXT-SRV-ATTR:host'] = 'two'
         self.carry_out()
@@ -406,7 +398,6 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual({'a': None, 'b': 'two'}, self.hosts())
 
     def test_not_offloaded(self):
-        """Nova fails, or refuses."""
         self.plan('a shelve -')
         self.nova.offloads = False
         self.nova.faults['shelveOffload'] = lambda found: (403, {
@@ -604,10 +595,7 @@ class PlanRunTest(PlanRunTestCase):
             time.sleep(0.02)
 
     def kill_and_go_on(self, number):
-        """Kill a run when Nova has been asked so often, and run the plan.
-
-        :returns: standard output of the second run
-        """
+        """Kill a run after ``number`` actions; return what the next prints."""
         self.nova.moving.clear()
         process = self.process()
         self.wait_for_actions(number)
@@ -676,8 +664,6 @@ class PlanRunTest(PlanRunTestCase):
 
 
 class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
-    """Plans as the commands save them."""
-
     def test_drain(self):
         cloud = os.path.join(self.folder, 'cloud')
         file.save(self.running('b vf one', 'a p4 one', 'c p4 two'), cloud)
@@ -692,7 +678,6 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.assertNotIn('one', self.hosts().values())
 
     def test_shelve(self):
-        """What the command saves can be carried out, and has nothing left."""
         cloud = os.path.join(self.folder, 'cloud')
         file.save(self.running('a p4 one', 'b p4 two', 'c p4 two',
                                'd p4 three', 'e p4 three'), cloud)
@@ -709,7 +694,6 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.assertIsNone(self.hosts()['a'])
 
     def save_rounds(self, *servers, code=0, at_once='1', steps=''):
-        """Save the plan of all hosts, and start a cloud for it."""
         cloud = os.path.join(self.folder, 'cloud')
         file.save(self.running(*servers, steps=steps), cloud)
         self.assertEqual(code, self.run_command(
@@ -758,7 +742,6 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.assertIn('is the journal of another plan', err)
 
     def test_round_fails(self):
-        """The same command goes on with the round."""
         self.save_rounds('a p1 one', 'b p1 one', 'c p1 two', 'd p1 two',
                          'e p1 two')
         second = '--yes', '--round', '2'
@@ -888,7 +871,6 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.assertEqual(1, len(self.nova.actions))
 
     def test_options_of_run(self):
-        """They are those of plan run."""
         cloud = self.running('a p1 one', 'b p1 one')
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', lambda _arguments: lambda: cloud))
@@ -930,8 +912,6 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
 
 
 class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
-    """A test with a cloud in which servers move."""
-
     def setUp(self):
         super().setUp()
         self.flavors = {'a': 'p4', 'b': 'p2', 'c': 'p4'}
@@ -948,7 +928,6 @@ class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
         self.listen(self.nova)
 
     def read(self):
-        """The cloud as it is now."""
         return running.disabled(self.running(*[
             f'{name} {flavor} {self.locate(name)}'
             for name, flavor in self.flavors.items()]), *[
@@ -956,7 +935,6 @@ class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
                 if service['status'] == 'disabled'])
 
     def drain(self, *args, code=0):
-        """Plan to empty host "one", and do it."""
         found, out, err = self.run_command(
             'host', 'drain', 'one', '--save', self.path, '--run', '--yes',
             *args)
@@ -976,8 +954,6 @@ class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
 
 
 class ReplanTest(ReplanTestCase):
-    """Plans made anew of a cloud in which servers move."""
-
     def test_failure(self):
         self.fail('a')
         out, err = self.drain(code=3)
@@ -1002,7 +978,6 @@ class ReplanTest(ReplanTestCase):
             line['state'] == 'replanned' for line in self.journal()))
 
     def test_enabled_meanwhile(self):
-        """The host is disabled again for the new plan, too."""
         self.nova.failing = {'a'}
         self.drain('--replan', '1', code=3)
         self.nova.failing = set()
@@ -1107,7 +1082,6 @@ class ReplanTest(ReplanTestCase):
         self.assertNotIn('one', self.hosts().values())
 
     def test_question(self):
-        """It is asked once."""
         self.fail('a')
         stdin = io.StringIO('y\n')
         stdin.isatty = lambda: True
@@ -1217,8 +1191,6 @@ class ReplanTest(ReplanTestCase):
 
 
 class AgentPlanTestCase(PlanRunTestCase):
-    """A test with a plan for DHCP servers and routers."""
-
     def setUp(self):
         super().setUp()
         cloud = os.path.join(self.folder, 'cloud')
@@ -1274,7 +1246,6 @@ class AgentPlanTest(AgentPlanTestCase):
         self.assertIn('is not a UUID', err)
 
     def test_refused(self):
-        """Nothing is left without an agent."""
         first = self.moves[0]
         self.api.refusing.add(first['destination_agent_id'])
         _out, err = self.carry_out(code=3)
@@ -1284,7 +1255,6 @@ class AgentPlanTest(AgentPlanTestCase):
         self.assertEqual(3, len(self.api.changes))
 
     def test_replan(self):
-        """Planned anew of what Neutron shows."""
         first = self.moves[0]
         cloud = snapshots.with_uuids(test_rebalance.CLOUD)
         seen = self.useFixture(fixtures.MockPatchObject(

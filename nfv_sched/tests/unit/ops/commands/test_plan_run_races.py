@@ -183,10 +183,7 @@ class ClosedHostTest(test_plan_run.PlanRunTestCase):
         self.plan('a live two', 'b live two')
 
     def check(self, *args, code, says):
-        """Run the plan; compare what it says of the host.
-
-        :param says: None for nothing
-        """
+        """Run the plan; compare what it says of the host, None for nothing."""
         out, err = self.carry_out('--yes', *args, code=code)
         self.assertEqual(
             [each for each in (says,) if each],
@@ -232,7 +229,6 @@ class ClosedHostTest(test_plan_run.PlanRunTestCase):
                              self.nova.services[0]['status'])
 
     def test_changed(self):
-        """The first run has stopped; the cloud has changed then."""
         self.nova.failing = {'a'}
         self.check(code=3, says=self.IS)
         self.nova.server('b')['locked'] = True
@@ -318,10 +314,7 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
             self.plan_saved = stream.read()
 
     def refused(self, *args):
-        """Save another plan there, in vain.
-
-        :returns: standard error
-        """
+        """Save another plan there, in vain; return standard error."""
         code, out, err = self.run_command(
             'host', 'drain', 'two', '--save', self.path, *args)
         self.assertEqual((1, ''), (code, out), err)
@@ -331,7 +324,6 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
         return err
 
     def test_rest(self):
-        """What is said to go on with the rest does so."""
         command, = re.findall('To go on with the rest: nfv-sched (.*)',
                               self.out)
         self.assertEqual(['plan', 'run', self.path], shlex.split(command))
@@ -390,7 +382,6 @@ class UnansweredAgentTest(test_plan_run.AgentPlanTestCase):
         self.first = self.moves[0]
 
     def hosts_of_first(self):
-        """Where the network or router of the first move is."""
         return [key for key in ('source', 'destination')
                 if {'id': self.first['service_id']} in self.api.served[
                     self.first[f'{key}_agent_id']]]

@@ -23,7 +23,6 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         return code, out
 
     def test_drain_servers(self):
-        """Some servers of a host, which stays open to others."""
         self.save('a p1 one', 'b p1 one', 'c p1 two')
         code, out = self.run_it('host', 'drain', 'one', '--server', 'b')
         self.assertEqual(0, code)

@@ -41,14 +41,12 @@ class ProfileTest(base.CommandTestCase):
         return path
 
     def profile(self, *args, code=0, facts=None):
-        """Run the command with the facts of a machine."""
         out, warnings = self.warned(*args, code=code, facts=facts)
         if not FILES.intersection(args):
             self.assertEqual([], warnings)
         return out
 
     def warned(self, *args, code=0, facts=None):
-        """Run the command; return its output, and its warnings."""
         status, out, err = self.run_command(
             'host', 'profile', '--facts', facts or self.facts, *args)
         warnings = err.splitlines()
@@ -63,7 +61,6 @@ class ProfileTest(base.CommandTestCase):
         return err
 
     def test_this_machine(self):
-        """Whatever it is: a profile, or why there is none."""
         status, out, err = self.run_command(
             'host', 'profile', '--layout', 'floating', '-f', 'json')
         self.assertIn(status, (0, 2))
@@ -84,7 +81,6 @@ class ProfileTest(base.CommandTestCase):
             '--shared', '--max-width', '120'), ''), (status, out, err))
 
     def test_warnings_beside_files(self):
-        """Formats that are files have them on standard error."""
         expected = [f"{found['warning']}. Do: {found['do']}."
                     for found in json.loads(self.profile(
                         '--shared', '-f', 'json'))['warnings']]
@@ -120,7 +116,6 @@ class ProfileTest(base.CommandTestCase):
             2, '--facts', self.facts, '--check', path, '-f', 'ovs'))
 
     def test_nova_conf_that_nova_refuses(self):
-        """Even if it is as the profile has it, but for that."""
         good = self.profile('--shared', '-f', 'nova.conf')
         path = self.path('nova.conf', '[DEFAULT]\nreserved_host_cpus = 2\n'
                          f'{good}\n[libvirt]\ncpu_shared_set = 4\n')

@@ -18,7 +18,6 @@ from nfv_sched.tests.unit.ops import small_clouds
 
 
 def agents(kind, first, second, **fields):
-    """An agent that serves something, and one that is to get it."""
     return (dataclasses.replace(
         test_levelling.agent('one', *test_levelling.names(first), kind=kind),
         id=snapshots.id_of(f'{kind}-1')), dataclasses.replace(
@@ -58,7 +57,6 @@ class PlanTestCase(base.CommandTestCase):
 class PlanTest(PlanTestCase):
 
     def test_guests(self):
-        """Where ports limit guests, it is told how many more fit."""
         given = test_freed_capacity.cloud(16, 0, of_router=1)
         full = small_clouds.host('two', small_clouds.node(0, range(8)),
                                  network=given.hosts[1].network)
@@ -75,7 +73,6 @@ class PlanTest(PlanTestCase):
                            'servers': 2}], document['gained_servers'])
 
     def test_commands_are_harmless(self):
-        """Whatever others have named their routers, or written to a file."""
         evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"
         made = [dataclasses.replace(
             test_levelling.service(f'r{number}'), name=f'{number}{evil}')
@@ -124,7 +121,6 @@ class PlanTest(PlanTestCase):
                     'agent', 'rebalance', '--from', self.path))
 
     def test_something_else_not_read(self):
-        """The plan is shown all the same."""
         self.save(missing=snapshots.missing('Cell 2 does not answer'))
         code, out, err = self.run_command(
             'agent', 'rebalance', '--from', self.path)

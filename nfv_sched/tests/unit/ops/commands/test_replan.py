@@ -60,7 +60,6 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
         return [each[2] for each in self.nova.actions if each[0] == name]
 
     def test_failure(self):
-        """The rest of the round is planned anew, and later rounds."""
         self.fail('c')
         out, err = self.drain('--replan', '1')
         self.assertEqual('', err)
@@ -104,7 +103,6 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
                       err)
 
     def test_round_left_out(self):
-        """A round that was not carried out stays in the file."""
         code, out, err = self.run_command(
             'host', 'drain', 'one', 'two', '--save', self.path)
         self.assertEqual(0, code, out + err)
@@ -269,11 +267,9 @@ class ServedTestCase(test_plan_run.ReplanTestCase):
         self.url = f'http://127.0.0.1:{self.listener.server_port}'
 
     def read(self):
-        """The cloud as it is now, and when it was read."""
         return dataclasses.replace(super().read(), taken=now())
 
     def publish(self):
-        """Read the cloud, as the service does at intervals."""
         self.published.publish(self.read())
 
     def respond(self, request):
@@ -324,7 +320,6 @@ class ServedReplanTest(ServedTestCase):
         self.assertNotIn('one', self.hosts().values())
 
     def test_not_refreshed(self):
-        """It is said, and the plan can be carried out later."""
         self.refreshed = False
         self.useFixture(fixtures.MockPatchObject(
             remote, 'NEWER_SECONDS', 1))
@@ -421,7 +416,6 @@ class ServedCheckTest(ServedTestCase):
         self.assertRegex(err, r'^error: b .*=strict.*\n$')
 
     def test_none_comes(self):
-        """What was not checked is named, and what checks it later."""
         self.useFixture(fixtures.MockPatchObject(
             remote, 'NEWER_SECONDS', 1))
         self.refreshed = False
@@ -443,7 +437,6 @@ class ServedCheckTest(ServedTestCase):
         self.assertIn('Checked: ', out)
 
     def test_interrupted(self):
-        """The moves are made, and nothing waits for a snapshot."""
         # In the background of a shell Python ignores it.
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(
             signal.SIGINT, signal.default_int_handler))
@@ -509,7 +502,6 @@ class ServedAgentsTest(test_plan_run.AgentPlanTestCase):
 
 
 def now():
-    """The time as snapshots have it."""
     return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())
 
 

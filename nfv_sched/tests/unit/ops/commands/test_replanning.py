@@ -40,11 +40,8 @@ class ReplanningTest(running.RunningTestCase):
 
 
 class RoundsTest(running.RunningTestCase):
-    """A new plan for the hosts that are left."""
-
     def planned(self, *servers, at_once=1, shelve=False,
                 hosts=('one', 'two', 'three')):
-        """Plan to empty hosts, and return the hosts of each round."""
         cloud = self.running(*servers)
         self.options = document.DrainOptions(
             make_room=False, relax=False, shelve=shelve)
@@ -88,7 +85,6 @@ class RoundsTest(running.RunningTestCase):
                 in plan_file.moves_of(self.document, number).moves]
 
     def test_numbers(self):
-        """The host is emptied in its round, and takes servers afterwards."""
         servers = 'a p4 one', 'b p4 one', 'c p4 two', 'd p4 three'
         self.assertEqual({1: ['two'], 2: ['one'], 3: ['three']},
                          self.planned(*servers))
@@ -216,7 +212,6 @@ class RoundsTest(running.RunningTestCase):
             1, 'b p1 three', 'c p1 two', closed=['three'], done=[1])[1])
 
     def test_left_the_cloud(self):
-        """A host that is no more in the cloud is not to be emptied."""
         self.planned('a p1 one', 'b p1 two', 'c p1 three')
         self.assertEqual([['one'], ['three'], ['two']],
                          list(self.rounds().values()))

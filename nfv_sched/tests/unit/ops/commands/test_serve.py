@@ -52,12 +52,10 @@ host2.example.org:*:reader
 
 
 def loads(content):
-    """Return the snapshot of an answer."""
     return file.load('x', content)
 
 
 def authorization(user, password='secret'):
-    """The headers of a user."""
     return {'Authorization': 'Basic ' + base64.b64encode(
         f'{user}:{password}'.encode()).decode()}
 
@@ -206,7 +204,6 @@ class ServeTestCase(base.CommandTestCase):
         return tls
 
     def ask(self, path, headers=None, method='GET', certificate=None):
-        """Return an answer, with ``body``."""
         client = http.client.HTTPSConnection(
             '127.0.0.1', self.server.server_port, timeout=60,
             context=self.client_tls(certificate))
@@ -217,7 +214,6 @@ class ServeTestCase(base.CommandTestCase):
         return answer
 
     def connect(self, request=b''):
-        """Return a connection with TLS that has sent something."""
         client = self.client_tls().wrap_socket(
             socket.create_connection(
                 ('127.0.0.1', self.server.server_port), timeout=20),
@@ -234,7 +230,6 @@ class RoleTest(ServeTestCase):
              '/../etc/passwd')
 
     def test_nothing_without_a_password(self):
-        """Not even which paths there are."""
         self.start()
         for path in (*self.PATHS, '/', '/servers', '/pages.css'):
             for headers in ({}, authorization('ann', 'x'),
@@ -259,7 +254,6 @@ class RoleTest(ServeTestCase):
                 for path in self.PATHS[:3]), user)
 
     def test_operators_get_the_file(self):
-        """It is that of ``snapshot save``."""
         self.start()
         answer = self.ask('/snapshot', authorization('ann'))
         self.assertEqual('application/gzip', answer.headers['Content-Type'])
@@ -272,7 +266,6 @@ class RoleTest(ServeTestCase):
             '/metrics', authorization('ann')).body)
 
     def test_readers_get_no_names(self):
-        """In no answer, on no path."""
         self.start()
         texts = []
         for user in ('bob', 'eve'):
@@ -483,7 +476,6 @@ class AnswerTest(ServeTestCase):
         self.assertEqual('ann', made[1])
 
     def test_pages(self):
-        """They get the snapshot of the role, and what the browser asked."""
         asked = []
 
         class Pages:
@@ -513,7 +505,6 @@ class AnswerTest(ServeTestCase):
         self.assertEqual([], asked)
 
     def test_real_pages(self):
-        """Operators see names, and readers none."""
         self.start()
         for path in ('/', '/servers', f'/servers/{CLOUD.servers[0].uuid}'):
             for user in ('ann', 'bob'):
@@ -542,8 +533,6 @@ class AnswerTest(ServeTestCase):
 
 
 class AttackTest(ServeTestCase):
-    """Clients that are slow, many, or send too much."""
-
     CLOUD = dataclasses.replace(
         CLOUD, hosts=(dataclasses.replace(
             CLOUD.hosts[0], cpu_info=os.urandom(10 ** 5).hex()),))
@@ -583,7 +572,6 @@ class AttackTest(ServeTestCase):
         self.assertEqual(whole, body)
 
     def test_those_with_a_right_have_a_limit(self):
-        """A client that reads nothing is cut off."""
         self.useFixture(fixtures.MockPatchObject(
             publication, 'SECONDS', 2.0))
         self.start()

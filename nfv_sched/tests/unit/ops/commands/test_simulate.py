@@ -134,7 +134,6 @@ class SimulateTest(SimulateTestCase):
         self.assertIn(cli_base.version(), self.run_command('--version')[1])
 
     def test_process(self):
-        """As people run it: nothing on stderr, JSON on stdout."""
         done = subprocess.run(
             [sys.executable, '-m', 'nfv_sched.ops.cli.base', '--version'],
             capture_output=True, text=True, check=False)

@@ -52,7 +52,6 @@ class LoadTest(base.TestCase):
         return path
 
     def test_cloud_file(self):
-        """Its steps are run, and the end is the cloud."""
         cloud = source.load(self.file(test_simulate.CLOUD.encode()))
         self.assertEqual(['h-1', 'h-2'], [host.name for host in cloud.hosts])
         self.assertEqual(
@@ -85,10 +84,7 @@ class LoadTest(base.TestCase):
 
 
 class SimulateFromTest(test_simulate.SimulateTestCase):
-    """``nfv-sched simulation run --from``."""
-
     def test_all(self):
-        """From a cloud file, and from its snapshot, the same comes."""
         cloud = self.file(test_simulate.CLOUD)
         path = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'snapshot')
@@ -256,7 +252,6 @@ class NotThereTest(cmd_base.CommandTestCase):
             self.useFixture(fixtures.TempDir()).path, 'cloud')
 
     def run_all(self, commands, **fields):
-        """The exit code and errors of each command."""
         file.save(dataclasses.replace(test_bad_snapshots.CLOUD, **fields),
                   self.path)
         for text, command in commands:
@@ -300,7 +295,6 @@ class ChangesTest(test_simulate.SimulateTestCase):
             *args, '--from', self.file(test_simulate.CLOUD))
 
     def hosts(self, *args):
-        """The hosts that are listed, and the notes."""
         code, out, err = self.run_on_cloud(
             'host', 'list', '-f', 'csv', '-c', 'Host', *args)
         self.assertEqual(0, code, err)
@@ -345,7 +339,6 @@ class ChangesTest(test_simulate.SimulateTestCase):
         return name
 
     def test_profile(self):
-        """Hosts as 'host profile' sets them up."""
         cloud = test_simulate.CLOUD.replace('steps:', """\
   large:
     vcpus: 4
@@ -387,7 +380,6 @@ steps:""", 1)
         self.assertEqual(['h-1', 'h-1+1', 'h-2'], names)
 
     def test_bad_profiles(self):
-        """One line says what is wrong with the file."""
         self.profile()
         content = pathlib.Path('new.json').read_text()
         good = json.loads(content)
@@ -438,7 +430,6 @@ steps:""", 1)
             self.assertIn(text, err)
 
     def test_no_plan_to_run(self):
-        """A plan for other hosts cannot be saved."""
         plan = self.file('')
         for command in (('host', 'drain', 'h-1'),
                         ('cloud', 'defrag', '--flavor', 'f'),
@@ -450,7 +441,6 @@ steps:""", 1)
                 'none of --add-hosts, --remove-host and --limit', err)
 
     def limited(self, *limits):
-        """Ports that are free on hosts with limits, and the notes."""
         code, out, err = self.run_on_cloud(
             'host', 'list', '-f', 'csv', *(
                 f'--limit={limit}' for limit in limits))
@@ -616,7 +606,6 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             self.assertNotIn('s3cret', err)
 
     def test_password_in_url(self):
-        """Of whatever raises it."""
         for error in (
             ValueError('GET https://nova:s3cret@host:5000/v3: refused'),
             source.CloudUnreadError(
@@ -633,7 +622,6 @@ class ConfigurationTest(cmd_base.CommandTestCase):
                     self.assertNotIn('s3', err)
 
     def test_database(self):
-        """Neither several lines nor a whole query."""
         exc = self.assertRaises(
             sa.exc.OperationalError, self.query, 'SELECT *\nFROM aggregates')
         self.useFixture(fixtures.MockPatchObject(

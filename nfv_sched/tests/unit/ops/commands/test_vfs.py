@@ -51,7 +51,6 @@ class PlansTest(test_plan_run.PlanRunTestCase, running.RunningTestCase):
         self.cloud_path = os.path.join(self.folder, 'cloud')
 
     def save(self, steps=BOOTS, **states):
-        """Save a cloud in which servers are in other states than active."""
         cloud = self.running(steps=steps, head=HEAD)
         file.save(dataclasses.replace(cloud, servers=tuple([
             dataclasses.replace(each, state=states.get(
@@ -65,7 +64,6 @@ class PlansTest(test_plan_run.PlanRunTestCase, running.RunningTestCase):
         return out
 
     def servers(self, *args, code=0):
-        """The servers of a plan that empties one host, or of its rounds."""
         document = json.loads(self.run_plan(
             'host', 'drain', *args, '-f', 'json', code=code))
         return {each['server']: each for plan in (

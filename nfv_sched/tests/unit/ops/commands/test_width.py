@@ -97,7 +97,6 @@ def pieces(*texts):
 
 
 def shown(cell):
-    """A cell as a table shows it."""
     if hasattr(cell, 'human_readable'):
         return cell.human_readable()
     return '-' if cell in (None, '') else str(cell)
@@ -106,7 +105,6 @@ def shown(cell):
 class WordsTest(nfv_base.TestCase):
 
     def test_number_stays_with_its_label(self):
-        """In as little space as there is."""
         table = tables.Table(
             ('Lost',), [[tables.Lines(['memory of the host: 11', 'x: 2'])]],
             is_whole=True)
@@ -182,11 +180,7 @@ class WidthTest(base.CommandTestCase):
             'simulation_run': ('--show', 'all', self.path('cloud.yaml'))}
 
     def run_at(self, width, *args, stdout=None, **environment):
-        """Run a command.
-
-        :param stdout: instead of that of a pipe
-        :returns: what it prints, and the parts it was made of
-        """
+        """Run a command; return its output, and the parts it was made of."""
         parts = []
         render = tables.render
 
@@ -304,7 +298,6 @@ class WidthTest(base.CommandTestCase):
                 20).splitlines())
 
     def test_terminal(self):
-        """Colors are for terminals, and change nothing else."""
         calls = self.calls()
         for name in ('flavor_lint', 'flavor_explain', 'host_list'):
             words = (*name.split('_'), *calls[name])
@@ -321,7 +314,6 @@ class WidthTest(base.CommandTestCase):
                     120, *words, '-f', form, stdout=Terminal())[0])
 
     def test_formats_for_programs(self):
-        """They have the same content at each width, and whole names."""
         for name, args in self.calls().items():
             _option, formats = test_hostile_names.format_option(
                 test_hostile_names.commands()[name])
@@ -338,7 +330,6 @@ class WidthTest(base.CommandTestCase):
                     self.assertEqual(len(first), len(set(first)))
 
     def program_calls(self):
-        """Yield commands, with arguments that add columns."""
         for name, args in self.calls().items():
             if name == 'simulation_run':
                 for section in ('servers', 'hosts', 'network', 'steps'):
@@ -374,7 +365,6 @@ class WidthTest(base.CommandTestCase):
         self.assertEqual(set(), faults)
 
     def test_figures_of_a_host(self):
-        """Each variable has one number, or none."""
         for name in (HOSTS[0], 'compute-1'):
             cloud = self.path('cloud') if name == HOSTS[0] else 'telco'
             words = ('host', 'show', name, '--from', cloud)
@@ -418,7 +408,6 @@ class WidthTest(base.CommandTestCase):
             self.assertIn(own, err)
 
     def test_columns(self):
-        """They can be chosen in all formats, by their names there."""
         for name, args in self.calls().items():
             if name == 'host_show':
                 continue

@@ -26,10 +26,7 @@ NAMED = ('exec', 'glob.glob', 'import', 'open', 'os.', 'shutil.', 'socket.',
 
 
 def is_noted(event: str, values: tuple, marker: str) -> bool:
-    """Return whether an audit event is one that a file must not cause.
-
-    :param marker: a text in the file
-    """
+    """Return whether an audit event is one that a file must not cause."""
     if not event.startswith((*FORBIDDEN, *NAMED)):
         return False
     text = repr(values)
@@ -41,7 +38,6 @@ def is_noted(event: str, values: tuple, marker: str) -> bool:
 
 
 def main() -> int:
-    """Run the command; returns its exit code."""
     path, marker, *arguments = sys.argv[1:]
     events: list[tuple[str, str]] = []
 

@@ -22,10 +22,7 @@ class MovableTest(base.TestCase):
 
     def assertStays(self, found, live, cold=None, evacuate=None, shelve=None,
                     host=None, name=''):
-        """Assert why a server cannot be moved.
-
-        :param name: what the obstacles name
-        """
+        """Assert why a server cannot be moved; the obstacles name ``name``."""
         self.assertEqual(
             [kind and movable.obstacle(kind, name)
              for kind in (live, cold, evacuate, shelve)],
@@ -54,7 +51,6 @@ class MovableTest(base.TestCase):
         self.assertStays(server(), None)
 
     def test_vfs_detached(self):
-        """By Nova's own types of ports."""
         types = network_model.VNIC_TYPES_DIRECT_PASSTHROUGH
         self.assertEqual(set(types), set(movable.DETACHED_VNIC_TYPES))
         ports = [snapshot.Port(id=each, vnic_type=each) for each in (

@@ -11,7 +11,6 @@ from nfv_sched.tests.unit.ops.cloud import nova_api
 
 
 def id_of(name):
-    """A UUID for a name."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
@@ -89,7 +88,6 @@ class MigratingNova(nova_api.NovaAPI):
         self.failed = set()
 
     def server(self, name):
-        """A server that is in the cloud."""
         return next(each for each in self.placed.values()
                     if each['name'] == name)
 

@@ -17,7 +17,6 @@ _AGENTS = [migrating_nova.id_of(name) for name in ('one', 'two')]
 
 
 def spoilt(body):
-    """Yield forms of an answer that are none."""
     yield from ([], {}, None, 7, 'x', [body])
     for key, value in body.items():
         yield {}
@@ -85,14 +84,11 @@ def move_of(how):
 
 
 class MalformedTest(base.TestCase):
-    """Each answer to each request, spoilt in each way."""
-
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 0))
 
     def make(self, how, *args, failing=()):
-        """Make a move; return the cloud, and what it has said."""
         cloud = Cloud('live' if how == 'dhcp' else how, *args)
         cloud.failing = set(failing)
         return cloud, self.run_out(cloud, how)
@@ -152,7 +148,6 @@ class MalformedTest(base.TestCase):
                           self.run_out(cloud, 'live')[-1])
 
     def test_checks(self):
-        """What is looked at before is an error that is named."""
         for call in (
                 lambda cloud: list(moves.problems(cloud, [move_of('cold')])),
                 lambda cloud: list(moves.problems(cloud, [move_of('dhcp')])),

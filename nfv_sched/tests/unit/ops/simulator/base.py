@@ -91,7 +91,6 @@ class SimulatorTestCase(base.TestCase):
         self.useFixture(fixtures.FakeLogger('nova', level=None))
 
     def cloud(self, steps: str, head: str = CLOUD) -> str:
-        """The text of a cloud with these steps."""
         steps = textwrap.dedent(steps)
         return head + 'steps:\n' + textwrap.indent(steps, '  ')
 
@@ -105,7 +104,6 @@ class SimulatorTestCase(base.TestCase):
                 yield engine.Simulation(state.State(scenario), progress)
 
     def run_cloud(self, text: str, seed: int = 0) -> outcome.SimulationResult:
-        """Run the text of a cloud."""
         with self.simulation(text, seed) as simulation:
             return simulation.run()
 

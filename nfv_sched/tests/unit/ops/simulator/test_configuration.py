@@ -26,7 +26,6 @@ class OurFiltersTest(base.TestCase):
     ours = rules.filters()
 
     def test_filters_without_rules(self):
-        """In the order of their names, wherever they come from."""
         nova = 'nova.scheduler.filters'
         self.useFixture(test_example_rule.Installed({'nfv_sched.filters': {
             'one': f'{nova}.num_instances_filter:NumInstancesFilter',
@@ -36,7 +35,6 @@ class OurFiltersTest(base.TestCase):
              'NumInstancesFilter', *LIMITS], configuration.our_filters())
 
     def test_rule_without_filter(self):
-        """What cannot be loaded is not enabled."""
         self.useFixture(test_example_rule.Installed({'nfv_sched.filters': {
             test_example_rule.EVEN: 'nfv_sched.no:Filter'}}))
         self.assertEqual(self.ours + LIMITS, configuration.our_filters())
@@ -77,8 +75,6 @@ class OptionsWithoutValueTest(base.TestCase):
 
 
 class RestoreTest(base.TestCase):
-    """Afterwards, all is as before."""
-
     #: Options that the cloud and the file of these tests set.
     OPTIONS = (
         ('DEFAULT', 'service_down_time'),
@@ -128,7 +124,6 @@ class RestoreTest(base.TestCase):
 
     @contextlib.contextmanager
     def loaded(self, text, *config_files):
-        """A cloud file whose options are set."""
         with reading.loaded(
                 self.file(text), config_files=config_files) as state:
             yield state
@@ -148,7 +143,6 @@ class RestoreTest(base.TestCase):
             self.assertEqual(self.before, self.all())
 
     def test_error_at_the_beginning(self):
-        """As of an option in the middle, or of a host."""
         host = snapshots.host(stats={'num_instances': 'many'})
         for found in (
             snapshots.cloud([snapshots.host()], options={
@@ -163,7 +157,6 @@ class RestoreTest(base.TestCase):
             self.assertEqual(self.before, self.all())
 
     def test_configuration_files(self):
-        """What was read before is there again."""
         cloud = 'hosts: [{name: a, cores: 8, memory: 8 GiB}]\n' \
                 'flavors: {f: {vcpus: 1, memory: 512}}\nsteps: []\n'
         first = self.file('[DEFAULT]\ndefault_availability_zone = first\n')
@@ -203,7 +196,6 @@ class OneCloudTest(base.TestCase):
             pass
 
     def test_after_an_error(self):
-        """Another can be opened."""
         self.assertRaises(problems.InputError, start.started(
             snapshots.cloud([snapshots.host()], options={
                 'filter_scheduler': {'enabled_filters': ['NoFilter']}})

@@ -77,15 +77,10 @@ class IsolationTest(base.SimulatorTestCase):
 
 
 class ProjectTest(running.RunningTestCase):
-    """Hosts for one project only."""
-
     UUID = '7a6d4b0e-3f0c-4a53-9a6f-0f3f4d1f6a11'
 
     def cloud_of(self, *servers, projects, required=False):
-        """Host two is in an aggregate for project alpha.
-
-        :param projects: name of a server -> its project
-        """
+        """Return a cloud: host two is in an aggregate for project alpha."""
         cloud = self.running(*servers)
         aggregate = running.snapshot.Aggregate(
             name='own', uuid=self.UUID, hosts=('two',),
@@ -182,13 +177,11 @@ aggregates:
 """
 
     def assertRuns(self, steps, head=HEAD):
-        """Assert that steps end as they expect; returns the cloud."""
         with self.simulation(self.cloud(steps, head)) as simulation:
             self.assertEqual([], simulation.run().failures)
             return running.record.cloud(simulation.state)
 
     def plan(self, zone, host='one'):
-        """Where a server that asked for a zone goes."""
         cloud = self.running('a p1 one', head=self.HEAD)
         server, = cloud.servers
         cloud = dataclasses.replace(cloud, servers=(

@@ -92,14 +92,12 @@ def _vcpus(name: str) -> int:
 
 
 def flavors() -> dict:
-    """All flavors, as a cloud file has them."""
     return {name: {'vcpus': _vcpus(name), 'memory': 1024,
                    'extra_specs': {**PINNED, **specs}}
             for name, specs in FLAVORS.items()}
 
 
 def text(steps: list) -> str:
-    """The cloud file with some steps."""
     made = ''.join(
         f'  {line}\n' for line in yaml.safe_dump(flavors()).splitlines())
     return CLOUD + made + yaml.safe_dump({'steps': steps})
@@ -107,7 +105,6 @@ def text(steps: list) -> str:
 
 @contextlib.contextmanager
 def simulation(steps: list):
-    """A simulation of the cloud."""
     with _simulation(text(steps)) as found:
         yield found
 
@@ -127,10 +124,7 @@ def of_text(cloud_file: str):
 
 
 def after(steps: list):
-    """The cloud after some steps, once the ledger is published.
-
-    :returns: (the snapshot, the simulation)
-    """
+    """Return (the snapshot, the simulation) once the ledger is published."""
     return _run(simulation(steps))
 
 
@@ -143,7 +137,6 @@ def _run(simulated):
 
 
 def steps(seed: int, count: int) -> list:
-    """Steps drawn at random."""
     dice = random.Random(seed)
     names, made = [], []
     known = [*FLAVORS, 'plain', 'nodes']
@@ -176,10 +169,7 @@ def steps(seed: int, count: int) -> list:
 
 @functools.cache
 def sound():
-    """A cloud in which all is as it should be.
-
-    Servers of all flavors with a strict policy, on the hosts with numbers.
-    """
+    """Return a cloud in which all is as it should be."""
     boots = [{'boot': name, 'flavor': name,
               'networks': ['data'] if name in ('strict', 'off_osd', 'mapped')
               else []} for name in FLAVORS if name not in (

@@ -27,7 +27,6 @@ class Spot(ty.NamedTuple):
 
     def change(self, host: dict | None = None, server: dict | None = None,
                **cloud) -> snapshot.Cloud:
-        """The cloud with other fields of the host, the server and itself."""
         changed = self.cloud
         if host is not None:
             changed = replace_host(changed, self.host, **host)
@@ -36,13 +35,11 @@ class Spot(ty.NamedTuple):
         return dataclasses.replace(changed, **cloud)
 
     def with_node(self, number: int, **fields) -> tuple:
-        """The nodes of the host, with other fields of one."""
         return tuple(
             dataclasses.replace(node, **fields)
             if node.number == number else node for node in self.host.nodes)
 
     def node(self, number: int) -> snapshot.Node:
-        """A NUMA node of the host."""
         node, = (node for node in self.host.nodes if node.number == number)
         return node
 
@@ -60,14 +57,12 @@ class Spot(ty.NamedTuple):
 
 
 def replace_host(cloud, host, **fields) -> snapshot.Cloud:
-    """The cloud with other fields of a host."""
     return dataclasses.replace(cloud, hosts=tuple(
         dataclasses.replace(each, **fields) if each.uuid == host.uuid
         else each for each in cloud.hosts))
 
 
 def replace_server(cloud, server, **fields) -> snapshot.Cloud:
-    """The cloud with other fields of a server."""
     return dataclasses.replace(cloud, servers=tuple(
         dataclasses.replace(each, **fields) if each.uuid == server.uuid
         else each for each in cloud.servers))
@@ -77,8 +72,6 @@ class Fault(ty.NamedTuple):
     """A fault.
 
     :ivar kind: of the finding
-    :ivar spots: where it can be
-    :ivar plant: plants it
     :ivar of_server: whether the finding names the server
     :ivar allowed: further kinds that the same fault shows by
     """
@@ -91,7 +84,6 @@ class Fault(ty.NamedTuple):
 
 
 def _of_servers(test) -> Callable[[snapshot.Cloud], Iterator[Spot]]:
-    """Each steady server on a host that is up for which a test is true."""
     def spots(cloud):
         for site in hosts.sites(cloud):
             if site.host.up:
@@ -103,7 +95,6 @@ def _of_servers(test) -> Callable[[snapshot.Cloud], Iterator[Spot]]:
 
 
 def _of_hosts(test) -> Callable[[snapshot.Cloud], Iterator[Spot]]:
-    """Each host that is up, with nothing going on, for which it is true."""
     def spots(cloud):
         for site in hosts.sites(cloud):
             spot = Spot(cloud, site.host)
@@ -126,7 +117,6 @@ def _pinned(spot: Spot) -> bool:
 
 
 def _other_node(spot: Spot) -> int:
-    """A NUMA node of the host that is not the server's."""
     own = {part.host_node for part in spot.server.nodes}
     return next(node.number for node in spot.host.nodes
                 if node.number not in own)
@@ -175,7 +165,6 @@ def _has_devices(*keys: tuple[str, str]) -> Callable[[Spot], bool]:
 
 
 def _repin(spot: Spot, vcpu: int, cpu: int) -> snapshot.Cloud:
-    """Pin a vCPU of the server elsewhere, and record it."""
     part = spot.server.nodes[0]
     node = spot.node(part.host_node)
     nodes = (dataclasses.replace(part, pins={**part.pins, vcpu: cpu}),

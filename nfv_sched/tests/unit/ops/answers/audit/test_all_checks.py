@@ -22,7 +22,6 @@ _Kind = snapshot.MissingKind
 
 
 def kinds(cloud, **fields):
-    """The kinds of what is found."""
     return [found.kind for found in all_checks.findings(cloud, **fields)]
 
 
@@ -131,7 +130,6 @@ steps:
             {fault.kind for fault in faults.FAULTS.values()})
 
     def test_each_kind_is_explained(self):
-        """In the order of the findings, in the administration guide."""
         path = pathlib.Path(nfv_sched.__file__).parents[1] / (
             'doc/source/tasks/check-records.rst')
         self.assertEqual(list(values.KINDS), re.findall(
@@ -500,7 +498,6 @@ class UnreadTest(base.TestCase):
                       {(each.kind, each.text) for each in found})
 
     def test_odd_clouds(self):
-        """Made-up clouds do not make it stumble."""
         for seed in range(5):
             all_checks.findings(snapshots.generated(seed=seed))
         server = snapshots.server(pins={7: [1]}, state='error')

@@ -42,7 +42,6 @@ class TestMix(base.TestCase):
         self.assertEqual(4, self.times(cloud, (4, 1), empty=True))
 
     def test_project(self):
-        """Hosts that are kept for others are left out."""
         cloud = small_clouds.cloud(
             small_clouds.host('one'), small_clouds.host('two'),
             filters=(*small_clouds.FILTERS, 'AggregateMultiTenancyIsolation'),

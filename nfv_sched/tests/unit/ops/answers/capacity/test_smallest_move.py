@@ -13,7 +13,6 @@ from nfv_sched.tests.unit.ops import small_clouds
 class TestDeparture(running.RunningTestCase):
 
     def smallest(self, cloud, name, **kwargs):
-        """(fits, names of the servers by host) of a flavor."""
         flavor = next(each for each in cloud.flavors if each.name == name)
         found, = capacity.capacities(cloud, [flavor], **kwargs)
         fits = {host: each.fits for host, each in found.hosts.items()}

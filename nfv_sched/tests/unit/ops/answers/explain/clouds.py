@@ -103,7 +103,6 @@ def flavor(rng: random.Random) -> dict:
 
 def asked(rng: random.Random,
           found: scenario.Scenario) -> request.BootRequest:
-    """What a server of one of the flavors of a cloud asks for."""
     flavors = {each.name: each for each in found.cloud.flavors}
     name = rng.choice(sorted(flavors))
     count = rng.choice((1, 1, 1, 2))
@@ -157,5 +156,4 @@ def change(text: str, hosts: int = 1, requested=None,
 
 
 def text(found: dict) -> str:
-    """The text of a cloud file."""
     return yaml.safe_dump(found, sort_keys=False)

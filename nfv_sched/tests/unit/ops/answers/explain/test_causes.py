@@ -275,8 +275,6 @@ steps:
 
 
 class ExamplesTest(base.TimedTestCase):
-    """Refused servers of the examples."""
-
     def explain(self, example, *servers):
         cloud = source.load(example)
         with start.started(cloud) as state:

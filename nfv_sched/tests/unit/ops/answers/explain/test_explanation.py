@@ -242,7 +242,6 @@ steps: [{boot: a, flavor: one}]
         self.assertIn('without hw:cpu_policy', self.changes(found))
 
     def test_refused_without_a_word(self):
-        """An error may have no message."""
         self.useFixture(fixtures.MockPatch(
             'nfv_sched.ops.simulator.conductor.select',
             side_effect=servers.Refused()))
@@ -264,8 +263,6 @@ steps: [{boot: a, flavor: one}]
 
 
 class _Picky(nova_filters.BaseHostFilter):
-    """A filter of others that fails on one host."""
-
     def host_passes(self, host_state, spec_obj):
         if host_state.host == 'big':
             raise TypeError('no luck')
@@ -273,15 +270,11 @@ class _Picky(nova_filters.BaseHostFilter):
 
 
 class _Final(nova_filters.BaseHostFilter):
-    """A filter of others that ends the request."""
-
     def filter_all(self, hosts, spec_obj):
         raise exception.NoValidHost(reason='mine')
 
 
 class OthersTest(ExplanationTestCase):
-    """Filters and records that are not as they should be."""
-
     def test_filter_that_raises(self):
         with self.simulation(CLOUD) as simulation:
             state = simulation.state

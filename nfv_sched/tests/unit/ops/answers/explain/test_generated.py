@@ -59,7 +59,6 @@ class GeneratedTest(base.SimulatorTestCase):
         return True
 
     def boot(self, found, change) -> outcome.SimulationResult:
-        """Boot with a change in a simulation of its own."""
         new = change.requested
         found = {**found, 'flavors': {**found['flavors'], 'new': {
             'vcpus': new.flavor.vcpus, 'memory': new.flavor.memory,

@@ -31,7 +31,6 @@ class NextStepsTest(running.RunningTestCase):
 
     def kinds(self, *hosts, vcpus=6, image=None, count=1, networks=(),
               limits=None, **specs):
-        """Kinds of the steps, and hosts that new ones are like."""
         return [(each.kind, *each.like) for each in self.steps(
             small_clouds.cloud(
                 *hosts, flavors=(small_clouds.flavor(vcpus, **specs),),

@@ -42,7 +42,6 @@ class SearchesTest(tests_base.TimedTestCase):
             4, hw__cpu_thread_policy='require'))[0])
 
     def test_devices(self):
-        """Fewer of an alias, beside those of the others."""
         self.assertEqual(
             [['the PCI devices nic:1', 'the PCI devices nic:2']],
             self.texts(asked(1, 64, pci_passthrough__alias='gpu:1, nic:3'))[

@@ -156,7 +156,6 @@ class TextTest(base.TimedTestCase):
         self.assertIn('For the first server: Only one host passes', found)
 
     def test_old_weights(self):
-        """How old they are, once they are old."""
         for age, said in ((None, None), (59, None), (60, '1 minute'),
                           (7300, '2 hours'), (259300, '3 days')):
             found = self.text(clouds.explained(

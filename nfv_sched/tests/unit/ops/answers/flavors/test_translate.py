@@ -144,7 +144,6 @@ class TableTest(base.TestCase):
                 self.assertTrue(line.do, key)
 
     def test_api(self):
-        """What the API says of the keys as they are."""
         for key, value, _becomes, _kind, api in FLAVORS:
             refused = flavors.refusal(key, value) is not None
             self.assertEqual(api == REFUSED, refused, key)
@@ -243,7 +242,6 @@ class TranslateTest(base.TestCase):
             'hw:wrs:shared_vcpu': '0'})).errors)
 
     def test_many_keys(self):
-        """They stay, and the error says how many there are."""
         specs = {f'hw:wrs:x{number}': '1' for number in range(257)}
         found = translate.flavor(flavor(extra_specs=specs))
         self.assertEqual(1, len(found.errors))
@@ -282,7 +280,6 @@ class TranslateTest(base.TestCase):
         return dict(found.extra_specs)
 
     def test_shared_vcpu(self):
-        """Whatever is said of the CPU policy, in whatever order."""
         for specs in ({'hw:cpu_policy': 'dedicated',
                        'hw:wrs:shared_vcpu': '0'},
                       {'hw:wrs:shared_vcpu': '0',

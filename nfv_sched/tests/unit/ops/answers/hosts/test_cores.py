@@ -18,7 +18,6 @@ State = document.CPUState
 
 
 def tenancies(*servers, node=0):
-    """Guests with a part on a node."""
     return [
         (guests.server_on_host(
             server, snapshots.host(), server.name, frozenset()), part)
@@ -27,7 +26,6 @@ def tenancies(*servers, node=0):
 
 
 def states(found):
-    """CPU -> its state, and labels of its owners."""
     return {cpu.cpu: (cpu.state, [user.server for user in cpu.users])
             for core in found for cpu in core.cpus}
 
@@ -38,7 +36,6 @@ class CoresTest(base.TestCase):
     NODE = dict(cores=4, threads=2, nodes=1)
 
     def test_order(self):
-        """Cores by their first CPU, threads within them."""
         self.assertEqual([[0, 4], [1, 5], [2, 6], [3, 7]],
                          cores.siblings(snapshots.node(**self.NODE)))
 
@@ -53,7 +50,6 @@ class CoresTest(base.TestCase):
         self.assertEqual([[1], [2, 6]], cores.siblings(node))
 
     def test_siblings_by_facts(self):
-        """CPUs of neither set stand beside their siblings, in order."""
         node = snapshots.node(
             shared=0, dedicated=frozenset([1, 2, 6]), cores=4, nodes=1)
         facts = [frozenset([core, core + 4]) for core in range(4)]
@@ -180,7 +176,6 @@ class LargestFitTest(base.TestCase):
 
 @st.composite
 def nodes(draw):
-    """NUMA nodes in any state."""
     threads = draw(st.sampled_from((1, 2, 4)))
     found = snapshots.node(
         cores=draw(st.integers(1, 6)), threads=threads, nodes=1,

@@ -47,7 +47,6 @@ class DevicesTest(base.TestCase):
             self.grouped(device(0, 'type-PF', 'unavailable')))
 
     def test_others(self):
-        """By product; without a node, under None."""
         self.assertEqual({
             0: [('8086:154c', 'PCI', 1, 1, 2, ('unknown guest',))],
             None: [('8086:154c', 'VF', 1, 0, 1, ())],

@@ -10,7 +10,6 @@ from nfv_sched.tests import snapshots
 class NameTest(base.TestCase):
 
     def test_labels(self):
-        """Those of the same name, or of none, can be told apart."""
         servers = [snapshot.Server(
             uuid=uuid * 9, name=name, flavor=snapshots.flavor())
             for uuid, name in (('a', 'x'), ('b', 'y'), ('c', 'x'), ('d', ''))]

@@ -9,10 +9,7 @@ from nfv_sched.tests import snapshots
 
 
 def machine(*nodes, offline=()):
-    """A machine.
-
-    :param nodes: the CPUs of each core of each NUMA node
-    """
+    """Return a machine; nodes are the CPUs of each core of each NUMA node."""
     return values.Machine(nodes=tuple(
         values.MachineNode(number=number, cores=tuple(
             values.Core(cpus=cpus) for cpus in cores))
@@ -104,7 +101,6 @@ class MachinesTest(base.TestCase):
         self.assertEqual([], list(machines.notes(host, machine(*CORES))))
 
     def test_notes(self):
-        """CPUs for which there is no place are told."""
         self.assertEqual([], list(machines.notes(HOST, None)))
         self.assertEqual([], list(machines.notes(HOST, machine(*CORES, []))))
         self.assertEqual(

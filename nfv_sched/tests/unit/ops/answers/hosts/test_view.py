@@ -16,7 +16,6 @@ from nfv_sched.tests import snapshots
 
 
 def look(host, *servers, **fields):
-    """The view of a host."""
     (found,) = view.views(snapshots.cloud([host], servers, **fields))
     return found
 
@@ -24,7 +23,6 @@ def look(host, *servers, **fields):
 class HostTest(base.TestCase):
 
     def test_numbers(self):
-        """Two nodes, a guest on one and a guest on both."""
         host = snapshots.host(nodes=[
             snapshots.node(0, 4, 1, pinned=frozenset([1, 2])),
             snapshots.node(1, 4, 1, pinned=frozenset([5]))], cpu_ratio=4.0)
@@ -110,7 +108,6 @@ class HostTest(base.TestCase):
                 found.numa_nodes[0].networks, found.numa_nodes[0].places))
 
     def test_no_label(self):
-        """A host that does not say where the switch is."""
         self.assertIsNone(look(snapshots.host()).numa_nodes[0].switch)
 
     def test_ports(self):
@@ -178,7 +175,6 @@ class HostTest(base.TestCase):
                 cpu_info=info)).cpus_not_for_servers)
 
     def test_facts(self):
-        """CPUs that are not Nova's are on their node, and are counted."""
         node = snapshots.node(0, 2, 2, 1, shared=0,
                               dedicated=frozenset([1]))
         host = snapshots.host(nodes=[node])
@@ -204,7 +200,6 @@ class HostTest(base.TestCase):
             other.cpus_not_for_servers, other.notes))
 
     def test_facts_with_shared_cpus(self):
-        """Those are Nova's, too."""
         host = snapshots.host(nodes=[snapshots.node(
             0, 4, 1, 1, shared=1, dedicated=frozenset([2]))])
         found, = view.views(snapshots.cloud([host]), facts={
@@ -221,7 +216,6 @@ class HostTest(base.TestCase):
              for cpu in core.cpus])
 
     def test_facts_of_several_nodes(self):
-        """Each node has its own."""
         host = snapshots.host(nodes=[snapshots.node(
             number, 2, 1, shared=0, dedicated=frozenset([2 * number]))
             for number in range(2)])
@@ -269,7 +263,6 @@ class HostTest(base.TestCase):
 class CloudTest(base.TestCase):
 
     def test_titles(self):
-        """Compute nodes of a name can be told apart."""
         hosts = [snapshots.host('a', uuid='1'),
                  snapshots.host('b', uuid='2', hypervisor='x'),
                  snapshots.host('b', uuid='3', hypervisor='y'),
@@ -288,7 +281,6 @@ class CloudTest(base.TestCase):
             [guest.label for guest in each.servers] for each in found])
 
     def test_cells(self):
-        """Hosts of the same name in two cells."""
         hosts = [snapshots.host(uuid=cell, cell=cell) for cell in 'xy']
         found = view.views(snapshots.cloud(hosts, [
             snapshots.server('a', cell='y'), snapshots.server('b', host=None),
@@ -297,7 +289,6 @@ class CloudTest(base.TestCase):
             [guest.label for guest in each.servers] for each in found])
 
     def test_stable(self):
-        """The oldest first, whatever the order of the file."""
         servers = [snapshots.server(name, created=created)
                    for name, created in (('b', '2026-01-02'),
                                          ('a', '2026-01-02'),

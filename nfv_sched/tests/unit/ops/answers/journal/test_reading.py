@@ -112,7 +112,6 @@ class ReadTest(base.TestCase):
                           ' '.join(found.unread))
 
     def test_newest_entries(self):
-        """They are kept, and the oldest left out."""
         for number in range(3):
             self.write(*[test_entry.numbered(number)] * 3,
                        name=f'2026010{number}T030405Z-1-0123abcd')
@@ -156,8 +155,6 @@ class ReadTest(base.TestCase):
 
 
 class ReadAllTest(base.TestCase):
-    """The journals of several hosts."""
-
     def directory(self, *values):
         path = self.useFixture(fixtures.TempDir()).path
         with open(f'{path}/refusals-20260102T030405Z-1-0123abcd.jsonl',
@@ -232,10 +229,7 @@ class TallyTest(base.TestCase):
         self.assertEqual(109, sum(tally.counts.values()))
 
     def test_shadow(self):
-        """By outcome, and by filter and weigher; accepted ones do not count.
-
-        Each once, and refusals have a time of their own.
-        """
+        """By outcome, filter and weigher; accepted ones do not count."""
         tally = reading.Tally(latest='3')
         placed = [
             test_entry.placed(1),

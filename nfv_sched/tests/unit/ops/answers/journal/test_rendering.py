@@ -58,7 +58,6 @@ class TextTest(base.TimedTestCase):
             'resources=VCPU:4', rendering.row(value, True)[5])
 
     def test_others(self):
-        """Without a filter that removed the last host."""
         for by, name, text, more in (
                 ('placement-error', 'Placement', 'could not be asked', {}),
                 ('claim', 'claim', 'of 3 that passed all filters', {

@@ -37,7 +37,6 @@ class ReportTest(base.TestCase):
             'have gone to another host.', shadow_report.sentence(report))
 
     def test_refusals(self):
-        """By what counts; those since then."""
         refused = (test_entry.numbered(1), *[
             test_entry.other(number, 'placement') for number in (2, 4)],
             test_entry.other(3, 'filter', filter='ComputeFilter'))

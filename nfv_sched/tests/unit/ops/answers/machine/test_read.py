@@ -407,7 +407,6 @@ class LibvirtTest(ReadTestCase):
 class AnsibleTest(ReadTestCase):
 
     def test_facts_alone(self):
-        """They lack what matters, and it is said."""
         self.assertIn('NUMA nodes and sibling threads of the CPUs are not '
                       'known', self.refused(ANSIBLE))
 

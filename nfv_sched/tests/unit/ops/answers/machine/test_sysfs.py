@@ -27,7 +27,6 @@ class SysTest(base.TestCase):
             values.MachineError, read.machine, root=self.root))
 
     def test_this_machine(self):
-        """Whatever it is that the tests run on."""
         found = read.machine()
         self.assertLessEqual(os.sched_getaffinity(0), found.cpus)
         self.assertGreater(found.memory, 0)

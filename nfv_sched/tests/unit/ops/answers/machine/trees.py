@@ -7,7 +7,6 @@ from nfv_sched.base import cpu_spec
 
 
 def write(root, path, text):
-    """Write a file."""
     path = os.path.join(root, path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, 'w', encoding='utf-8') as file:
@@ -19,7 +18,6 @@ def machine(root, nodes, offline=(), nics=(), sizes=(2048, 1048576),
     """Write the tree of a machine.
 
     :param nodes: number -> (MiB, cores: lists of CPUs)
-    :param offline: CPUs
     :param nics: (address, names, node)
     :param sizes: KiB of the huge pages
     """

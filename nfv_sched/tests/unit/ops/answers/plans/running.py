@@ -62,13 +62,11 @@ flavors:
 
 
 def causes(guest) -> movable.MoveObstacle | dict[refusals.LackKind, int]:
-    """Why a guest stays: an obstacle, or kinds with numbers of hosts."""
     return guest.obstacle or {
         each.kind: each.hosts for each in guest.lacks}
 
 
 def disabled(cloud, *names, reason=values.REASON):
-    """A cloud in which some hosts are disabled, as to be emptied."""
     return dataclasses.replace(cloud, hosts=tuple([
         host if host.name not in names else dataclasses.replace(
             host, enabled=False, disabled_reason=reason,
@@ -83,10 +81,9 @@ class RunningTestCase(base.SimulatorTestCase):
 
     def running(self, *servers: str, steps: str = '',
                 head: str = HEAD) -> snapshot.Cloud:
-        """A cloud in which servers run.
+        """Return a cloud in which servers run.
 
         :param servers: ``name flavor host``, each, and the server group
-        :param steps: more steps
         :param head: all but the steps
         """
         lines = []

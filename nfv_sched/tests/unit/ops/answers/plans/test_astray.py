@@ -37,7 +37,6 @@ class AstrayTest(running.RunningTestCase):
             steps='- {live_migrate: a, host: two, expect: {nodes: [1]}}')
 
     def broken(self, cloud):
-        """Return the servers that are not where their policy says."""
         return [each.name for each in all_checks.findings(cloud)
                 if each.kind == values.POLICY]
 

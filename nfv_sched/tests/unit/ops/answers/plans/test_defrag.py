@@ -17,11 +17,7 @@ GROUP = 'c0000000-0000-4000-8000-000000000000'
 
 
 def running(name, host, node, cpus, **fields):
-    """A server that is pinned on a node of a host.
-
-    :param host: a host of ``filled``
-    :param cpus: host CPUs
-    """
+    """Return a server pinned to host CPUs of a node of a ``filled`` host."""
     return snapshot.Server(**{**dict(
         uuid=str(uuid.uuid5(uuid.NAMESPACE_URL, name)),
         name=name, host=host.name, cell='cell1', ports=(),
@@ -36,7 +32,6 @@ def running(name, host, node, cpus, **fields):
 
 
 def occupied(host, here):
-    """A host as it is with its servers."""
     parts = [part for server in here for part in server.nodes]
     root, = host.providers
     return dataclasses.replace(
@@ -63,7 +58,6 @@ def _used(node, parts):
 
 
 def cloud(hosts, found, **fields):
-    """A cloud of empty hosts with these servers."""
     return filled.cloud(
         [occupied(host, [server for server in found
                          if server.host == host.name]) for host in hosts],
@@ -104,7 +98,6 @@ class DefragTest(base.TestCase):
         self.assertMoves([('small', 'two', 'one')], plan)
 
     def test_others_make_way(self):
-        """A server goes where another one has left room for it."""
         plan = self.plan(cloud([ONE, TWO, THREE], [
             running('a', ONE, 0, (1, 5, 2)),
             running('b', TWO, 0, (1, 5)), running('c', TWO, 0, (2, 6)),
@@ -152,7 +145,6 @@ class DefragTest(base.TestCase):
             {each.obstacle for each in plan.not_movable})
 
     def test_no_destination(self):
-        """The servers that are in the way, and find no other host."""
         plan = self.plan(cloud([ONE, TWO], [
             running('a', ONE, 0, (1, 5, 2, 6)),
             running('b', TWO, 0, (1, 5, 2, 6))]))
@@ -199,7 +191,6 @@ class DefragTest(base.TestCase):
         self.assertEqual((), plan.failed)
 
     def test_policies_are_not_worsened(self):
-        """A server stays near the switch, as it prefers."""
         near, away = (filled.host(name, 3, 2) for name in ('near', 'away'))
         prefers = filled.flavor(
             2, 'prefers', nfv__vswitch_numa_affinity='prefer')

@@ -23,10 +23,9 @@ class DrainTest(running.RunningTestCase):
 
     def plan(self, *servers, host='one', steps='', head=running.HEAD,
              options=None, failed=None, **changes):
-        """The plan as name -> (kind, destination, reason or causes).
+        """Return the plan as name -> (kind, destination, reason or causes).
 
         :param head: all of the cloud but the steps
-        :param options: those of the plan
         :param changes: name of a server -> fields that are otherwise
         """
         cloud = self.running(*servers, steps=steps, head=head)
@@ -291,7 +290,6 @@ class DrainTest(running.RunningTestCase):
             self.assertNotIn(of_a.id, of_a.related)
 
     def test_failed(self):
-        """A move that has just failed is not planned again."""
         uuid, = [each.uuid for each in self.running('a p1 one').servers]
         for name, other in (('two', 'three'), ('three', 'two')):
             found = self.plan('a p1 one', failed={(uuid, name): 'no route'})
@@ -368,7 +366,6 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual(['a'], [each.server for each in self.found.shelved])
 
     def test_shelving_refused(self):
-        """By the simulator; the others are shelved."""
         self.refuse(lambda move: 'no' if move.name == 'a' else None)
         found = self.shelve(
             'a p1 one', 'b p1 one', **dict.fromkeys(

@@ -120,7 +120,6 @@ class FailoverTest(running.RunningTestCase):
         self.assertEqual(0, self.losses[0].servers)
 
     def test_down_already(self):
-        """Its guests count, and nobody goes there."""
         servers = ('a p4 one', 'b p4 two', 'c p4 two')
         self.assertEqual({}, self.check(*servers, steps='- {host_down: one}'))
         self.assertEqual(1, self.losses[0].evacuable)

@@ -41,7 +41,6 @@ class GapTest(running.RunningTestCase):
         self.cloud_read = self.running('a p1 one', 'b p2 two')
 
     def kinds(self, hosts=None, **changes):
-        """What is missing: kind -> names."""
         return {each.kind: each.names for each in gap.of_cloud(
             replaced(self.cloud_read, **changes), hosts)}
 
@@ -103,7 +102,6 @@ class GapTest(running.RunningTestCase):
                              self.kinds(missing=(missing,)))
 
     def test_plans(self):
-        """None is exact, and each says why."""
         cloud = self.running('a p1 one', 'b p4 two', 'c p4 three',
                              'd p2 two', 'e p2 three')
         flavor = next(each for each in cloud.flavors if each.name == 'p3')
@@ -129,7 +127,6 @@ class GapTest(running.RunningTestCase):
         self.assertIn(sentences[0], defrag_rendering.text(again))
 
     def test_sentences(self):
-        """Each kind has one, with the names."""
         for kind in gap.GapKind:
             self.assertTrue(rendering.gap_text(document.UnreadData(
                 kind=kind, names=('x1',))).endswith('.'))

@@ -62,7 +62,6 @@ class MakingRoomTest(running.RunningTestCase):
         self.assertEqual(('a', 'one', 'three'), last)
 
     def test_strict(self):
-        """Where the policy wants it."""
         # Only on host two there are free CPUs, far from the switch.
         moves = self.plan('a strict one', 'x strict two', 'y strict two',
                           'z strict three', 's p4 three', 'u p2 three')
@@ -84,7 +83,6 @@ class MakingRoomTest(running.RunningTestCase):
             self.test_strict()
 
     def test_refused_by_the_simulator(self):
-        """Other moves are tried then."""
         real = trial.failure
 
         def failure(state, known, moves, **more):

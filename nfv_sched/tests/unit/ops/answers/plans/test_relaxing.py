@@ -29,10 +29,7 @@ _FULL = ('w strict two', 'x strict two', 'y strict three', 'z strict three')
 class RelaxingTest(running.RunningTestCase):
 
     def relaxed(self, *servers, **kwargs):
-        """The policies that keep server "a" on host one, and the hosts.
-
-        :returns: (host, (policy, what it becomes, whether it is kept), ...)
-        """
+        """Return the policies that keep server "a" on host one, by host."""
         cloud = self.running(*servers, head=_HEAD)
         self.found = drain.plan(cloud, 'one', dataclasses.replace(
             document.NO_OPTIONS, relax=True), **kwargs)

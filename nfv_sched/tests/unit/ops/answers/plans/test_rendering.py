@@ -21,11 +21,7 @@ LIVE = values.Move(
 
 
 def parsed(lines: Iterable[str]) -> list[tuple[str, argparse.Namespace]]:
-    """What python-openstackclient understands of lines.
-
-    :returns: of each line without comment, the version of the compute API,
-        and the arguments of the command
-    """
+    """Return the compute API version and arguments of each openstack line."""
     manager = commandmanager.CommandManager('openstack.cli')
     for group in ('compute', 'network'):
         manager.add_command_group(f'openstack.{group}.v2')
@@ -69,7 +65,6 @@ class CommandsTest(base.TestCase):
              args.disable_reason))
 
     def test_odd_names(self):
-        """Names end no word."""
         odd = 'a b; rm -rf $(x) `y`'
         move = dataclasses.replace(
             LIVE, name=f'{odd}\nc', source=odd, destination=odd)

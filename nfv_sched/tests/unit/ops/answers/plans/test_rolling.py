@@ -14,10 +14,7 @@ HOSTS = ('one', 'two', 'three')
 
 
 def problems(cloud, plan, hosts, is_emptied=True):
-    """Yield what is wrong with a plan: each host is to be empty once.
-
-    :param is_emptied: whether hosts are to be empty
-    """
+    """Yield what is wrong with a plan: each host is to be empty once."""
     where = {server.uuid: server.host for server in cloud.servers}
     for of_round in plan.rounds:
         closed = {each.host for each in of_round.hosts}
@@ -87,7 +84,6 @@ class RollingTest(running.RunningTestCase):
             'a p4 one', 'b p4 two', 'c p1 two', 'd p4 three', 'e p2 three'))
 
     def test_stuck(self):
-        """A host with a server that cannot move; nothing there is moved."""
         self.assertEqual([['three'], ['two']], self.plan(
             'a p1 one', 'b p1 one', 'c p1 two', b={'state': 'suspended'}))
         plan, = self.found.not_emptied
@@ -137,7 +133,6 @@ class RollingTest(running.RunningTestCase):
         self.assertEqual('two', self.moves()[0][2])
 
     def test_server_groups(self):
-        """Members stay apart all the time."""
         self.assertEqual([['three'], ['one'], ['two']], self.plan(
             'a p1 one apart', 'b p1 two apart'))
         self.assertEqual([], self.plan(

@@ -35,25 +35,21 @@ def machine(cores=14, nodes=2, threads=2, memory=128 * GIB, **fields):
 
 
 def derive(of=None, **chosen):
-    """The profile of a machine."""
     return derivation.derive(machine() if of is None else of,
                              choices.Choices(**chosen))
 
 
 def pages(node, field='total'):
-    """Size of pages -> their number, of which there are some."""
     return {each.size_kib: count for each in node.pages
             if (count := getattr(each, field))}
 
 
 def reserved(found):
-    """(NUMA node, size of pages) -> pages that are reserved."""
     return {(each.node, each.size_kib): each.count
             for each in found.nova.reserved_huge_pages}
 
 
 def texts(found):
-    """What a profile warns of."""
     return [warning.warning for warning in found.warnings]
 
 
@@ -76,7 +72,6 @@ def _numbers(draw, nodes, cores, threads):
 @st.composite
 def machines(draw, most_nodes=8, most_cores=12, memories=(
         0, 4 * GIB, *(13 * GIB + 5, 16 * GIB, 64 * GIB) * 3)):
-    """Machines as they are, and as one hopes never to see them."""
     count = draw(st.integers(1, most_nodes))
     threads = draw(st.sampled_from((1, 2, 2, 4)))
     cores = draw(st.sampled_from((*range(1, most_cores + 1),
@@ -110,7 +105,6 @@ def machines(draw, most_nodes=8, most_cores=12, memories=(
 
 @st.composite
 def chosen(draw, of, layouts=choices.LAYOUTS):
-    """Choices, most of them sensible, for a machine."""
     numbers = [node.number for node in of.nodes]
     some = st.sampled_from(numbers)
     return choices.Choices(

@@ -39,7 +39,6 @@ def fits(found, flavor):
 
 
 def pinned(vcpus, memory, size, **specs):
-    """A flavor of pinned guests in huge pages."""
     return snapshot.Flavor(name='f', vcpus=vcpus, memory=memory, extra_specs={
         'hw:cpu_policy': 'dedicated',
         'hw:mem_page_size': configuration.page_size(size),
@@ -103,7 +102,6 @@ class CapacityTest(base.TestCase):
             found, snapshot.Flavor(name='f', vcpus=1, memory=2048)))
 
     def test_numbers_of_nodes(self):
-        """1 to 8 nodes, with and without hyperthreading."""
         for nodes, threads, layout in (
                 (1, 1, choices.HCG), (1, 2, choices.EVERY_NODE),
                 (4, 1, choices.EVERY_NODE), (4, 2, choices.HCG),

@@ -27,7 +27,6 @@ CONF = base.CONF
 class GeneratedTest(base.TestCase):
 
     def profile(self, data):
-        """A machine, and its profile if it is not refused."""
         machine = data.draw(machines.machines())
         chosen = data.draw(machines.chosen(machine))
         try:
@@ -103,7 +102,6 @@ class GeneratedTest(base.TestCase):
         hypothesis.HealthCheck))
     @hypothesis.given(st.data())
     def test_nova_reads_it(self, data):
-        """Its configuration is what the profile says."""
         machine, chosen, found = self.profile(data)
         path = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'nova.conf')
@@ -213,8 +211,6 @@ class RefusalTest(base.TestCase):
 
 
 class WarningTest(base.TestCase):
-    """What the guides want, and what to do about it."""
-
     def warned(self, of=None, **chosen):
         found = machines.derive(of, **chosen)
         for warning in found.warnings:
@@ -538,7 +534,6 @@ class StartTest(CheckTestCase):
         self.assertIs(CONF, hardware.CONF)
 
     def test_what_cannot_be_read(self):
-        """Then nothing else is said of the options."""
         found = self.compare('[DEFAULT]\nreserved_huge_pages = size:1GB\n')
         self.assertEqual(((), 1),
                          (found.differences, len(found.start_errors)))
@@ -547,7 +542,6 @@ class StartTest(CheckTestCase):
         hypothesis.HealthCheck))
     @hypothesis.given(st.data())
     def test_profiles(self, data):
-        """nova-compute starts with each profile."""
         machine = data.draw(machines.machines())
         chosen = data.draw(machines.chosen(machine))
         try:

@@ -14,7 +14,6 @@ _1G = 1048576
 
 
 def lists(profile):
-    """Node -> function -> CPUs, of functions that there are."""
     return [{function: cpu_spec.to_text(numbers)
              for function, numbers in node.cpus.items() if numbers}
             for node in profile.numa_nodes]
@@ -249,7 +248,6 @@ class HyperConvergedTest(base.TestCase):
             for name, (gb, part) in choices.WORKLOADS.items()})
 
     def test_cores_of_their_own(self):
-        """Where guests are pinned, the OSDs are away from them."""
         found = machines.derive(
             shared=True, guest_gb=8, utilisation=0.9,
             ceph=choices.Ceph(osds={'nvme': 4}, per_device=4, node=1))

@@ -22,7 +22,6 @@ DISK = snapshot.Inventory(total=500, max_unit=500, ratio=1.5)
 
 
 def existing(name, **fields):
-    """A host with a disk, and traits of its driver and its CPUs."""
     host = small_clouds.host(name, traits=(
         'COMPUTE_NODE', 'COMPUTE_STATUS_DISABLED', 'HW_CPU_X86_AVX2'))
     root = host.providers[0]

@@ -21,14 +21,12 @@ PHYSNETS = ('red', 'blue')
 
 
 def agent(name, *serves, kind='router', physnets=PHYSNETS, **fields):
-    """An agent on a host of its name."""
     return snapshot.NetworkAgent(
         id=snapshots.id_of(f'id-{name}'), kind=kind, host=name, serves=serves,
         physnets=frozenset(physnets), **fields)
 
 
 def service(name, ports=1, kind='router', **fields):
-    """A router, with its name."""
     return snapshot.NetworkService(
         id=name, name=name, kind=kind, ports=ports, **fields)
 
@@ -40,7 +38,6 @@ def cloud(agents, services):
 
 
 def routers(letter, count, **fields):
-    """Routers of one kind."""
     return [service(f'{letter}{number}', **fields) for number in range(count)]
 
 
@@ -116,7 +113,6 @@ class PlanTest(base.TestCase):
         self.assertEqual(15, plan.imbalance)
 
     def test_nothing_helps(self):
-        """One router with all the ports."""
         plan, moves = planned([agent('a', 'big'), agent('b')],
                               [service('big', 9)], by_ports=True)
         self.assertEqual((), moves)
@@ -161,7 +157,6 @@ class PlanTest(base.TestCase):
             self.assertEqual(0 if reason else 1, len(moves))
 
     def test_down_first(self):
-        """All of an agent that is down or disabled goes."""
         made, more = routers('r', 6), routers('s', 2)
         for fields in ({'alive': False}, {'enabled': False}):
             plan, moves = planned([
@@ -269,8 +264,6 @@ class PlanTest(base.TestCase):
 
 
 class CheckTest(base.TestCase):
-    """A plan that does not work is seen."""
-
     def setUp(self):
         super().setUp()
         self.made = routers('r', 8)
@@ -361,7 +354,6 @@ def drawn(draw, most=12, agents=5, alike=False):
 class PropertiesTest(base.TestCase):
 
     def replayed(self, moves, agents, known):
-        """What each agent has in the end, move by move."""
         has = {each.id: set(each.serves) for each in agents}
         of_id = {each.id: each for each in agents}
         gone = set()

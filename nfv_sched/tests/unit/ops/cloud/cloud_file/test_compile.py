@@ -88,7 +88,6 @@ class CompileTest(base.SimulatorTestCase):
         self.assertIn('COMPUTE_STATUS_DISABLED', disabled.traits)
 
     def test_vnic_types(self):
-        """A cloud file has all that a port of a snapshot may have."""
         for kind in assumed_ports.VNIC_TYPES:
             found = loader.loads(CLOUD.replace(
                 'vnic_type: direct', f'vnic_type: {kind}'), 'cloud.yaml')
@@ -108,7 +107,6 @@ class CompileTest(base.SimulatorTestCase):
         self.assertEqual(['boot'], [step.action for step in found.steps])
 
     def test_examples_are_sound(self):
-        """What was compiled can be written to a file, and read."""
         found = examples.find()
         del found['thousand-hosts']  # takes seconds
         for name, path in found.items():
@@ -136,8 +134,6 @@ class CompileTest(base.SimulatorTestCase):
 
 
 class StepsOfSnapshotTest(base.SimulatorTestCase):
-    """Steps name what a snapshot has."""
-
     def setUp(self):
         super().setUp()
         self.ports = (
@@ -156,7 +152,6 @@ class StepsOfSnapshotTest(base.SimulatorTestCase):
              for name, network in found.networks.items()})
 
     def test_security_groups(self):
-        """A port has some with so many rules in sum."""
         with start.started(self.cloud) as state:
             server, = state.servers.values()
             self.assertEqual([[5], []], [

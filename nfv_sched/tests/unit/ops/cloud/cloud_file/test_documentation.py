@@ -15,7 +15,6 @@ _PAGE = os.path.join(
 
 
 def _keys(value):
-    """All names of fields in a schema."""
     if isinstance(value, dict):
         for name, item in value.items():
             if name == 'properties':

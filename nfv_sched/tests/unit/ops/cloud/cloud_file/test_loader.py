@@ -287,7 +287,6 @@ class LoaderTestCase(base.SimulatorTestCase):
                     'than 8192 ', problem)
 
     def test_largest_host(self):
-        """A snapshot of it can be read again."""
         cloud = loader.loads(GOOD.replace(
             'cores: 8', 'cores: 65535\n    numa_nodes: 1\n'
             '    platform_cores: 0\n    vswitch_cores: 0\n'

@@ -86,7 +86,6 @@ flavors:
 
 
 def flavor(name: str, alias: str, *specs: str, nodes: int = 1) -> str:
-    """A flavor with dedicated CPUs and PCI devices, as a line of YAML."""
     texts = ['hw:cpu_policy: dedicated', f"'pci_passthrough:alias': {alias!r}",
              f'hw:numa_nodes: {nodes}', *specs]
     return (f'  {name}: {{vcpus: 2, memory: 1 GiB, '
@@ -577,7 +576,6 @@ images:
 class UnrecordedTest(base.SimulatorTestCase):
 
     def test_pins_of_another_cell(self):
-        """The claim fails, and takes nothing."""
         with self.simulation(UNRECORDED) as simulation:
             before = self.books(simulation)
             result = simulation.run()

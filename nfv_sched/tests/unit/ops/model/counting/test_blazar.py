@@ -71,7 +71,6 @@ class StandInTest(base.TestCase):
             [each.kind for each in found.hosts['slots'].binding])
 
     def test_mix(self):
-        """Other counts have the hint, too."""
         self.assertEqual(4, mix.times(
             self.cloud, [(self.cloud.flavors[0], 1)], **OF_WHOLE))
 
@@ -99,6 +98,4 @@ class StandInTest(base.TestCase):
 @testtools.skipUnless(blazar_clouds.IS_INSTALLED,
                       'blazar-nova is not installed')
 class BlazarNovaTest(StandInTest):
-    """The same with the filter itself."""
-
     path = blazar_clouds.REAL

@@ -39,10 +39,7 @@ class CapacityTestCase(base.TestCase):
         return found
 
     def assertBinds(self, kinds, found, name='one', alone=True, at=0):
-        """Assert what binds on a host.
-
-        :param at: of which of them the text is returned
-        """
+        """Assert what binds on a host; return the text of number ``at``."""
         binding = found.hosts[name].binding
         self.assertEqual(kinds, small_clouds.kinds_of(binding))
         self.assertEqual({alone}, {each.alone for each in binding})
@@ -231,7 +228,6 @@ class TestBinding(CapacityTestCase):
                 host, servers=(server,), **options), ports=1).fits)
 
     def test_labels(self):
-        """What tables call each kind."""
         names = {Kind.POLICY: 'nfv:shared_vcpu=0', Kind.FILTER: 'AFilter',
                  Kind.PAGES: '2 MiB',
                  Kind.DEVICES: 'VF', Kind.DEVICES_NEAR: 'PCI device',
@@ -267,10 +263,7 @@ class TestLostServers(CapacityTestCase):
         return small_clouds.losses_of(found)
 
     def nodes(self, pinned=((), ()), wan=0):
-        """Two NUMA nodes, one of them near the network wan.
-
-        :param pinned: CPUs that guests have on each
-        """
+        """Return two NUMA nodes, one of them near the network wan."""
         return [small_clouds.near(
             small_clouds.node(number, each), *['wan'] * (number == wan))
             for number, each in enumerate(pinned)]
@@ -321,7 +314,6 @@ class TestOddRecords(CapacityTestCase):
     """What cannot be read ends the count there, not of others."""
 
     def counts(self, *hosts):
-        """Number of guests on each host."""
         found = self.count(small_clouds.cloud(*hosts))
         return {name: host.fits for name, host in found.hosts.items()}
 
@@ -414,7 +406,6 @@ class TestOddRecords(CapacityTestCase):
             pci_passthrough__alias='nic:1')).fits)
 
     def test_records_that_nova_cannot_have(self):
-        """They are named."""
         device = dataclasses.replace(small_clouds.device(1, 1), kind='what')
         provider = small_clouds.host().providers[0]
         provider = dataclasses.replace(provider, inventories={
@@ -494,7 +485,6 @@ class TestUnknownNames(CapacityTestCase):
 class TestLimitingFilter(CapacityTestCase):
 
     def test_filter_and_resource_end_together(self):
-        """One more guest fits without neither of them."""
         for most, kinds, alone in (
                 (4, [COUNTING, Kind.CPUS], False),
                 (3, [COUNTING], True),
@@ -611,8 +601,6 @@ class TestShadow(CapacityTestCase):
 
 
 class TestProject(CapacityTestCase):
-    """Only hosts that the cloud leaves to a project count for it."""
-
     ISOLATION = 'AggregateMultiTenancyIsolation'
     AGGREGATES = (
         snapshot.Aggregate(name='a', uuid=uuids.a, hosts=('one',), metadata={

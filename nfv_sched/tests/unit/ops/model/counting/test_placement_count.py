@@ -124,7 +124,6 @@ class TestGrants(base.TestCase):
             parent='root'))
 
     def test_nested_class(self):
-        """A class that only nested providers have."""
         self.add('gpu0', 3, 'CUSTOM_G')
         self.add('gpu1', 2)
         for query, count, lack in (

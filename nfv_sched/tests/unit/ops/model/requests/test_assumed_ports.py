@@ -129,7 +129,6 @@ class NetworksTest(base.TestCase):
                 physnets=frozenset({'ext'})),))
 
     def plug(self, text):
-        """The network of a port."""
         (network,
          _groups), = assumed_ports.of_networks(self.cloud, [text]).plugs
         return (network.physnet, network.physnet is None,
@@ -227,8 +226,6 @@ class NetworksTest(base.TestCase):
 
 
 class CountTest(base.TestCase):
-    """Counts on hosts with such ports."""
-
     def count(self, cloud, flavor, choice=None, **kwargs):
         found, = capacity.capacities(cloud, [flavor], ports=choice, **kwargs)
         return found
@@ -326,7 +323,6 @@ class CountTest(base.TestCase):
                          binding.text.rpartition('; ')[2])
 
     def test_rules(self):
-        """Security groups as servers of the flavor have them."""
         flavor = small_clouds.flavor(1, name='fw')
         cloud = small_clouds.cloud(
             small_clouds.host('one', network=snapshot.HostNetwork(

@@ -29,7 +29,6 @@ class SubjectTest(base.SimulatorTestCase):
             self.found = record.cloud(simulation.state)
 
     def explain(self, about, relax_seconds=0):
-        """Explain what a function of snapshot and cloud says."""
         with start.started(self.found) as state:
             what = about(self.found, state)
             return what, explanation.explain(
@@ -194,7 +193,6 @@ steps:
                           '"vendor_id": "8086", "product_id": "ffff"}']}})))
 
     def test_anonymized(self):
-        """The same servers fit."""
         cloud = anonymize.anonymize(self.found)
         self.assertEqual([0, 1, 1], sorted(
             len(self.passing(server.uuid, cloud))

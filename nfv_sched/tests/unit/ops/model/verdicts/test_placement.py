@@ -39,7 +39,6 @@ def misses(answer):
 
 
 def removed(answer):
-    """Requirements with the numbers of hosts that they removed."""
     return {each.need.text: each.hosts for each in answer.stage.removed}
 
 
@@ -128,7 +127,6 @@ class PlacementTest(base.TimedTestCase):
             providers=1, free=8, at_once=False), {}),), misses(answer)['a'])
 
     def test_nested_class_of_providers_that_are_allowed(self):
-        """What others have does not count."""
         self.cloud.add('a', VCPU=2)
         for number, trait in enumerate('XY'):
             self.cloud.placement.add(simulated.Provider(
@@ -139,7 +137,6 @@ class PlacementTest(base.TimedTestCase):
                           'no trait X': (0, 1)}, self.without(answer))
 
     def test_groups_with_other_forbidden_traits(self):
-        """They are not alike."""
         self.cloud.add('a', 2, VCPU=1)
         answer = self.explain(
             f'resources=VCPU:1&resources_a={PCI}:1&resources_b={PCI}:1&'

@@ -51,7 +51,6 @@ def exposed(cloud, capacities=(), now=1300.0, **more):
 
 
 def named(found, name, **labels):
-    """Figures of a metric with such labels."""
     return {key[1:]: value for key, value in found.items()
             if key[0] == name and labels.items() <= dict(key[1:]).items()}
 
@@ -62,10 +61,7 @@ STRICT = binding.Binding(binding.BindingKind.POLICY, '', 'nfv:x=strict')
 
 
 def counted(name='fw', fits=1, placement=4, lost=(), **hosts):
-    """What a cloud takes of a flavor.
-
-    :param lost: cause -> number, on each host
-    """
+    """Return a count of a flavor; ``lost`` is cause -> number on each host."""
     return capacity.FlavorCapacity(
         snapshots.flavor(name=name), fits, placement,
         {host: capacity.HostCapacity(number, number, lost=dict(lost))
@@ -75,7 +71,6 @@ def counted(name='fw', fits=1, placement=4, lost=(), **hosts):
 class FamiliesTest(base.TestCase):
 
     def test_stranded_guests(self):
-        """Those of each host that was checked, none included."""
         one, two = (document.LostHost(
             host=host, host_id='', servers=3, evacuable=3 - count,
             stranded=(None,) * count, unread=())
@@ -214,7 +209,6 @@ class FamiliesTest(base.TestCase):
             found, 'nfv_sched_fragmentation_ratio').values()))
 
     def test_audit(self):
-        """A figure for each kind, 0 where nothing is found."""
         found = exposed(snapshots.cloud(), findings=[
             values.finding(values.PINNED_TWICE, 'a', 'b'),
             values.finding(values.PINNED_TWICE, 'c', 'd')])
@@ -224,7 +218,6 @@ class FamiliesTest(base.TestCase):
             named(found, 'nfv_sched_audit_findings'))
 
     def test_imbalance(self):
-        """Of each kind of agent; without any, none is told."""
         cloud = snapshots.cloud(network_agents=tuple(
             test_levelling.agent(name, *serves, kind=kind)
             for kind, name, serves in (
@@ -300,7 +293,6 @@ TARGET = {'instance', 'job'}
 
 
 def parts(expression):
-    """A parsed PromQL expression and all that it is made of."""
     yield expression
     for name in ('expr', 'lhs', 'rhs', 'vector_selector', 'param'):
         part = getattr(expression, name, None)
@@ -465,7 +457,6 @@ class AlarmsTest(base.TestCase):
     @testtools.skipUnless(shutil.which('promtool'),
                           'promtool is not installed')
     def test_evaluated(self):
-        """Prometheus computes the forecast of alarm and panel."""
         process = subprocess.run(
             ['promtool', 'test', 'rules', ALARMS_TEST],
             capture_output=True, text=True)
@@ -476,7 +467,6 @@ class AlarmsTest(base.TestCase):
 class MetricsTest(base.TestCase):
 
     def test_servers_of_flavors(self):
-        """Those on hosts, of the flavors that are counted."""
         flavor = snapshots.flavor(name='fw')
         cloud = dataclasses.replace(snapshots.generated(hosts=1), servers=(
             snapshots.server('a', flavor=flavor),

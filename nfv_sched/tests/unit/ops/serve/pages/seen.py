@@ -9,7 +9,6 @@ UNCLOSED = ('br', 'input', 'li', 'link', 'meta', 'path', 'rect', 'td')
 class SeenPage(html.parser.HTMLParser):
     """The parts of a page.
 
-    :ivar attributes: name and value of each attribute
     :ivar headings: element and text of each heading
     :ivar tables: rows of each table, with a text for each cell
     :ivar open: elements that are not closed
@@ -26,7 +25,6 @@ class SeenPage(html.parser.HTMLParser):
 
     @property
     def text(self):
-        """All text."""
         return ''.join(self._texts)
 
     def table(self, *columns):

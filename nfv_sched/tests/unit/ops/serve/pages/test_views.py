@@ -33,14 +33,12 @@ PATHS = tuple(html.TITLES)
 
 @functools.cache
 def example(name):
-    """The cloud of an example."""
     return source.load(name)
 
 
 class _PagesTest(base.CommandTestCase):
 
     def page_of(self, cloud, path, status=200, age=60, **query):
-        """What is seen of a page."""
         page = views.SnapshotPages(cloud).respond(path, query, age)
         return self.seen(page, status)
 
@@ -65,7 +63,6 @@ class _PagesTest(base.CommandTestCase):
         return found
 
     def document(self, cloud, *command):
-        """The document of a command."""
         path = f'{self.useFixture(fixtures.TempDir()).path}/cloud.json.gz'
         file.save(cloud, path)
         _code, out, _err = self.run_command(
@@ -76,7 +73,6 @@ class _PagesTest(base.CommandTestCase):
 class MapTest(_PagesTest):
 
     def test_order(self):
-        """All hosts are there, the worst first, with their maps."""
         cloud = snapshots.generated(7)
         found = self.page_of(cloud, '/')
         expected = [host.host for host in sorted(
@@ -89,7 +85,6 @@ class MapTest(_PagesTest):
                          found.headings)
 
     def test_search(self):
-        """By each word, in all names of a host; or one host by its name."""
         cloud = maps.with_networks(snapshots.generated(8, 2, 14, 2, 16))
         for query, matches in (
                 ({'q': ' COMPUTE-3 '}, lambda host: host.name == 'compute-3'),
@@ -104,7 +99,6 @@ class MapTest(_PagesTest):
                 {row['Host'] for row in found.table('Host')}, query)
 
     def test_parts(self):
-        """Of many hosts, some are on a page, and all on one of them."""
         cloud = snapshots.generated(120, 1, 4, 1, 1)
         site = views.SnapshotPages(cloud)
         names, number = [], 0
@@ -164,7 +158,6 @@ class CapacityTest(_PagesTest):
         self.assertNotIn('prefer.three.', found.text)
 
     def test_counted_once(self):
-        """Until there is another snapshot."""
         site = views.SnapshotPages(example('two-hosts'))
         first = site.respond('/capacity', {}, 60)
         self.useFixture(fixtures.MockPatchObject(
@@ -175,7 +168,6 @@ class CapacityTest(_PagesTest):
 class ServersTest(_PagesTest):
 
     def test_list(self):
-        """Those without a host first; by any word of what is shown."""
         cloud = example('two-hosts')
         for text, matches in (('', lambda server: True),
                               ('error', lambda server: server.host is None),
@@ -191,7 +183,6 @@ class ServersTest(_PagesTest):
                 sorted(row['Host'] != '-' for row in rows))
 
     def test_explanation(self):
-        """All of them, with the verdict on each host."""
         cloud = example('two-hosts')
         for server in cloud.servers:
             found = self.page_of(cloud, f'/servers/{server.uuid}')
@@ -293,7 +284,6 @@ class AgentsTest(_PagesTest):
               row['Services after']) for row in found.table('Host', 'Kind')])
 
     def test_lack_of_time(self):
-        """The moves are shown without what they free."""
         self.useFixture(fixtures.MockPatchObject(
             views, 'CALCULATION_SECONDS', -1.0))
         found = self.page_of(example('network-nodes'), '/agents')
@@ -309,7 +299,6 @@ class AllPagesTest(_PagesTest):
 
     @ddt.data(*PATHS)
     def test_frame(self, path):
-        """Age, what is missing, and links to all pages."""
         cloud = dataclasses.replace(
             example('two-hosts'), source='the cloud', missing=tuple([
                 snapshot.Missing(kind=snapshot.MissingKind.NEUTRON,
@@ -327,7 +316,6 @@ class AllPagesTest(_PagesTest):
 
     @ddt.data(*PATHS)
     def test_hostile_names(self, path):
-        """They are text wherever they stand."""
         cloud = maps.hostile()
         page = views.SnapshotPages(cloud).respond(path, {}, 0)
         found = self.seen(page, page.status)
@@ -336,7 +324,6 @@ class AllPagesTest(_PagesTest):
 
     @ddt.data(*maps.HOSTILE)
     def test_hostile_server(self, name):
-        """Also of what is explained, and of what is moved."""
         two = example('two-hosts')
         cloud = dataclasses.replace(two, servers=tuple(
             dataclasses.replace(server, name=name)
@@ -354,7 +341,6 @@ class AllPagesTest(_PagesTest):
         self.assertEqual(set(), set('\x1b\x00\u202e') & set(found.text))
 
     def test_command_of_a_flavor(self):
-        """Its name is one word."""
         two = example('two-hosts')
         flavor = dataclasses.replace(two.flavors[0], name='-x; `id` large')
         cloud = dataclasses.replace(two, flavors=(flavor,))
@@ -364,7 +350,6 @@ class AllPagesTest(_PagesTest):
 
     @ddt.data(*maps.HOSTILE, '9' * 500, '-1', '\u0663', '[', '\udcff')
     def test_hostile_queries(self, text):
-        """What is asked for is text, too, and of any form."""
         site = views.SnapshotPages(example('two-hosts'))
         for path in PATHS:
             for key in ('q', 'page', 'host', 'flavor', 'show', 'kind'):
@@ -375,7 +360,6 @@ class AllPagesTest(_PagesTest):
                     set(), set('\x1b\x00\u202e') & set(found.text))
 
     def test_headers(self):
-        """No script is run, and no other site may have a page in a frame."""
         for path in (*PATHS, html.STYLESHEET, '/servers/x'):
             page = views.SnapshotPages(example('two-hosts')).respond(
                 path, {}, 0)
@@ -391,7 +375,6 @@ class AllPagesTest(_PagesTest):
             self.assertFalse(worker.is_page(path))
 
     def test_unusable(self):
-        """A snapshot whose filter is not installed here."""
         two = example('two-hosts')
         options = {**two.options, 'filter_scheduler': {
             **two.options['filter_scheduler'],

@@ -35,7 +35,6 @@ class PageWorkerTest(base.TestCase):
         self.content = self.content_of(3)
 
     def content_of(self, hosts):
-        """The snapshot of a cloud with so many hosts."""
         with io.BytesIO() as raw:
             file.dump(snapshots.generated(hosts), raw)
             return raw.getvalue()
@@ -56,7 +55,6 @@ class PageWorkerTest(base.TestCase):
         return int(ids[0])
 
     def test_pages(self):
-        """They are those of the snapshot; one that has changed is read."""
         made = self.worker()
         site = views.SnapshotPages(file.load('x', self.content))
         for path in (*html.TITLES, '/servers/x', html.STYLESHEET):
@@ -123,7 +121,6 @@ class PageWorkerTest(base.TestCase):
         self.assertEqual('5', pages_seen[0].headers['Refresh'])
 
     def test_unreadable(self):
-        """It is no snapshot."""
         made = self.worker()
         for content in (b'', b'{}', self.content[:-9], b'secret'):
             page = made.respond('/', {}, content, '1', 60)

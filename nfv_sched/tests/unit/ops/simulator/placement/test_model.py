@@ -249,7 +249,6 @@ class NestedTestCase(base.TimedTestCase):
             {one}, orders(lambda: self.placement.answer(query)['b']))
 
     def test_summaries(self):
-        """Of all providers of a tree, and of all that they have."""
         self.placement.add(placement.Provider(
             'a-books', '', {'PORT': placement.Inventory(9, 2),
                             'RULE': placement.Inventory(5)}, {'T'},
@@ -316,7 +315,6 @@ class NestedClassTestCase(base.TimedTestCase):
         return requests
 
     def given(self, text):
-        """The providers that give resources, candidate by candidate."""
         found = []
         for request in self.candidates(f'resources=VCPU:1,VGPU:1&{text}'):
             self.assertEqual(request['mappings'][''],

@@ -179,7 +179,6 @@ class RequirementsTest(base.TimedTestCase):
                 TREE))
 
     def test_without(self):
-        """Dropped, a requirement is none any more, and all others are."""
         query = placement.Query.parse(
             'resources=VCPU:1,VGPU:2&required=A,!B&root_required=C,!D'
             '&member_of=in:x,y&member_of=!z&in_tree=root'

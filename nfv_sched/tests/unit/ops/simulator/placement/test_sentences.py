@@ -36,7 +36,6 @@ class SentencesTest(base.TimedTestCase):
                 in (*query.single_requirements, query.choice)])
 
     def test_what_is_missing(self):
-        """Of one host, of a number of hosts, and for one more server."""
         needed = (('NIC', 1), ('PORT', 2))
         for each, lack, clause, shortage in (
                 (missing(Kind.TREE, 'uuid-1'), 'not host host1',
@@ -85,7 +84,6 @@ class SentencesTest(base.TimedTestCase):
                  sentences.shortage(each)))
 
     def test_groups_that_compete(self):
-        """As many as lack providers are named, and what is reserved."""
         gpu = requirements.GroupRequirement.from_amounts({'VGPU': 1})
         trait = requirements.GroupRequirement.from_amounts(
             {'VGPU': 1}, required=['T'])

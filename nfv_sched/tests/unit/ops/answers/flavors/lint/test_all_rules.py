@@ -73,7 +73,6 @@ MIXTURE = small_clouds.cloud(*CLOUD.hosts, small_clouds.host(
 
 
 def without_labels(*physnets):
-    """Hosts that declare nothing but some physical networks."""
     return dataclasses.replace(CLOUD, hosts=tuple([
         dataclasses.replace(host, nodes=tuple([
             dataclasses.replace(node, physnets=frozenset(physnets))
@@ -639,7 +638,6 @@ class RulesTest(base.TestCase):
                     self.assertIn('='.join(key_and_value), result.do)
 
     def test_several_policies_without_topology(self):
-        """On hosts with several NUMA nodes."""
         cloud = small_clouds.cloud(small_clouds.host('one'), small_clouds.host(
             'two'), filters=small_clouds.FILTERS)
         cloud = dataclasses.replace(cloud, hosts=tuple([
@@ -776,14 +774,12 @@ class RulesTest(base.TestCase):
         self.assertNotIn('image metadata', str(on_hosts))
 
     def test_image_on_hosts(self):
-        """It counts there, too."""
         nine = fine({}, vcpus=9, image={'hw_cpu_policy': 'dedicated'},
                     cloud=CLOUD)
         self.assertIn(('no-host', 'vCPUs'), [
             (each.rule, each.key) for each in nine.run()])
 
     def test_used(self):
-        """How many servers have it, and how many as it was before."""
         found, = fine(PINNED, servers=True).run()
         self.assertIn('in use by 1 server', found.finding)
         self.assertIn('booted when it was different: 1', found.finding)

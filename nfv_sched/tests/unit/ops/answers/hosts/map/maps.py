@@ -17,7 +17,6 @@ HOSTILE = (
 
 
 def hostile():
-    """A cloud whose hosts, guests, networks and more have such names."""
     hosts, servers = [], []
     for number, name in enumerate(HOSTILE):
         hosts.append(snapshots.host(
@@ -63,7 +62,6 @@ def odd():
 
 
 def views(cloud):
-    """Its hosts."""
     return view.views(cloud)
 
 

@@ -34,7 +34,6 @@ class NodeTest(base.TestCase):
 
     @hypothesis.given(st.integers(1, 40), st.sampled_from((1, 2, 4, 8)))
     def test_nothing_overlaps(self, cores, threads):
-        """Every CPU has a place of its own in the box."""
         found = drawn(snapshots.node(0, cores, threads, 1))
         places = list(boxes(found))
         self.assertEqual(cores * threads, len(places))

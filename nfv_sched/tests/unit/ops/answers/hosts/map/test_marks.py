@@ -48,7 +48,6 @@ class SignsTest(base.TestCase):
             *marks.key(True)}.difference(marks.key(False))})
 
     def test_key(self):
-        """Each sign has a meaning of its own."""
         found = [sign for sign, _meaning in marks.key(True)]
         self.assertEqual(len(found), len(set(found)))
 

@@ -76,7 +76,6 @@ class PageTest(base.TestCase):
         return found
 
     def test_complete(self):
-        """Links lead somewhere, and a name is used once."""
         found = self.seen(snapshots.generated(5, 2))
         self.assertEqual(len(found.ids), len(set(found.ids)))
         self.assertLessEqual({link[1:] for link in found.links},
@@ -85,7 +84,6 @@ class PageTest(base.TestCase):
             self.assertIn(f'#host-compute-{number}', found.links)
 
     def test_hostile_names(self):
-        """They are text wherever they stand."""
         found = self.seen(maps.hostile())
         self.assertFalse([name for name, _value in found.attributes
                           if name.startswith('on') or name == 'src'])
@@ -100,7 +98,6 @@ class PageTest(base.TestCase):
         self.assertEqual(set(), set('\x1b\x00\u202e') & set(text))
 
     def test_nothing_from_elsewhere(self):
-        """The page needs no network, and asks nobody."""
         text = drawn(snapshots.generated())
         self.assertIsNone(
             re.search(r'https?:|//|@import|url\((?!#)', text))
@@ -146,7 +143,6 @@ class PageTest(base.TestCase):
             [captions.fit(view) for view in views])
 
     def test_full(self):
-        """A full host is called that, and nothing of it is a percentage."""
         text = drawn(snapshots.cloud([snapshots.host(nodes=[
             snapshots.node(0, 8, 1, 1, pinned=frozenset(range(1, 8)))])]))
         for part in ('<td>full<', '<li>7/7 pCPUs used<li>no free pCPU<'):
@@ -155,7 +151,6 @@ class PageTest(base.TestCase):
                                          flags=re.DOTALL))
 
     def test_groups(self):
-        """Zone, aggregates and networks of a host, each with a label."""
         cloud = maps.with_networks(snapshots.generated(3, seed=1))
         text = drawn(cloud)
         for part in ('availability zone: <bdi>az-2</bdi>',
@@ -195,7 +190,6 @@ class PageTest(base.TestCase):
             if part not in text])
 
     def test_facts(self):
-        """CPUs that are not Nova's are in the map, the key and the style."""
         text = ''.join(page.render(*maps.with_facts()))
         self.assertEqual([], [
             part for part in (
@@ -214,7 +208,6 @@ class PageTest(base.TestCase):
                               if part in text])
 
     def test_shapes(self):
-        """Each is defined once, and no other is used."""
         for cloud in (maps.odd(), snapshots.generated(threads=4)):
             found = self.seen(cloud)
             shapes = {link[1:] for link in found.links
@@ -236,7 +229,6 @@ class PageTest(base.TestCase):
                 self.assertLess(size, 10_000)
 
     def test_size_of_larger_hosts(self):
-        """At most 2 kB for a NUMA node, and 125 bytes for a CPU."""
         for nodes, cores, threads, guests in (
                 (2, 64, 2, 60), (4, 16, 2, 24), (8, 16, 2, 30), (8, 4, 1, 8)):
             cloud = snapshots.generated(5, nodes, cores, threads, guests, 0)
@@ -248,7 +240,6 @@ class PageTest(base.TestCase):
 class PictureTest(base.TestCase):
 
     def test_hostile_names(self):
-        """It is XML, and has but the elements that are meant."""
         root = picture_of(maps.hostile())
         self.assertLessEqual(
             {element.tag.removeprefix(_SVG) for element in root.iter()},
@@ -257,7 +248,6 @@ class PictureTest(base.TestCase):
             element.text or '' for element in root.iter(f'{_SVG}title')))
 
     def test_all_hosts(self):
-        """They stand one below the other, each in its card."""
         root = picture_of(snapshots.generated(5, 5))
         cards = [element for element in root if element.tag == f'{_SVG}svg']
         self.assertEqual(5, len(cards))

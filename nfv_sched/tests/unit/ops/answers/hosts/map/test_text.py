@@ -16,7 +16,6 @@ def drawn(cloud):
 class TextTest(base.TestCase):
 
     def test_odd(self):
-        """A letter for each thread; each state has its own."""
         lines = drawn(maps.odd()).splitlines()
         self.assertIn('    ss A- Be !. ?. C. .. ..', lines)
         self.assertIn('    ss ss ss ss ss ss ss ss', lines)
@@ -30,7 +29,6 @@ class TextTest(base.TestCase):
         self.assertIn('      floats: 1 vCPU, floating', lines)
 
     def test_facts(self):
-        """What is not Nova's has a letter, on hosts with facts."""
         cloud, views = maps.with_facts()
         lines = ''.join(text.render(cloud, views)).splitlines()
         self.assertIn('    nn A. An .n', lines)
@@ -39,7 +37,6 @@ class TextTest(base.TestCase):
         self.assertIn('4 CPUs not for servers', lines[0])
 
     def test_no_facts(self):
-        """The key has no letter that the map does not need."""
         self.assertNotIn("not Nova's", drawn(maps.odd()))
 
     def test_groups(self):
@@ -57,7 +54,6 @@ class TextTest(base.TestCase):
                       drawn(snapshots.generated(1)))
 
     def test_full(self):
-        """It is called that; others say how much of the free CPUs fits."""
         for pinned, expected in (
                 (range(1, 8), 'up, 7/7 pCPUs used, no free pCPU'),
                 (range(1, 7), 'up, 6/7 pCPUs used, largest fit 1 of 1 '
@@ -67,7 +63,6 @@ class TextTest(base.TestCase):
                                       pinned=frozenset(pinned))])])))
 
     def test_wide(self):
-        """No more cores stand in a line than a terminal has room for."""
         cloud = snapshots.cloud([snapshots.host(
             nodes=[snapshots.node(0, 128, 2, 1)])])
         self.assertLessEqual(max(map(len, drawn(cloud).splitlines())), 80)
