@@ -7,9 +7,9 @@ filters of limits that aggregates can set (``AggregateNumInstancesFilter`` and
 hosts for the same guest in one run.  What is printed is CPU time, the best of
 several rounds; the ratio is what counts.
 
-Each host has 24 ports of 12 guests with 16 rules each, two DHCP servers and a
-router, and is in one of four aggregates with limits of its own.  The guest
-wants two ports.  *ledger* adds the claim to the allocation candidates.
+The ledger of each host has 24 ports with 16 rules each, two DHCP servers and a
+router, and the host is in one of four aggregates with limits of its own.  The
+guest wants two ports.  Neutron answers at once.
 
 Usage: python benchmarks/network.py [--hosts 1000,10000] [--rounds 5]
                                     [--profile] [--quick]
@@ -41,7 +41,6 @@ from nova.scheduler.weights import ram as ram_weigher  # noqa: E402
 from nfv_sched.filters import security_rule_limit  # noqa: E402
 from nfv_sched.filters import vswitch_port_limit  # noqa: E402
 from nfv_sched.limits import names as ledger_names  # noqa: E402
-from nfv_sched.limits import sources  # noqa: E402
 from nfv_sched.limits import usage  # noqa: E402
 from nfv_sched.scheduler import figures  # noqa: E402
 from nfv_sched.scheduler import notes  # noqa: E402
@@ -62,41 +61,12 @@ OURS = (
 GROUP = 'group'
 
 
-def snapshot(hosts):
-    """Figures as Neutron has them."""
-    builder = usage.SnapshotBuilder()
-    for _ in range(16):
-        builder.add_rule(GROUP)
-    builder.add_agent_type('DHCP agent')
-    for host in hosts:
-        for number in range(24):
-            builder.add_port(
-                f'{host}-{number}', 'compute:nova',
-                f'{host}-{number // 2}', host, 'normal', (GROUP,))
-        for number in range(2):
-            builder.add_port(f'{host}-dhcp{number}', 'network:dhcp', 'd',
-                             host, 'normal', ())
-        builder.add_port(f'{host}-r', 'network:router_gateway', 'r', host,
-                         'normal', ())
-    return builder.build()
+class Lookups:
+    """Answers of Neutron, at hand."""
 
-
-class Source:
-    """The snapshot, at hand."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def get(self):
-        """What Neutron shows."""
-        return self.value
-
-    def is_fresh(self, value):
-        """It is believed."""
-        return True
-
-    def look_up(self, snapshot, interfaces):
-        """That of Neutron."""
+    def look_up(self, lacking):
+        """See ``neutron.Lookups``."""
+        return usage.Supplement(rules={GROUP: 16})
 
 
 def summaries(states):
@@ -105,7 +75,11 @@ def summaries(states):
         ledger_names.provider_uuid(state.uuid): {
             'resources': {
                 ledger_names.PORTS: {'capacity': 196, 'used': 24},
-                ledger_names.RULES: {'capacity': 16384, 'used': 768}},
+                ledger_names.RULES: {'capacity': 16384, 'used': 768},
+                ledger_names.DHCP_SERVERS: {
+                    'capacity': ledger_names.UNLIMITED - 2, 'used': 0},
+                ledger_names.ROUTERS: {
+                    'capacity': ledger_names.UNLIMITED - 1, 'used': 0}},
             'traits': [ledger_names.TRAIT], 'parent_provider_uuid': state.uuid,
             'root_provider_uuid': state.uuid}
         for state in states}
@@ -143,7 +117,7 @@ def request():
         instance_uuid='5f0c6e0e-6b2f-4a4b-8d7e-0f9c1a2b3c4d')
 
 
-def seconds(names, aggregates, classes, known, answer, rounds):
+def seconds(names, aggregates, classes, answer, rounds):
     """Best CPU time of one pass over the hosts, and how many passed."""
     handler = nova_weights.HostWeightHandler()
     filters, weighers = [[cls() for cls in kind] for kind in classes]
@@ -153,8 +127,7 @@ def seconds(names, aggregates, classes, known, answer, rounds):
         gc.collect()  # see chain.py
         begun = time.process_time()
         if answer is not None:
-            notes.note_of(spec).sources = known
-            figures.placement_asked(spec)
+            notes.note_of(spec).use(Lookups())
             figures.placement_answered(spec, answer)
         for host_filter in filters:
             left = list(host_filter.filter_all(left, spec))
@@ -189,32 +162,26 @@ def main():
         'vswitch_ports_per_node': str(200 + number),
         'max_instances_per_host': str(200 + number)})
         for number in range(4)]
-    print(f'{"":8s}{"hosts":>8s}{"passed":>8s}{"stock us":>10s}'
+    print(f'{"hosts":>8s}{"passed":>8s}{"stock us":>10s}'
           f'{"ours us":>10s}{"ratio":>8s}')
     for number in map(int, args.hosts.split(',')):
         names = [f'host{index}' for index in range(number)]
-        known = sources.Sources(Source(snapshot(names)))
         answer = summaries(host_states(names, aggregates))
         stock, _passed = seconds(
-            names, aggregates, STOCK, None, None, args.rounds)
-        for kind in 'none', 'placement':
-            conf.set_override('ledger', kind, group='nfv_sched')
-            profile = cProfile.Profile() if args.profile else None
-            if profile:
-                profile.enable()
-            ours, passed = seconds(
-                names, aggregates, OURS, known, answer, args.rounds)
-            if profile:
-                profile.disable()
-            label = {'none': '', 'placement': 'ledger'}[kind]
-            print(f'{label:8s}{number:8d}{passed:8d}'
-                  f'{stock / number * 1e6:10.2f}{ours / number * 1e6:10.2f}'
-                  f'{stock / ours:6.1f} x')
-            if passed != number:
-                sys.exit(f'{number - passed} hosts are refused')
-            if profile:
-                pstats.Stats(profile, stream=sys.stdout).sort_stats(
-                    'tottime').print_stats(25)
+            names, aggregates, STOCK, None, args.rounds)
+        profile = cProfile.Profile() if args.profile else None
+        if profile:
+            profile.enable()
+        ours, passed = seconds(names, aggregates, OURS, answer, args.rounds)
+        if profile:
+            profile.disable()
+        print(f'{number:8d}{passed:8d}{stock / number * 1e6:10.2f}'
+              f'{ours / number * 1e6:10.2f}{stock / ours:6.1f} x')
+        if passed != number:
+            sys.exit(f'{number - passed} hosts are refused')
+        if profile:
+            pstats.Stats(profile, stream=sys.stdout).sort_stats(
+                'tottime').print_stats(25)
 
 
 if __name__ == '__main__':

@@ -22,6 +22,11 @@ _LIMIT_HELP = """0 or less: no limit.
 Can be overridden per aggregate by metadata of the same name; of several
 aggregates the lowest limit counts."""
 
+_NOT_READ = """
+The scheduler reads neither Neutron nor the ledger in the background any more.
+What it has to know comes with the allocation candidates of a request.
+"""
+
 _placement_opts = [
     cfg.StrOpt(
         'vswitch_label',
@@ -248,31 +253,21 @@ Kept by ``SecurityRuleLimitFilter`` for new servers.
     cfg.StrOpt(
         'ledger',
         default='none',
-        choices=[
-            ('none', 'Limits are kept by what Neutron reports and by what '
-                     'this process has placed since. Several scheduler '
-                     'processes that place servers at once can exceed a limit '
-                     'by what the others have placed.'),
-            ('placement', 'Ports and rules are also claimed in Placement '
-                          'together with CPUs and memory, so that '
-                          'requests that are decided at once do not exceed '
-                          'a limit. Needs the service nfv-sched-ledger.'),
-        ],
+        choices=['none', 'placement'],
+        deprecated_for_removal=True,
+        deprecated_reason="""
+Ports and security-group rules are always accounted for in Placement.
+""",
         help="""
-Where ports and security-group rules are accounted for.
-
-With ``placement``, a host that ``nfv-sched-ledger`` has not published
-yet is judged as with ``none``.
+Without effect on the scheduler, which claims ports and security-group rules in
+Placement. It was where they were accounted for.
 """),
     cfg.FloatOpt(
         'ledger_refresh_interval',
         default=10.0,
         min=0.1,
         deprecated_for_removal=True,
-        deprecated_reason="""
-The ledger is not read any more: what the scheduler has to know of it comes
-with the allocation candidates that Nova asks Placement for.
-""",
+        deprecated_reason=_NOT_READ,
         help="""
 Without effect. It was the time between two readings of the ledger in
 Placement by a worker of ``nova-scheduler``, in seconds.
@@ -315,49 +310,35 @@ _network_opts = [
         'neutron_refresh_interval',
         default=60.0,
         min=0.1,
+        deprecated_for_removal=True,
+        deprecated_reason=_NOT_READ,
         help="""
-Seconds from the start of one reading of Neutron to the start of the next.
-
-Each worker of ``nova-scheduler`` that needs the ports and rules of the hosts
-reads them all in the background with the user of the ``[neutron]`` section.
-A reading that takes long is followed by a longer pause, so that a worker
-spends at most 5 % of its time reading; the pause is at most half of
-``max_snapshot_age``. With many workers and ports, raise this and
-``max_snapshot_age`` to spare Neutron.
-
-Related options:
-
-* ``[nfv_sched] max_snapshot_age``
-* ``[nfv_sched] neutron_page_size``
+Without effect. It was the time between two readings of Neutron by a worker of
+``nova-scheduler``, in seconds.
 """),
     cfg.FloatOpt(
         'neutron_first_fetch_timeout',
         default=5.0,
         min=0.0,
+        deprecated_for_removal=True,
+        deprecated_reason=_NOT_READ,
         help="""
-Seconds that the first request in a worker waits for the first reading of
-Neutron. After that time the request goes on without it, and later ones do not
-wait. 0: never wait.
-
-Related options:
-
-* ``[nfv_sched] stale_snapshot_policy``
+Without effect. It was the time that the first request in a worker waited for
+the first reading of Neutron, in seconds.
 """),
     cfg.FloatOpt(
         'neutron_lookup_timeout',
         default=2.0,
         min=0.0,
         help="""
-Seconds that a request for a server waits for Neutron if it names a port, a
-network, a security group or a project that is younger than the figures. They
-alone are asked for, a few requests at a time, and what is found is kept until
-the next reading. If there is no answer in time, a port is taken to have as
-many security-group rules as ``security_rules_per_port`` allows, or 128 if that
-is no limit, and later requests do not wait for a while. 0: never ask.
+Seconds that a request for a server waits for Neutron, which is asked for the
+ports, networks and security groups of the request alone, a few requests at a
+time. If there is no answer in time, a port is taken to have as many
+security-group rules as ``security_rules_per_port`` allows, or 128 if that is
+no limit, and later requests do not wait for a while. 0: never ask.
 
 Related options:
 
-* ``[nfv_sched] neutron_refresh_interval``
 * ``[nfv_sched] security_rules_per_port``
 """),
     cfg.FloatOpt(
@@ -394,36 +375,19 @@ Related options:
         default=300.0,
         min=0.1,
         help="""
-Seconds for which figures from Neutron are believed if no new ones can be had.
-Keep it at several times ``neutron_refresh_interval``, so that a failed reading
-or two does no harm.
-
-A reading that takes longer is given up. One that lacks most of what the one
-before it had is believed only if Neutron still shows so little after half of
-this time.
-
-Related options:
-
-* ``[nfv_sched] neutron_refresh_interval``
-* ``[nfv_sched] stale_snapshot_policy``
+Seconds that ``nfv-sched-ledger`` and tools may take to read Neutron; a reading
+that takes longer is given up. One that lacks most of what the one before it
+had is believed only if Neutron still shows so little after half of this time.
 """),
     cfg.StrOpt(
         'stale_snapshot_policy',
         default='allow',
-        choices=[
-            ('allow', 'Hosts are used as if the limits on ports and rules '
-                      'were kept, so that servers are still created while '
-                      'Neutron cannot be read.'),
-            ('deny', 'No host is accepted for a server that takes ports or '
-                     'rules, so that no limit is overrun.'),
-        ],
+        choices=['allow', 'deny'],
+        deprecated_for_removal=True,
+        deprecated_reason=_NOT_READ,
         help="""
-What becomes of the limits on ports and rules while there are no figures from
-Neutron, or none younger than ``max_snapshot_age``.
-
-Related options:
-
-* ``[nfv_sched] max_snapshot_age``
+Without effect. It was what became of the limits on ports and rules while a
+worker of ``nova-scheduler`` had no figures from Neutron.
 """),
 ]
 

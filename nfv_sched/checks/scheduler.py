@@ -50,8 +50,12 @@ _LIMITED = {
     LIMITS[1]: 'limits of security-group rules',
 }
 _FRAGMENTATION = numa_fragmentation.NUMAFragmentationWeigher
-_NETWORK_WEIGHERS = ('DHCPServerWeigher', 'RouterWeigher',
-                     'VSwitchPortWeigher')
+#: Weigher of network load -> its option.
+_NETWORK_WEIGHERS = {
+    'DHCPServerWeigher': 'dhcp_server_weight_multiplier',
+    'RouterWeigher': 'router_weight_multiplier',
+    'VSwitchPortWeigher': 'vswitch_port_weight_multiplier',
+}
 _MULTIPLIER = '_weight_multiplier'
 # Multipliers of Nova that are to outweigh everything.
 _PARAMOUNT = ('build_failure', 'cross_cell_move')
@@ -94,8 +98,8 @@ def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
             cls.rule.filters[0] in keeps}
 
 
-def needs_figures(conf) -> bool:
-    """Return whether a filter that needs data from Neutron is enabled."""
+def limits_network(conf) -> bool:
+    """Return whether a filter of the limits of ports or rules is enabled."""
     return any(name in conf.filter_scheduler.enabled_filters
                for name in LIMITS)
 
@@ -110,11 +114,12 @@ def uses_labels(conf) -> bool:
 
 
 def weighs_network(conf) -> bool:
-    """Return whether a weigher of network load is enabled."""
+    """Return whether a weigher of network load is loaded, and not off."""
     classes, _found = _load(
         nova_weights.HostWeightHandler(),
         conf.filter_scheduler.weight_classes, 'weight_classes')
-    return any(name in classes for name in _NETWORK_WEIGHERS)
+    return any(name in classes and conf.nfv_sched[option]
+               for name, option in _NETWORK_WEIGHERS.items())
 
 
 def _load(
@@ -162,7 +167,6 @@ def filters(conf) -> upgradecheck.Result:
     shadowed = set(conf.nfv_sched.shadow)
     counting = [name for name in enabled if name not in shadowed]
     problems += _check_combination(counting)
-    problems += _check_order(enabled)
     problems += _check_shadow(enabled, shadowed & provided)
     if conf.nfv_sched.numa_fragmentation_within_host and (
             TOPOLOGY not in counting):
@@ -269,25 +273,6 @@ def _check_shadow(enabled: list[str],
             'servers fit on the NUMA nodes of a host: enable '
             f'{STOCK_TOPOLOGY} for as long.'))
     return problems
-
-
-def _check_order(enabled: list[str]) -> list[findings.Finding]:
-    """Warn of filters after those of limits, which have to come last.
-
-    These replace the list of allocation candidates by one that makes
-    concurrent requests take turns (``network_limits.contention.Contested``).
-    A later filter may replace that list.
-    """
-    first = min((enabled.index(name) for name in LIMITS if name in enabled),
-                default=len(enabled))
-    late = [name for name in enabled[first:] if name not in LIMITS]
-    if not late:
-        return []
-    limits = [name for name in LIMITS if name in enabled]
-    return [findings.warning(
-        f'enabled_filters has {", ".join(late)} after {limits[0]}. Requests '
-        'at the same moment may then all take the last ports or rules of a '
-        f'host: put {", ".join(limits)} at the end.')]
 
 
 def weighers(conf) -> upgradecheck.Result:
@@ -437,13 +422,6 @@ def _check_consistency(values) -> list[findings.Finding]:
         problems.append(findings.failure(
             f'[nfv_sched] vswitch_label={label} is also the label of a NUMA '
             f'node with node_label_prefix={prefix}: change one of them.'))
-    if values.max_snapshot_age < 2 * values.neutron_refresh_interval:
-        problems.append(findings.warning(
-            f'[nfv_sched] max_snapshot_age={values.max_snapshot_age:g} is '
-            'less than two times neutron_refresh_interval='
-            f'{values.neutron_refresh_interval:g}: after one failed reading '
-            f'stale_snapshot_policy={values.stale_snapshot_policy} applies. '
-            'Raise max_snapshot_age.'))
     if 0 < values.vswitch_ports_per_node <= values.vswitch_physical_ports:
         problems.append(findings.warning(
             '[nfv_sched] vswitch_ports_per_node='

@@ -4,6 +4,7 @@
 Connections use the credentials and time-outs of nova.conf.
 """
 
+from collections.abc import Callable
 import contextlib
 
 from oslo_upgradecheck import upgradecheck
@@ -18,39 +19,35 @@ from nfv_sched.ledger import publisher
 Action = publisher.Action
 
 _USER = 'needs the role admin or service'
-_PROBE = ('"nfv-sched-status ledger probe" shows whether Placement grants no '
-          'more than that when many servers come at once.')
+_PROBE = (
+    'Placement grants no more than that when many servers come at once, if '
+    'placement.conf has [placement] allocation_conflict_retry_count = 1: see '
+    '"nfv-sched-status ledger probe".')
 
 
-def uses_ledger(conf) -> bool:
-    """Return whether ports and rules are claimed in Placement."""
-    return conf.nfv_sched.ledger == 'placement'
+def _severity(limits: bool) -> Callable[[str], findings.Finding]:
+    """Return what makes a finding, a failure only if it concerns limits."""
+    return findings.failure if limits else findings.warning
 
 
 def neutron(conf) -> upgradecheck.Result:
     """Check that Neutron can be read, and shows all that is needed."""
-    limits = scheduler.needs_figures(conf) or uses_ledger(conf)
+    limits = scheduler.limits_network(conf)
     if not limits and not scheduler.weighs_network(conf):
         return findings.conclude(
-            [], 'Not needed: no filter or weigher that reads Neutron is '
-            'enabled.')
+            [], 'Not needed: no limit of ports or rules is kept, and no '
+            'weigher of network load is loaded.')
     try:
         with contextlib.closing(nfv_neutron.Reader(conf)) as reader:
             shown, hidden = reader.probe()
     except nfv_neutron.NeutronError as exc:
-        line = ('Neutron cannot be read with the section [neutron] of the '
-                f"scheduler's nova.conf: {strings.brief(exc)}. ")
-        if limits:
-            return findings.conclude([findings.failure(
-                line + 'Limits of ports and rules are not kept '
-                '(stale_snapshot_policy=allow), or nothing is placed '
-                '(deny).')], '')
-        return findings.conclude([findings.warning(
-            line + 'The weighers of DHCP servers, routers and ports prefer '
-            'nothing.')], '')
+        return findings.conclude([_severity(limits)(
+            'Neutron cannot be read with the section [neutron] of the '
+            f"scheduler's nova.conf: {strings.brief(exc)}. nfv-sched-ledger "
+            'publishes nothing new, and each port is taken to have as many '
+            'rules as it may have.')], '')
     problems = []
-    if hidden and (uses_ledger(conf) or scheduler.RULES in (
-            conf.filter_scheduler.enabled_filters)):
+    if hidden and scheduler.RULES in conf.filter_scheduler.enabled_filters:
         problems.append(findings.failure(
             f'{hidden}. Limits of security-group rules are not kept.'))
     return findings.conclude(problems, shown)
@@ -75,16 +72,20 @@ def ledger(conf) -> upgradecheck.Result:
 
     A dry run of a round is compared with it.
     """
-    if not uses_ledger(conf):
+    limits = scheduler.limits_network(conf)
+    if not limits and not scheduler.weighs_network(conf):
         return findings.conclude(
-            [], 'Not in use: [nfv_sched] ledger is none.')
+            [], 'Not in use: no limit of ports or rules is kept, and no '
+            'weigher of network load is loaded.')
     try:
         with contextlib.closing(ledger_client.Client(conf)) as client:
             undefined = client.undefined()
         if undefined:
-            return findings.conclude([findings.failure(
+            return findings.conclude([_severity(limits)(
                 f'Placement does not know {", ".join(undefined)}: '
-                'nfv-sched-ledger has not done a round yet. Start it.')], '')
+                'nfv-sched-ledger has not done a round yet. Start it: limits '
+                'of ports and rules are not kept, and hosts are not weighed '
+                'by their network load.')], '')
         with contextlib.closing(publisher.Publisher(conf)) as worker:
             round_report = worker.round(dry_run=True)
     except (ledger_client.PlacementError, publisher.RoundError) as exc:
@@ -97,7 +98,7 @@ def ledger(conf) -> upgradecheck.Result:
     problems = [findings.warning(
         f'Hosts of a cell were not looked at: {strings.brief(failure)}.')
         for failure in round_report.failures]
-    problems += _unpublished_findings(conf, hosts)
+    problems += _unpublished_findings(conf, hosts, limits)
     problems += [findings.warning(
         f'{report.host}: {strings.brief(report.note)}.')
         for report in round_report.hosts if report.action is Action.FAILED]
@@ -114,20 +115,21 @@ def ledger(conf) -> upgradecheck.Result:
 
 
 def _unpublished_findings(
-    conf, hosts: dict[publisher.Action, list[str]],
+    conf, hosts: dict[publisher.Action, list[str]], limits: bool,
 ) -> list[findings.Finding]:
     """Return findings about the hosts that a round would change.
 
     :param hosts: action -> names of the hosts for which it would be done
+    :param limits: whether a filter of limits is enabled
     """
     problems = []
     interval = conf.nfv_sched.ledger_publish_interval
     new = hosts.get(Action.CREATED)
     if new:
         present = hosts.get(Action.UNCHANGED) or hosts.get(Action.CHANGED)
-        problems.append((findings.warning if present else findings.failure)(
-            f'Not published: {strings.some(new)}. Their limits are kept by '
-            'figures of Neutron alone. See whether nfv-sched-ledger runs.'))
+        problems.append(_severity(limits and not present)(
+            f'Not published: {strings.some(new)}. Limits of ports and rules '
+            'are not kept there. See whether nfv-sched-ledger runs.'))
     if hosts.get(Action.CHANGED):
         problems.append(findings.warning(
             f'Published, but not as it should be: '

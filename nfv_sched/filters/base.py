@@ -25,7 +25,6 @@ from nfv_sched.fit import request as nfv_request
 from nfv_sched.nova import features
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import active_rules
-from nfv_sched.scheduler import contention
 from nfv_sched.scheduler import gmr
 from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import process
@@ -141,7 +140,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             type(self).__name__, len(host_states),
             time.perf_counter() - began)
         if not passed:
-            contention.release(request_note)
             refusals.report(type(self).__name__, request_note, index)
         elif LOG.isEnabledFor(logging.DEBUG):
             for host, reason in request_note.rejected:
@@ -203,8 +201,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                               'no host is accepted for it',
                               request_note.instance)
                 reason = self._failure_reason()
-            # prepare() may have read Neutron, and marked the limits as broken.
-            reason = reason or self._nova_reason(request)
         if reason is not None:
             return [], [(host_state.host, reason)
                         for host_state in host_states]

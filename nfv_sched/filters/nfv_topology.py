@@ -51,10 +51,8 @@ class NFVTopologyFilter(base.NFVHostFilter):
         if request.guest is not None and (
                 host_state.numa_topology is not None):
             # NUMATopologyFilter keeps the candidates that fit
-            # (CandidateFilterMixin), so without any it refuses the host. Not
-            # "if candidates": see Contested.
-            candidates = host_state.allocation_candidates
-            if candidates is None or not len(candidates):
+            # (CandidateFilterMixin), so without any it refuses the host.
+            if not host_state.allocation_candidates:
                 return _NO_CANDIDATES
         # The usual request, at a fraction of the time.
         if request.plain and not prepared.keeps_room:

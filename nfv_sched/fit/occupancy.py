@@ -224,15 +224,6 @@ def amounts(spec: ty.Any) -> Amounts:
                    spec.vcpus)
 
 
-def plus(sums: Mapping[str, int], more: Mapping[str, int],
-         times: int = 1) -> Mapping[str, int]:
-    """Add amounts by name, such as ports, multiplied by ``times``."""
-    if not any(more.values()):
-        return sums
-    return {name: sums.get(name, 0) + times * more.get(name, 0)
-            for name in {*sums, *more}}
-
-
 def consume(host_state: ty.Any, more: Amounts) -> Callable[[], None]:
     """Change a ``HostState`` for more servers; return the undo."""
     # Like consume_from_request, but NUMA cells, PCI devices and the number of

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read snapshots of the network from Neutron's API.
 
-:func:`read_snapshot` reads one.  :class:`SnapshotSource` holds the latest one,
-    which a background thread reads again and again, so that callers do not
-    wait for Neutron, except for a bounded time at the first call.
-
-Items that a request needs but the snapshot lacks, because they were created
-after it, are read for this request (:class:`Lookups`).
+:func:`read_snapshot` reads one, for the service of the ledger and the tools.
+nova-scheduler reads none: it looks up the ports and security groups of single
+requests (:class:`Lookups`).
 
 A snapshot consists of complete answers; if one is missing, there is none.
 Neutron has no transactions over pages, so its parts can be as far apart in
@@ -22,11 +19,11 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import contextlib
+import dataclasses
 import json
 import math
 import threading
 import time
-import traceback
 import typing as ty
 
 from keystoneauth1 import exceptions as ks_exceptions
@@ -41,9 +38,7 @@ from nfv_sched.base import http_limits
 from nfv_sched.base import periodic
 from nfv_sched.base import strings
 from nfv_sched.limits import demand
-from nfv_sched.limits import reservations
 from nfv_sched.limits import usage
-from nfv_sched.nova import features
 from nfv_sched.nova import scheduler
 
 LOG = logging.getLogger(__name__)
@@ -69,9 +64,6 @@ _LOOKED_UP = 50
 # version documents. The exceptions of requests are OSErrors.
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            OSError, *http_limits.MALFORMED)
-# Errors of code, rather than of a service.
-_DEFECTS = (AttributeError, ImportError, NameError, NotImplementedError,
-            TypeError)
 
 _HIDDEN_GROUPS = (
     'Neutron does not show the security groups of other projects to the user '
@@ -80,11 +72,6 @@ _HIDDEN_GROUPS = (
 # Number of ports, or of their security groups, that are read to see whether
 # Neutron shows the groups.
 _PROBED = 100
-
-_LIMITS = features.Feature.LIMITS
-
-# Largest part of its time that a process may spend reading.
-_MAX_READING_SHARE = 0.05
 
 
 class NeutronError(Exception):
@@ -419,7 +406,7 @@ class Reader:
 
         :param lacking: the items; at most ``_LOOKED_UP`` of each kind are read
         :param deadline: when to give up, seconds of ``time.monotonic()``
-        :returns: the items found; without security groups that Neutron hides
+        :returns: the items found
         :raises NeutronError: if any answer is missing, late or malformed
         :raises periodic.Stopped: if the reader was stopped
         """
@@ -427,9 +414,14 @@ class Reader:
         ports: dict[str, usage.NeutronPort | None] = dict.fromkeys(
             lacking.ports[:_LOOKED_UP])
         groups = dict.fromkeys(lacking.groups)
-        for port in self._items_with('ports', _PORT_FIELDS, 'id', ports):
-            ports[port['id']] = usage.NeutronPort(*_port(port))
-            groups.update(dict.fromkeys(ports[port['id']].security_groups))
+        for name, values in (('id', tuple(ports)), (
+                'device_id', (lacking.server,) if lacking.server else ())):
+            for port in self._items_with('ports', _PORT_FIELDS, name, values):
+                read = usage.NeutronPort(*_port(port))
+                ports[read.id] = dataclasses.replace(
+                    read, guest=bool(read.host) and text_of(
+                        port, 'device_owner').startswith('compute:'))
+                groups.update(dict.fromkeys(read.security_groups))
         networks = dict.fromkeys(lacking.networks[:_LOOKED_UP], True)
         for network in self._items_with(
                 'networks', ('id', 'port_security_enabled'), 'id', networks):
@@ -467,18 +459,14 @@ class Reader:
                 ports[start:start + _LOOKED_UP])}
 
     def _rules_of(self, groups: list[str]) -> dict[str, int]:
-        """Return group UUID -> number of rules, without hidden groups."""
+        """Return group UUID -> number of rules; 0 for hidden groups."""
         rules = dict.fromkeys(groups, 0)
         for rule in self._items_with(
             'security-group-rules', ('id', 'security_group_id'),
             'security_group_id', groups,
         ):
             rules[text_of(rule, 'security_group_id')] += 1
-        empty = [group for group in groups if not rules[group]]
-        shown = {group['id'] for group in self._items_with(
-            'security-groups', ('id',), 'id', empty)}
-        return {group: count for group, count in rules.items()
-                if count or group in shown}
+        return rules
 
     def _rules_of_default_groups(self) -> int:
         """Return the number of rules that new ``default`` groups get."""
@@ -741,37 +729,22 @@ def read_snapshot(conf=CONF) -> usage.Snapshot:
         return reader.read()
 
 
-def _is_defect(error: Exception) -> bool:
-    """Return whether a reading failed for another reason than its contents.
-
-    :param error: exception of :meth:`Reader.read`
-    """
-    if not isinstance(error, NeutronError):
-        return isinstance(error, _DEFECTS)
-    # The libraries raise errors of the same classes for malformed documents:
-    # they have no frame of nfv-sched as the last one.
-    cause = error.__cause__
-    frames = cause and [
-        frame for frame, _line in traceback.walk_tb(cause.__traceback__)]
-    return isinstance(cause, _DEFECTS) and bool(frames) and (
-        frames[-1].f_globals.get('__name__', '').startswith('nfv_sched.'))
-
-
 class Lookups:
-    """Lookups in Neutron, for single requests, of items not in the snapshot.
+    """Lookups in Neutron for single requests.
 
     Up to ``THREADS`` requests at a time; others wait within their time.  After
-    a failure there is a pause, in which requests do not wait.  Items found are
-    kept as long as the snapshot that lacked them.
+    a failure there is a pause, in which requests do not wait.
 
     For use by several threads.  Lookups run in threads of their own, so that a
     connection, or Keystone, cannot delay a request beyond
-    ``neutron_lookup_timeout``.
+    ``neutron_lookup_timeout``.  Nothing is started, and no connection made,
+    before the first.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    :param stopped: see :class:`Reader`
 
     :ivar readers: idle readers, to be used again
+    :ivar failures: number of failures since the last answer
+    :ivar last_error: the last failure; empty if there was none
     """
 
     THREADS = 4
@@ -779,293 +752,90 @@ class Lookups:
     #: :class:`nfv_sched.base.periodic.Repeated`.
     FIRST_PAUSE = 1.0
     LONGEST_PAUSE = 60.0
-    #: Maximum number of entries to keep.
-    KEPT = 10000
 
-    def __init__(self, conf, stopped: threading.Event):
+    def __init__(self, conf=CONF):
         self._conf = conf
-        self._stopped = stopped
         self._lock = threading.Lock()
         self._threads = threading.BoundedSemaphore(self.THREADS)
         self.readers: list[Reader] = []
-        self._snapshot: usage.Snapshot | None = None
-        self._supplement = usage.Supplement()
-        self._failures = 0
+        self.failures = 0
+        self.last_error = ''
         self._paused_until = 0.0
 
-    def look_up(self, snapshot: usage.Snapshot,
-                interfaces: demand.Interfaces) -> None:
-        """See :meth:`SnapshotSource.look_up`."""
-        if not self._lacks(snapshot, interfaces):
-            return
+    def look_up(self, lacking: demand.Lacking) -> usage.Supplement | None:
+        """Look up what a request needs.
+
+        Takes ``neutron_lookup_timeout`` at most.
+
+        :returns: None if Neutron does not answer in time
+        """
+        if not any(lacking):
+            return usage.Supplement()
         timeout = self._conf.nfv_sched.neutron_lookup_timeout
         began = time.monotonic()
         if timeout <= 0 or began < self._paused_until:
-            return
+            return None
         if not self._threads.acquire(timeout=timeout):
             self._note_failure(f'no answer to others within {timeout:g} s')
-            return
-        # Another request may have read it meanwhile, or have failed.
-        lacking = self._lacks(snapshot, interfaces)
-        if lacking is None or time.monotonic() < self._paused_until:
+            return None
+        if time.monotonic() < self._paused_until:  # another one has failed
             self._threads.release()
-            return
+            return None
         finished = threading.Event()
+        answer: list[usage.Supplement] = []
         try:
             threading.Thread(
                 target=self._run, name='nfv-sched-lookup', daemon=True,
-                args=(snapshot, lacking, began + timeout, finished)).start()
+                args=(lacking, began + timeout, answer, finished)).start()
         except RuntimeError as exc:  # there are too many threads
             self._threads.release()
             self._note_failure(str(exc))
-            return
+            return None
         if not finished.wait(max(began + timeout - time.monotonic(), 0)):
             self._note_failure(f'no answer within {timeout:g} s')
-        self._lacks(snapshot, interfaces)
-
-    def kept(self) -> int:
-        """Return the number of entries that are kept."""
-        return self._supplement.size()
+            return None
+        return answer[0] if answer else None
 
     def close(self) -> None:
         """Close the connections that are not in use."""
         while self.readers:
             self.readers.pop().close()
 
-    def _lacks(self, snapshot: usage.Snapshot,
-               interfaces: demand.Interfaces) -> demand.Lacking | None:
-        """Use the results of earlier lookups; return what is still lacking."""
-        with self._lock:
-            if self._snapshot is snapshot:
-                interfaces.more = self._supplement
-        return interfaces.lacking()
-
-    def _run(self, snapshot: usage.Snapshot, lacking: demand.Lacking,
-             deadline: float, finished: threading.Event) -> None:
+    def _run(self, lacking: demand.Lacking, deadline: float,
+             answer: list[usage.Supplement],
+             finished: threading.Event) -> None:
         reader = None
         try:
             try:
                 reader = self.readers.pop()
             except IndexError:
-                reader = Reader(self._conf, self._stopped)
-            supplement = reader.look_up(lacking, deadline)
-            self._keep(snapshot, supplement)
+                reader = Reader(self._conf)
+            answer.append(reader.look_up(lacking, deadline))
         except Exception as exc:
             if reader is not None:
                 reader.close()
-            if not isinstance(exc, periodic.Stopped):
-                self._note_failure(str(exc), not isinstance(exc, NeutronError))
+            self._note_failure(str(exc), not isinstance(exc, NeutronError))
         else:
             self.readers.append(reader)
+            with self._lock:
+                self.failures, self._paused_until = 0, 0.0
         finally:
             self._threads.release()
             finished.set()
-
-    def _keep(self, snapshot: usage.Snapshot,
-              supplement: usage.Supplement) -> None:
-        with self._lock:
-            # Entries belong to the snapshot that lacked them; a newer one may
-            # have been read while this thread waited for Neutron.
-            if self._snapshot is not snapshot:
-                if self._snapshot is not None and (
-                        self._snapshot.taken > snapshot.taken):
-                    return
-                self._snapshot, self._supplement = snapshot, usage.Supplement()
-            # Tenants decide how many different items requests ask for.
-            if self._supplement.size() + supplement.size() > self.KEPT:
-                self._supplement = usage.Supplement()
-            self._supplement = self._supplement.joined(supplement)
-            self._failures = 0
-            self._paused_until = 0.0
 
     def _note_failure(self, text: str, defect: bool = False) -> None:
         with self._lock:
             now = time.monotonic()
             if now < self._paused_until:
                 return  # counted already
-            self._failures += 1
+            self.failures += 1
+            self.last_error = text
             self._paused_until = now + min(
-                self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32),
+                self.FIRST_PAUSE * 2 ** min(self.failures - 1, 32),
                 self.LONGEST_PAUSE)
-            already_logged = self._failures > 1
+            already_logged = self.failures > 1
         LOG.log(
             logging.DEBUG if already_logged else logging.WARNING,
-            'Neutron cannot be asked for ports and security groups that are '
-            'younger than the figures; until it can, such a port is taken to '
-            'have as many rules as a port may have: %s', text.rstrip('.'),
-            exc_info=defect)
-
-
-class NeutronRefresher(periodic.Refresher[usage.Snapshot]):
-    """The thread that reads Neutron in one process.
-
-    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    :param memory: servers that this process has placed; reviewed after each
-        reading
-    """
-
-    name = 'nfv-sched-neutron'
-    log = LOG
-    again = 'Neutron can be read again'
-
-    def __init__(self, conf, memory: reservations.Memory):
-        super().__init__()
-        self._conf = conf
-        self._memory = memory
-        self._reader: Reader | None = None
-        self.doubts = ReadingCheck(conf)
-        self.lookups = Lookups(conf, self.stopped)
-        self._doubted = False
-        self._stale_told = False
-        self._slow_logged = False
-
-    def interval(self) -> float:
-        """Return ``neutron_refresh_interval``, in seconds."""
-        return self._conf.nfv_sched.neutron_refresh_interval
-
-    def least_pause(self, took: float) -> float:
-        """Return the least pause in seconds after a reading of this length."""
-        # Little of the time is to be spent reading. But not more than half of
-        # max_snapshot_age, so that figures stay fresh.
-        return max(took, min(
-            took / _MAX_READING_SHARE - took,
-            self._conf.nfv_sched.max_snapshot_age / 2))
-
-    def hurries(self) -> bool:
-        """Return whether to read again soon after a failure."""
-        # Neutron has answered if the figures were only doubted.
-        return not self._doubted
-
-    def first_timeout(self) -> float:
-        """Return ``neutron_first_fetch_timeout``, in seconds."""
-        return self._conf.nfv_sched.neutron_first_fetch_timeout
-
-    def read(self) -> usage.Snapshot:
-        """Read a new snapshot; see :meth:`Reader.read`."""
-        if self._reader is None:
-            self._reader = Reader(self._conf, self.stopped, self.doubts)
-        return self._reader.read(self.value)
-
-    def close(self) -> None:
-        """Close all connections; new ones read the service catalog again."""
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()
-        self.lookups.close()
-
-    def succeeded(self, took: float) -> None:
-        """Review the memory and log the duration; warn if it is too long.
-
-        :param took: seconds that reading took
-        """
-        features.mark_working(_LIMITS)
-        options = self._conf.nfv_sched
-        snapshot = self.value
-        LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
-                  len(snapshot.hosts), len(snapshot.ports), snapshot.source)
-        try:
-            self._memory.review(snapshot, scheduler.deleted_servers,
-                                scheduler.host_of_server)
-        except Exception as exc:
-            LOG.debug('Nova does not say where servers are: %s', exc)
-        self._doubted = False
-        # The next snapshot comes after a pause and as long a reading.
-        pause = max(options.neutron_refresh_interval - took,
-                    self.least_pause(took))
-        share = took / (took + pause)
-        stale = pause + 2 * took > options.max_snapshot_age
-        # least_pause makes the share just the maximum, but for rounding.
-        if not stale and share <= _MAX_READING_SHARE * 1.01:
-            self._slow_logged = False
-        elif not self._slow_logged:
-            self._slow_logged = True
-            LOG.warning(
-                'Neutron is read every %.0f s and that takes %.0f s, %.0f %% '
-                'of the time: %s', pause + took, took, 100 * share,
-                'figures become older than max_snapshot_age '
-                f'({options.max_snapshot_age:.0f} s), and '
-                f'stale_snapshot_policy={options.stale_snapshot_policy} '
-                'applies to them' if stale else
-                'raise max_snapshot_age '
-                f'({options.max_snapshot_age:.0f} s) to spare it')
-
-    def failed(self, exc: Exception) -> None:
-        """Log the first of several failures, and when figures get too old.
-
-        Limits are broken, rather than without figures, if it is not Neutron
-        that failed.
-        """
-        if _is_defect(exc):
-            features.mark_broken(_LIMITS, self.last_error)
-        options = self._conf.nfv_sched
-        snapshot = self.value
-        doubted, self._doubted = (
-            self._doubted, isinstance(exc, ImplausibleError))
-        if self._doubted:
-            LOG.log(
-                logging.DEBUG if doubted else logging.WARNING,
-                'What Neutron shows is not believed, and %s: %s',
-                'there are no figures yet' if snapshot is None else
-                f'the figures from {snapshot.age():.0f} s ago stay in use',
-                exc)
-            if self.failures == 1 or snapshot is None:
-                self._stale_told = snapshot is None
-        elif self.failures > 1:
-            LOG.debug('Attempt %d to read Neutron failed: %s',
-                      self.failures, exc)
-        else:
-            self._stale_told = snapshot is None
-            LOG.warning(
-                'Neutron cannot be read and is tried again in the background: '
-                '%s. %s', str(exc).rstrip('.'),
-                'There are no figures yet: stale_snapshot_policy='
-                f'{options.stale_snapshot_policy} applies'
-                if snapshot is None else
-                f'Figures that are {snapshot.age():.0f} s old are used until '
-                f'they are {options.max_snapshot_age:.0f} s old',
-                exc_info=not isinstance(exc, NeutronError))
-        if not self._stale_told and (
-                snapshot.age() > options.max_snapshot_age):
-            self._stale_told = True
-            LOG.warning(
-                'The figures from Neutron are older than max_snapshot_age '
-                '(%.0f s): stale_snapshot_policy=%s applies',
-                options.max_snapshot_age, options.stale_snapshot_policy)
-
-
-class SnapshotSource(periodic.Source[usage.Snapshot]):
-    """The latest snapshot, in each process that uses it.
-
-    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    :param memory: servers that this process has placed; reviewed after each
-        reading
-    """
-
-    def __init__(self, conf=CONF, memory: reservations.Memory | None = None):
-        super().__init__()
-        self._conf = conf
-        self._memory = memory or reservations.Memory()
-
-    def _make_refresher(self) -> NeutronRefresher:
-        return NeutronRefresher(self._conf, self._memory)
-
-    def look_up(self, snapshot: usage.Snapshot | None,
-                interfaces: demand.Interfaces) -> None:
-        """Look up what a snapshot does not include about network interfaces.
-
-        Takes ``neutron_lookup_timeout`` at most.  Results are written to
-        ``interfaces.more``, which may not be all that is needed.
-
-        :param interfaces: those of a request, made with the same snapshot
-        """
-        if snapshot is not None:
-            self.refresher().lookups.look_up(snapshot, interfaces)
-
-    def forget(self) -> None:
-        """Accept the next reading, whatever it shows."""
-        self.refresher().doubts.forget()
-
-    def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
-        """Return whether a snapshot is within ``max_snapshot_age``."""
-        return (snapshot is not None
-                and snapshot.age() <= self._conf.nfv_sched.max_snapshot_age)
+            'Neutron cannot be asked for the ports and security groups of '
+            'requests; until it can, each port is taken to have as many rules '
+            'as a port may have: %s', text.rstrip('.'), exc_info=defect)

@@ -18,6 +18,9 @@ from nfv_sched.limits import names
 
 LOG = logging.getLogger(__name__)
 
+_MALFORMED = (
+    ArithmeticError, AttributeError, KeyError, TypeError, ValueError)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading:
@@ -25,15 +28,9 @@ class Reading:
 
     :ivar summaries: UUID of a provider -> its summary in the answer to ``GET
         /allocation_candidates``, since microversion 1.29
-    :ivar queried_at: when Placement was about to be queried, seconds of
-        ``time.monotonic()``
-    :ivar answered_at: when its answer had arrived, seconds of
-        ``time.monotonic()``
     """
 
     summaries: Mapping[str, Mapping]
-    queried_at: float
-    answered_at: float
 
     def left(self, compute_node: str, resource_class: str) -> int | None:
         """Return the free amount in a host's ledger: capacity less used.
@@ -43,19 +40,43 @@ class Reading:
         :returns: number of ports or rules; None if the host has no ledger, or
             its summary is malformed
         """
-        summary = self.summaries.get(names.provider_uuid(compute_node))
+        summary = self._ledger_of(compute_node)
         if summary is None:
             return None
         try:
-            # The service gives the trait last: without it the inventory may
-            # not be complete, or the host has been taken out of the ledger.
-            if names.TRAIT not in summary['traits']:
-                return None
             # Without an inventory nothing can be allocated.
             amounts = summary['resources'].get(resource_class)
             return int(amounts['capacity'] - amounts['used']) if amounts else 0
-        except (ArithmeticError, AttributeError, KeyError, TypeError,
-                ValueError):
+        except _MALFORMED:
+            _log_malformed(summary)
+            return None
+
+    def figure(self, compute_node: str, resource_class: str) -> int | None:
+        """Return a number that the service has published of a host.
+
+        :param resource_class: ``names.DHCP_SERVERS`` or ``names.ROUTERS``
+        :returns: None if it has not, or its summary is malformed
+        """
+        summary = self._ledger_of(compute_node)
+        if summary is None:
+            return None
+        try:
+            amounts = summary['resources'].get(resource_class)
+            return names.UNLIMITED - int(amounts['capacity']) if (
+                amounts) else None
+        except _MALFORMED:
+            _log_malformed(summary)
+            return None
+
+    def _ledger_of(self, compute_node: str) -> Mapping | None:
+        """Return the summary of a host's ledger; None if it has none."""
+        summary = self.summaries.get(names.provider_uuid(compute_node))
+        try:
+            # The service gives the trait last: without it the inventory may
+            # not be complete, or the host has been taken out of the ledger.
+            return summary if summary and (
+                names.TRAIT in summary['traits']) else None
+        except _MALFORMED:
             _log_malformed(summary)
             return None
 
@@ -79,7 +100,6 @@ def log_missing() -> None:
         MISSING_LOGGED.set()
         LOG.error(
             'Nova does not hand over what Placement says of the candidate '
-            'hosts. [nfv_sched] ledger = placement has no effect: limits are '
-            'kept as with "none", and servers claim nothing in the ledger. '
-            'This version of Nova is not one that nfv-sched is made for, or '
-            'something else has replaced the code of its scheduler.')
+            'hosts, and limits of ports and rules are not kept. This version '
+            'of Nova is not one that nfv-sched is made for, or something else '
+            'has replaced the code of its scheduler.')

@@ -2,8 +2,8 @@
 """Count the ports and security group rules that a server will take.
 
 The counts start from the networks and ports of its request.  The vNIC types of
-ports and the rules of security groups come from the usage snapshot, and from
-what was looked up in Neutron for this request.  No I/O.
+ports and the rules of security groups are looked up in Neutron for it.  No
+I/O here.
 """
 
 from collections.abc import Iterable
@@ -58,16 +58,17 @@ class NetworkDemand(ty.NamedTuple):
 
 
 class Lacking(ty.NamedTuple):
-    """Items that have to be looked up in Neutron to count a demand.
+    """Items to be looked up in Neutron to count a demand.
 
-    :ivar ports: UUIDs of unknown ports
-    :ivar groups: UUIDs of security groups whose rules are unknown
-    :ivar projects: UUIDs of projects whose security group ``default`` is
-        unknown
-    :ivar networks: UUIDs of unknown networks
+    :ivar ports: UUIDs of ports that the request names
+    :ivar server: UUID of the server that is moved; empty for a new one
+    :ivar groups: UUIDs of security groups
+    :ivar projects: UUIDs of projects whose security group ``default`` counts
+    :ivar networks: UUIDs of networks
     """
 
     ports: tuple[str, ...] = ()
+    server: str = ''
     groups: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
@@ -80,120 +81,93 @@ class Interfaces:
     :param security_groups: UUIDs of the security groups of ports that Nova
         will create, or ``default`` for that of the project
     :param project: UUID of the project
-    :param snapshot: the usage snapshot; None if there is none
-    :param instance: UUID of the server if it exists.  Its ports in the
-        snapshot are then used as well, if they belong to its project.
+    :param server: UUID of the server if it exists.  Its ports count as well,
+        if they belong to its project.
 
     :ivar nics: the interfaces to count
-    :ivar more: items looked up in Neutron in addition to the snapshot
+    :ivar found: what Neutron has answered; None if it has not
     """
 
     def __init__(
         self, interfaces: Iterable[RequestedNIC],
-        security_groups: Sequence[str],
-        project: str | None, snapshot: usage.Snapshot | None,
-        instance: str | None = None,
+        security_groups: Sequence[str], project: str | None,
+        server: str | None = None,
     ):
         self.nics = [nic for nic in interfaces if nic.network != NO_NETWORK]
         self._groups = tuple(security_groups) or (DEFAULT_GROUP,)
         self._project = project
-        self._snapshot = snapshot
-        self.more = usage.Supplement()
-        if snapshot is not None and instance and project:
-            own = [port.id for port in snapshot.ports_of(instance, project)]
-            if own:
-                # Networks in the request led to these ports when the server
-                # was created.
-                self.nics = [nic for nic in self.nics if nic.port]
-                named = {nic.port for nic in self.nics}
-                self.nics += [
-                    RequestedNIC(port=port) for port in own
-                    if port not in named]
+        self._server = server
+        self.found: usage.Supplement | None = None
 
-    def lacking(self) -> Lacking | None:
-        """Return what has to be looked up in Neutron; None if nothing."""
-        snapshot, more = self._snapshot, self.more
-        if snapshot is None or snapshot.hides_groups:
-            return None
-        ports, groups, projects, networks = {}, {}, {}, {}
-        for nic in self.nics:
-            if nic.pci_request or nic.device_profile:
-                continue
-            if nic.port:
-                if nic.port not in snapshot.ports and (
-                        nic.port not in more.ports):
-                    ports[nic.port] = None
-                continue
-            secured = self._has_port_security(nic.network)
-            if secured is None:
-                networks[nic.network] = None
-            # Neutron puts no security groups on ports of such a network.
-            if secured is False:
-                continue
-            for group in self._groups:
-                if group == DEFAULT_GROUP:
-                    group = self._default_group()
-                    if group is None:
-                        if self._project:
-                            projects[self._project] = None
-                        continue
-                if self._group_rules(group) is None:
-                    groups[group] = None
-        lacking = Lacking(tuple(ports), tuple(groups), tuple(projects),
-                          tuple(networks))
-        return lacking if any(lacking) else None
+    def lacking(self) -> Lacking:
+        """Return what has to be looked up in Neutron."""
+        nics = [nic for nic in self.nics
+                if not (nic.pci_request or nic.device_profile)]
+        networks = dict.fromkeys(
+            nic.network for nic in nics if not nic.port)
+        groups = [group for group in self._groups
+                  if networks and group != DEFAULT_GROUP]
+        projects = (self._project,) if self._project and networks and (
+            DEFAULT_GROUP in self._groups) else ()
+        return Lacking(
+            tuple(dict.fromkeys(nic.port for nic in nics if nic.port)),
+            self._server if self._server and self._project else '',
+            tuple(dict.fromkeys(groups)), projects,
+            tuple([name for name in networks
+                   if name and name != AUTO_NETWORK]))
+
+    def use(self, answer: usage.Supplement | None) -> None:
+        """Take over what Neutron has answered; None if it has not."""
+        self.found = answer
+        if answer is None or not (self._server and self._project):
+            return
+        # A tenant can give a port the device_id of any server.
+        own = [port.id for port in answer.ports.values()
+               if port is not None and port.guest
+               and port.instance == self._server
+               and port.project == self._project]
+        if own:
+            # Networks in the request led to these ports when the server was
+            # created.
+            self.nics = [nic for nic in self.nics if nic.port]
+            named = {nic.port for nic in self.nics}
+            self.nics += [RequestedNIC(port=port) for port in own
+                          if port not in named]
 
     def port(self, nic: RequestedNIC) -> usage.NeutronPort | None:
         """Return the port of one of ``nics``; None if not known."""
-        if not nic.port or self._snapshot is None:
+        if not nic.port or self.found is None:
             return None
-        return self._snapshot.ports.get(nic.port) or (
-            self.more.ports.get(nic.port))
+        return self.found.ports.get(nic.port)
 
     def rules(self, nic: RequestedNIC, assumed: int) -> int:
         """Return the number of security group rules of one of ``nics``.
 
         :param assumed: returned if not all of its security groups are known,
             unless the known ones have more rules
-        :returns: 0 without a snapshot
         """
-        if self._snapshot is None:
-            return 0
+        if self.found is None:
+            return assumed
         port = self.port(nic)
         if port is not None:
-            if nic.port in self._snapshot.ports:
-                # Rules are read after ports, so a group of a known port that
-                # has no known rules has none.
-                return self._snapshot.rules_of(port.security_groups)
-            groups = port.security_groups
-        elif nic.port:
-            groups = (None,)
-        elif self._has_port_security(nic.network) is False:
+            return self.rules_of(port.security_groups, assumed)
+        if nic.port:
+            return assumed
+        # Neutron puts no security groups on ports of such a network. It makes
+        # that of AUTO_NETWORK, with port security, when the server is built.
+        if self.found.networks.get(nic.network or '') is False:
             return 0
-        else:
-            groups = [self._default_group() if group == DEFAULT_GROUP
-                      else group for group in self._groups]
-        counts = [self._group_rules(group) for group in groups]
-        if self._snapshot.hides_groups:
-            return sum(count or 0 for count in counts)
+        return self.rules_of(
+            [self.found.default_groups.get(self._project or '')
+             if group == DEFAULT_GROUP else group
+             for group in self._groups], assumed)
+
+    def rules_of(self, groups: Iterable[str | None], assumed: int) -> int:
+        """Return the number of rules of a port with these groups."""
+        counts = [self.found.rules.get(group or '') if self.found else None
+                  for group in groups]
         known_rules = sum(count or 0 for count in counts)
         return known_rules if None not in counts else max(known_rules, assumed)
-
-    def _has_port_security(self, network: str | None) -> bool | None:
-        """Return whether a network has port security; None if unknown."""
-        # Neutron makes the network, with port security, when the server is
-        # built.
-        if network is None or network == AUTO_NETWORK:
-            return True
-        return self._snapshot.networks.get(
-            network, self.more.networks.get(network))
-
-    def _default_group(self) -> str | None:
-        return self._snapshot.default_groups.get(
-            self._project) or self.more.default_groups.get(self._project)
-
-    def _group_rules(self, group: str | None) -> int | None:
-        return self._snapshot.rules.get(group, self.more.rules.get(group))
 
 
 def of_request(
@@ -201,8 +175,6 @@ def of_request(
     assumed_rules: int = ASSUMED_RULES,
 ) -> NetworkDemand:
     """Return the network demand of a server.
-
-    Without a snapshot no rules are counted.
 
     :param vfs: virtual functions in its PCI requests
     :param pci_nics: physical functions in its PCI requests

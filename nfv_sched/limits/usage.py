@@ -175,10 +175,6 @@ class HostUsage:
             + self.other_ports))
 
 
-#: Usage of a host to which Neutron has bound nothing.
-NO_USAGE = HostUsage('')
-
-
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """The figures from one reading of Neutron.
@@ -272,7 +268,7 @@ class Snapshot:
 
 
 class Supplement(ty.NamedTuple):
-    """Items missing from a snapshot, looked up for single requests.
+    """Items looked up for a request.
 
     :ivar ports: port UUID -> port; None if there is no such port
     :ivar rules: security group UUID -> number of its rules, also 0
@@ -286,15 +282,6 @@ class Supplement(ty.NamedTuple):
     rules: Mapping[str, int] = types.MappingProxyType({})
     default_groups: Mapping[str, str] = types.MappingProxyType({})
     networks: Mapping[str, bool] = types.MappingProxyType({})
-
-    def size(self) -> int:
-        """Return the number of entries of all kinds."""
-        return sum(map(len, self))
-
-    def joined(self, other: 'Supplement') -> 'Supplement':
-        """Return a union; entries of the newer one, ``other``, prevail."""
-        return Supplement(*({**mine, **theirs}
-                            for mine, theirs in zip(self, other)))
 
 
 class Doubts(ty.NamedTuple):

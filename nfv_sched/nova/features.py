@@ -4,8 +4,7 @@
 Each supported release has what they use: tests hold that, and
 ``nfv-sched-status upgrade check`` looks at the installed one.  A release that
 is not known is looked at when the first filter is made, as a filter would
-otherwise find out in the middle of a request.  What fails later, when it is
-used, can be added by :func:`mark_broken`.
+otherwise find out in the middle of a request.
 """
 
 from collections.abc import Iterable
@@ -15,8 +14,6 @@ import importlib.metadata
 import typing as ty
 
 from oslo_log import log as logging
-
-from nfv_sched.base import periodic
 
 LOG = logging.getLogger(__name__)
 
@@ -77,30 +74,9 @@ def note_missing(missing: Iterable[MissingInterface]) -> None:
         LOG.error('%s', text(missing))
 
 
-#: What each process has found to be broken when it was used.
-_FAILED: periodic.PerProcess[set[Feature]] = periodic.PerProcess(set)
-
-
-def mark_broken(feature: Feature, error: str) -> None:
-    """Count a feature as one that cannot work; log it once.
-
-    :param error: how it failed
-    """
-    failed = _FAILED.get()
-    if feature in failed:
-        return
-    failed.add(feature)
-    LOG.error('%s', text([MissingInterface(error, (feature,))]))
-
-
-def mark_working(feature: Feature) -> None:
-    """Take back what :func:`mark_broken` has noted, if it has."""
-    _FAILED.get().discard(feature)
-
-
 def is_broken(feature: Feature) -> bool:
     """Return whether a feature, or what all need, cannot work."""
-    return feature in _FAILED.get() or not LACKING.isdisjoint(
+    return not LACKING.isdisjoint(
         (feature, Feature.FILTERS, Feature.EXTRA_SPECS))
 
 

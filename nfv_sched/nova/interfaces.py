@@ -89,8 +89,6 @@ INTERFACES = (
          (Feature.POLICIES, Feature.LIMITS), ('allocation_candidates',)),
     Used('nova.scheduler.host_manager', 'HostState.consume_from_request',
          (Feature.POLICIES, Feature.LIMITS), ('spec_obj',)),
-    Used('nova.scheduler.manager', 'request_filter.ALL_REQUEST_FILTERS',
-         _LIMITS),
     Used('nova.scheduler.manager', 'SchedulerManager._schedule', _LIMITS,
          ('spec_obj', 'provider_summaries')),
     # Its parameters do not show: oslo.messaging wraps it in (*args, **kwargs).
@@ -229,12 +227,6 @@ def _reads_fields() -> bool:
                       'extra_specs') == extra_specs
 
 
-def _appends_request_filter() -> bool:
-    """Return whether request filters can be added to those of Nova."""
-    manager = importlib.import_module('nova.scheduler.manager')
-    return isinstance(manager.request_filter.ALL_REQUEST_FILTERS, list)
-
-
 def _takes_options() -> bool:
     """Return whether the client of Neutron takes the options of a request."""
     from openstack import proxy
@@ -249,8 +241,6 @@ def _takes_options() -> bool:
 #: What does not show in names.
 TRIALS = (
     Trial('fields of versioned objects', _reads_fields, _EXTRA_SPECS),
-    Trial('nova.scheduler.request_filter.ALL_REQUEST_FILTERS as a list',
-          _appends_request_filter, _LIMITS),
     Trial('options of openstack.proxy.Proxy.get', _takes_options, _LIMITS),
 )
 

@@ -145,46 +145,24 @@ def _run_hook(hook: Callable, host_state, *args) -> None:
                       host_state.host)
 
 
-def watch_requests(
-    before_query: Callable[[ty.Any], None],
-    after_query: Callable[[ty.Any, ty.Any], None],
-    without_host: Callable[[ty.Any], None],
-) -> None:
-    """Register functions to be called in the course of each request.
+def watch_requests(after_query: Callable[[ty.Any, ty.Any], None]) -> None:
+    """Call a function with Placement's answer to each request.
 
-    Nova queries Placement for allocation candidates after it has run its
-    request filters, and passes the answer to ``SchedulerManager._schedule``,
-    which finds hosts and claims them.  So *before_query* becomes a request
-    filter, and that method is wrapped, unless it has other parameters, as it
-    may in another release of Nova.  Call this when a filter is made:
-    nova-scheduler has its manager then, and takes no requests yet.  In other
-    processes, and if it is called again, nothing happens.
+    ``SchedulerManager._schedule`` gets it; it is wrapped once, unless it has
+    other parameters.  Processes without a manager stay as they are.
 
-    :param before_query: called with the ``nova.objects.RequestSpec``
-    :param after_query: called with the RequestSpec and the provider summaries
-        of the answer, which are None for a rebuild
-    :param without_host: called with the RequestSpec when Nova has found no
-        host and undone its claims; may raise ``NoValidHost`` with a reason
+    :param after_query: gets the RequestSpec and the provider summaries, which
+        are None for a rebuild
     """
     # Not imported: commands make filters, too, and need no scheduler.
     manager = sys.modules.get('nova.scheduler.manager')
-    if manager is None:
-        return
-    filters = getattr(getattr(manager, 'request_filter', None),
-                      'ALL_REQUEST_FILTERS', None)
-    # Each filter of limits that is made comes here.
-    if isinstance(filters, list) and not any(
-            is_marked(request_filter, _TELLS, before_query)
-            for request_filter in filters):
-        filters.append(_request_filter(before_query))
     scheduler = getattr(manager, 'SchedulerManager', None)
     method = getattr(scheduler, '_schedule', None)
     if method is None or is_marked(method, _TELLS, after_query):
         return
     signature = inspect.signature(method)
     if {'spec_obj', 'provider_summaries'} <= signature.parameters.keys():
-        scheduler._schedule = _watch_schedule(
-            method, signature, after_query, without_host)
+        scheduler._schedule = _watch_schedule(method, signature, after_query)
 
 
 def is_marked(function: Callable | None, mark: str, value: ty.Any) -> bool:
@@ -196,54 +174,24 @@ def is_marked(function: Callable | None, mark: str, value: ty.Any) -> bool:
     return False
 
 
-def _request_filter(tell: Callable[[ty.Any], None]) -> Callable:
-    """Return a request filter that calls ``tell`` and changes nothing."""
-    def nfv_sched_filter(ctxt, request_spec):
-        try:
-            tell(request_spec)
-        except Exception:
-            LOG.exception('That Placement is asked cannot be noted')
-        return False
-
-    setattr(nfv_sched_filter, _TELLS, tell)
-    return nfv_sched_filter
-
-
 def _watch_schedule(
     method: Callable, signature: inspect.Signature,
     after_query: Callable[[ty.Any, ty.Any], None],
-    without_host: Callable[[ty.Any], None],
 ) -> Callable:
     """Return a wrapper of ``_schedule``; see :func:`watch_requests`."""
     @functools.wraps(method)
     def schedule(*args, **kwargs):
-        spec_obj = None
         try:
             # By name, since releases may pass these by position or not, and
             # another plugin may have wrapped the method.
             arguments = signature.bind(*args, **kwargs).arguments
-            spec_obj = arguments['spec_obj']
-            after_query(spec_obj, arguments['provider_summaries'])
+            after_query(arguments['spec_obj'], arguments['provider_summaries'])
         except Exception:
             LOG.exception('What Placement has answered cannot be noted')
-        try:
-            return method(*args, **kwargs)
-        except exception.NoValidHost:
-            _give_reason(without_host, spec_obj)
-            raise
+        return method(*args, **kwargs)
 
     setattr(schedule, _TELLS, after_query)
     return schedule
-
-
-def _give_reason(without_host: Callable[[ty.Any], None], spec_obj) -> None:
-    """Call ``without_host``; pass on its ``NoValidHost``, log other errors."""
-    try:
-        without_host(spec_obj)
-    except exception.NoValidHost:
-        raise
-    except Exception:
-        LOG.exception('Why no host is left cannot be told')
 
 
 @functools.lru_cache(maxsize=64)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from collections.abc import Iterator
 import importlib.metadata
 import sys
-import time
 
 from oslo_log import log as logging
 
@@ -90,27 +89,15 @@ def _versions() -> Iterator[str]:
         yield f'{name} {importlib.metadata.version(name)}'
 
 
-def _figures() -> Iterator[str]:
-    """Yield the age and size of the data from Neutron, and failures."""
-    network = process.STATE.network
-    refresher = network and network.figures.peek()
-    if refresher is None:
-        yield 'not asked for in this process yet'
+def _lookups() -> Iterator[str]:
+    """Yield the failures of look-ups in Neutron."""
+    lookups = process.STATE.lookups
+    if lookups is None:
+        yield 'nothing was looked up in this process yet'
         return
-    snapshot = refresher.value
-    if snapshot is None:
-        yield 'not read yet'
-    else:
-        fresh = network.figures.is_fresh(snapshot)
-        yield (f'{snapshot.age():.0f} s old'
-               f'{"" if fresh else ", too old to count"}: '
-               f'{len(snapshot.hosts)} hosts, {len(snapshot.ports)} ports')
-    if refresher.failures:
-        seconds = time.monotonic() - refresher.failing_since
-        yield (f'{refresher.failures} failed attempts since, for '
-               f'{seconds:.0f} s')
-    if refresher.last_error:
-        yield f'last error: {refresher.last_error}'
+    yield f'{lookups.failures} failures since the last answer'
+    if lookups.last_error:
+        yield f'last error: {lookups.last_error}'
 
 
 def _refusals() -> Iterator[str]:
@@ -139,7 +126,7 @@ def _times() -> Iterator[str]:
 
 _PARTS: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
     ('Versions', _versions),
-    ('Figures from Neutron', _figures),
+    ('Look-ups in Neutron', _lookups),
     ('Last refusals', _refusals),
     ('In shadow', _shadow),
     ('Time of filters', _times),

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep the network usage data of one request, for all hosts.
+"""Keep the network demand of one request, and what hosts have left for it.
 
-There is one object for each server of a request, kept on the request note, so
-that all filters of limits see the same data.  Facts about NUMA nodes are
+There is one object for each request, kept on the request note, so that all
+filters of limits and weighers see the same data.  Facts about NUMA nodes are
 kept for each host; see :mod:`nfv_sched.scheduler.visit`.
 """
 
+import collections
 import math
+import typing as ty
 
 from nfv_sched.fit.numa import pci
 from nfv_sched.fit.request import Request
@@ -15,185 +17,174 @@ from nfv_sched.limits import decide
 from nfv_sched.limits import demand as network_demand
 from nfv_sched.limits import names
 from nfv_sched.limits import options as network_limits
-from nfv_sched.limits import reservations
-from nfv_sched.limits import sources
 from nfv_sched.limits import usage
 from nfv_sched.nova import scheduler
+from nfv_sched.scheduler.notes import note_of
 from nfv_sched.scheduler.notes import RequestNote
 
 CONF = scheduler.CONF
 
 
+class LookupSource(ty.Protocol):
+    """Look-ups in Neutron; see ``neutron.Lookups``."""
+
+    def look_up(
+        self, lacking: network_demand.Lacking,
+    ) -> usage.Supplement | None:
+        """Return what Neutron shows; None if it does not answer in time."""
+
+
 class NetworkNote:
-    """The network load and the demand of one server of a request.
+    """The network demand of each server of a request.
+
+    Neutron is asked for what it takes when that is needed first.
 
     :param request_note: note of the whole request
-    :param load: the sources of the network load
+    :param lookups: looks up items in Neutron
 
-    :ivar note: note of the whole request
-    :ivar instance: UUID of the server
-    :ivar recent: servers that this process has placed lately
-    :ivar snapshot: the latest usage snapshot, however old; None if there is
-        none
-    :ivar fresh: whether the snapshot is within ``max_snapshot_age``
-    :ivar deny: whether to refuse hosts because the snapshot is not fresh
-    :ivar demand: the network demand of the server
     :ivar limits: limits of the hosts
-    :ivar ledgers: the ledgers in Placement's answer; None if they are not used
-        or not known
-    :ivar host: name of the server's host in Nova's database; empty if unknown,
-        None before Nova is queried
-    :ivar filter: class name of the filter of limits that has run last
-    :ivar passed: names of the hosts that it has passed
-    :ivar tried_hosts: names of the hosts that Nova has tried to claim
-    :ivar lost_last_host: whether other requests have filled the last of these
-    :ivar shown: host name -> ``usage.HostUsage``; empty if the snapshot is not
-        fresh
-    :ivar counted: what the filters of limits that have run count
-    :ivar own: host name -> ports that a moved server has, or may have, there;
-        see :meth:`own_on`
+    :ivar ledgers: the ledgers in Placement's answer; None if not known
+    :ivar placed: host name -> UUIDs of the servers of the request that Nova
+        has placed there since Placement answered
     """
 
-    __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
-                 'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
-                 'tried_hosts', 'lost_last_host', 'filter', 'shown', 'counted',
-                 'own')
+    __slots__ = ('request', 'limits', 'ledgers', 'placed',
+                 '_note', '_lookups', '_demand', '_host', '_bound')
 
     def __init__(self, request_note: RequestNote, request: Request,
-                 load: sources.Sources):
-        self.note = request_note
+                 lookups: LookupSource):
         self.request = request
-        self.instance = request_note.instance
-        options = CONF.nfv_sched
-        figures = load.figures
-        self.recent = load.recent
-        self.snapshot = figures.get()
-        self.fresh = figures.is_fresh(self.snapshot)
-        self.deny = not self.fresh and options.stale_snapshot_policy == 'deny'
         self.limits = network_limits.by_host(
             network_limits.defaults(CONF))
-        self.ledgers: reader.Reading | None = None
-        if options.ledger == 'placement':
-            self.ledgers = request_note.ledgers
-            if self.ledgers is None:
-                reader.log_missing()
-        self.host: str | None = None
-        self.passed: set[str] = set()
-        self.tried_hosts: set[str] = set()
-        self.lost_last_host = False
-        self.filter = ''
+        self.ledgers: reader.Reading | None = request_note.ledgers
+        if self.ledgers is None:
+            reader.log_missing()
+        self.placed: dict[str, set[str]] = collections.defaultdict(set)
+        self._note = request_note
+        self._lookups = lookups
+        self._demand: network_demand.NetworkDemand | None = None
+        # Name of the server's host in Nova's database; empty if unknown, None
+        # before Nova is queried.
+        self._host: str | None = None
+        # Hosts that the ports of a moved server are bound to.
+        self._bound: set[str] = set()
+
+    @property
+    def demand(self) -> network_demand.NetworkDemand:
+        """The network demand of a server."""
+        if self._demand is None:
+            self._demand = self._look_up()
+        return self._demand
+
+    def _look_up(self) -> network_demand.NetworkDemand:
+        """Look up the ports and security groups of the request."""
+        request, assumed = self.request, network_limits.assumed_rules(CONF)
         interfaces = network_demand.Interfaces(
             request.nics, request.security_groups, request.project,
-            self.snapshot,
-            # Only a server that exists has ports of its own in the snapshot.
-            request_note.instance if request.is_move else None)
-        figures.look_up(self.snapshot, interfaces)
-        self.demand = network_demand.of_request(
+            self._note.instance if request.is_move else None)
+        interfaces.use(self._lookups.look_up(interfaces.lacking()))
+        if request.is_move:
+            self._bound = {
+                port.host for port in map(interfaces.port, interfaces.nics)
+                if port is not None and not usage.bypasses_vswitch(
+                    port.vnic_type)}
+        return network_demand.of_request(
             interfaces, _count(request.demands, 'VF'),
             _count(request.demands, 'PF'),
             sum(device.count for device in request.demands
-                if device.from_port),
-            network_limits.assumed_rules(CONF))
-        self.shown = (
-            self.snapshot.hosts if self.snapshot and self.fresh else {})
-        self.counted: set[decide.Quantity] = set()
-        self.own: dict[str, list[usage.NeutronPort]] = {}
-        if request.is_move and self.fresh:
-            for port in map(interfaces.port, interfaces.nics):
-                # By the host that they are bound to: the source of the move,
-                # or the same host if it is resized there.
-                if port is not None and port.host and (
-                        not usage.bypasses_vswitch(port.vnic_type)):
-                    self.own.setdefault(port.host, []).append(port)
+                if device.from_port), assumed)
 
-    def own_on(self, host_state) -> usage.GuestUsage | None:
-        """Return a moved server's ports and rules on a host; None if none.
+    def is_for(self, request: Request) -> bool:
+        """Return whether a request takes the same as the one of this note."""
+        return request is self.request or all(
+            getattr(request, name) == getattr(self.request, name)
+            for name in ('nics', 'security_groups', 'project', 'is_move',
+                         'demands'))
 
-        A tenant can set the ``device_id`` of a port to any server.  Only ports
-        of the server's project, and those that its request names, count, and
-        only on the host on which Nova has the server.
+    def is_on(self, host_state) -> bool:
+        """Return whether a server that is moved is on a host already.
+
+        It may stay there, as with a resize.  A tenant can set the
+        ``device_id`` of a port to any server.  Only ports of the server's
+        project, and those that its request names, count, and only on the host
+        on which Nova has the server.
         """
-        ports = self.own.get(host_state.host)
-        if ports is None:
-            return None
-        if self.host is None:
-            self.host = scheduler.host_of_server(self.instance)
+        if host_state.host not in self._bound:
+            return False
+        if self._host is None:
+            self._host = scheduler.host_of_server(self._note.instance)
         # Empty if Nova's database does not answer in time. Neutron's binding
         # has to do then; the ports are of the server's project.
-        if self.host not in (host_state.host, ''):
-            return None
-        return usage.GuestUsage(
-            tuple(port.id for port in ports),
-            sum(self.snapshot.rules_of(port.security_groups)
-                for port in ports))
-
-    def by_neutron(self, quantity: decide.Quantity, host_state) -> float:
-        """Return how much is free on a host by the data from Neutron alone.
-
-        :returns: infinity if these are too old
-        """
-        if not self.fresh:
-            return math.inf
-        free = quantity.free(
-            self.limits.for_host(host_state), quantity.carried(
-                self.shown.get(host_state.host, usage.NO_USAGE)))
-        own = self.own_on(host_state)
-        # Its own ports are in Neutron's usage of this host already.
-        return free if own is None else free + quantity.own(own)
+        return self._host in (host_state.host, '')
 
     def left(self, quantity: decide.Quantity, host_state) -> float:
-        """Return how much is free on a host, now.
+        """Return how much the ledger of a host has left for the server.
 
-        If that is enough, and the host has a ledger, the server's need is
-        added to the host's allocation candidates.
+        :returns: infinity if the host has no ledger, or the server is there
+            already: until a resize on the same host is confirmed, Placement
+            counts it twice, as it does with CPUs
         """
-        free = self.by_neutron(quantity, host_state)
-        is_recent = host_state.host in self.recent.hosts()
-        if is_recent and self.fresh:
-            free -= quantity.pick(*self.recent.unseen(
-                self.snapshot, host_state.host, self.instance))
+        if self.ledgers is None:
+            return math.inf
+        remaining = self.ledgers.left(host_state.uuid, quantity.resource_class)
+        if remaining is None:
+            return math.inf
         need = quantity.need(self.demand)
-        # Even an empty host may be too small; then the ledger is not needed.
-        if self.ledgers is None or free < need and (
-                need > quantity.free(self.limits.for_host(host_state))):
-            return free
-        resource_class = quantity.resource_class
-        free_by_ledger = in_ledger = self.ledgers.left(
-            host_state.uuid, resource_class)
-        if in_ledger is None:
-            return free
-        surely = perhaps = 0
-        if is_recent:
-            unshown = self.recent.unshown(
-                host_state.host, self.ledgers.queried_at,
-                self.ledgers.answered_at, self.instance)
-            surely = quantity.pick(unshown.ports, unshown.rules)
-            perhaps = quantity.pick(unshown.more_ports, unshown.more_rules)
-            free_by_ledger = reservations.left(
-                in_ledger, surely, perhaps, free, need)
-        own = self.own_on(host_state)
-        if own is not None and quantity.own(own):
-            # Until a resize on the same host is confirmed, Placement counts
-            # the server twice, as it does with CPUs. It takes no more than
-            # before, so it is not refused if the ledger lacks that much.
-            if min(free - quantity.own(own), in_ledger - perhaps) >= need:
-                names.ask(host_state, resource_class, need)
-            return free
-        if free_by_ledger >= need:
-            names.ask(host_state, resource_class, need)
-        return free_by_ledger
+        # Nova filters once more for a server that it has placed, to find
+        # alternates. A limit that was lowered holds before the ledger has it.
+        remaining = min(
+            remaining - need * len(
+                self.placed[host_state.host] - {self._note.instance}),
+            quantity.free(self.limits.for_host(host_state)))
+        if remaining >= need:
+            names.ask(host_state, quantity.resource_class, need)
+        return math.inf if self.is_on(host_state) else remaining
 
-    def in_ledger(self, quantity: decide.Quantity, host_state) -> int | None:
-        """Return how much was free in the ledger of a host.
+    def figure(self, name: str, host_state) -> int | None:
+        """Return a number that the ledger's service has published of a host.
 
-        :returns: None if that does not limit the server, as one that resizes
-            on its host
+        :param name: ``names.DHCP_SERVERS`` or ``names.ROUTERS``
+        :returns: None if it is not known
         """
-        own = self.own_on(host_state)
-        if self.ledgers is None or own is not None and quantity.own(own):
+        if self.ledgers is None:
             return None
-        return self.ledgers.left(host_state.uuid, quantity.resource_class)
+        return self.ledgers.figure(host_state.uuid, name)
+
+    def services(self, host_state) -> int:
+        """Return the number of DHCP servers and routers on a host."""
+        return sum(self.figure(name, host_state) or 0
+                   for name in (names.DHCP_SERVERS, names.ROUTERS))
+
+    def ports(self, host_state) -> int | None:
+        """Return the ports of a host's virtual switch, with physical ones."""
+        remaining = None if self.ledgers is None else self.ledgers.left(
+            host_state.uuid, names.PORTS)
+        if remaining is None:
+            return None
+        limit = decide.PORTS.limit(self.limits.for_host(host_state))
+        used = int(decide.free(min(limit, names.UNLIMITED), remaining))
+        placed = len(self.placed[host_state.host])
+        return used + placed * self.demand.vswitch_ports if placed else used
 
 
 def _count(devices: tuple[pci.Demand, ...], noun: str) -> int:
     return sum(device.count for device in devices if device.noun == noun)
+
+
+class _Rememberer(scheduler.ConsumeListener):
+    """A listener that counts what servers of a request take on hosts.
+
+    Nova queries Placement once for all servers of a request.
+    """
+
+    __slots__ = ()
+
+    def after_placed(self, host_state, spec_obj):
+        """Count the ports and rules of the server on the host."""
+        network = note_of(spec_obj).part(NetworkNote)
+        if network is not None:
+            network.placed[host_state.host].add(spec_obj.instance_uuid)
+
+
+#: To be registered for each host that passes.
+REMEMBERER = _Rememberer()

@@ -22,7 +22,6 @@ from nfv_sched.fit.numa import rule
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import request
 from nfv_sched.ledger import reader
-from nfv_sched.limits import sources
 from nfv_sched.nova import fields
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import shadow
@@ -80,17 +79,10 @@ class RequestNote:
     :ivar instance: UUID of the server that is being placed
     :ivar before: UUIDs of the servers of the request that filters have looked
         at before it
-    :ivar queried_at: when Nova was about to query Placement for candidates,
-        seconds of ``time.monotonic()``; None if not known
     :ivar ledgers: the ledgers in Placement's answer; None if not known
-    :ivar taken: (host, UUID of the server) of each host on which resources
-        were taken; see ``network_limits.contention.Contested``
-    :ivar placed: UUIDs of the servers of the request that Nova has placed on a
-        host that a filter of limits passed; empty if none of these has run
     :ivar recorded: whether the journal has the refusal of the request
     :ivar tenant_reason: reason for the tenant that a filter could not raise
-    :ivar sources: sources of the network load of hosts; None for those of the
-        process
+    :ivar lookups: looks up items in Neutron; None for that of the process
     :ivar live_migration: whether the request is for a live migration; None
         until Nova's database is read
     :ivar shadowed: names of the filters and weighers in shadow; None until
@@ -101,8 +93,8 @@ class RequestNote:
 
     __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
                  'limits', 'settings', 'ran', 'terms', 'decisions',
-                 'instance', 'before', 'queried_at', 'ledgers', 'taken',
-                 'placed', 'recorded', 'tenant_reason', 'sources',
+                 'instance', 'before', 'ledgers', 'recorded',
+                 'tenant_reason', 'lookups',
                  'live_migration', 'shadowed', 'observed',
                  '_key', '_extra_specs', '_pristine', '_parts')
 
@@ -120,13 +112,10 @@ class RequestNote:
                              decide.Decision | pci.CandidateDevices] = {}
         self.instance: str | None = None
         self.before: tuple[str, ...] = ()
-        self.queried_at: float | None = None
         self.ledgers: reader.Reading | None = None
-        self.taken: list[tuple[str, str]] = []
-        self.placed: set[str] = set()
         self.recorded: bool = False
         self.tenant_reason: str = ''
-        self.sources: sources.Sources | None = None
+        self.lookups: ty.Any = None
         self.live_migration: bool | None = None
         self.shadowed: frozenset[str] | None = None
         self.observed: frozenset[str] | None = None
@@ -147,10 +136,10 @@ class RequestNote:
         """Drop the object of a class, if there is one."""
         self._parts.pop(kind, None)
 
-    def use(self, network: sources.Sources,
+    def use(self, lookups: ty.Any,
             live_migration: bool | None = None) -> None:
         """Set what the scheduler would read; None stands for no move."""
-        self.sources = network
+        self.lookups = lookups
         self.live_migration = bool(live_migration)
 
     def begin(self, index: int | None, spec_obj=None) -> None:
@@ -193,8 +182,7 @@ class RequestNote:
         self.request, self.index = other.request, other.index
         self.flavor = other.flavor
         self.instance, self.before = other.instance, other.before
-        self.queried_at, self.ledgers = other.queried_at, other.ledgers
-        self.sources = other.sources
+        self.ledgers, self.lookups = other.ledgers, other.lookups
         if self.live_migration is None:
             self.live_migration = other.live_migration
 

@@ -18,7 +18,6 @@ from collections.abc import Callable
 import threading
 import typing as ty
 
-from nfv_sched.limits import sources
 from nfv_sched.scheduler import filter_stats
 
 
@@ -43,8 +42,7 @@ class Process:
     :ivar times: times of the filters
     :ivar shadow: outcomes of filters and weighers in shadow
     :ivar refusals: the last refusals
-    :ivar network: sources of the network load of hosts; None until the first
-        filter or weigher of it is made
+    :ivar lookups: looks up items in Neutron; None until it is needed
     """
 
     def __init__(self) -> None:
@@ -56,24 +54,18 @@ class Process:
         self.shadow = filter_stats.ShadowCounts()
         self.refusals: collections.deque[LoggedRefusal] = collections.deque(
             maxlen=20)
-        self.network: sources.Sources | None = None
+        self.lookups: ty.Any = None
 
-    def network_sources(
-        self, make: Callable[[], sources.Sources],
-    ) -> sources.Sources:
-        """Return the sources of the network load; made at the first call."""
-        network = self.network
-        if network is None:
-            with self._lock:
-                # Another thread may have made them while this one waited for
-                # the lock.
-                network = self.network = self.network or make()
-        return network
+    def lookups_in_neutron(self, make: Callable[[], ty.Any]) -> ty.Any:
+        """Return what looks up items; made at the first call."""
+        with self._lock:
+            self.lookups = self.lookups or make()
+        return self.lookups
 
     def reset(self) -> None:
         """End the threads and forget everything; for tests."""
-        if self.network is not None:
-            self.network.figures.stop()
+        if self.lookups is not None:
+            self.lookups.close()
         self._reset()
 
 

@@ -99,7 +99,7 @@ def _is_first_run(request_note: RequestNote) -> bool:
     # When it has claimed a host it runs all filters again, to find alternates:
     # if none is left then, no server was refused. Simulated requests, which
     # have sources of their own, are left out, too.
-    return request_note.sources is None and len(
+    return request_note.lookups is None and len(
         {each[0] for each in request_note.passes}) == len(request_note.passes)
 
 
@@ -133,7 +133,7 @@ def _tenant_reason(spec_obj) -> str:
     """Return the reason that a filter could not raise for a later server."""
     request_note = note_of(spec_obj)
     # Simulations give their own.
-    return (request_note.tenant_reason if request_note.sources is None
+    return (request_note.tenant_reason if request_note.lookups is None
             else '')
 
 
@@ -143,7 +143,7 @@ def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
     :param message: the reason in Nova's ``NoValidHost``
     """
     request_note = note_of(followed.spec_obj)
-    if request_note.sources is not None:
+    if request_note.lookups is not None:
         return  # a simulation
     # A filter of nfv-sched has written an entry with its reasons already; Nova
     # raises NoValidHost after it.

@@ -227,7 +227,6 @@ def _copy_of(host_state):
     copy.limits = dict(host_state.limits)
     candidates = host_state.allocation_candidates
     if candidates is not None:
-        # Iterated, not tested: see network_limits.contention.Contested.
         copy.allocation_candidates = [_candidate(each) for each in candidates]
     return copy
 
@@ -277,7 +276,7 @@ class _Recorder(scheduler.ConsumeListener):
             outcome = shadow_note.outcome(host_state.host)
         if outcome is None:
             if CONF.nfv_sched.decision_journal_placed and (
-                    request_note.sources is None):
+                    request_note.lookups is None):
                 _write(request_note, (), Outcome(
                     ShadowChange.NOTHING, host_state.host), ())
             return
@@ -285,7 +284,7 @@ class _Recorder(scheduler.ConsumeListener):
         if copy is not None and host_state.host not in shadow_note.rejected:
             # The labels of this server hold for the next one of the request.
             visit.placed(copy, shadow_note.note, spec_obj)
-        if request_note.sources is None:  # not in a simulation
+        if request_note.lookups is None:  # not in a simulation
             _record(request_note, shadow_note, outcome)
 
 

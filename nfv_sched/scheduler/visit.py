@@ -213,7 +213,7 @@ class Visit(scheduler.ConsumeListener):
             # Nova claims the first. Equal ones stay in Placement's order.
             accepted.sort(key=lambda item: -item[0].value)
             final = accepted[0][0]
-            # In place: the list may be a network_limits.contention.Contested.
+            # In place: it is the list that Nova has of the host.
             candidates[:] = [candidate for _decision, candidate in accepted]
         return final
 
@@ -341,8 +341,4 @@ def first_mapping(host_state) -> ty.Mapping:
     :returns: request group -> resource provider UUIDs; empty if not known
     """
     candidates = host_state.allocation_candidates
-    # Not "if candidates": Contested.__bool__() reserves ports and rules on
-    # the host for the request, and is False if there are too few.
-    if candidates is None or not len(candidates):
-        return {}
-    return candidates[0].get('mappings') or {}
+    return candidates and candidates[0].get('mappings') or {}

@@ -12,7 +12,6 @@ from oslotest import timeout
 import testtools
 
 from nfv_sched.base import conf
-from nfv_sched.nova import features
 from nfv_sched.scheduler import process
 
 CONF = nova.conf.CONF
@@ -54,8 +53,6 @@ class TestCase(TimedTestCase):
             'nfv_sched'))
         # What a weigher or filter may have started.
         self.addCleanup(process.STATE.reset)
-        self.addCleanup(
-            features.mark_working, features.Feature.LIMITS)
 
     def flags(self, group='nfv_sched', **options):
         """Set options for this test."""

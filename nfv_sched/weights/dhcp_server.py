@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weigh hosts by their DHCP servers."""
 
-from nfv_sched.limits import usage
+from nfv_sched.limits import names
 from nfv_sched.weights import network
 
 
@@ -15,10 +15,6 @@ class DHCPServerWeigher(network.NetworkLoadWeigher):
 
     multiplier = 'dhcp_server_weight_multiplier'
 
-    def loads(self, snapshot, placed, host_states):
-        """Return the number of DHCP servers on each host."""
-        if not snapshot.dhcp_known:
-            return None
-        shown = snapshot.hosts
-        return [shown.get(host_state.host, usage.NO_USAGE).dhcp_servers
-                for host_state in host_states]
+    def load(self, network, host_state):
+        """Return the number of DHCP servers on a host."""
+        return network.figure(names.DHCP_SERVERS, host_state)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weigh hosts by their virtual routers."""
 
-from nfv_sched.limits import usage
+from nfv_sched.limits import names
 from nfv_sched.weights import network
 
 
@@ -14,8 +14,6 @@ class RouterWeigher(network.NetworkLoadWeigher):
 
     multiplier = 'router_weight_multiplier'
 
-    def loads(self, snapshot, placed, host_states):
-        """Return the number of routers on each host."""
-        shown = snapshot.hosts
-        return [shown.get(host_state.host, usage.NO_USAGE).routers
-                for host_state in host_states]
+    def load(self, network, host_state):
+        """Return the number of routers on a host."""
+        return network.figure(names.ROUTERS, host_state)

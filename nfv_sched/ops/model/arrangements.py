@@ -435,7 +435,7 @@ class Positions:
         return host_changes.Footprint(
             self.shares(position, uuid),
             devices.of_server(uuid) if devices else (),
-            occupancy.amounts(guest.counted.spec), guest.needs, {
+            occupancy.amounts(guest.counted.spec), {
                 provider: amounts for provider, amounts
                 in self._state.placement.allocations.get(uuid, {}).items()
                 if provider in position.used.providers})

@@ -17,7 +17,6 @@ from nfv_sched.limits import decide
 from nfv_sched.limits import demand
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.limits import options as network_limits
-from nfv_sched.limits import sources
 from nfv_sched.limits import usage
 from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
@@ -48,50 +47,41 @@ _ROUTER_OWNERS = {
 _GUEST_OWNER = 'compute:nova'
 
 
-class SimulatedUsageSource:
-    """A source of figures, in place of ``network.neutron.SnapshotSource``.
+class SimulatedLookups:
+    """Look-ups in simulated Neutron, in place of ``neutron.Lookups``.
 
-    :ivar snapshot: the figures; None if Neutron was never read
-    :ivar fresh: whether they count as younger than ``max_snapshot_age``
+    :ivar snapshot: what Neutron shows; None if it does not answer
     :ivar groups: UUID -> security group, of all known groups
     """
 
     def __init__(self) -> None:
         self.snapshot: usage.Snapshot | None = None
-        self.fresh = False
         self.groups: dict[str, scenarios.SecurityGroup] = {}
         #: Ports that requests name, by UUID; not bound to a host yet.
         self.unbound: dict[str, usage.NeutronPort] = {}
 
-    def get(self) -> usage.Snapshot | None:
-        """Return the figures."""
-        return self.snapshot
-
-    def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
-        """Return whether there are figures that are fresh."""
-        return snapshot is not None and self.fresh
-
-    def look_up(self, snapshot: usage.Snapshot | None,
-                interfaces: demand.Interfaces) -> None:
-        """Add missing security groups, and ports that are not bound.
+    def look_up(self, lacking: demand.Lacking) -> usage.Supplement | None:
+        """Return security groups and ports; see ``neutron.Lookups``.
 
         Unknown groups do not exist, and count as groups without rules.
         """
-        lacking = interfaces.lacking()
-        if lacking is not None:
-            ports = {uuid: self.unbound[uuid] for uuid in lacking.ports
-                     if uuid in self.unbound}
-            groups = [
-                *lacking.groups, *lacking.projects,
-                *(uuid for port in ports.values()
-                  for uuid in port.security_groups)]
-            interfaces.more = usage.Supplement(
-                ports=ports,
-                rules={uuid: self.groups[uuid].rules
-                       if uuid in self.groups else 0 for uuid in groups},
-                default_groups={project: project
-                                for project in lacking.projects},
-                networks=dict.fromkeys(lacking.networks, True))
+        if self.snapshot is None:
+            return None
+        all_ports = {**self.unbound, **self.snapshot.ports}
+        ports = {uuid: all_ports[uuid] for uuid in lacking.ports
+                 if uuid in all_ports}
+        ports.update((port.id, port) for port in self.snapshot.instances.get(
+            lacking.server, ()))
+        default_groups = {
+            project: self.snapshot.default_groups.get(project, project)
+            for project in lacking.projects}
+        groups = [*lacking.groups, *default_groups.values(),
+                  *(uuid for port in ports.values()
+                    for uuid in port.security_groups)]
+        return usage.Supplement(
+            ports, {uuid: self.groups[uuid].rules
+                    if uuid in self.groups else 0 for uuid in groups},
+            default_groups, dict.fromkeys(lacking.networks, True))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -166,8 +156,7 @@ class _Node(ty.NamedTuple):
 
 def is_told(scenario: scenarios.Scenario) -> bool:
     """Return whether the network load matters in a scenario."""
-    names = {*network_limits.Limits._fields, 'ledger',
-             'stale_snapshot_policy'}
+    names = {*network_limits.Limits._fields, 'ledger'}
     return bool(
         scenario.security_groups or
         any(port.rules for port in scenarios.ports_of(scenario.cloud)) or
@@ -193,7 +182,9 @@ class SimulatedNetwork:
     """Neutron and the ledger service of a simulated cloud.
 
     :ivar migrations: UUID of migration -> UUID of its server
-    :ivar sources: sources of the network load for filters and weighers
+    :ivar lookups: look-ups in Neutron for filters
+    :ivar added: UUIDs of the ledgers that the cloud does not have: they only
+        keep its limits
     :param hosts: the hosts by name
     :param aggregates: returns the aggregates of a host, by its name
     """
@@ -206,8 +197,12 @@ class SimulatedNetwork:
         self._scenario = scenario
         self._hosts = hosts
         self._placement = placement
-        self._figures = SimulatedUsageSource()
-        self.sources = sources.Sources(self._figures)
+        self.added: frozenset[str] = frozenset()
+        if CONF.nfv_sched.ledger != 'placement':
+            self.added = frozenset(
+                ledger_names.provider_uuid(host.uuid)
+                for host in hosts.values()).difference(placement.providers)
+        self.lookups = SimulatedLookups()
         self._state = UP
         self._snapshot: usage.Snapshot | None = None
         #: What the snapshot was made from; see :meth:`_read_figures`.
@@ -222,7 +217,7 @@ class SimulatedNetwork:
             port for host in hosts.values() for port in self._services(host)]
 
     def _note_groups(self, groups: Iterable[scenarios.SecurityGroup]) -> None:
-        self._figures.groups.update((group.uuid, group) for group in groups)
+        self.lookups.groups.update((group.uuid, group) for group in groups)
 
     def security_groups(
         self, names: tuple[str, ...],
@@ -247,7 +242,7 @@ class SimulatedNetwork:
         for port in ports:
             self._note_groups(port.security_groups)
             if port.exists:
-                self._figures.unbound[port.id] = usage.NeutronPort(
+                self.lookups.unbound[port.id] = usage.NeutronPort(
                     port.id, '', '', port.network.vnic_type,
                     tuple([group.uuid for group in port.security_groups]),
                     project)
@@ -255,8 +250,8 @@ class SimulatedNetwork:
     def become(self, state: str, servers: Iterable[PortOwner]) -> None:
         """Change the state of Neutron.
 
-        :param state: ``UP``; ``STALE``: the figures of this moment remain, too
-            old for the following requests; ``DOWN``: there are no figures
+        :param state: ``UP``; ``STALE``: what is published stays as it is at
+            this moment; ``DOWN``: Neutron does not answer requests either
         """
         if state == STALE and self._state == UP:
             self.refresh(servers)
@@ -264,28 +259,15 @@ class SimulatedNetwork:
 
     def refresh(self, servers: Iterable[PortOwner],
                 keep_ledgers: bool = False) -> None:
-        """Update the figures, and publish the ledger.
+        """Update what Neutron shows, and publish the ledger.
 
         :param servers: all servers
         :param keep_ledgers: whether to leave existing ledgers unchanged
         """
-        # The figures show all servers, so none has to be remembered beside
-        # them.
-        self.sources.recent.clear()
-        figures = self._figures
-        figures.fresh = self._state == UP
+        self.lookups.snapshot = (
+            None if self._state == DOWN else self._read_figures(servers))
         if self._state == UP:
-            figures.snapshot = self._read_figures(servers)
-        elif self._state == DOWN:
-            figures.snapshot = None
-        elif figures.snapshot is not None:
-            age = CONF.nfv_sched.max_snapshot_age + 60
-            figures.snapshot = dataclasses.replace(
-                figures.snapshot, taken=time.monotonic() - age,
-                taken_at=time.time() - age)
-        if CONF.nfv_sched.ledger == 'placement' and self._state == UP:
-            # Without figures the ledger service changes nothing.
-            self._publish(figures.snapshot, keep_ledgers)
+            self._publish(self.lookups.snapshot, keep_ledgers)
 
     def loads(self, servers: Iterable[PortOwner]) -> dict[str, HostLoad]:
         """Return the network load of each host, even if Neutron is down.
@@ -295,11 +277,12 @@ class SimulatedNetwork:
         snapshot = self._read_figures(servers)
         loads = {}
         for name, host in self._hosts.items():
-            provider = self._placement.providers.get(
-                ledger_names.provider_uuid(host.uuid))
+            uuid = ledger_names.provider_uuid(host.uuid)
+            provider = self._placement.providers.get(uuid)
             loads[name] = HostLoad(
                 snapshot.host(name), self._limits[name],
-                None if provider is None else dict(provider.used))
+                None if provider is None or uuid in self.added
+                else dict(provider.used))
         return loads
 
     def _services(self, host: compute.ComputeHost) -> Iterator[tuple]:
@@ -338,7 +321,7 @@ class SimulatedNetwork:
                      for server in servers]
         # Reading a large cloud takes longer than scheduling a server.
         if self._snapshot is not None and self._made_from == (
-                made_from, self._figures.groups):
+                made_from, self.lookups.groups):
             # A request that is tried and undone leaves the ports as they were.
             self._snapshot = dataclasses.replace(
                 self._snapshot, taken=time.monotonic(), taken_at=time.time())
@@ -346,7 +329,7 @@ class SimulatedNetwork:
         for server in servers:
             for port in server.ports:
                 self._note_groups(port.security_groups)
-        self._made_from = made_from, dict(self._figures.groups)
+        self._made_from = made_from, dict(self.lookups.groups)
         projects = {nova_internals.PROJECT, *(
             server.project for server in servers)}
         builder = usage.SnapshotBuilder(self._snapshot)
@@ -358,7 +341,7 @@ class SimulatedNetwork:
                     name, scenarios.HostServices())
                 builder.add_dhcp_agent(name, services.dhcp_servers)
                 builder.add_l3_agent(name, services.routers)
-        for group in self._figures.groups.values():
+        for group in self.lookups.groups.values():
             for _ in range(group.rules):
                 builder.add_rule(group.uuid)
         for group in self.security_groups(()):
@@ -389,6 +372,8 @@ class SimulatedNetwork:
                 self._placement.add(simulated_placement.Provider(
                     uuid, f'{host.name}_nfv_ledger', {}, {ledger_names.TRAIT},
                     parent=host.uuid))
+                if uuid in self.added:
+                    self._allocate(uuid, snapshot.host(host.name).guests)
         allocations: dict[str, dict[str, Mapping[str, int]]] = {}
         for consumer, held in self._placement.allocations.items():
             for uuid, amounts in held.items():
@@ -397,15 +382,27 @@ class SimulatedNetwork:
             uuid = ledger_names.provider_uuid(host.uuid)
             of_host = allocations.get(uuid, {})
             usage_of_host = snapshot.host(host.name)
+            load = ledger_inventory.Load(
+                usage_of_host.vswitch_ports, usage_of_host.rules,
+                usage_of_host.guests, frozenset(),
+                usage_of_host.dhcp_servers if snapshot.dhcp_known else None,
+                usage_of_host.routers)
             accounts = ledger_inventory.accounts(
-                ledger_inventory.Load(
-                    usage_of_host.vswitch_ports, usage_of_host.rules,
-                    usage_of_host.guests),
-                ledger_inventory.by_server(of_host, self.migrations),
+                load, ledger_inventory.by_server(of_host, self.migrations),
                 self._limits[host.name])
-            inventories = {}
-            for resource_class, account in accounts.items():
-                inventory = account.inventory()
-                inventories[resource_class] = simulated_placement.Inventory(
+            inventories = {
+                name: simulated_placement.Inventory(
                     inventory.total, inventory.reserved)
+                for name, inventory in (
+                    *((name, account.inventory())
+                      for name, account in accounts.items()),
+                    *load.figures().items())}
             self._placement.set_inventories(uuid, inventories)
+
+    def _allocate(self, ledger: str,
+                  guests: Mapping[str, usage.GuestUsage]) -> None:
+        """Allocate what servers use, as if they had come with the ledger."""
+        for server, guest in guests.items():
+            self._placement.allocate(server, {ledger: {
+                quantity.resource_class: quantity.own(guest)
+                for quantity in decide.QUANTITIES if quantity.own(guest)}})

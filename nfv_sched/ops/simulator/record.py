@@ -7,12 +7,13 @@ evacuated or deleted servers still occupy on hosts that are down are unknown,
 and so is whether Neutron can be read.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 import dataclasses
 
 from nova import objects
 from oslo_utils import timeutils
 
+from nfv_sched.limits import names
 from nfv_sched.ops.cloud import database
 from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
@@ -56,13 +57,13 @@ def cloud(state: states.State) -> snapshot.Cloud:
         groups=tuple(_group(state, name, group) for name, group
                      in state.scenario.server_groups.items()),
         moves=tuple(_moves(state)),
-        consumers={uuid: _amounts(allocations) for uuid, allocations
-                   in state.placement.allocations.items()
+        consumers={uuid: _amounts(state, uuid)
+                   for uuid in state.placement.allocations
                    if uuid not in servers},
         network_agents=_agents(state),
         network_services=state.scenario.cloud.network_services,
         networks=tuple(_networks(state.scenario)),
-        **_names(state.placement))
+        **_names(state))
 
 
 # Hosts
@@ -93,7 +94,8 @@ def _host(state: states.State, host: compute.ComputeHost,
             host_node(cell) for cell in host.topology().cells),
         devices=tuple(_devices(host)),
         providers=tuple(_provider(provider) for provider
-                        in state.placement.tree(host.uuid)),
+                        in state.placement.tree(host.uuid)
+                        if provider.uuid not in state.network.added),
         network=snapshot.HostNetwork(
             vswitch_ports=used.vswitch_ports, security_rules=used.rules,
             dhcp_servers=network.dhcp_servers(state.scenario, load),
@@ -170,8 +172,7 @@ def _server(state: states.State, server: simulated.SimulatedServer,
         group=group, zone=spec and spec.availability_zone,
         hints={name: tuple(values)
                for name, values in (hints or {}).items()},
-        allocations=_amounts(
-            state.placement.allocations.get(server.uuid, {})))
+        allocations=_amounts(state, server.uuid))
 
 
 def _stored_requests(
@@ -186,10 +187,11 @@ def _stored_requests(
         for request in pci_requests.requests)
 
 
-def _amounts(allocations: Mapping[str, Mapping[str, int]],
-             ) -> dict[str, dict[str, int]]:
-    return {provider: dict(amounts)
-            for provider, amounts in allocations.items()}
+def _amounts(state: states.State, consumer: str) -> dict[str, dict[str, int]]:
+    return {
+        provider: dict(amounts) for provider, amounts
+        in state.placement.allocations.get(consumer, {}).items()
+        if provider not in state.network.added}
 
 
 def _moves(state: states.State) -> Iterator[snapshot.Migration]:
@@ -234,11 +236,14 @@ def _ports(ports: Iterable[network.SimulatedPort]) -> Iterator[snapshot.Port]:
             rules=sum(group.rules for group in port.security_groups))
 
 
-def _names(service: placement.Placement) -> dict[str, frozenset[str] | None]:
+def _names(state: states.State) -> dict[str, frozenset[str] | None]:
     """Return all traits and resource classes, as fields of a snapshot."""
-    providers = service.providers.values()
+    service = state.placement
+    providers = [provider for uuid, provider in service.providers.items()
+                 if uuid not in state.network.added]
+    added = {names.TRAIT} if state.network.added else ()
     return {
-        'traits': service.traits and service.traits.union(
+        'traits': service.traits and service.traits.difference(added).union(
             *(provider.traits for provider in providers)),
         'resource_classes': service.classes and service.classes.union(
             *(provider.inventories for provider in providers))}

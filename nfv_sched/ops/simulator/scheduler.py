@@ -24,13 +24,13 @@ from nfv_sched.base import strings
 from nfv_sched.fit.numa import decide
 from nfv_sched.fit.numa import evaluation
 from nfv_sched.fit import request
-from nfv_sched.limits import sources
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import placement as placement_mod
 from nfv_sched.scheduler import active_rules
+from nfv_sched.scheduler import limits_note
 from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import refusals
 from nfv_sched.scheduler import visit
@@ -310,14 +310,14 @@ class HostManager(nova_internals.HostManager):
 class Scheduler(nova_internals.SchedulerManager):
     """Nova's scheduler manager over simulated hosts.
 
-    :param network_sources: source of the network load for filters and weighers
+    :param lookups: look-ups in Neutron for filters
     """
 
     def __init__(self, hosts: HostManager, placement: placement_mod.Placement,
-                 network_sources: sources.Sources):
+                 lookups: limits_note.LookupSource):
         nova_internals.scheduler_init(self, hosts)
         self._placement = placement
-        self._network_sources = network_sources
+        self._lookups = lookups
 
     @property
     def placement_client(self):
@@ -351,7 +351,7 @@ class Scheduler(nova_internals.SchedulerManager):
         # The scheduler gets its own copy, as the request crosses RPC in Nova.
         note = notes.note_of(spec)
         spec = spec.obj_clone()
-        notes.note_of(spec).use(self._network_sources, note.live_migration)
+        notes.note_of(spec).use(self._lookups, note.live_migration)
         try:
             return self.select_destinations(
                 context, spec_obj=spec, instance_uuids=list(uuids),

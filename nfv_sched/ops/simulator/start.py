@@ -65,6 +65,7 @@ def restored(cloud: snapshot.Cloud,
         # Fields of Nova's objects have limited values, such as hypervisors.
         raise problems.InputError([f'the snapshot: {e}'])
     if not any(host.network for host in cloud.hosts):
-        # Filters in Nova would not have figures of Neutron either.
+        # Nothing would be published in Placement either.
         state.network.become(network.DOWN, ())
+    state.network.refresh(state.owners(), keep_ledgers=True)
     return state

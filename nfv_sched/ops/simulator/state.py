@@ -74,7 +74,7 @@ class State:
         self.network = network.SimulatedNetwork(
             scenario, self.hosts, self.placement, self.manager.aggregates_of)
         self.scheduler = scheduler.Scheduler(
-            self.manager, self.placement, self.network.sources)
+            self.manager, self.placement, self.network.lookups)
 
     def _image(self, name: str,
                properties: ty.Mapping[str, ty.Any]) -> dict[str, str]:

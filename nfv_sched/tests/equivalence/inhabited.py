@@ -75,8 +75,6 @@ def _document(rng: random.Random, most_hosts: int) -> dict:
     options = {'filter_scheduler': {
         'enabled_filters': ','.join(filters),
         'max_instances_per_host': rng.choice((4, 6))}}
-    if rng.random() < 0.5:
-        options['nfv_sched'] = {'ledger': 'placement'}
     flavors = {
         name: {'vcpus': vcpus, 'memory': f'{512 * vcpus} MiB',
                'extra_specs': specs}

@@ -21,7 +21,6 @@ from nova.scheduler import weights as nova_weights
 from nfv_sched.base import reasons
 from nfv_sched.filters import all_filters
 from nfv_sched.limits import names
-from nfv_sched.limits import sources
 from nfv_sched.scheduler import figures as network_limits_figures
 from nfv_sched.scheduler import notes
 from nfv_sched.tests.equivalence import test_stock
@@ -186,14 +185,22 @@ AGGREGATE_KEYS = (
 SNAPSHOTS = (
     None,
     snapshots.snapshot(),
-    snapshots.snapshot(age=1e6),
     snapshots.snapshot(
         [{'host': 'host0', 'groups': ['g']}] * 249, rules={'g': 60},
-        default_groups={'p': 'g'}, dhcp={'host0': 3}),
-    snapshots.snapshot(routers={'host1': 251}))
+        default_groups={'p': 'g'}))
 
-SUMMARIES = snapshots.summaries(
-    {strategies.ROOT: {names.PORTS: 3, names.RULES: 300}})
+_LEDGER = names.provider_uuid(strategies.ROOT)
+#: What Placement has answered; None if Nova does not hand it over.
+SUMMARIES = (
+    snapshots.summaries({strategies.ROOT: {
+        names.PORTS: 3, names.RULES: 300,
+        names.ROUTERS: names.UNLIMITED - 7 - 251}}),
+    snapshots.summaries({strategies.ROOT: {names.PORTS: -3}}),
+    {}, None, *({_LEDGER: odd} for odd in (
+        None, 'text', {'resources': None, 'traits': [names.TRAIT]},
+        {'resources': {names.PORTS: {'capacity': 'x', 'used': None}},
+         'traits': [names.TRAIT]},
+        {'resources': {}, 'traits': None})))
 
 
 @st.composite
@@ -293,7 +300,8 @@ class TestHostile(test_stock.EquivalenceTestCase):
         self.addCleanup(logging.disable, logging.NOTSET)
         self.filters = [cls() for cls in all_filters()]
         self.weighers = [cls() for cls in all_weighers()]
-        self.sources = sources.Sources(snapshots.Figures())
+        self.lookups = snapshots.Lookups()
+        self.summaries = None
 
     def _spec(self, guest, network, specs, properties, requests, asked):
         spec = strategies.request_spec(guest, network)
@@ -303,16 +311,14 @@ class TestHostile(test_stock.EquivalenceTestCase):
         spec.flavor._obj_extra_specs = dict(specs)
         spec.image.properties = objects.ImageMetaProps(**properties)
         spec.pci_requests._obj_requests = copy.deepcopy(requests)
-        notes.note_of(spec).sources = self.sources
-        network_limits_figures.placement_asked(spec)
-        network_limits_figures.placement_answered(spec, SUMMARIES)
+        notes.note_of(spec).use(self.lookups)
+        network_limits_figures.placement_answered(spec, self.summaries)
         return spec
 
     def test_nothing_raises(self):
         seen = {'run': 0, 'reasons': 0, 'passed': 0, 'odd passed': 0,
                 'sound passed': 0, 'alone': 0}
         handler = nova_filters.HostFilterHandler()
-        figures = self.sources.figures
 
         @test_stock.SETTINGS
         @hypothesis.given(
@@ -326,14 +332,13 @@ class TestHostile(test_stock.EquivalenceTestCase):
                 ('policy', 'summary', 'hosts', 'none')),
             reverse=st.booleans(), asked=networks(),
             snapshot=st.integers(0, len(SNAPSHOTS) - 1),
-            stale=st.sampled_from(('allow', 'allow', 'deny')),
-            books=st.sampled_from(('none', 'placement')))
+            answer=st.integers(0, len(SUMMARIES) - 1))
         def check(cloud, guest, specs, network, properties, expose, reverse,
-                  asked, snapshot, stale, books):
+                  asked, snapshot, answer):
             seen['run'] += 1
-            self.flags(expose_reasons=expose, stale_snapshot_policy=stale,
-                       ledger=books)
-            figures.value = SNAPSHOTS[snapshot]
+            self.flags(expose_reasons=expose)
+            self.lookups.value = SNAPSHOTS[snapshot]
+            self.summaries = SUMMARIES[answer]
             requests, states = cloud
             filters = self.filters[::-1] if reverse else self.filters
             alone = []

@@ -4,22 +4,18 @@
 
 Nova's fixture stands for Neutron inside Nova.  The plugin reads the same
 ports over HTTP, with the real client, from a server that shows what Nova has
-bound there, and whatever else a test puts on its hosts.
-
-Neutron is read when the first guest is scheduled and then only when a test
-says so: what happens in between is what real schedulers do between two
-readings.
+bound there, and whatever else a test puts on its hosts.  The ledger is
+published when a test says so.
 """
-
-import time
 
 import fixtures
 from oslo_utils import uuidutils
 
 from nfv_sched.ledger import neutron
-from nfv_sched.scheduler import figures
-from nfv_sched.scheduler import process
+from nfv_sched.ledger import publisher
+from nfv_sched.limits import names
 from nfv_sched.tests.functional import base
+from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.limits import neutron_api
 
 #: Rules of the security group that ports have by default.
@@ -87,35 +83,53 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     #: Options of [nfv_sched].
     limits = {'vswitch_ports_per_node': 10, 'security_rules_per_node': 0}
+    #: Hosts that are there, and published, from the beginning.
+    hosts = ()
 
     def configure(self):
         super().configure()
         self.neutron_api = NeutronView()
         self.neutron_api.start()
         self.addCleanup(self.neutron_api.stop)
-        self.flags(auth_type='none', endpoint_override=self.neutron_api.url,
-                   group='neutron')
-        self.flags(neutron_refresh_interval=3600.0, max_snapshot_age=9000.0,
-                   neutron_first_fetch_timeout=20.0, **self.limits,
+        self.placement_api = placement_api.PlacementAPI(
+            self.placement.fixture.conf_fixture.conf)
+        self.placement_api.start()
+        self.addCleanup(self.placement_api.stop)
+        for group, api in (('neutron', self.neutron_api),
+                           ('placement', self.placement_api)):
+            self.flags(auth_type='none', endpoint_override=api.url,
+                       group=group)
+        self.flags(neutron_lookup_timeout=20.0, **self.limits,
                    group='nfv_sched')
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ledger.neutron.NeutronRefresher.FIRST_PAUSE', 3600.0))
-        self.addCleanup(process.STATE.reset)
 
     def setUp(self):
         super().setUp()
         self.neutron_api.fixture = self.neutron
         self.log = self.useFixture(fixtures.FakeLogger('nfv_sched'))
         self.small = self.flavor_with({}, vcpus=1, memory_mb=64)
+        for host in self.hosts:
+            self.start_host(host)
+        if self.hosts:
+            self.publish()
+
+    # -- the ledger ---------------------------------------------------------
+
+    def publish(self):
+        """Do a round of publication, for all hosts.
+
+        By a new publisher: others pass over a host where nothing seems to have
+        changed.  What Neutron shows it has shown for long.
+        """
+        self.publisher = publisher.Publisher()
+        self.addCleanup(self.publisher.close)
+        self.publisher.forget()
+        done = self.publisher.round()
+        self.assertFalse(done.failed, done)
+
+    def provider(self, host):
+        return names.provider_uuid(self.compute_rp_uuids[host])
 
     # -- Neutron ------------------------------------------------------------
-
-    def read_neutron(self):
-        """Let the scheduler read Neutron now; returns the snapshot."""
-        snapshot = figures.process_sources().figures.renew(
-            time.monotonic(), 20.0)
-        self.assertIsNotNone(snapshot, self.log.output)
-        return snapshot
 
     def on_host(self, host):
         """What is really on a host: ports and rules of its switch."""
@@ -171,9 +185,3 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
         server = self.guest(expect='ERROR', **kwargs)
         self.assertRefused(server, *words)
         return server
-
-    def forget(self):
-        """Let time pass, until all guests are built or gone."""
-        figures.process_sources().recent.clear()
-        figures.process_sources().figures.forget()
-        self.read_neutron()

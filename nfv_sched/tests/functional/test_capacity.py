@@ -10,7 +10,6 @@ from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
-from nfv_sched.tests import placement_api
 
 
 class FillTest(base.PCI, network.NetworkCloudTestCase):
@@ -24,15 +23,6 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
     #: Ports of Nova's fixture have a group with four rules.
     limits = {'vswitch_ports_per_node': 10, 'security_rules_per_node': 18}
 
-    def configure(self):
-        super().configure()
-        self.placement_api = placement_api.PlacementAPI(
-            self.placement.fixture.conf_fixture.conf)
-        self.placement_api.start()
-        self.addCleanup(self.placement_api.stop)
-        self.flags(auth_type='none', group='placement',
-                   endpoint_override=self.placement_api.url)
-
     def setUp(self):
         super().setUp()
         physnets = {'foo': [0], 'bar': [1]}
@@ -43,7 +33,7 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
     def read(self):
         """Read the cloud when all servers are built, and all was reported."""
         self._run_periodics()
-        self.forget()
+        self.publish()
         cloud = database.read(base.CONF)
         self.assertEqual((), cloud.missing)
         return cloud
@@ -71,7 +61,6 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
         :param label: the ports as the count shows them
         :param names: the same networks as a command line has them
         """
-        self.forget()
         self.boot(flavor, networks())
         cloud = self.read()
         fits, assumed = self.count(cloud, flavor)

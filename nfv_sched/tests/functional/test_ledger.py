@@ -7,7 +7,6 @@ that Nova has bound; what is used of them is what the scheduler claimed.
 """
 
 import collections
-import contextlib
 import threading
 import time
 from unittest import mock
@@ -21,49 +20,15 @@ from oslo_utils import uuidutils
 
 from nfv_sched.ledger import publisher
 from nfv_sched.limits import names
-from nfv_sched.limits import reservations
-from nfv_sched.scheduler import figures
-from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
-from nfv_sched.tests import placement_api
 
 
 class LedgerTestCase(network.NetworkCloudTestCase):
     """Two hosts; each has 6 ports for guests, and rules for as many."""
 
     hosts = ('host1', 'host2')
-    limits = {'vswitch_ports_per_node': 10, 'security_rules_per_node': 24,
-              'ledger': 'placement'}
-
-    def configure(self):
-        super().configure()
-        self.placement_api = placement_api.PlacementAPI(
-            self.placement.fixture.conf_fixture.conf)
-        self.placement_api.start()
-        self.addCleanup(self.placement_api.stop)
-        self.flags(auth_type='none', endpoint_override=self.placement_api.url,
-                   group='placement')
-
-    def setUp(self):
-        super().setUp()
-        for host in self.hosts:
-            self.start_host(host)
-        self.publish()
-
-    def publish(self):
-        """Do a round of publication, for all hosts.
-
-        By a new publisher: others pass over a host where nothing seems to have
-        changed.
-        """
-        self.publisher = publisher.Publisher()
-        self.addCleanup(self.publisher.close)
-        done = self.publisher.round()
-        self.assertFalse(done.failed, done)
-
-    def provider(self, host):
-        return names.provider_uuid(self.compute_rp_uuids[host])
+    limits = {'vswitch_ports_per_node': 10, 'security_rules_per_node': 24}
 
     def used(self, host):
         """Ports and rules that are allocated from the ledger of a host."""
@@ -166,7 +131,6 @@ class LifeTest(LedgerTestCase):
             self.computes['host2'].service_ref.uuid, {'status': 'disabled'})
         larger = self.flavor_with({}, vcpus=2, memory_mb=128)
         server = self.guest(nics=2)
-        self.forget()
         with self.row('with room to spare'):
             self.resize(server, larger)
             # As with CPUs, both the old and the new one count.
@@ -174,7 +138,6 @@ class LifeTest(LedgerTestCase):
             self._confirm_resize(server)
             self.assertExact()
         self.guest(nics=3)
-        self.forget()
         with self.row('without'):
             self.resize(server, self.small)
             self.assertEqual('host1', self.host(server))
@@ -224,14 +187,12 @@ class LifeTest(LedgerTestCase):
         self.assertExact(host1=-1)
         self.publish()
         self.assertEqual(5, self.capacity('host1'))
-        self.read_neutron()
         self.refused('vSwitch ports: 4 needed, ', nics=4, host='host1')
         self.api.detach_interface(
             server['id'],
             attachment['interfaceAttachment']['port_id'])
         self.publish()
         self.assertEqual(6, self.capacity('host1'))
-        self.read_neutron()
         self.guest(nics=4, host='host1')
         self.assertExact()
         self.assertEmpty()
@@ -311,7 +272,6 @@ class AttributionTest(LedgerTestCase):
             self.publish()
             self.assertEqual((5, (2, 8)), (
                 self.capacity('host1'), self.used('host1')))
-        self.read_neutron()
         self.refused('vSwitch ports: 4 needed', nics=4)
         self.guest(nics=3)
 
@@ -330,8 +290,7 @@ class FullTest(LedgerTestCase):
         full = ('vSwitch ports: 1 needed, best host: 0 of 10 free (2 hosts)')
         self.refused(full)
         # A guest of ours goes, then one of theirs, and the next one gets in at
-        # once: neither is Neutron read in between, nor is the time over for
-        # which a guest that was placed is remembered.
+        # once, without a round in between.
         self.delete_all([server['id']])
         self.assertEqual('host1', self.host(self.guest()))
         self.refused(full)
@@ -400,16 +359,6 @@ class SlowTest(LedgerTestCase):
         self.assertLessEqual(self.tried, 3)
 
 
-class Strangers(reservations.Memory):
-    """Schedulers that know nothing of each other's guests."""
-
-    def add(self, *args, **kwargs):
-        """Remember nothing."""
-
-    def take(self, *args, **kwargs):
-        """Let Placement decide."""
-
-
 class RaceTest(LedgerTestCase):
     """Two schedulers, 50 requests at once, room for 30 of them."""
 
@@ -432,7 +381,6 @@ class RaceTest(LedgerTestCase):
 
         with mock.patch.object(self.scheduler.manager, '_schedule', record):
             self.delete_all([self.guest()['id']])
-        figures.process_sources().recent.clear()
         return specs[0]
 
     def race(self, spec, schedulers, count=50):
@@ -486,45 +434,30 @@ class RaceTest(LedgerTestCase):
             self.bind(host, 6)
         self.publish()
         spec = self.spec()
-        self.read_neutron()
         schedulers = [self.scheduler.manager, manager.SchedulerManager()]
-        ours = figures.process_sources().recent
-        for title, known in (('one process', ours),
-                             ('two processes', Strangers())):
-            with self.row(title), mock.patch.object(
-                    figures.process_sources(), 'recent', known):
-                placed, reasons, lost = self.race(spec, schedulers)
-                with contextlib.ExitStack() as stack:
-                    for consumer in placed:
-                        stack.callback(self.release, consumer)
-                    self.assertEqual((30, 20), (len(placed), len(reasons)),
-                                     collections.Counter(reasons.values()))
-                    self.assertEqual(
-                        dict.fromkeys(self.hosts, 10),
-                        collections.Counter(placed.values()))
-                    if known is ours:
-                        # Nova says no more than that there are not enough
-                        # hosts to who has lost a race for Placement: to
-                        # another process, or by a conflict of generations.
-                        told = {
-                            reason for instance, reason in reasons.items()
-                            if instance not in lost}
-                        self.assertLessEqual(told, {
-                            'No valid host was found. vSwitch ports: 1 '
-                            'needed, best host: 0 of 20 free (3 hosts)'})
-                        # Of green threads all may meet a conflict.
-                        if functional.NATIVE_THREADS:
-                            self.assertNotEqual(set(), told)
-                    for host in self.hosts:
-                        self.assertEqual((10, 40), self.used(host))
-                        self.assertEqual(10, self.capacity(host))
-                    late, reasons, _ = self.race(spec, schedulers, 4)
-                    self.assertEqual({}, late)
-                    for reason in reasons.values():
-                        self.assertIn('vSwitch ports: 1 needed, best host: ',
-                                      reason)
-                for host in self.hosts:
-                    self.assertEqual((0, 0), self.used(host))
+        placed, reasons, lost = self.race(spec, schedulers)
+        self.assertEqual((30, 20), (len(placed), len(reasons)),
+                         collections.Counter(reasons.values()))
+        self.assertEqual(dict.fromkeys(self.hosts, 10),
+                         collections.Counter(placed.values()))
+        # Nova says no more than that there are not enough hosts to who has
+        # lost a race for Placement, or met a conflict of generations.
+        self.assertLessEqual(
+            {reason for instance, reason in reasons.items()
+             if instance not in lost},
+            {'No valid host was found. vSwitch ports: 1 needed, best host: '
+             '0 of 20 free (3 hosts)'})
+        for host in self.hosts:
+            self.assertEqual((10, 40), self.used(host))
+            self.assertEqual(10, self.capacity(host))
+        late, reasons, _ = self.race(spec, schedulers, 4)
+        self.assertEqual({}, late)
+        for reason in reasons.values():
+            self.assertIn('vSwitch ports: 1 needed, best host: ', reason)
+        for consumer in placed:
+            self.release(consumer)
+        for host in self.hosts:
+            self.assertEqual((0, 0), self.used(host))
 
     def test_behind_others(self):
         """Another process has left one place on each host."""
@@ -532,7 +465,6 @@ class RaceTest(LedgerTestCase):
             self.bind(host, 6)
         self.publish()
         spec = self.spec()
-        self.read_neutron()
         others = [self.claim_by_hand(host, 9) for host in self.hosts]
         placed, reasons, lost = self.race(
             spec, [self.scheduler.manager], 12)

@@ -53,8 +53,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         'host3': {'nics': [0], 'port_vfs': [0, 0], 'port_remotes': [0, 1]}}
     hosts = tuple(devices)
     #: Of the ports four are physical ones.
-    limits = {'vswitch_ports_per_node': 8, 'security_rules_per_node': 0,
-              'ledger': 'placement'}
+    limits = {'vswitch_ports_per_node': 8, 'security_rules_per_node': 0}
     node_cores = 3
     node_threads = 2
     huge_pages = 2
@@ -125,9 +124,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
                 # Such as a resize for which no host has room.
                 self.made.append((server['name'], f'{exc}'))
         self._run_periodics()
-        # The port of a server that was resized counts on both hosts until
-        # the scheduler reads Neutron again.
-        self.forget()
+        self.publish()
         cloud = database.read(base.CONF)
         self.assertEqual((), cloud.missing)
         return cloud

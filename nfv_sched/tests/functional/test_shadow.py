@@ -126,7 +126,6 @@ class ShadowedLimitTest(test_ledger.LedgerTestCase):
         self.assertEqual((1, 0, 0), counted('VSwitchPortLimitFilter'))
         # 6 ports are left for guests.
         self.publish()
-        self.read_neutron()
         self.guest(nics=5)
         self.assertEqual((0, 0), self.used('host1'))
         self.assertEqual((2, 1, 0), counted('VSwitchPortLimitFilter'))

@@ -38,9 +38,9 @@ ROOMS = (
 #: Mirrored types share 70 % of the names of their fields, and say nowhere that
 #: one is the border to something.
 MOST = {
-    'floors': 10, 'arrows': 94, 'mirrored types': 4, 'renamed imports': 304,
-    'lines': 71_918, 'lines of tests': 89_201, 'modules loaded': 91,
-    'lines loaded': 16_841}
+    'floors': 10, 'arrows': 94, 'mirrored types': 4, 'renamed imports': 301,
+    'lines': 70_417, 'lines of tests': 87_164, 'modules loaded': 88,
+    'lines loaded': 14_746}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')
 #: What nova-scheduler loads.

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 
 from nfv_sched.fit.numa import topology
+from nfv_sched.limits import names
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import restore_hosts
@@ -139,6 +140,7 @@ class Whole:
     :ivar servers: the servers by UUID
     :ivar holders: resource provider -> its consumers, each with all of its
         allocations
+    :ivar has_ledgers: whether the ledger of any host is in Placement
     :ivar busy: True if Nova works on a server, or a resized server may still
         hold resources on its old host
     :ivar unread: UUIDs of servers and migrations that could not be read
@@ -147,6 +149,7 @@ class Whole:
     cloud: snapshot.Cloud
     servers: Mapping[str, snapshot.Server]
     holders: Mapping[str, list[tuple[str, Allocations]]]
+    has_ledgers: bool
     busy: bool
     unread: frozenset[str]
 
@@ -164,6 +167,8 @@ class Whole:
         return cls(
             cloud, {server.uuid: server for server in cloud.servers},
             holders, any(
+                names.TRAIT in provider.traits
+                for host in cloud.hosts for provider in host.providers), any(
                 server.state == snapshot.RESIZED or server.task is not None
                 for server in cloud.servers),
             cloud.unread(_Kind.SERVER, _Kind.MIGRATION))

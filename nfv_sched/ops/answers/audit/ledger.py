@@ -12,16 +12,13 @@ from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 
-_PUBLISHED = 'placement'
-
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     """Find differences between the capacity in the ledger and in Neutron.
 
     Yields nothing while a server comes or goes.
     """
-    if (view.option(site.cloud, 'ledger') != _PUBLISHED
-            or not site.host.providers
+    if (not site.whole.has_ledgers or not site.host.providers
             or len(site.steady) < len(site.servers)
             or any(not move.settled for move in site.moves)):
         return

@@ -11,14 +11,11 @@ from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.cloud import snapshot
 
 
-def of_host(host: snapshot.Host, most: options.Limits,
-            has_ledger: bool) -> document.NetworkUse:
-    """Return the load of the network on a host, and its limits.
-
-    :param has_ledger: whether the ledger in Placement decides what is free
-    """
+def of_host(host: snapshot.Host,
+            most: options.Limits) -> document.NetworkUse:
+    """Return the load of the network on a host, and its limits."""
     network = host.network or snapshot.HostNetwork()
-    inventories = _inventories(host) if has_ledger else {}
+    inventories = _inventories(host)
     is_read = network.vswitch_ports is not None
     ports = _usage(decide.PORTS, network.vswitch_ports, most, inventories)
     rules = _usage(decide.RULES, network.security_rules, most, inventories)

@@ -162,8 +162,7 @@ def _view(
         wholeness=largest_fit / possible if possible else None,
         memory_mib=host.memory, memory_used_mib=host.memory_used,
         small_pages=small_pages, network=limit_use.of_host(
-            host, limits_of(cloud, host, metadata),
-            option(cloud, 'ledger') == 'placement'),
+            host, limits_of(cloud, host, metadata)),
         cpus_not_for_servers=_hidden(host, machine), notes=(
             *_notes(host, tenancies, here.values(), small_pages),
             *machines.notes(host, machine)),

@@ -42,7 +42,6 @@ from nfv_sched.fit import occupancy
 from nfv_sched.fit import pci_pools
 from nfv_sched.limits import decide as limits_decide
 from nfv_sched.limits import options as network_limits
-from nfv_sched.limits import usage
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.cloud import blazar
 from nfv_sched.ops.cloud import occupied
@@ -74,7 +73,6 @@ _KINDS = {'VSwitchPortLimitFilter': BindingKind.PORTS,
           _COMPUTE: BindingKind.SERVICE}
 NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 NO_HINTS: Mapping[str, Sequence[str]] = types.MappingProxyType({})
-_NO_MORE: Mapping[str, int] = types.MappingProxyType({})
 _NOTHING_LIFTED: frozenset[Binding] = frozenset()
 _SEVERAL = Binding(
     BindingKind.SEVERAL, 'the PCI devices that Placement grants do not suit '
@@ -370,8 +368,7 @@ class Counting:
         """
         # In nova-scheduler the wrapper of _schedule does this; nothing is
         # scheduled here.
-        if nova_scheduler.CONF.nfv_sched.ledger == 'placement':
-            network_limits_figures.placement_answered(spec, self._summaries)
+        network_limits_figures.placement_answered(spec, self._summaries)
         return CountedGuest(
             self._state, spec, self._filters, self._limits, limits_lost)
 
@@ -474,7 +471,7 @@ class CountedGuest:
             state.placement, placement_count.queries(state, spec))
         self.spec = spec
         note = self._note = notes.note_of(spec)
-        note.use(state.network.sources, note.live_migration)
+        note.use(state.network.lookups, note.live_migration)
         note.begin(0, spec)
         self.request = note.read(spec)
         #: The request as the filters decide that are not in shadow.
@@ -825,14 +822,11 @@ class CountedGuest:
                 for each in self._limits if each.concerns(self.request)}
 
     def limits_of(
-        self, host: CountedHost, more: Mapping[str, int] = _NO_MORE,
-        used: placement.Placement | None = None,
+        self, host: CountedHost, used: placement.Placement | None = None,
     ) -> list[tuple[int, Binding]]:
         """Return how many servers each limit of ports and rules allows.
 
-        :param more: amounts by resource class, as in :attr:`needs`, of servers
-            added to the host, less those of removed ones
-        :param used: its resource providers after these changes; None for the
+        :param used: its resource providers after some changes; None for the
             current ones
         :returns: pairs of number of servers and the limit that keeps off the
             next
@@ -848,38 +842,23 @@ class CountedGuest:
             limits = network_limits.of_host(
                 host.state, network_limits.defaults(nova_scheduler.CONF))
             quantity = each.counted
-            shown = usage.NO_USAGE
-            if note.fresh:
-                shown = note.snapshot.hosts.get(host.name, usage.NO_USAGE)
             reason = limits_decide.refuse_server(
                 quantity, note.demand, limits) or limits_decide.decide(
                     quantity, note.demand, limits, math.inf,
-                    shown.dhcp_servers + shown.routers)
+                    note.services(host.state))
             if reason is not None:
                 host_limits.append((0, _of_filter(name, str(reason))))
                 continue
             need = quantity.need(note.demand)
-            free = quantity.free(limits, quantity.carried(
-                shown) + more.get(quantity.resource_class, 0))
-            # With a ledger Placement decides, which has the claims since
-            # Neutron was read, too.
-            ledger_free = self._in_ledger(host, quantity.resource_class,
-                                          used or self._state.placement)
-            if ledger_free is not None:
-                free = ledger_free
-            if need and free < math.inf:
-                free = max(0, int(free))
+            ledger = ledger_of(host, quantity.resource_class,
+                               used or self._state.placement)
+            if need and ledger is not None and (
+                    quantity.limit(limits) < math.inf):
+                free = max(0, ledger.free(quantity.resource_class))
                 host_limits.append((free // need, _of_filter(
                     name, f'{need} {quantity.noun} needed, {free % need} '
                     f'of {quantity.limit(limits):.0f} left')))
         return host_limits
-
-    @staticmethod
-    def _in_ledger(host: CountedHost, resource_class: str,
-                   used: placement.Placement) -> int | None:
-        """Return the free amount in a host's ledger; None without a ledger."""
-        provider = ledger_of(host, resource_class, used)
-        return None if provider is None else provider.free(resource_class)
 
 
 def ledger_of(host: CountedHost, resource_class: str,
@@ -887,10 +866,8 @@ def ledger_of(host: CountedHost, resource_class: str,
               ) -> placement.Provider | None:
     """Return the resource provider with the ledger of a host.
 
-    :returns: None if ledgers are not kept in Placement, or the host has none
+    :returns: None if the host has none
     """
-    if nova_scheduler.CONF.nfv_sched.ledger != 'placement':
-        return None
     return next((provider for provider in used.tree(host.root)
                  if resource_class in provider.inventories), None)
 

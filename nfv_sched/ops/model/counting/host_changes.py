@@ -28,8 +28,6 @@ class Footprint(ty.NamedTuple):
     :ivar shares: its shares of the host's NUMA cells
     :ivar devices: numbers of its PCI devices
     :ivar amounts: amounts that Nova counts for the whole host
-    :ivar network: ports and security group rules, by resource class of the
-        ledger
     :ivar allocations: UUID of the resource provider -> resource class ->
         amount
     """
@@ -37,7 +35,6 @@ class Footprint(ty.NamedTuple):
     shares: tuple[occupancy.Share, ...]
     devices: tuple[int, ...]
     amounts: occupancy.Amounts
-    network: Mapping[str, int]
     allocations: Mapping[str, Mapping[str, int]]
 
 
@@ -83,7 +80,6 @@ class Position:
     :ivar room: free capacity of its NUMA cells and PCI devices
     :ivar used: its resource providers; must not be changed
     :ivar load: amounts of added less those of removed servers, for filters
-    :ivar carried: likewise ports and rules, for their limits
     :ivar came: UUID of each added server -> what it occupies
     :ivar left: UUIDs of removed servers that were on the host before
     """
@@ -92,8 +88,6 @@ class Position:
     room: host_count.FreeResources
     used: placement.Placement
     load: occupancy.Amounts = occupancy.NOTHING
-    carried: Mapping[str, int] = dataclasses.field(
-        default_factory=lambda: _NOTHING)
     came: Mapping[str, Footprint] = dataclasses.field(
         default_factory=lambda: _NOTHING)
     left: frozenset[str] = _NO_SERVERS
@@ -101,8 +95,7 @@ class Position:
     @property
     def key(self) -> Hashable:
         """Key of a state; hosts of the same name and key are alike."""
-        return (self.room.key, self.load, tuple(sorted(self.carried.items())),
-                frozenset(self.came), self.left)
+        return self.room.key, self.load, frozenset(self.came), self.left
 
     def put(self, guest: MovableGuest, uuid: str | None = None,
             degrees: Mapping[str, float] = _NOTHING,
@@ -130,11 +123,11 @@ class Position:
         # Last, as asking Nova's filters takes the longest.
         if guest.refused(self, unchanged_hosts) or any(
                 count < 1 for count, _binding in counted.limits_of(
-                    host, self.carried, self.used)):
+                    host, self.used)):
             return None
         footprint = Footprint(
             placed.shares, placed.devices, occupancy.amounts(counted.spec),
-            guest.needs, self._allocations(guest, placed.candidate))
+            self._allocations(guest, placed.candidate))
         return self._change_position(
             footprint, 1, placed.room,
             came=self.came if uuid is None else {
@@ -179,9 +172,7 @@ class Position:
         (used.take if sign > 0 else used.give)(footprint.allocations)
         return dataclasses.replace(
             self, room=room, used=used,
-            load=self.load.plus(footprint.amounts, sign),
-            carried=occupancy.plus(self.carried, footprint.network, sign),
-            **changes)
+            load=self.load.plus(footprint.amounts, sign), **changes)
 
 
 def of_host(host: capacity.CountedHost,

@@ -59,7 +59,7 @@ class _SingleFilter:
         state = self._state
         spec = self._stored.obj_clone()
         note = notes.note_of(spec)
-        note.use(state.network.sources,
+        note.use(state.network.lookups,
                  notes.note_of(self._stored).live_migration)
         figures.placement_answered(spec, self._summaries)
         hosts = list(state.manager.get_host_states_by_uuids(

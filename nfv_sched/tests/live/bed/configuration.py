@@ -306,8 +306,6 @@ class _Writer:
             'nfv_sched': {
                 'ledger': 'placement',
                 'ledger_publish_interval': 5,
-                'neutron_refresh_interval': 10,
-                'neutron_first_fetch_timeout': 20,
                 'neutron_request_timeout': 15,
                 'max_snapshot_age': 40,
             },

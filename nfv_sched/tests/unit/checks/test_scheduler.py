@@ -206,28 +206,15 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
         self.assertWarning(
             self.check(f'{STOCK},{PLUGIN}'), 'add PciPassthroughFilter')
 
-    def test_limits_not_last(self):
-        for enabled, late in (
-            (f'{STOCK},{LIMITS},PciPassthroughFilter,{PLUGIN}',
-             'PciPassthroughFilter, NFVTopologyFilter'),
-            (f'{STOCK},PciPassthroughFilter,VSwitchPortLimitFilter,{PLUGIN},'
-             'SecurityRuleLimitFilter', 'NFVTopologyFilter'),
-            (f'{STOCK},{LIMITS},ThirdPartyFilter', 'ThirdPartyFilter'),
-        ):
-            self.assertDetails(
-                self.check(enabled),
-                [f'has {late}', 'after VSwitchPortLimitFilter',
-                 f'put {", ".join(LIMITS.split(","))} at the end'])
-
     def test_all_findings_are_told_failures_first(self):
         result = self.check(
-            f'{STOCK},{LIMITS},NFVTopologyFilter,NUMATopologyFilter,Typo')
+            f'{STOCK},{PLUGIN},NUMATopologyFilter,Typo')
         self.assertFailure(result)
         lines = result.details.splitlines()
         self.assertEqual(3, len(lines), lines)
         self.assertIn('Typo', lines[0])
         self.assertIn('write over', lines[1])
-        self.assertIn('at the end', lines[2])
+        self.assertIn('add PciPassthroughFilter', lines[2])
 
 
 class WeighersTest(CheckTestCase):
@@ -268,15 +255,21 @@ class WeighersTest(CheckTestCase):
                     'PCINUMAAffinityFilter'))
 
     def test_needs_of_network(self):
-        """Neutron is asked for whoever counts its ports and agents."""
+        """Neutron and the ledger are checked for whoever needs them."""
         nova = 'weight_classes = nova.scheduler.weights.all_weighers\n'
-        for filters, weighers, figures, weighs in (
+        for filters, weighers, limits, weighs in (
                 (PLUGIN, nova, False, False), (LIMITS, nova, True, False),
                 (PLUGIN, WEIGHERS, False, True),
                 ('SecurityRuleLimitFilter', WEIGHERS, True, True)):
             self.check(weighers, filters=filters)
-            self.assertEqual((figures, weighs), (
-                scheduler.needs_figures(CONF), scheduler.weighs_network(CONF)))
+            self.assertEqual((limits, weighs), (
+                scheduler.limits_network(CONF),
+                scheduler.weighs_network(CONF)))
+        self.flags(dhcp_server_weight_multiplier=0.0,
+                   router_weight_multiplier=0.0)
+        self.assertTrue(scheduler.weighs_network(CONF))
+        self.flags(vswitch_port_weight_multiplier=0.0)
+        self.assertFalse(scheduler.weighs_network(CONF))
 
     def test_stock_lost(self):
         self.assertWarning(
@@ -440,12 +433,6 @@ class OptionsTest(CheckTestCase):
             self.check('vswitch_label = nfv_node1'),
             'also the label of a NUMA node')
         self.assertSuccess(self.check('vswitch_label = 1'))
-        self.assertWarning(
-            self.check('max_snapshot_age = 60'), 'Raise max_snapshot_age')
-        for age, check in ((59, self.assertWarning),
-                           (60, self.assertSuccess)):
-            check(self.check(f'max_snapshot_age = {age}\n'
-                             'neutron_refresh_interval = 30'))
         self.assertWarning(
             self.check('vswitch_ports_per_node = 4'), 'leaves no port')
         self.assertSuccess(self.check('vswitch_ports_per_node = 0'))

@@ -7,7 +7,7 @@ from nova.scheduler import filters as nova_filters
 
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
-from nfv_sched.limits import sources
+from nfv_sched.scheduler import figures
 from nfv_sched.scheduler import notes
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
@@ -24,8 +24,11 @@ class NetworkTestCase(base.TestCase):
     def setUp(self):
         super().setUp()
         self.handler = nova_filters.HostFilterHandler()
-        self.sources = sources.Sources(snapshots.Figures())
-        self.recent = self.sources.recent
+        self.lookups = snapshots.Lookups()
+        #: What Neutron shows, and what the ledger's service has published.
+        self.shown = snapshots.snapshot()
+        #: Host -> resource class -> what servers have allocated there.
+        self.allocated = {}
         self.flags(vswitch_physical_ports=2, vswitch_ports_per_node=10,
                    expose_reasons='summary')
 
@@ -46,12 +49,12 @@ class NetworkTestCase(base.TestCase):
             objects.SecurityGroup(uuid=group) for group in groups]
         spec.project_id = 'p'
         spec.instance_uuid = instance
-        notes.note_of(spec).sources = self.sources
+        notes.note_of(spec).use(self.lookups)
         return spec
 
     def host(self, name='host1', uuid=None, metadata=None):
         host = clouds.host(name)
-        host.uuid = uuid or UUIDS[5]
+        host.uuid = uuid or UUIDS[4 + int(name[-1])]
         host.aggregates = []
         if metadata:
             host.aggregates.append(objects.Aggregate(
@@ -67,12 +70,20 @@ class NetworkTestCase(base.TestCase):
         return self.show(snapshots.snapshot(expanded, **figures))
 
     def show(self, snapshot):
-        """From now on these are the figures; None if there are none."""
-        self.sources.figures = snapshots.Figures(snapshot)
-        return self.sources.figures
+        """From now on Neutron shows this; None if it does not answer."""
+        self.lookups.value = snapshot
+        if snapshot is not None:
+            self.shown = snapshot
+
+    def answered(self, hosts, spec):
+        """Placement has answered a query for these hosts."""
+        figures.placement_answered(
+            spec, snapshots.published(self.shown, hosts, self.allocated))
 
     def passing(self, hosts, spec, *filters, index=0):
         """Names of the hosts that pass."""
+        if notes.note_of(spec).ledgers is None:
+            self.answered(hosts, spec)
         left = self.handler.get_filtered_objects(
             list(filters or (PORTS, RULES)), hosts, spec, index)
         return [host.host for host in left or ()]

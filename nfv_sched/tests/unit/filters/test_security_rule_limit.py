@@ -24,7 +24,8 @@ class TestSecurityRuleLimitFilter(network.NetworkTestCase):
         for refused, request in (
                 (False, {'ports': 0}), (True, {}),
                 (False, {'ports': 0, 'devices': [clouds.pci_request()]}),
-                (True, {'ids': ['port1'], 'move': True})):
+                # It is there already.
+                (False, {'ids': ['port1'], 'move': True})):
             self.assertEqual([] if refused else ['host1'], self.passing(
                 [self.host()], self.spec(**request, groups=['a']),
                 self.rules), request)
@@ -73,28 +74,32 @@ class TestRules(network.NetworkTestCase):
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(1, ['a', 'b'], move=True)))
 
-    def test_no_figures(self):
-        """Whether there are rules is not known without figures."""
-        self.show(None)
-        self.flags(stale_snapshot_policy='deny')
-        self.assertEqual(
-            "security-group rules: those of the server's ports needed, no "
-            'figures from Neutron (1 host)',
-            self.refused([self.host()], self.spec(1), RULES))
-        self.assertEqual(['host1'], self.passing(
-            [self.host()], self.spec(0), RULES))
-
     def test_unknown_groups(self):
         """They have as many rules as a port may have."""
-        source = self.neutron({'number': 8, 'groups': ['a']},
-                              rules={'a': 10})
-        for assumed, more, need in (
-                (30, {}, 30), (0, {}, 128), (30, {'new': 25}, 25)):
+        self.neutron({'number': 8, 'groups': ['a']}, rules={'a': 10})
+        self.lookups.unasked = ('new',)
+        for assumed, need in ((30, 30), (0, 128)):
             self.flags(security_rules_per_port=assumed)
-            source.more = usage.Supplement(rules=more)
-            self.assertEqual(
-                f'security-group rules: {need} needed, 20 of 100 free '
-                '(1 host)', self.refused([self.host()], self.spec(1, ['new'])))
+            for shown in self.lookups.value, None:
+                self.lookups.value = shown
+                self.assertEqual(
+                    f'security-group rules: {need} needed, 20 of 100 free '
+                    '(1 host)',
+                    self.refused([self.host()], self.spec(1, ['new'])))
+            self.lookups.value = self.shown
+
+    def test_looked_up_once(self):
+        """For all hosts, filters and servers of a request."""
+        self.neutron(rules={'a': 5})
+        hosts, spec = [self.host(), self.host('host2')], self.spec(1, ['a'])
+        self.assertEqual(['host1', 'host2'], self.passing(
+            hosts, spec, network.PORTS, RULES))
+        hosts[0].consume_from_request(spec)
+        spec.instance_uuid = network.UUIDS[2]
+        self.passing(hosts, spec, network.PORTS, RULES, index=1)
+        lacking, = self.lookups.asked
+        self.assertEqual((('a',), ('net',)),
+                         (lacking.groups, lacking.networks))
 
     def test_no_rules(self):
         """A guest without rules goes where there is room for none."""

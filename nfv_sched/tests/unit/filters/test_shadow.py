@@ -442,14 +442,12 @@ class TestShadowedLimits(network.NetworkTestCase):
         self.rules = security_rule_limit.SecurityRuleLimitFilter()
         self.enabled = [self.ports, self.rules]
         self.flags('filter_scheduler', enabled_filters=[PORTS, RULES])
-        self.flags(shadow=[PORTS], ledger='placement',
-                   security_rules_per_node=100)
+        self.flags(shadow=[PORTS], security_rules_per_node=100)
         self.provider = ledger_names.provider_uuid(network.UUIDS[5])
         self.free_ports = 100
 
     def spec(self, *args, **kwargs):
         spec = super().spec(*args, **kwargs)
-        figures.placement_asked(spec)
         figures.placement_answered(spec, snapshots.summaries({
             network.UUIDS[5]: {ledger_names.PORTS: self.free_ports,
                                ledger_names.RULES: 1000}}))
@@ -483,7 +481,6 @@ class TestShadowedLimits(network.NetworkTestCase):
         self.assertEqual(['host1'], self.passing([host], spec, *self.enabled))
         self.assertEqual({'host1': PORTS}, rejected(spec))
         self.assertTrue(host.allocation_candidates)
-        self.assertEqual(set(), self.recent.servers_on('host1'))
 
     def test_guest_too_large(self):
         self.flags(vnics_per_guest=2)
@@ -492,23 +489,9 @@ class TestShadowedLimits(network.NetworkTestCase):
         self.assertEqual(['host1'], self.passing([host], spec, *self.enabled))
         self.assertEqual({'host1': PORTS}, rejected(spec))
 
-    def test_concurrent_requests(self):
-        """The limit in shadow is not kept at the claim, either."""
-        self.flags(shadow=[PORTS], ledger='none', security_rules_per_node=1000)
-        self.neutron({'number': 7, 'host': 'host1'}, rules={'a': 5})
-        specs = [self.spec(1, ['a'], instance=uuid)
-                 for uuid in network.UUIDS[:2]]
-        hosts = [self.host() for _ in specs]
-        for spec, host in zip(specs, hosts):
-            self.assertEqual(
-                ['host1'], self.passing([host], spec, *self.enabled))
-        # The one free port: asked by both before either is placed.
-        self.assertEqual([True, True], [
-            bool(host.allocation_candidates) for host in hosts])
-
     def test_last_host(self):
         """It is not named for what another filter refuses."""
         self.neutron({'number': 8, 'host': 'host1'}, rules={'a': 99})
-        self.flags(shadow=[PORTS])
+        self.flags(shadow=[PORTS], security_rules_per_node=150)
         self.assertIn('security-group rules', self.refused(
             [self.host()], self.spec(2, ['a']), *self.enabled))

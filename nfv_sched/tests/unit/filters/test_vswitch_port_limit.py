@@ -74,23 +74,22 @@ class TestPorts(network.NetworkTestCase):
             self.refused([self.host()], self.spec(2)))
 
     def test_default_reason(self):
-        """The same words, however many ports, hosts and figures there are.
+        """The same words, however many ports and hosts there are.
 
         What is wrong with the request is said in full.
         """
-        self.flags(expose_reasons='policy', stale_snapshot_policy='deny',
+        self.flags(expose_reasons='policy',
                    vnics_per_guest=3, network_services_per_node=5)
         spec = functools.partial(self.spec, 2)
         for ports in (7, 8, 20):
             for hosts in (1, 3):
-                for age in (0, 301, 1000):
-                    self.neutron(*(
-                        {'number': ports, 'host': f'host{number}'}
-                        for number in range(hosts)), age=age)
-                    self.assertEqual(
-                        'vSwitch ports: 2 needed, no host has it',
-                        self.refused([self.host(f'host{number}')
-                                      for number in range(hosts)], spec()))
+                self.neutron(*(
+                    {'number': ports, 'host': f'host{number}'}
+                    for number in range(hosts)))
+                self.assertEqual(
+                    'vSwitch ports: 2 needed, no host has it',
+                    self.refused([self.host(f'host{number}')
+                                  for number in range(hosts)], spec()))
         self.neutron(dhcp={'host1': 6})
         self.assertEqual(
             'DHCP servers and routers: capacity beside them needed, no host '
@@ -237,30 +236,15 @@ class TestPorts(network.NetworkTestCase):
         spec.requested_networks[0].device_profile = 'fpga'
         self.assertEqual(['host1'], self.passing([self.host()], spec))
 
-    def test_stale(self):
-        """Without figures that can be believed the policy decides."""
-        self.neutron({'number': 50}, age=301)
-        self.assertEqual(['host1'], self.passing(
-            [self.host()], self.spec()))
-        self.flags(stale_snapshot_policy='deny')
-        # Not older by the time that this took.
-        source = self.neutron({'number': 50}, age=301)
+    def test_no_ledger(self):
+        """A host of which nothing is published is accepted."""
+        self.neutron({'number': 50})
         self.assertEqual(
-            'vSwitch ports: 1 needed, the figures from Neutron are 301 s old '
-            '(1 host)', self.refused([self.host()], self.spec()))
-        self.assertEqual(['host1'], self.passing(
-            [self.host()], self.spec(0)))
-        host = self.host()
-        self.flags(stale_snapshot_policy='allow')
-        self.passing([host], self.spec())
-        source.value = None
-        passed = self.host()
-        self.passing([passed], self.spec())
-        for each in host, passed:
-            self.assertTrue(each.allocation_candidates)
-        self.assertEqual([], list(self.recent.hosts()))
-        self.flags(stale_snapshot_policy='deny')
-        source.value = None
-        self.assertEqual(
-            'vSwitch ports: 1 needed, no figures from Neutron (1 host)',
+            'vSwitch ports: 1 needed, 0 of 10 free (1 host)',
             self.refused([self.host()], self.spec()))
+        host, spec = self.host(), self.spec()
+        self.answered([], spec)
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertTrue(all(
+            set(each['allocations']) <= {host.uuid}
+            for each in host.allocation_candidates))

@@ -175,10 +175,6 @@ class TestAmounts(base.TestCase):
         self.assertEqual(
             occupancy.NOTHING, self.SERVER.plus(self.SERVER, -1))
 
-    def test_by_name(self):
-        self.assertEqual({'a': 1, 'b': -2}, occupancy.plus(
-            {'a': 1}, {'b': 1}, -2))
-
     def test_flavor(self):
         self.assertEqual(
             occupancy.Amounts(1, 512, 3, 2), occupancy.amounts(objects.Flavor(

@@ -21,14 +21,14 @@ class ReadingTest(base.TestCase):
 
     def left(self, summary, resource_class=names.PORTS):
         return reader.Reading(
-            {names.provider_uuid(uuids.node): summary}, 1.0, 2.0).left(
+            {names.provider_uuid(uuids.node): summary}).left(
             uuids.node, resource_class)
 
     def test_left(self):
         self.assertEqual(6, self.left(SUMMARY))
         self.assertEqual(0, self.left(SUMMARY, names.RULES))
         self.assertIsNone(self.left({**SUMMARY, 'traits': ['X']}))
-        self.assertIsNone(reader.Reading({}, 1.0, 2.0).left(
+        self.assertIsNone(reader.Reading({}).left(
             uuids.node, names.PORTS))
         self.assertEqual('', self.log.output)
 

@@ -24,8 +24,6 @@ class NeutronTestCase(base.TestCase):
         self.addCleanup(self.api.stop)
         self.configure(auth_type='none', endpoint_override=self.api.url)
         self.flags(neutron_request_timeout=20.0)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ledger.neutron.NeutronRefresher.FIRST_PAUSE', 0.05))
 
     def configure(self, **options):
         """Write and read a nova.conf.
@@ -38,9 +36,6 @@ class NeutronTestCase(base.TestCase):
             nova_conf.write('[neutron]\n')
             for name, value in options.items():
                 nova_conf.write(f'{name} = {value}\n')
-            nova_conf.write('[nfv_sched]\n'
-                            'neutron_refresh_interval = 0.1\n'
-                            'neutron_first_fetch_timeout = 20\n')
         CONF(['--config-file', self.nova_conf], project='nova')
         if options.get('auth_type') == 'password':
             self.addCleanup(self._forget_plugin, 'password')
@@ -59,12 +54,6 @@ class NeutronTestCase(base.TestCase):
         CONF.reset()
         for option in ks_loading.get_auth_plugin_conf_options(name):
             CONF.unregister_opt(option, group='neutron')
-
-    def source(self):
-        """A source that ends with the test."""
-        source = neutron.SnapshotSource()
-        self.addCleanup(source.stop)
-        return source
 
     def wait_for(self, condition, seconds=30.0):
         """Wait until a condition holds, and fail if it never does.

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots made by hand, and a source that has them at hand."""
+"""What Neutron shows, made by hand, and what is published of it."""
 
 import dataclasses
 
+from nfv_sched.ledger import inventory
 from nfv_sched.ledger import neutron
 from nfv_sched.limits import names
+from nfv_sched.limits import options
 from nfv_sched.limits import usage
-from nfv_sched.ops.simulator import network as simulated
 
 
 def snapshot(ports=(), rules=None, default_groups=None, agents=(),
@@ -51,34 +52,67 @@ def add_port(builder, number, host='host1', instance='', owner='compute:nova',
                      host, vnic_type, tuple(groups), project)
 
 
-class Figures(simulated.SimulatedUsageSource):
-    """Figures that a test has made up, believed while they are young.
+class Lookups:
+    """Look-ups in what a test has made up.
 
-    :param value: snapshot, None if there is none
-    :param more: what it has besides for those who ask; if None, whatever is
-        not known has no rules
+    :param value: snapshot of all that Neutron has; None if it does not answer
+    :param unasked: security groups that it is not asked for
+
+    :ivar asked: what was looked up, in order
     """
 
-    def __init__(self, value=None, more=None):
-        super().__init__()
+    def __init__(self, value=None, unasked=()):
         self.value = value
-        self.more = more
+        self.unasked = unasked
+        self.asked = []
 
-    def get(self):
-        """See ``SnapshotSource``."""
-        return self.value
+    def look_up(self, lacking):
+        """See ``neutron.Lookups``."""
+        self.asked.append(lacking)
+        value = self.value
+        if value is None:
+            return None
+        ports = {uuid: value.ports.get(uuid) for uuid in lacking.ports}
+        ports.update((port.id, port) for port in value.instances.get(
+            lacking.server, ()))
+        default_groups = {
+            project: value.default_groups.get(project, project)
+            for project in lacking.projects}
+        groups = {*lacking.groups, *default_groups.values(),
+                  *(group for port in ports.values() if port is not None
+                    for group in port.security_groups)}
+        return usage.Supplement(
+            ports, {group: value.rules.get(group, 0)
+                    for group in groups.difference(self.unasked)},
+            default_groups, {name: value.networks.get(name, True)
+                             for name in lacking.networks})
 
-    def is_fresh(self, snapshot):
-        """See ``SnapshotSource``."""
-        return (snapshot is not None and
-                snapshot.age() <= neutron.CONF.nfv_sched.max_snapshot_age)
 
-    def look_up(self, snapshot, interfaces):
-        """See ``SnapshotSource``."""
-        if self.more is None:
-            super().look_up(snapshot, interfaces)
-        else:
-            interfaces.more = self.more
+def published(snapshot, hosts, allocated=()):
+    """Provider summaries of hosts, as the service publishes them.
+
+    :param hosts: HostStates, with their aggregates
+    :param allocated: host name -> resource class -> amount
+    """
+    found = {}
+    limits = options.by_host(options.defaults(neutron.CONF))
+    for host in hosts:
+        usage_of_host = snapshot.host(host.host)
+        load = inventory.Load(
+            usage_of_host.vswitch_ports, usage_of_host.rules, {},
+            frozenset(), usage_of_host.dhcp_servers
+            if snapshot.dhcp_known else None, usage_of_host.routers)
+        used = dict(allocated).get(host.host, {})
+        inventories = {
+            name: account.inventory() for name, account in inventory.accounts(
+                load, {'vm': used}, limits.for_host(host)).items()}
+        found[names.provider_uuid(host.uuid)] = {
+            'resources': {
+                name: {'capacity': each.capacity, 'used': used.get(name, 0)}
+                for name, each in {**inventories, **load.figures()}.items()},
+            'traits': [names.TRAIT], 'parent_provider_uuid': host.uuid,
+            'root_provider_uuid': host.uuid}
+    return found
 
 
 def summaries(rooms, used=7):

@@ -2,7 +2,6 @@
 """What a request takes of the network of a node."""
 
 from nfv_sched.limits import demand
-from nfv_sched.limits import usage
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.limits import snapshots
 
@@ -10,13 +9,13 @@ NIC = demand.RequestedNIC
 
 
 class DemandTest(base.TestCase):
-    """Demands of requests, with a snapshot and without."""
+    """Demands of requests, with an answer of Neutron and without."""
 
     def of(self, *nics, snapshot=None, vfs=0, pci_nics=0, port_devices=0,
-           groups=(), project='p', instance=None, more=None):
-        interfaces = demand.Interfaces(
-            nics, groups, project, snapshot, instance)
-        interfaces.more = more or usage.Supplement()
+           groups=(), project='p', instance=None, unasked=()):
+        interfaces = demand.Interfaces(nics, groups, project, instance)
+        interfaces.use(snapshots.Lookups(snapshot, unasked).look_up(
+            interfaces.lacking()))
         return demand.of_request(interfaces, vfs, pci_nics, port_devices, 50)
 
     def test_networks(self):
@@ -37,11 +36,6 @@ class DemandTest(base.TestCase):
         self.assertEqual(7, self.of(
             NIC('a'), snapshot=snapshot, groups=('default',),
             project='q').rules)
-        self.assertEqual(50, self.of(
-            NIC('a'), snapshot=snapshot, project='r').rules)
-        self.assertEqual(5, self.of(
-            NIC('a'), snapshot=snapshot, project='r', more=usage.Supplement(
-                rules={'d3': 5}, default_groups={'r': 'd3'})).rules)
 
     def test_no_network(self):
         """A server without networks takes nothing."""
@@ -57,48 +51,21 @@ class DemandTest(base.TestCase):
         self.assertEqual((2, 321, 300), (
             got.vswitch_ports, got.rules, got.port_rules))
 
-    def test_new_port(self):
-        """A port younger than the snapshot has groups of its own."""
-        snapshot = snapshots.snapshot(
-            rules={'d': 4, 'c': 300}, default_groups={'p': 'd'})
-        self.assertEqual(50, self.of(
-            NIC(port='new'), snapshot=snapshot, groups=('c',)).rules)
-        port = usage.NeutronPort('new', '', '', 'normal', ('d', 'e'))
-        for rules, expected in (({}, 50), ({'e': 0}, 4), ({'e': 60}, 64)):
-            self.assertEqual(expected, self.of(
-                NIC(port='new'), snapshot=snapshot, more=usage.Supplement(
-                    ports={'new': port}, rules=rules)).rules)
-        direct = usage.NeutronPort('new', '', '', 'direct', ('d',))
-        self.assertEqual(0, self.of(
-            NIC(port='new'), snapshot=snapshot, more=usage.Supplement(
-                ports={'new': direct})).vswitch_ports)
-
-    def test_new_groups(self):
-        """What nobody knows the rules of is not free."""
-        snapshot = snapshots.snapshot(rules={'web': 3})
-        for more, expected in (
-            ({}, 100), ({'new': 0}, 6), ({'new': 20}, 46), ({'new': 70}, 146),
-        ):
-            self.assertEqual(expected, self.of(
-                NIC('a'), NIC('b'), snapshot=snapshot, groups=('web', 'new'),
-                more=usage.Supplement(rules=more)).rules)
-
-    def test_groups_are_hidden(self):
-        """Limits of rules are not kept then."""
-        builder = usage.SnapshotBuilder()
-        builder.hides_groups = True
-        builder.add_rule('own')
-        self.assertEqual(1, self.of(
-            NIC('a'), NIC(port='new'), snapshot=builder.build(),
-            groups=('own', 'hidden')).rules)
+    def test_not_answered(self):
+        """Each port has as many rules as a port may have."""
+        self.assertEqual(
+            demand.NetworkDemand(vswitch_ports=2, rules=100, port_rules=50),
+            self.of(NIC('a'), NIC(port='x'),
+                    NIC(port='y', pci_request='r'), port_devices=1))
 
     def test_partly_known(self):
         """What is known counts, however little is assumed of the rest."""
         snapshot = snapshots.snapshot(rules={'few': 3, 'many': 5000})
-        for groups, rules in ((('few', 'young'), 50),
-                              (('many', 'young'), 5000)):
+        for groups, rules in ((('few', 'unasked'), 50),
+                              (('many', 'unasked'), 5000)):
             self.assertEqual(rules, self.of(
-                NIC('a'), snapshot=snapshot, groups=groups).rules)
+                NIC('a'), snapshot=snapshot, groups=groups,
+                unasked=('unasked',)).rules)
 
     def test_no_port_security(self):
         """Ports of such networks get no groups, hence no rules."""
@@ -107,9 +74,6 @@ class DemandTest(base.TestCase):
             networks={'open': False, 'safe': True})
         self.assertEqual((3, 4), self.of(
             NIC('open'), NIC('safe'), NIC('open'), snapshot=snapshot)[::3])
-        self.assertEqual((2, 4), self.of(
-            NIC('new'), NIC('safe'), snapshot=snapshot,
-            more=usage.Supplement(networks={'new': False}))[::3])
 
     def test_accelerators(self):
         """They take no port of the switch, and no PCI device of Nova's."""
@@ -125,33 +89,16 @@ class DemandTest(base.TestCase):
             port_devices=1, instance='vm').vswitch_ports)
 
     def test_lacking(self):
-        """Only what is younger than the figures is asked for."""
-        snapshot = snapshots.snapshot(
-            [{'id': 'mine', 'host': '', 'groups': ['empty']}],
-            rules={'web': 3, 'd': 4}, default_groups={'p': 'd'},
-            networks={'net': True, 'open': False})
+        """Only what the request needs is asked for."""
+        def lacking(*nics, groups=(), server=None):
+            return demand.Interfaces(nics, groups, 'p', server).lacking()
 
-        def lacking(*nics, groups=(), project='p', **more):
-            interfaces = demand.Interfaces(nics, groups, project, snapshot)
-            interfaces.more = usage.Supplement(**more)
-            return interfaces.lacking()
-
-        for nics, kwargs in (
-            ((NIC('net'), NIC('auto'), NIC('open'), NIC(port='mine')), {}),
-            ((NIC('net'),), {'groups': ('web', 'default')}),
-            ((NIC('open'),), {'groups': ('new',)}),
-            ((NIC(port='mine'),), {'groups': ('new',)}),
-            ((NIC(port='new', pci_request='r'),), {}),
-            ((NIC('none'),), {'project': 'new'}),
-            ((NIC('new'),), {'networks': {'new': True}}),
-            ((NIC(port='new'),), {'ports': {'new': None}}),
-            ((NIC('net'),), {'groups': ('new',), 'rules': {'new': 0}}),
-        ):
-            self.assertIsNone(lacking(*nics, **kwargs), (nics, kwargs))
-        self.assertEqual(demand.Lacking(('q',), ('new',), ('p2',), ('n',)),
-                         lacking(NIC('n'), NIC(port='q'), NIC('n'),
-                                 groups=('new', 'default', 'web'),
-                                 project='p2'))
+        self.assertFalse(any(lacking(
+            NIC('none'), NIC(port='new', pci_request='r'), groups=('a',))))
+        self.assertEqual(
+            demand.Lacking(('q',), 'vm', ('new',), ('p',), ('n',)),
+            lacking(NIC('n'), NIC(port='q'), NIC('n'), NIC('auto'),
+                    groups=('new', 'default'), server='vm'))
 
     def test_beside_the_switch(self):
         """SR-IOV ports take neither ports nor rules of the switch."""
@@ -165,12 +112,6 @@ class DemandTest(base.TestCase):
             snapshot=snapshot, vfs=2, port_devices=2, groups=('a',))
         self.assertEqual((1, 2, 5), (
             got.vswitch_ports, got.vfs, got.rules))
-
-    def test_without_snapshot(self):
-        """Ports are known from the request alone, rules are not."""
-        got = self.of(NIC('a'), NIC(port='x'),
-                      NIC(port='y', pci_request='r'), port_devices=1)
-        self.assertEqual((2, 0), (got.vswitch_ports, got.rules))
 
     def test_move_without_snapshot(self):
         """A move does not say which of its ports is beside the switch."""

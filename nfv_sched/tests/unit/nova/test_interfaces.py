@@ -26,8 +26,6 @@ from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.tests.unit.filters import network
-from nfv_sched.tests.unit.limits import base as network_base
-from nfv_sched.tests.unit.limits import neutron_api
 
 FEATURE = features.Feature
 
@@ -216,13 +214,6 @@ class TestMissing(InterfacesTestCase):
             'nova.scheduler.manager.SchedulerManager._schedule', schedule))
         self.assertEqual([], interfaces.missing())
 
-    def test_request_filters(self):
-        """The manager has them under another name, or as a constant."""
-        self.assertIn(FEATURE.LIMITS, self.lost(manager, 'request_filter'))
-        self.assertEqual({FEATURE.LIMITS}, self.lost(
-            manager.request_filter, 'ALL_REQUEST_FILTERS',
-            tuple(manager.request_filter.ALL_REQUEST_FILTERS)))
-
     def test_followed_modules(self):
         """What the journal replaces is found through the manager."""
         self.assertEqual({FEATURE.JOURNAL}, self.lost(manager, 'report'))
@@ -277,112 +268,15 @@ class TestMissing(InterfacesTestCase):
         self.assertIn('provider_summaries', result.details)
 
 
-class LibrariesTestCase(InterfacesTestCase, network_base.NeutronTestCase):
-    """Libraries that read Neutron's answers in another way, or not at all."""
-
-    def setUp(self):
-        super().setUp()
-        self.useFixture(fixtures.FakeLogger('keystoneauth'))
-
-    def refuse_decode_content(self):
-        """Let urllib3 not read answers as they were sent."""
-        self.useFixture(fixtures.MockPatchObject(
-            urllib3.HTTPResponse, 'read', lambda self, amt=None: b''))
-
-    def take_read(self):
-        """Let urllib3 have no way to read answers."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'urllib3.HTTPResponse.read', fixtures.MonkeyPatch.delete))
-
-
-class TestLibraries(LibrariesTestCase):
+class TestLibraries(InterfacesTestCase):
+    """A library that reads Neutron's answers in another way."""
 
     def test_listed(self):
-        self.refuse_decode_content()
+        self.useFixture(fixtures.MockPatchObject(
+            urllib3.HTTPResponse, 'read', lambda self, amt=None: b''))
         self.assertIn(
             'urllib3.HTTPResponse.read: parameter decode_content',
             [item.what for item in interfaces.missing()])
-
-
-class TestFailures(LibrariesTestCase, network.NetworkTestCase):
-    """Libraries that fail only when they are used."""
-
-    def setUp(self):
-        super().setUp()
-        self.flags(stale_snapshot_policy='allow')
-        self.sources.figures = self.source()
-        self.spec_obj = self.spec()
-        self.api.ports = [
-            neutron_api.port(host='host1', device='other')
-            for _ in range(255)]
-
-    def assert_refused(self):
-        self.assertRaises(
-            exception.NoValidHost, self.passing, [self.host()], self.spec(),
-            vswitch_port_limit.VSwitchPortLimitFilter())
-        self.assertEqual(1, len(self.log.output.splitlines()))
-        self.assertIn(FEATURE.LIMITS.value, self.log.output)
-
-    def test_refused_from_the_first(self):
-        """Also the request that waits for the first reading."""
-        self.refuse_decode_content()
-        self.assert_refused()
-        self.assertIn('decode_content', self.log.output)
-        self.assert_refused()
-
-    def test_no_method(self):
-        self.take_read()
-        self.assert_refused()
-
-    def test_own_defect(self):
-        """Also an error of the reader itself."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.limits.usage.SnapshotBuilder.add_network', None))
-        self.api.networks = [{'id': 'n', 'port_security_enabled': True}]
-        self.assert_refused()
-
-    def test_library_without_name(self):
-        """The name is missing where the reader uses it."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'keystoneauth1.loading.load_auth_from_conf_options',
-            fixtures.MonkeyPatch.delete))
-        self.assert_refused()
-
-    def test_recovers(self):
-        """A reading that succeeds shows that it was no library."""
-        with fixtures.MonkeyPatch(
-                'nfv_sched.limits.usage.SnapshotBuilder', None):
-            self.assert_refused()
-        self.api.ports = []
-        self.wait_for(lambda: not features.is_broken(FEATURE.LIMITS))
-        self.assertEqual(['host1'], self.passing(
-            [self.host()], self.spec(),
-            vswitch_port_limit.VSwitchPortLimitFilter()))
-
-    def test_neutron_fails(self):
-        """Neutron that cannot be read is another matter."""
-        for fault in (lambda handler, query, body: handler.reply({}, 500),
-                      lambda handler, query, body: handler.reply(
-                          {'ports': [{'id': 1}]}),
-                      lambda handler, query, body: handler.reply({
-                          'ports': [], 'ports_links': [3]})):
-            self.api.faults['ports'] = fault
-            self.sources.figures = self.source()
-            self.assertEqual(['host1'], self.passing(
-                [self.host()], self.spec(),
-                vswitch_port_limit.VSwitchPortLimitFilter()))
-        self.assertEqual('', self.log.output)
-
-    def test_malformed_versions(self):
-        """For which keystoneauth1 raises TypeError."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.tests.unit.limits.neutron_api.NeutronAPI.versions',
-            lambda api: {'versions': [1]}))
-        self.assertEqual(['host1'], self.passing(
-            [self.host()], self.spec(),
-            vswitch_port_limit.VSwitchPortLimitFilter()))
-        self.assertEqual('', self.log.output)
-        self.assertIn('TypeError', self.sources.figures.peek().last_error)
 
 
 class TestLimits(InterfacesTestCase, network.NetworkTestCase):

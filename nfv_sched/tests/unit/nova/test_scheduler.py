@@ -2,10 +2,7 @@
 
 """What Nova tells without having been made for it."""
 
-from unittest import mock
-
 import fixtures
-from nova import exception
 from nova import objects
 
 from nfv_sched.limits import names
@@ -29,22 +26,12 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.scheduler.manager.SchedulerManager._schedule',
             MANAGER._schedule))
-        self.filters = nova_internals.request_filter.ALL_REQUEST_FILTERS
-        before = list(self.filters)
-        self.addCleanup(self.filters.__setitem__, slice(None), before)
-
-    def asked(self, spec_obj):
-        self.calls.append((spec_obj, None))
 
     def answered(self, spec_obj, summaries):
         self.calls.append((spec_obj, summaries))
 
-    def refused(self, spec_obj):
-        self.calls.append((spec_obj, 'refused'))
-
     def watch(self):
-        nova_scheduler.watch_requests(
-            self.asked, self.answered, self.refused)
+        nova_scheduler.watch_requests(self.answered)
 
     def boot(self):
         """Boot a server on one of two hosts."""
@@ -60,9 +47,7 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         for _ in range(3):
             self.watch()
         result = self.boot()
-        (spec, nothing), (same, summaries) = self.calls
-        self.assertIs(spec, same)
-        self.assertIsNone(nothing)
+        (spec, summaries), = self.calls
         self.assertIsInstance(spec, nova_internals.objects.RequestSpec)
         east, = [host for host in result.hosts if host.name == 'east']
         summary = summaries[names.provider_uuid(east.uuid)]
@@ -79,71 +64,26 @@ class PlacementAnswersTest(base.SimulatorTestCase):
             result = self.boot()
             self.assertEqual(
                 1, result.loads['east'].claimed[names.PORTS])
-        self.assertEqual(4, len(self.calls))
+        self.assertEqual(2, len(self.calls))
 
     def test_nothing_that_is_told_breaks_nova(self):
         """Whatever goes wrong is logged."""
         def fail(*args):
             raise ZeroDivisionError
 
-        nova_scheduler.watch_requests(fail, fail, fail)
+        nova_scheduler.watch_requests(fail)
         self.boot()
-        self.assertIn('That Placement is asked cannot', self.log.output)
         self.assertIn('What Placement has answered cannot', self.log.output)
-
-    def schedule(self, without_host):
-        """Schedule a request for which Nova finds no host.
-
-        :returns: the error
-        """
-        def no_host(self, context, spec_obj, provider_summaries):
-            raise exception.NoValidHost(reason='of Nova')
-
-        MANAGER._schedule = no_host
-        nova_scheduler.watch_requests(
-            self.asked, self.answered, without_host)
-        return self.assertRaises(
-            exception.NoValidHost, MANAGER._schedule, None, None, 'spec', {})
-
-    def test_without_host(self):
-        self.assertEqual('of Nova', self.schedule(
-            self.refused).kwargs['reason'])
-        self.assertEqual([('spec', {}), ('spec', 'refused')], self.calls)
-
-    def test_reason_for_no_host(self):
-        self.assertEqual('ours', self.schedule(mock.Mock(
-            side_effect=exception.NoValidHost(reason='ours'))
-        ).kwargs['reason'])
-
-    def test_error_without_host(self):
-        """An error of ours does not hide that there is no host."""
-        self.assertEqual('of Nova', self.schedule(mock.Mock(
-            side_effect=ZeroDivisionError)).kwargs['reason'])
-        self.assertIn('Why no host is left cannot', self.log.output)
 
     def test_another_nova(self):
         """What is not as it is known stays as it is."""
         def unknown(self, context, spec_obj):
             return iter(())
 
-        del self.filters[:]
         for other in unknown, None:
             MANAGER._schedule = other
             self.watch()
             self.assertIs(other, MANAGER._schedule)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.scheduler.request_filter.ALL_REQUEST_FILTERS', None))
-        self.watch()
-
-    def test_without_request_filters(self):
-        """Then only the moment of the answer is known."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.scheduler.manager.request_filter',
-            type('module', (), {'process_reqspec': lambda *args: None})))
-        self.watch()
-        self.boot()
-        self.assertEqual(1, len(self.calls))
-        self.assertIsNotNone(self.calls[0][1])
 
 
 class Listener(nova_scheduler.ConsumeListener):

@@ -4,7 +4,6 @@
 import re
 import sys
 import threading
-import time
 from unittest import mock
 
 from nova import exception
@@ -13,9 +12,7 @@ from nova import version
 from oslo_reports.generators import threading as threading_generator
 from oslo_reports import guru_meditation_report as gmr
 
-from nfv_sched.base import periodic
 from nfv_sched.filters import nfv_topology
-from nfv_sched.scheduler import figures as network_limits_figures
 from nfv_sched.scheduler import gmr as nfv_gmr
 from nfv_sched.scheduler import process
 from nfv_sched.tests import base
@@ -28,7 +25,6 @@ class MeditationTestCase(base.TestCase):
         super().setUp()
         # Whatever other tests have left.
         process.STATE.reset()
-        network_limits_figures.process_sources()
         sections = mock.patch.object(
             gmr.TextGuruMeditation, 'persistent_sections', [], create=True)
         sections.start()
@@ -72,8 +68,8 @@ class ReportTest(MeditationTestCase):
 
     def test_report(self):
         text = self.report()
-        for line in ('Figures from Neutron:\n'
-                     '  not asked for in this process yet\n',
+        for line in ('Look-ups in Neutron:\n'
+                     '  nothing was looked up in this process yet\n',
                      ' a-server NFVTopologyFilter: NUMA topology: 2 ',
                      'Time of filters:\n  NFVTopologyFilter: 1 passes, 1 '):
             self.assertIn(line, text)
@@ -129,8 +125,6 @@ class BrokenTest(MeditationTestCase):
 
         for title, place in (
             ('Versions', 'importlib.metadata.version'),
-            ('Figures from Neutron',
-             'nfv_sched.ledger.neutron.SnapshotSource.peek'),
             ('Time of filters', 'nfv_sched.scheduler.filter_stats.Times.all'),
         ):
             self.check(title, place, fail)
@@ -140,6 +134,7 @@ class BrokenTest(MeditationTestCase):
 
     def test_values(self):
         for title, place, value in (
+            ('Look-ups in Neutron', 'lookups', 1),
             ('Last refusals', 'refusals', [None]),
             ('Time of filters', 'times', None),
         ):
@@ -161,45 +156,22 @@ class BrokenTest(MeditationTestCase):
 
 class PartsTest(MeditationTestCase):
 
-    def test_figures(self):
-        class Refresher(periodic.Refresher):
-            name = 'test'
-
-            def interval(self):
-                return 60.0
-
-            def first_timeout(self):
-                return 0.0
-
-            def read(self):
-                raise OSError('no route')
-
-        refresher = Refresher()
-        figures = network_limits_figures.process_sources().figures
-        with mock.patch.object(figures, 'peek', lambda: refresher):
-            self.assertEqual(
-                ['not read yet'], self.parts()['Figures from Neutron'])
-            refresher.get()
-            deadline = time.monotonic() + 60
-            while not refresher.failures and time.monotonic() < deadline:
-                time.sleep(0.01)
-            refresher.stop()
-            self.assertEqual(
-                ['not read yet', '1 failed attempts since, for 0 s',
-                 'last error: OSError: no route'],
-                self.parts()['Figures from Neutron'])
-            for age, told in ((0, ''), (1000, ', too old to count')):
-                refresher.value = mock.Mock(
-                    age=lambda age=age: age, hosts={1: 2}, ports={})
-                self.assertIn(f'{age} s old{told}: 1 hosts, 0 ports',
-                              self.parts()['Figures from Neutron'])
+    def test_lookups(self):
+        process.STATE.lookups_in_neutron(mock.Mock)
+        lookups = process.STATE.lookups
+        lookups.failures, lookups.last_error = 0, ''
+        self.assertEqual(['0 failures since the last answer'],
+                         self.parts()['Look-ups in Neutron'])
+        lookups.failures, lookups.last_error = 2, 'no route'
+        self.assertEqual(
+            ['2 failures since the last answer', 'last error: no route'],
+            self.parts()['Look-ups in Neutron'])
 
     def test_nothing_is_started(self):
         before = threading.active_count()
         self.parts()
         self.assertEqual(before, threading.active_count())
-        self.assertIsNone(
-            network_limits_figures.process_sources().figures.peek())
+        self.assertIsNone(process.STATE.lookups)
 
     def test_refusals(self):
         """The last twenty, the newest first."""

@@ -5,21 +5,19 @@ from concurrent import futures
 import multiprocessing
 import threading
 
-from nfv_sched.limits import sources
 from nfv_sched.scheduler import process
 from nfv_sched.tests import base
-from nfv_sched.tests.unit.limits import snapshots
 
 FORK = multiprocessing.get_context('fork')
 
 
-class Figures(snapshots.Figures):
-    """Figures with a thread that can be ended."""
+class Lookups:
+    """Look-ups with connections that can be closed."""
 
-    stopped = False
+    closed = False
 
-    def stop(self):
-        self.stopped = True
+    def close(self):
+        self.closed = True
 
 
 class ProcessTest(base.TestCase):
@@ -29,33 +27,33 @@ class ProcessTest(base.TestCase):
         state = process.STATE
         state.times.add('AFilter', 1, 0.1)
         state.refusals.append(process.LoggedRefusal(0, None, 'AFilter', ''))
-        return state.network_sources(lambda: sources.Sources(Figures()))
+        return state.lookups_in_neutron(Lookups)
 
     def contents(self):
         state = process.STATE
         return (dict(state.times.all()), list(state.refusals),
-                state.network)
+                state.lookups)
 
     def test_reset(self):
         """One call forgets everything, and ends what was started."""
-        state, network = process.STATE, self.fill()
+        state, lookups = process.STATE, self.fill()
         self.assertNotIn(None, self.contents())
         state.reset()
         self.assertIs(state, process.STATE)
         self.assertEqual(({}, [], None), self.contents())
-        self.assertTrue(network.figures.stopped)
+        self.assertTrue(lookups.closed)
 
-    def test_sources_are_made_once(self):
+    def test_lookups_are_made_once(self):
         count = 8
         gate, calls = threading.Barrier(count), []
 
         def make():
-            calls.append(sources.Sources(Figures()))
+            calls.append(Lookups())
             return calls[-1]
 
         def use(_number):
             gate.wait()
-            return process.STATE.network_sources(make)
+            return process.STATE.lookups_in_neutron(make)
 
         with futures.ThreadPoolExecutor(count) as pool:
             self.assertEqual(1, len(set(pool.map(use, range(count)))))

@@ -13,7 +13,6 @@ from nfv_sched.base import reasons
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.journal import entry
-from nfv_sched.limits import sources
 from nfv_sched.ops.answers.journal import reading
 from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import process
@@ -165,8 +164,7 @@ class TestJournal(base.TestCase):
         self.assertEqual((), self.written())
 
     def test_simulated(self):
-        notes.note_of(self.spec).sources = sources.Sources(
-            snapshots.Figures())
+        notes.note_of(self.spec).use(snapshots.Lookups())
         self.refuse()
         self.assertEqual((), self.written())
 

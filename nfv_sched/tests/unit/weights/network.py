@@ -9,10 +9,13 @@ from nfv_sched.tests.unit.filters import network
 class NetworkWeigherTestCase(network.NetworkTestCase):
     """Hosts that carry less weigh more."""
 
-    def order(self, weigher, *hosts):
+    def order(self, weigher, *hosts, published=None):
         """Names of the hosts, best first, with their weights."""
+        spec = self.spec()
+        self.answered(
+            hosts if published is None else published, spec)
         weighed = nova_weights.HostWeightHandler().get_weighed_objects(
-            [weigher], list(hosts), self.spec())
+            [weigher], list(hosts), spec)
         return [(host.obj.host, host.weight) for host in weighed]
 
     def hosts(self):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The weigher of ports."""
 
-from nova import objects
 
+from nfv_sched.limits import names
 from nfv_sched.tests.unit.weights import network
 from nfv_sched.weights import vswitch_port
 
@@ -19,10 +19,7 @@ class TestVSwitchPortWeigher(network.NetworkWeigherTestCase):
         self.assertEqual(['host1', 'host2', 'host3'], [
             name for name, _weight in self.order(
                 vswitch_port.VSwitchPortWeigher(), *hosts)])
-        spec = self.spec(2)
-        self.passing([hosts[0]], spec)
-        hosts[0].consume_from_request(spec)
-        objects.Selection.from_host_state(hosts[0])
+        self.allocated = {'host1': {names.PORTS: 2}}
         self.assertEqual(['host2', 'host1', 'host3'], [
             name for name, _weight in self.order(
                 vswitch_port.VSwitchPortWeigher(), *hosts)])

@@ -410,8 +410,9 @@ class BooksTestCase(base.SimulatorTestCase):
                 '- {boot: s, flavor: pinned, host: east}\n'
                 '- evacuate: s\n')) as simulation:
             simulation.run()
-            used = [p.used.get('PCPU') for p in
-                    simulation.state.placement.providers.values()]
+            used = [p.used['PCPU'] for p in
+                    simulation.state.placement.providers.values()
+                    if p.parent is None]
             self.assertEqual([2, 2], used)
             self.assertEqual(
                 1, simulation.state.hosts['east'].node.running_vms)

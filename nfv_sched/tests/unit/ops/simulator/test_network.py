@@ -9,7 +9,7 @@ from nfv_sched.ops.answers.simulation import report
 from nfv_sched.ops.cloud.cloud_file import loader
 from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.simulator import network
-from nfv_sched.scheduler import figures
+from nfv_sched.scheduler import process
 from nfv_sched.tests.unit.ops.simulator import base
 
 HEAD = """\
@@ -59,7 +59,7 @@ class FiguresTest(NetworkTestCase):
 
             def figures():
                 state.network.refresh(state.owners())
-                return state.network.sources.figures.get()
+                return state.network.lookups.snapshot
 
             before, again = figures(), figures()
             self.assertIs(before.hosts, again.hosts)
@@ -175,17 +175,16 @@ shared_cores_per_node: 4
     physical_networks: {data: [0, 1]}
     pci_devices: [{type: VF, node: 0, count: 4, physical_network: data}]
 """)
-        for option in ('ledger: none', 'ledger: placement'):
-            result = self.met("""\
-                - boot: s
-                  flavor: f
-                  networks: [fast, lan, fast]
-                  host: east
-                  expect: {ports: {east: 5}, rules: {east: 3}}
-                - live_migrate: s
-                  expect: {ports: {east: 4, west: 5}, rules: {west: 3}}
-                """, OPTIONS % option + head)
-            self.assertEqual(2, result.loads['west'].usage.sriov_ports)
+        result = self.met("""\
+            - boot: s
+              flavor: f
+              networks: [fast, lan, fast]
+              host: east
+              expect: {ports: {east: 5}, rules: {east: 3}}
+            - live_migrate: s
+              expect: {ports: {east: 4, west: 5}, rules: {west: 3}}
+            """, OPTIONS % 'ledger: placement' + head)
+        self.assertEqual(2, result.loads['west'].usage.sriov_ports)
         self.assertEqual({names.PORTS: 1, names.RULES: 3},
                          result.loads['west'].claimed)
 
@@ -214,7 +213,7 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                     4 if known else None,
                     network.dhcp_servers(result.scenario, result.loads['a']))
                 simulation.state.network.refresh(())
-                snapshot = simulation.state.network.sources.figures.get()
+                snapshot = simulation.state.network.lookups.snapshot
                 self.assertEqual((known, source),
                                  (snapshot.dhcp_known, snapshot.source))
 
@@ -232,28 +231,20 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                       failures[1])
 
     def test_nothing_is_left_behind(self):
-        known = figures.process_sources()
-        before = known.figures, known.recent
         self.met('- {boot: s, flavor: f, networks: [lan], count: 3, '
-                 'multi_create: true, expect: {placed: 3}}\n',
-                 OPTIONS % 'ledger: placement' + HEAD)
-        self.assertEqual(before, (known.figures, known.recent))
-        self.assertEqual([], list(known.recent.hosts()))
-        self.assertNotIn('Neutron cannot be read', self.log.output)
+                 'multi_create: true, expect: {placed: 3}}\n')
+        self.assertIsNone(process.STATE.lookups)
+        self.assertNotIn('Neutron cannot be asked', self.log.output)
 
 
 class LimitsTest(NetworkTestCase):
-    """The filters see the figures, with the ledger and without."""
+    """The filters keep limits by the ledger, whatever the file names."""
 
-    KINDS = ('ledger: none', 'ledger: placement')
-
-    def each(self, steps, options='', head=HEAD):
-        for kind in self.KINDS:
-            with self.subTest(kind):
-                self.met(steps, OPTIONS % f'{kind}{options}' + head)
+    def limited(self, steps, options='', head=HEAD):
+        self.met(steps, OPTIONS % options + head)
 
     def test_ports(self):
-        self.each("""\
+        self.limited("""\
             - {boot: a, flavor: f, networks: [lan, lan], host: east,
                expect: {placed: 1}}
             - {boot: b, flavor: f, networks: [lan, lan], host: east,
@@ -264,10 +255,10 @@ class LimitsTest(NetworkTestCase):
             - {delete: a}
             - {boot: e, flavor: f, networks: [lan, lan], host: east,
                expect: {placed: 1, ports: {east: 7}}}
-            """, ', vswitch_ports_per_node: 7')
+            """, 'vswitch_ports_per_node: 7')
 
     def test_rules_of_an_aggregate(self):
-        self.each("""\
+        self.limited("""\
             - {boot: a, flavor: f, networks: [lan], host: east, count: 2,
                expect: {placed: 2, rules: {east: 6}}}
             - {boot: b, flavor: f, networks: [lan], host: east,
@@ -280,7 +271,7 @@ aggregates:
 """)
 
     def test_rules_of_security_groups(self):
-        self.each("""\
+        self.limited("""\
             - {boot: a, flavor: f, networks: [lan], host: east,
                expect: {rules: {east: 3}}}
             - {boot: b, flavor: f, networks: [lan], host: east,
@@ -300,17 +291,17 @@ aggregates:
 """)
 
     def test_several_in_one_request(self):
-        self.each("""\
+        self.limited("""\
             - {boot: a, flavor: f, networks: [lan], count: 7,
                multi_create: true, expect: {refused: true}}
             - {boot: b, flavor: f, networks: [lan], count: 6,
                multi_create: true,
                expect: {placed: 6, ports: {east: 7, west: 7}}}
             - {boot: c, flavor: f, networks: [lan], expect: {refused: 1}}
-            """, ', vswitch_ports_per_node: 7')
+            """, 'vswitch_ports_per_node: 7')
 
     def test_moves_on_full_hosts(self):
-        self.each("""\
+        self.limited("""\
             - {boot: a, flavor: f, networks: [lan, lan], host: east,
                expect: {placed: 1}}
             - {boot: b, flavor: f, networks: [lan], host: west, count: 2,
@@ -323,33 +314,29 @@ aggregates:
             - {delete: b-2}
             - {cold_migrate: a, expect: {host: west, ports: {west: 6}}}
             - {live_migrate: a, expect: {host: east, ports: {west: 4}}}
-            """, ', vswitch_ports_per_node: 6')
+            """, 'vswitch_ports_per_node: 6')
 
     def test_resize_that_claims_on_its_own_host(self):
         """What the migration holds there covers the ports there."""
-        self.each("""\
+        self.limited("""\
             - {boot: a, flavor: f, networks: [lan, lan], host: east}
             - {resize: a, flavor: g, same_host: true, host: east,
                expect: {placed: 1, host: east, ports: {east: 6}}}
             - {boot: b, flavor: f, networks: [lan, lan], host: east,
                expect: {placed: 1}}
-            """, ', vswitch_ports_per_node: 8')
+            """, 'vswitch_ports_per_node: 8')
 
     def test_room_is_kept_until_a_move_is_confirmed(self):
         """Only claims know of a server that may come back."""
-        steps = """\
+        self.limited("""\
             - {boot: a, flavor: f, networks: [lan, lan], host: east}
             - {cold_migrate: a, confirm: false, expect: {host: west}}
             - {boot: b, flavor: f, networks: [lan], host: east,
-               expect: {%s}}
+               expect: {refused: 1, reason: 0 of 6 free}}
             - {confirm: a}
             - {boot: c, flavor: f, networks: [lan], host: east,
                expect: {placed: 1}}
-            """
-        head = OPTIONS % 'vswitch_ports_per_node: 6, ledger: %s' + HEAD
-        self.met(steps % 'placed: 1', head % 'none')
-        self.met(steps % 'refused: 1, reason: 0 of 6 free',
-                 head % 'placement')
+            """, 'vswitch_ports_per_node: 6')
 
     def test_weighers(self):
         # Routers without ports: that is none to the weigher of ports.
@@ -499,24 +486,12 @@ class OutageTest(NetworkTestCase):
         - {boot: e, flavor: f, networks: [lan, lan], host: west,
            expect: {placed: 1}}
         """
-    HEAD = OPTIONS % 'vswitch_ports_per_node: 7%s' + HEAD
-
-    def test_allow(self):
-        for state in ('stale', 'down'):
-            self.met(self.STEPS % (state, 'placed: 1'), self.HEAD % '')
-
-    def test_deny(self):
-        deny = self.HEAD % ', stale_snapshot_policy: deny'
-        for state, reason in (('stale', 'from Neutron are 360 s old'),
-                              ('down', 'no figures from Neutron')):
-            self.met(self.STEPS % (
-                state, f'refused: 1, reason: {reason}'), deny)
+    HEAD = OPTIONS % 'vswitch_ports_per_node: 7' + HEAD
 
     def test_the_ledger_goes_on_without(self):
-        placement = self.HEAD % ', ledger: placement'
         for state in ('stale', 'down'):
             self.met(self.STEPS % (
-                state, 'refused: 1, reason: 1 of 7 free'), placement)
+                state, 'refused: 1, reason: 1 of 7 free'), self.HEAD)
 
     def test_the_ledger_stays_as_it_is_without(self):
         self.met("""\
@@ -527,22 +502,21 @@ class OutageTest(NetworkTestCase):
             - {delete: a}
             - {boot: c, flavor: f, networks: [lan, lan], host: east,
                expect: {placed: 1}}
-            """, self.HEAD % ', ledger: placement')
+            """, self.HEAD)
 
     def test_moves_without_figures(self):
         """Nova itself knows the interfaces of a server."""
-        for state in ('stale', 'down'):
+        for state, rules in (('stale', 20), ('down', 2 * 128)):
             result = self.met("""\
                 - {boot: a, flavor: f, networks: [lan], host: east,
                    security_groups: [web]}
                 - {attach: a, network: wan, security_groups: [web]}
                 - neutron: %s
                 - {live_migrate: a, expect: {placed: 1}}
-                """ % state, self.HEAD % ', ledger: placement')
+                """ % state, OPTIONS % 'ledger: placement' + HEAD)
             # Neutron alone knows their rules.
             self.assertEqual(
-                {names.PORTS: 2, **(
-                    {names.RULES: 20} if state == 'stale' else {})},
+                {names.PORTS: 2, names.RULES: rules},
                 result.loads['west'].claimed)
 
     def test_hosts_that_have_no_ledger_yet(self):
@@ -550,7 +524,7 @@ class OutageTest(NetworkTestCase):
             - neutron: down
             - {boot: a, flavor: f, networks: [lan, lan], host: east,
                expect: {placed: 1}}
-            """, self.HEAD % ', ledger: placement')
+            """, OPTIONS % 'ledger: placement' + HEAD)
         self.assertIsNone(result.loads['east'].claimed)
         self.assertEqual(2, result.loads['east'].usage.guest_ports)
 

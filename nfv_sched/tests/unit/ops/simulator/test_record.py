@@ -57,7 +57,7 @@ server_groups:
 """
 CLOUD = NAMES + tests_base.cloud_file("""\
 options:
-  nfv_sched: {vswitch_ports_per_node: 12}
+  nfv_sched: {ledger: placement, vswitch_ports_per_node: 12}
 pci_aliases:
   vf: {type: VF, live_migratable: true}
 hosts:

@@ -17,11 +17,10 @@ def figures(position):
     """Return all that servers change of a host, in any order of pools."""
     return (position.room.host.state, sorted(
         repr(sorted(pool.items())) for pool in position.room.devices.pools),
-        position.load, {name: amount for name, amount
-                        in position.carried.items() if amount},
-        {provider.uuid: {name: amount for name, amount
-                         in provider.used.items() if amount}
-         for provider in position.used.providers.values()})
+        position.load, {
+            provider.uuid: {name: amount for name, amount
+                            in provider.used.items() if amount}
+            for provider in position.used.providers.values()})
 
 
 class TestPosition(base.TestCase):
