@@ -14,14 +14,9 @@ from nfv_sched.ops.simulator import state as states
 def loaded(path: str, *, config_files: Sequence[str] = (),
            reasons: str | None = None, seed: int = 0
            ) -> Iterator[states.State]:
-    """Simulate the cloud of a cloud file within this context.
+    """Simulate a cloud file, whose steps are not run yet, in this context.
 
-    Its steps are not run yet.
-
-    :param config_files: files such as nova.conf
-    :param reasons: value of ``expose_reasons``; None for that of the files,
-        or else ``hosts``
-    :param seed: seed of the random choice among equal hosts
+    :param reasons: see :func:`nfv_sched.ops.simulator.start.started`
     :raises InputError: if one of the files cannot be used
     """
     with configuration.defaults(config_files) as defaults:
