@@ -630,7 +630,6 @@ OF_COMMANDS = frozenset(option.name for option in _command_opts)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the group and its options on Nova's configuration."""
     conf.register_group(GROUP)
     conf.register_opts(
         list(itertools.chain(

@@ -48,17 +48,14 @@ class Repeated(metaclass=abc.ABCMeta):
         return True
 
     def least_pause(self, took: float) -> float:
-        """Return the least pause after an attempt of ``took`` seconds."""
         return took
 
     def _count_failure(self, began: float) -> None:
-        """Count a failed attempt that began at ``began``."""
         if not self.failures:
             self.failing_since = began
         self.failures += 1
 
     def _end_failures(self) -> None:
-        """Note that an attempt succeeded; log it if earlier ones failed."""
         if self.failures:
             self.log.info('%s, after %d failed attempts in %.0f s',
                           self.again, self.failures,
@@ -66,10 +63,7 @@ class Repeated(metaclass=abc.ABCMeta):
         self.failures = 0
 
     def pause(self, took: float) -> float:
-        """Return the seconds until the next attempt.
-
-        :param took: seconds that the last one took
-        """
+        """Return the seconds to the next attempt; the last took ``took``."""
         if self.failures and self.hurries():
             pause = min(
                 self.FIRST_PAUSE * 2 ** min(self.failures - 1, 32),

@@ -105,7 +105,6 @@ def limits_network(conf) -> bool:
 
 
 def uses_labels(conf) -> bool:
-    """Return whether an enabled filter uses the labels of hosts."""
     # The filter for guest NUMA nodes, and those of all rules that exclude
     # host cells.
     names = {TOPOLOGY}.union(*(
@@ -128,8 +127,6 @@ def _load(
     """Load the classes of an option, as Nova does.
 
     :param handler: Nova's loader of filters or weighers
-    :param names: values of the option
-    :param option: its name, for findings
     :returns: (class name -> value that offers it, a failure for each value
         that cannot be loaded)
     """
@@ -201,7 +198,6 @@ def filters(conf) -> upgradecheck.Result:
 
 
 def _live_migrations_carry_limits() -> bool:
-    """Return whether Nova's code carries them; False if it does not show."""
     try:
         return behaviour.live_migration_carries_limits()
     except Exception:
@@ -211,12 +207,7 @@ def _live_migrations_carry_limits() -> bool:
 def _unavailable_finding(
     missing: list[str], available: list[str], nfv_filters: set[str],
 ) -> findings.Finding:
-    """Return the failure for enabled filters that Nova does not find.
-
-    :param missing: names of these filters
-    :param available: values of ``available_filters``
-    :param nfv_filters: names of the filters of nfv-sched
-    """
+    """Return the failure for enabled filters that Nova does not find."""
     absent = []  # of available_filters
     if NOVA_FILTERS not in available and set(missing) - nfv_filters:
         absent.append(NOVA_FILTERS)
@@ -255,10 +246,7 @@ def _check_combination(enabled: list[str]) -> list[findings.Finding]:
 
 def _check_shadow(enabled: list[str],
                   shadowed: set[str]) -> list[findings.Finding]:
-    """Warn of filters in shadow that are not enabled, or are missed.
-
-    :param shadowed: names of filters of nfv-sched
-    """
+    """Warn of filters in shadow that are not enabled, or are missed."""
     problems = []
     idle = sorted(shadowed.difference(enabled))
     if idle:
@@ -276,7 +264,7 @@ def _check_shadow(enabled: list[str],
 
 
 def weighers(conf) -> upgradecheck.Result:
-    """Check that *prefer* outweighs all of Nova's weighers."""
+    """Check that weighers load, and that *prefer* outweighs all others."""
     classes, problems = _load(
         nova_weights.HostWeightHandler(),
         conf.filter_scheduler.weight_classes, 'weight_classes')
@@ -326,10 +314,7 @@ def weighers(conf) -> upgradecheck.Result:
 def _check_multiplier(
     conf, key: str, weigher: type[weights_base.PreferenceWeigher],
 ) -> list[findings.Finding]:
-    """Warn of a preference's weigher that others can outweigh.
-
-    :param key: extra spec of the preference
-    """
+    """Warn of a preference's weigher that others can outweigh."""
     group, option = weigher.group, weigher.multiplier
     value = conf[group][option]
     if value <= 0:
@@ -403,7 +388,6 @@ def _check_names(conf, option_names: set[str]) -> list[findings.Finding]:
 
 
 def _config_files(conf) -> list[str]:
-    """Return the paths of the configuration files that were read."""
     paths = list(conf.config_file or ())
     for directory in conf.config_dir or ():
         paths += sorted(
@@ -413,7 +397,6 @@ def _config_files(conf) -> list[str]:
 
 
 def _check_consistency(values) -> list[findings.Finding]:
-    """Return findings about options that contradict each other."""
     problems = [findings.failure(
         f'[nfv_sched] shadow has {text}.')
         for text in _unknown_in_shadow(values.shadow)]
@@ -432,7 +415,6 @@ def _check_consistency(values) -> list[findings.Finding]:
 
 
 def _unknown_in_shadow(names: Iterable[str]) -> list[str]:
-    """Return what is wrong with names of filters and weighers in shadow."""
     texts = []
     for name in shadow.unknown(names):
         near = difflib.get_close_matches(name, sorted(shadow.known()), 1)

@@ -68,10 +68,7 @@ def placement(conf) -> upgradecheck.Result:
 
 
 def ledger(conf) -> upgradecheck.Result:
-    """Check that the ledger is what ``nfv-sched-ledger`` would publish now.
-
-    A dry run of a round is compared with it.
-    """
+    """Compare the ledger with a dry run of what would be published now."""
     limits = scheduler.limits_network(conf)
     if not limits and not scheduler.weighs_network(conf):
         return findings.conclude(

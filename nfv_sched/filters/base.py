@@ -169,10 +169,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         self, host_states: list, request: nfv_request.Request,
         request_note: notes.RequestNote,
     ) -> None:
-        """Decide about hosts for a filter in shadow.
-
-        Only copies of them are changed, and refusals are remembered.
-        """
+        """Decide about copies of hosts in shadow; remember what is refused."""
         name = type(self).__name__
         try:
             shadow_note = shadow_outcomes.of_request(request_note)
@@ -231,10 +228,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return None
 
     def _exception_reason(self, host_state, exc: Exception) -> reasons.Reason:
-        """Return the reason to refuse a host that raised an exception.
-
-        :param exc: the exception, which is being handled
-        """
+        """Return the reason to refuse a host that raised an exception."""
         for odd, what in ((topology.OddTopologyError, 'NUMA topology'),
                           (pci.OddDevicesError, 'PCI devices')):
             if isinstance(exc, odd):
@@ -264,7 +258,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             'see the log', own=True)
 
     def _failure_reason(self) -> reasons.Reason:
-        """Return the reason to refuse hosts after an unexpected exception."""
         return reasons.Reason(
             reasons.HOST, type(self).__name__,
             'usable data of the host needed', 'see the log')
@@ -289,21 +282,17 @@ class RuleFilter(NFVHostFilter):
     rule: type[numa_rule.Rule]
 
     def concerns(self, request):
-        """Return whether the request has such a rule."""
         return any(isinstance(rule, self.rule) for rule in request.rules)
 
     def is_broken(self, request):
-        """Return whether policies cannot be kept."""
         return features.is_broken(features.Feature.POLICIES) or (
             predictions_are_broken(request))
 
     def prepare(self, request, request_note):
-        """Return the rules and options to decide by."""
         # The rules of this filter count, even if it is not enabled.
         return active_rules.for_request(
             request_note, request, self.rule.filters[0], True)
 
     def decide(self, host_state, request, request_note, prepared):
-        """Decide about one host by all rules of the request."""
         return visit.for_host(host_state, request_note).judge(
             host_state, request, prepared)

@@ -32,7 +32,6 @@ class NetworkLimitFilter(base.NFVHostFilter):
         scheduler.watch_requests(figures.placement_answered)
 
     def is_broken(self, request):
-        """Return whether limits cannot be kept."""
         return features.is_broken(features.Feature.LIMITS)
 
     def prepare(self, request, request_note):
@@ -41,7 +40,6 @@ class NetworkLimitFilter(base.NFVHostFilter):
         return network, network.demand
 
     def decide(self, host_state, request, request_note, prepared):
-        """Decide about one host; see the class."""
         (network, demand), counted = prepared, self.counted
         limits = network.limits.for_host(host_state)
         reason = None

@@ -31,23 +31,19 @@ class NFVTopologyFilter(base.NFVHostFilter):
     """
 
     def concerns(self, request):
-        """Return whether there is a guest NUMA topology, or any rule."""
         return request.guest is not None or bool(request.rules) or (
             request.may_take_card)
 
     def is_broken(self, request):
-        """Return whether extra specs cannot be read, or a policy not kept."""
         return features.hides_extra_specs() or (
             base.predictions_are_broken(request)) or (
             features.is_broken(features.Feature.POLICIES) and any(
                 rule.ours for rule in request.rules))
 
     def prepare(self, request, request_note):
-        """Return the rules and options to decide by."""
         return active_rules.for_request(request_note, request)
 
     def decide(self, host_state, request, request_note, prepared):
-        """Decide about one host; see the class."""
         if request.guest is not None and (
                 host_state.numa_topology is not None):
             # NUMATopologyFilter keeps the candidates that fit

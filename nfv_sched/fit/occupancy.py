@@ -26,21 +26,15 @@ class UnrecordedError(Exception):
 
 
 class Share(ty.NamedTuple):
-    """A server's share of a NUMA cell of its host.
+    """A server's share of a NUMA cell of its host."""
 
-    :ivar position: position of the host cell on the host
-    :ivar cpus: host CPUs that no other server may be pinned to, idle siblings
-        of isolated vCPUs included
-    :ivar shared: number of vCPUs on shared host CPUs
-    :ivar memory: MiB
-    :ivar page_size: KiB; 0 on a host cell that reports no memory pages
-    """
-
-    position: int
+    position: int  #: position of the host cell on the host
+    #: host CPUs that no other server may be pinned to, idle siblings of
+    #: isolated vCPUs included
     cpus: frozenset[int]
-    shared: int
-    memory: int
-    page_size: int
+    shared: int  #: number of vCPUs on shared host CPUs
+    memory: int  #: MiB
+    page_size: int  #: KiB; 0 on a host cell that reports no memory pages
 
     @property
     def pages(self) -> int:
@@ -56,7 +50,6 @@ def share(
 ) -> Share:
     """Return the share of a host cell that a guest cell occupies.
 
-    :param position: position of the host cell
     :param cpus: host CPUs of its pinned vCPUs and of its emulator threads
     :param page_size: KiB; None for pages of the smallest size
     :param siblings: CPUs of each physical core of the host cell
@@ -78,7 +71,6 @@ def claimed_shares(
     guest: topology.GuestTopology, host: topology.HostTopology,
     claimed: numa_evaluation.ClaimChoice,
 ) -> tuple[Share, ...]:
-    """Return the shares of a host that a guest occupies after its claim."""
     shares = []
     for index, (cell, position, page_size, pinned) in enumerate(zip(
             guest.cells, *claimed)):
@@ -143,7 +135,6 @@ def _change_cells(host: topology.HostTopology, shares: Iterable[Share],
 
 
 def empty(host: topology.HostTopology) -> topology.HostTopology:
-    """Return a host without servers."""
     return freed(host, cpus=True, shared=True, memory=True)
 
 
@@ -153,8 +144,6 @@ def freed(
 ) -> topology.HostTopology:
     """Return a host on which servers occupy nothing of some resources.
 
-    :param cpus: free the CPUs that servers are pinned to
-    :param shared: free the shared vCPUs
     :param memory: free the memory, pages of all sizes included
     """
     cells = []
@@ -169,18 +158,12 @@ def freed(
 
 
 class Usage(ty.NamedTuple):
-    """The usage of a NUMA cell by several servers.
+    """The usage of a NUMA cell by several servers."""
 
-    :ivar cpus: host CPUs that no other server may be pinned to
-    :ivar shared: number of vCPUs on shared host CPUs
-    :ivar memory: MiB
-    :ivar pages: size of pages, KiB -> number of pages
-    """
-
-    cpus: frozenset[int]
-    shared: int
-    memory: int
-    pages: Mapping[int, int]
+    cpus: frozenset[int]  #: host CPUs that no other server may be pinned to
+    shared: int  #: number of vCPUs on shared host CPUs
+    memory: int  #: MiB
+    pages: Mapping[int, int]  #: size of pages, KiB -> number of pages
 
 
 def total(shares: Iterable[Share]) -> Usage:
@@ -196,21 +179,14 @@ def total(shares: Iterable[Share]) -> Usage:
 
 
 class Amounts(ty.NamedTuple):
-    """Amounts that servers occupy of a host as a whole; negative to give back.
-
-    :ivar servers: number of servers
-    :ivar memory: MiB
-    :ivar disk: GiB
-    :ivar vcpus: number of vCPUs
-    """
+    """Amounts that servers take of a whole host; negative to give back."""
 
     servers: int = 0
-    memory: int = 0
-    disk: int = 0
+    memory: int = 0  #: MiB
+    disk: int = 0  #: GiB
     vcpus: int = 0
 
     def plus(self, more: 'Amounts', times: int = 1) -> 'Amounts':
-        """Return the sum with other amounts, multiplied by ``times``."""
         return Amounts(*(mine + times * each
                          for mine, each in zip(self, more)))
 
@@ -238,9 +214,7 @@ def consume(host_state: ty.Any, more: Amounts) -> Callable[[], None]:
 def record(node: ty.Any, more: Amounts) -> Callable[[], None]:
     """Change a ``ComputeNode`` as the resource tracker does for a server.
 
-    NUMA cells and PCI devices are not changed.
-
-    :returns: undoes the change
+    NUMA cells and PCI devices are not changed.  Return the undo.
     """
     memory, disk = (node.memory_mb_used + more.memory,
                     node.local_gb_used + more.disk)

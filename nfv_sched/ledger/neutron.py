@@ -97,33 +97,24 @@ class _StatusError(NeutronError):
 
 
 class _Doubt(ty.NamedTuple):
-    """A reason to doubt the figures of a reading.
+    """A reason to doubt the figures of a reading."""
 
-    :ivar project: UUID of the project concerned; empty for all
-    :ivar resource: ``'ports'`` or ``'rules'``
-    :ivar reason: the sign that figures are incomplete
-    :ivar contradicted: whether Nova has ports of servers for which the reading
-        has none.  Only used for the whole cloud: a project could cause this by
-        the ``device_id`` of its ports.
-    """
-
-    project: str
-    resource: str
-    reason: str
+    project: str  #: UUID of the project concerned; empty for all
+    resource: str  #: ``'ports'`` or ``'rules'``
+    reason: str  #: the sign that figures are incomplete
+    #: whether Nova has ports of servers for which the reading has none.  Only
+    #: used for the whole cloud: a project could cause this by the
+    #: ``device_id`` of its ports.
     contradicted: bool = False
 
 
 class _Open(ty.NamedTuple):
-    """A doubt that is not settled yet.
+    """A doubt that is not settled yet."""
 
-    :ivar readings: number of readings in a row that raise it
-    :ivar since: when the first of them was taken, seconds of
-        ``time.monotonic()``
-    :ivar before: the snapshot before that; None if there was none
-    """
-
-    readings: int
+    readings: int  #: number of readings in a row that raise it
+    #: when the first of them was taken, seconds of ``time.monotonic()``
     since: float
+    #: the snapshot before that; None if there was none
     before: usage.Snapshot | None
 
 
@@ -177,8 +168,6 @@ class ReadingCheck:
                   tuple[str, str, usage.Snapshot]]:
         """Check whether a reading can be accepted.
 
-        :param previous: the last accepted reading; None if there is none
-        :param snapshot: the new reading
         :returns: (UUID of a project, ``'ports'`` or ``'rules'``, snapshot) of
             the figures that are not accepted yet; use those of that snapshot
             instead
@@ -218,7 +207,6 @@ class ReadingCheck:
         return replaced
 
     def _doubts_of_first(self, snapshot: usage.Snapshot) -> list[_Doubt]:
-        """Return the doubts about the first reading of this process."""
         if snapshot.bound_ports() or not self._has_ports(None):
             return []
         return [_Doubt('', 'ports', 'no port of a server is bound to any host',
@@ -226,7 +214,6 @@ class ReadingCheck:
 
     def _doubts(self, previous: usage.Snapshot,
                 snapshot: usage.Snapshot) -> list[_Doubt]:
-        """Return the doubts about a reading, of all projects or of some."""
         signs = usage.doubts(previous, snapshot)
         if signs.ports and not signs.ports_of:
             # Fewer rules need no other explanation.
@@ -246,7 +233,6 @@ class ReadingCheck:
              for project in signs.rules_of]
 
     def _are_deleted(self, servers: Sequence[str]) -> bool:
-        """Return whether Nova has deleted the first of some servers."""
         servers = servers[:self.SERVERS]
         try:
             return bool(servers) and self._deleted(servers).issuperset(servers)
@@ -308,7 +294,6 @@ class Reader:
                                f'{http_limits.reason(exc)}') from exc
 
     def close(self) -> None:
-        """Close all connections."""
         if self._session is not None:
             self._session.session.close()
 
@@ -485,13 +470,7 @@ class Reader:
         self, resource: str, fields: tuple[str, ...], name: str,
         values: Collection[str], *filters: tuple[str, str],
     ) -> Iterator[dict]:
-        """Yield the items of a resource with one of some values in a field.
-
-        :param resource: its name in the URL
-        :param fields: fields to read
-        :param name: name of the field to compare with ``values``
-        :param filters: further query parameters
-        """
+        """Yield the items of a resource with one of some values in a field."""
         if not values:
             return
         for item in self.items(
@@ -568,8 +547,6 @@ class Reader:
 
         :param resource: its name in the URL
         :param fields: fields to read, with ``id``; empty for all
-        :param filters: further query parameters
-        :param paged: whether Neutron has pages for this resource
         :param optional: whether to yield nothing, rather than raise, if this
             Neutron does not have the resource
         :param key: name of the list in the answer; None for that of the
@@ -632,11 +609,6 @@ class Reader:
         return self._get(resource, query + [('marker', markers[-1])])
 
     def _get(self, resource: str, query: list[tuple[str, str]]) -> bytes:
-        """Return the body of one answer.
-
-        :raises NeutronError: if the answer is an error, incomplete or late
-        :raises periodic.Stopped: if the reader was stopped
-        """
         if self._stopped is not None and self._stopped.is_set():
             raise periodic.Stopped()
         timeout = min(self._conf.nfv_sched.neutron_request_timeout,
@@ -699,15 +671,11 @@ def _port(
 
 
 def _has_port_security(network: dict) -> bool:
-    """Return whether ports of a network get security groups."""
     return network.get('port_security_enabled') is not False
 
 
 def text_of(item: dict, field: str) -> str:
-    """Return a string field of an item; empty if missing or null.
-
-    :raises NeutronError: if the value is not a string
-    """
+    """Return a string field of an item; empty if missing or null."""
     value = item.get(field)
     if value is None:
         return ''

@@ -24,19 +24,16 @@ _MALFORMED = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading:
-    """The provider summaries for the candidate hosts of one request.
+    """The provider summaries for the candidate hosts of one request."""
 
-    :ivar summaries: UUID of a provider -> its summary in the answer to ``GET
-        /allocation_candidates``, since microversion 1.29
-    """
-
+    #: UUID of a provider -> its summary in the answer to ``GET
+    #: /allocation_candidates``, since microversion 1.29
     summaries: Mapping[str, Mapping]
 
     def left(self, compute_node: str, resource_class: str) -> int | None:
         """Return the free amount in a host's ledger: capacity less used.
 
         :param compute_node: UUID of the compute node
-        :param resource_class: ``names.PORTS`` or ``names.RULES``
         :returns: number of ports or rules; None if the host has no ledger, or
             its summary is malformed
         """

@@ -23,55 +23,38 @@ ASSUMED_RULES = 128
 
 
 class RequestedNIC(ty.NamedTuple):
-    """One network interface of a request.
+    """One network interface of a request."""
 
-    :ivar network: UUID of the network, ``auto`` or ``none``; None if a port is
-        given
-    :ivar port: UUID of an existing port, or None
-    :ivar pci_request: UUID of its PCI request, or None
-    :ivar device_profile: name of the device profile of its accelerator, or
-        None
-    """
-
+    #: UUID of the network, ``auto`` or ``none``; None if a port is given
     network: str | None = None
-    port: str | None = None
-    pci_request: str | None = None
+    port: str | None = None  #: UUID of an existing port, or None
+    pci_request: str | None = None  #: UUID of its PCI request, or None
+    #: name of the device profile of its accelerator, or None
     device_profile: str | None = None
 
 
 class NetworkDemand(ty.NamedTuple):
-    """The network resources that a server takes on its host.
-
-    :ivar vswitch_ports: ports of the virtual switch
-    :ivar vfs: virtual functions, for ports and PCI aliases
-    :ivar pci_nics: physical functions (whole NICs), for ports and PCI aliases
-    :ivar rules: security group rules, ingress and egress, of all its ports on
-        the virtual switch
-    :ivar port_rules: security group rules of the port that has the most
-    """
+    """The network resources that a server takes on its host."""
 
     vswitch_ports: int = 0
-    vfs: int = 0
+    vfs: int = 0  #: virtual functions, for ports and PCI aliases
+    #: physical functions (whole NICs), for ports and PCI aliases
     pci_nics: int = 0
+    #: security group rules, ingress and egress, of all its ports on the
+    #: virtual switch
     rules: int = 0
-    port_rules: int = 0
+    port_rules: int = 0  #: security group rules of the port that has the most
 
 
 class Lacking(ty.NamedTuple):
-    """Items to be looked up in Neutron to count a demand.
+    """Items to be looked up in Neutron to count a demand."""
 
-    :ivar ports: UUIDs of ports that the request names
-    :ivar server: UUID of the server that is moved; empty for a new one
-    :ivar groups: UUIDs of security groups
-    :ivar projects: UUIDs of projects whose security group ``default`` counts
-    :ivar networks: UUIDs of networks
-    """
-
-    ports: tuple[str, ...] = ()
-    server: str = ''
-    groups: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()  #: UUIDs of ports that the request names
+    server: str = ''  #: UUID of the server that is moved; empty for a new one
+    groups: tuple[str, ...] = ()  #: UUIDs of security groups
+    #: UUIDs of projects whose security group ``default`` counts
     projects: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()  #: UUIDs of networks
 
 
 class Interfaces:
@@ -135,7 +118,6 @@ class Interfaces:
                           if port not in named]
 
     def port(self, nic: RequestedNIC) -> usage.NeutronPort | None:
-        """Return the port of one of ``nics``; None if not known."""
         if not nic.port or self.found is None:
             return None
         return self.found.ports.get(nic.port)

@@ -86,42 +86,30 @@ HA_OWNER = 'network:router_ha_interface'
 
 
 def bypasses_vswitch(vnic_type: str) -> bool:
-    """Return whether ports of a vNIC type take no port of the vSwitch."""
     return vnic_type in BYPASSING_VNIC_TYPES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NeutronPort:
-    """A port that belongs, or may later belong, to a server.
-
-    :ivar host: name of the host to which it is bound; empty if none
-    :ivar instance: UUID of its server (``device_id``); empty if none.  A
-        tenant can set it to any value.
-    :ivar vnic_type: ``binding:vnic_type``
-    :ivar security_groups: UUIDs of its security groups
-    :ivar project: UUID of its project; empty if none
-    :ivar guest: whether it is bound to a host for a server
-    """
+    """A port that belongs, or may later belong, to a server."""
 
     id: str
-    host: str
+    host: str  #: name of the host to which it is bound; empty if none
+    #: UUID of its server (``device_id``); empty if none.  A tenant can set it
+    #: to any value.
     instance: str
-    vnic_type: str
-    security_groups: tuple[str, ...]
-    project: str = ''
-    guest: bool = False
+    vnic_type: str  #: ``binding:vnic_type``
+    security_groups: tuple[str, ...]  #: UUIDs of its security groups
+    project: str = ''  #: UUID of its project; empty if none
+    guest: bool = False  #: whether it is bound to a host for a server
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestUsage:
-    """Usage of the virtual switch of one host by one server.
+    """Usage of the virtual switch of one host by one server."""
 
-    :ivar ports: UUIDs of its ports on the switch
-    :ivar rules: number of security group rules of these ports, ingress and
-        egress
-    """
-
-    ports: tuple[str, ...]
+    ports: tuple[str, ...]  #: UUIDs of its ports on the switch
+    #: number of security group rules of these ports, ingress and egress
     rules: int
 
 
@@ -133,35 +121,27 @@ _NO_GUESTS: Mapping[str, GuestUsage] = types.MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostUsage:
-    """The network load of a host as numbers, from Neutron's port bindings.
+    """The network load of a host as numbers, from Neutron's port bindings."""
 
-    :ivar host: name of the host: ``binding:host_id``, Nova's
-        ``host_state.host``
-    :ivar guest_ports: ports of servers on the virtual switch
-    :ivar dhcp_ports: ports of DHCP servers.  They have no project, or are on a
-        host with a DHCP agent: a tenant can create ports that look like them.
-    :ivar router_ports: ports of routers; without a project, or on a host with
-        an L3 or gateway agent
-    :ivar other_ports: all other ports on the virtual switch
-    :ivar sriov_ports: ports that bypass the switch; no other field counts them
-    :ivar rules: security group rules of the ports on the switch, ingress and
-        egress; the rules of a group count once for each port that has the
-        group
-    :ivar dhcp_servers: networks that a DHCP agent serves on the host
-    :ivar routers: routers with an instance on the host
-    :ivar guests: server UUID -> its part of ``guest_ports`` and ``rules``, by
-        the ``device_id`` of the ports
-    """
-
+    #: name of the host: ``binding:host_id``, Nova's ``host_state.host``
     host: str
-    guest_ports: int = 0
+    guest_ports: int = 0  #: ports of servers on the virtual switch
+    #: ports of DHCP servers.  They have no project, or are on a host with a
+    #: DHCP agent: a tenant can create ports that look like them.
     dhcp_ports: int = 0
+    #: ports of routers; without a project, or on a host with an L3 or gateway
+    #: agent
     router_ports: int = 0
-    other_ports: int = 0
+    other_ports: int = 0  #: all other ports on the virtual switch
+    #: ports that bypass the switch; no other field counts them
     sriov_ports: int = 0
+    #: security group rules of the ports on the switch, ingress and egress; the
+    #: rules of a group count once for each port that has the group
     rules: int = 0
-    dhcp_servers: int = 0
-    routers: int = 0
+    dhcp_servers: int = 0  #: networks that a DHCP agent serves on the host
+    routers: int = 0  #: routers with an instance on the host
+    #: server UUID -> its part of ``guest_ports`` and ``rules``, by the
+    #: ``device_id`` of the ports
     guests: Mapping[str, GuestUsage] = dataclasses.field(
         default_factory=lambda: _NO_GUESTS)
 
@@ -177,39 +157,33 @@ class HostUsage:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """The figures from one reading of Neutron.
+    """The figures from one reading of Neutron."""
 
-    :ivar hosts: host name -> usage; hosts without any are missing
-    :ivar rules: security group UUID -> number of its rules, ingress and
-        egress; groups without any are missing
-    :ivar default_groups: project UUID -> UUID of its security group
-        ``default``
-    :ivar networks: network UUID -> whether its ports get security groups
-        (``port_security_enabled``)
-    :ivar ports: port UUID -> port, without those of DHCP servers and routers
-        that have no project or are bound to no host
-    :ivar instances: server UUID -> the ports that are bound for it, of any
-        project, also those that bypass the switch
-    :ivar hides_groups: whether Neutron hides the security groups of some
-        ports; hidden rules count as none
-    :ivar source: ``OVS``, ``OVN``, ``MIXED`` or ``UNKNOWN``
-    :ivar dhcp_known: whether Neutron shows on which hosts DHCP servers run; if
-        not, ``dhcp_servers`` is 0 for every host
-    :ivar taken: when reading began, seconds of ``time.monotonic()``
-    :ivar taken_at: when reading began, seconds since the epoch
-    """
-
+    #: host name -> usage; hosts without any are missing
     hosts: Mapping[str, HostUsage]
+    #: security group UUID -> number of its rules, ingress and egress; groups
+    #: without any are missing
     rules: Mapping[str, int]
+    #: project UUID -> UUID of its security group ``default``
     default_groups: Mapping[str, str]
+    #: network UUID -> whether its ports get security groups
+    #: (``port_security_enabled``)
     networks: Mapping[str, bool]
+    #: port UUID -> port, without those of DHCP servers and routers that have
+    #: no project or are bound to no host
     ports: Mapping[str, NeutronPort]
+    #: server UUID -> the ports that are bound for it, of any project, also
+    #: those that bypass the switch
     instances: Mapping[str, tuple[NeutronPort, ...]]
+    #: whether Neutron hides the security groups of some ports; hidden rules
+    #: count as none
     hides_groups: bool
-    source: str
+    source: str  #: ``OVS``, ``OVN``, ``MIXED`` or ``UNKNOWN``
+    #: whether Neutron shows on which hosts DHCP servers run; if not,
+    #: ``dhcp_servers`` is 0 for every host
     dhcp_known: bool
-    taken: float
-    taken_at: float
+    taken: float  #: when reading began, seconds of ``time.monotonic()``
+    taken_at: float  #: when reading began, seconds since the epoch
 
     def age(self) -> float:
         """Return the seconds since reading began."""
@@ -224,7 +198,6 @@ class Snapshot:
         return self.hosts.get(name) or HostUsage(name)
 
     def rules_of(self, security_groups: Iterable[str]) -> int:
-        """Return the number of rules of a port with these security groups."""
         return sum(self.rules.get(group, 0) for group in security_groups)
 
     def ports_of(self, instance: str, project: str) -> list[NeutronPort]:
@@ -251,7 +224,6 @@ class Snapshot:
 
         The ports' own ``device_id`` is not used: tenants can set it.
 
-        :param ports: ports on the virtual switch of the host
         :param servers: port UUID -> UUID of the server for which Nova has
             plugged it; ports that are missing belong to no server
         :returns: server UUID -> its ports on the host, and their rules
@@ -268,39 +240,32 @@ class Snapshot:
 
 
 class Supplement(ty.NamedTuple):
-    """Items looked up for a request.
+    """Items looked up for a request."""
 
-    :ivar ports: port UUID -> port; None if there is no such port
-    :ivar rules: security group UUID -> number of its rules, also 0
-    :ivar default_groups: see :class:`Snapshot`.  For a project that has no
-        group yet, the UUID of the project stands for it, and its rules are
-        those that Neutron will give it.
-    :ivar networks: see :class:`Snapshot`
-    """
-
+    #: port UUID -> port; None if there is no such port
     ports: Mapping[str, NeutronPort | None] = types.MappingProxyType({})
+    #: security group UUID -> number of its rules, also 0
     rules: Mapping[str, int] = types.MappingProxyType({})
+    #: see :class:`Snapshot`.  For a project that has no group yet, the UUID of
+    #: the project stands for it, and its rules are those that Neutron will
+    #: give it.
     default_groups: Mapping[str, str] = types.MappingProxyType({})
+    #: see :class:`Snapshot`
     networks: Mapping[str, bool] = types.MappingProxyType({})
 
 
 class Doubts(ty.NamedTuple):
-    """Signs that a snapshot may be incomplete.
+    """Signs that a snapshot may be incomplete."""
 
-    :ivar ports: why bound ports may be missing; empty if nothing suggests it
-    :ivar rules: why security group rules may be missing; empty if nothing does
-    :ivar servers: UUIDs of servers that had bound ports before and have none
-        now
-    :ivar ports_of: UUIDs of the few projects that alone account for the
-        missing ports: without theirs the total is plausible.  Empty if there
-        are none such.
-    :ivar rules_of: UUIDs of the projects that alone account for missing rules
-    """
-
-    ports: str
+    ports: str  #: why bound ports may be missing; empty if nothing suggests it
+    #: why security group rules may be missing; empty if nothing does
     rules: str
+    #: UUIDs of servers that had bound ports before and have none now
     servers: tuple[str, ...]
+    #: UUIDs of the few projects that alone account for the missing ports:
+    #: without theirs the total is plausible.  Empty if there are none such.
     ports_of: tuple[str, ...]
+    #: UUIDs of the projects that alone account for missing rules
     rules_of: tuple[str, ...]
 
 
@@ -353,12 +318,7 @@ def _bound_by_project(snapshot: Snapshot) -> collections.Counter[str]:
 def _rules_by_project(
     ports: Iterable[str], previous: Snapshot, snapshot: Snapshot,
 ) -> collections.Counter[str]:
-    """Return the number of rules on some ports by project.
-
-    :param ports: UUIDs of ports of both snapshots
-    :param previous: the snapshot from which their projects are taken
-    :param snapshot: the snapshot from which their rules are taken
-    """
+    """Count rules of ports in ``snapshot`` by project in ``previous``."""
     rules_of = functools.cache(snapshot.rules_of)
     counts: collections.Counter[str] = collections.Counter()
     for port in ports:
@@ -373,11 +333,8 @@ def _projects_that_lack(
 ) -> tuple[str, ...]:
     """Return the projects that alone make a total look too small.
 
-    :param before: project -> number in the snapshot before
-    :param now: project -> number in the new one
-    :param most: number of projects to return at most
-    :returns: the projects with the largest losses; empty if too few are left
-        without them as well
+    :returns: the projects with the largest losses, ``most`` at most; empty if
+        too few are left without them as well
     """
     losses = collections.Counter({
         project: count - now[project] for project, count in before.items()
@@ -400,8 +357,6 @@ def _lacks(what: str, before: int, now: int) -> str:
 
 
 class _Services:
-    """Ports of DHCP servers and routers on one host."""
-
     __slots__ = ('dhcp_ports', 'router_ports', 'routers')
 
     def __init__(self):
@@ -411,8 +366,6 @@ class _Services:
 
 
 class _Tally:
-    """Running totals of one host."""
-
     __slots__ = ('sriov_ports', 'services', 'claimed', 'others', 'guests')
 
     def __init__(self):
@@ -456,19 +409,15 @@ class SnapshotBuilder:
         self.hides_groups = False
 
     def add_rule(self, security_group: str) -> None:
-        """Count a rule of a security group."""
         self._rules[security_group] = self._rules.get(security_group, 0) + 1
 
     def add_default_group(self, project: str, security_group: str) -> None:
-        """Record the UUID of a project's security group ``default``."""
         self._default_groups[project] = security_group
 
     def add_network(self, network: str, port_security: bool) -> None:
-        """Record the ``port_security_enabled`` of a network."""
         self._networks[network] = port_security
 
     def add_agent_type(self, agent_type: str) -> None:
-        """Record that there are agents of a type."""
         self._agent_types.add(agent_type)
 
     def add_agent_host(self, agent_type: str, host: str) -> None:
@@ -496,9 +445,6 @@ class SnapshotBuilder:
         :param owner: ``device_owner``, empty if none
         :param device: ``device_id``, empty if none
         :param host: ``binding:host_id``, empty if not bound
-        :param vnic_type: ``binding:vnic_type``
-        :param security_groups: UUIDs of its security groups
-        :param project: UUID of its project, empty if none
         """
         share = self._shared.setdefault
         if owner == _DISTRIBUTED_OWNER:
@@ -569,7 +515,6 @@ class SnapshotBuilder:
                 self._regroup(port, before.security_groups)
 
     def _regroup(self, port: NeutronPort, groups: tuple[str, ...]) -> None:
-        """Replace the security groups of a bound port."""
         changed = dataclasses.replace(port, security_groups=groups)
         self._ports[port.id] = changed
         tally = self._tally(port.host)
@@ -604,11 +549,7 @@ class SnapshotBuilder:
                 services.routers.add(device)
 
     def groups_without_rules(self, most: int) -> dict[str, str]:
-        """Return security groups of ports for which no rule was added.
-
-        :param most: number of groups to return at most
-        :returns: UUID of the group -> UUID of a port that has it
-        """
+        """Return group -> a port that has it, of groups without rules."""
         port_by_group: dict[str, str] = {}
         for port in self._ports.values():
             for group in port.security_groups:
@@ -619,7 +560,6 @@ class SnapshotBuilder:
         return port_by_group
 
     def build(self) -> Snapshot:
-        """Return the snapshot of everything that was added."""
         rules = self._rules
 
         @functools.cache

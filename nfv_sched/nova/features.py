@@ -38,22 +38,15 @@ class Feature(enum.Enum):
 
 
 class MissingInterface(ty.NamedTuple):
-    """Something that is used and is not there.
+    """Something that is used and is not there."""
 
-    :ivar what: name with its module, and of a parameter or field
-    :ivar features: what does not work without it
-    """
-
-    what: str
-    features: tuple[Feature, ...]
+    what: str  #: name with its module, and of a parameter or field
+    features: tuple[Feature, ...]  #: what does not work without it
 
 
 @functools.cache
 def release() -> int:
-    """Return the first number of the installed Nova's version.
-
-    That of the newest supported one if the version is none of a release.
-    """
+    """Return Nova's first version number, or that of the newest supported."""
     try:
         number = int(importlib.metadata.version('nova').partition('.')[0])
     except (importlib.metadata.PackageNotFoundError, ValueError):

@@ -25,34 +25,26 @@ LOG = logging.getLogger(__name__)
 
 
 class Used(ty.NamedTuple):
-    """Something of Nova or of a library.
+    """Something of Nova or of a library."""
 
-    :ivar module: name of the module
-    :ivar name: attribute of the module, with dots; or several, of which one
-        must be there, with ``|`` between
-    :ivar features: what does not work without it
-    :ivar has: parameters of a function, or attributes of a class or of one of
-        its objects, that are used
-    """
-
-    module: str
+    module: str  #: name of the module
+    #: attribute of the module, with dots; or several, of which one must be
+    #: there, with ``|`` between
     name: str
-    features: tuple[Feature, ...]
+    features: tuple[Feature, ...]  #: what does not work without it
+    #: parameters of a function, or attributes of a class or of one of its
+    #: objects, that are used
     has: tuple[str, ...] = ()
 
 
 class Trial(ty.NamedTuple):
-    """A small example of a use of Nova or of a library.
-
-    :ivar what: name of what is used
-    :ivar works: returns whether it does what is expected; an exception means
-        that it does not
-    :ivar features: what does not work without it
-    """
+    """A small example of a use of Nova or of a library."""
 
     what: str
+    #: returns whether it does what is expected; an exception means that it
+    #: does not
     works: Callable[[], bool]
-    features: tuple[Feature, ...]
+    features: tuple[Feature, ...]  #: what does not work without it
 
 
 _ALL = (Feature.FILTERS,)
@@ -246,10 +238,7 @@ TRIALS = (
 
 
 def missing(used: Iterable[Used] | None = None) -> list[MissingInterface]:
-    """Return what is used and not there.
-
-    :param used: ``INTERFACES``, and what ``TRIALS`` show, if None
-    """
+    """Return what is used and not there, by default also by ``TRIALS``."""
     # Sets the classes as attributes of nova.objects.
     importlib.import_module('nova.objects').register_all()
     absent = []
@@ -291,6 +280,5 @@ def _missing_parts(item: Used, name: str) -> list[str]:
 
 
 def _set_by_init(cls: type) -> set[str]:
-    """Return the names that the constructor of a class assigns to."""
     code = getattr(cls.__init__, '__code__', None)
     return set(code.co_names) if code is not None else set()

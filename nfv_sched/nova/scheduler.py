@@ -48,7 +48,6 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
 
     The lowest counts if aggregates differ, as in Nova.
 
-    :param name: metadata key
     :param default: value of the option, used if no aggregate sets the key, or
         if the aggregates cannot be read, or the value is not finite
     """
@@ -86,17 +85,11 @@ class ConsumeListener:
         """Handle a server that is about to be counted on the HostState."""
 
     def after_placed(self, host_state, spec_obj) -> None:
-        """Handle a server that has been counted on the HostState.
-
-        :param spec_obj: ``nova.objects.RequestSpec`` with the server's UUID
-        """
+        """Handle a server that has been counted; ``spec_obj`` has its UUID."""
 
 
 class _Consume:
-    """A replacement for ``HostState.consume_from_request`` of one host.
-
-    It calls the method, and the listeners before and after it.
-    """
+    """A replacement for ``HostState.consume_from_request`` of one host."""
 
     __slots__ = ('_host', '_before', 'listeners')
 
@@ -207,7 +200,6 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
 
     :param host_state: ``nova.scheduler.host_manager.HostState``, or another
         object with ``host`` and ``aggregates``
-    :param name: metadata key
     :returns: one for each aggregate that sets the key to a number; empty if
         the aggregates cannot be read
     """
@@ -236,7 +228,6 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
 def aggregate_limit(host_state, name: str, default: float) -> float:
     """Return the lowest limit in the metadata of a host's aggregates.
 
-    :param name: metadata key
     :param default: used if no aggregate sets the key to a number
     :returns: infinity for a value of 0 or less, which means no limit
     """
@@ -253,7 +244,6 @@ def host_limit(host_state, name: str) -> float:
 
 
 def _aggregates_of(host_state) -> tuple:
-    """Return the aggregates of a host; none if they cannot be read."""
     try:
         return tuple(host_state.aggregates or ())
     except Exception:  # functions that read values in them log it
@@ -291,15 +281,11 @@ class PerAggregates(ty.Generic[T]):
         self._aggregates: list = []
 
     def for_host(self, host_state) -> T:
-        """Return the value for a host."""
         value = self._values.get(getattr(host_state, _KIND, None))
         return self._look_up(host_state) if value is None else value
 
     def _look_up(self, host_state) -> T:
-        """Return the value for a host that is asked for the first time.
-
-        Another host with the same aggregates may have been before.
-        """
+        """Return the value for a new host; one alike may have been before."""
         kind = _kind_of(host_state)
         value = self._values.get(kind)
         if value is None:
@@ -309,16 +295,12 @@ class PerAggregates(ty.Generic[T]):
 
 
 def extra_spec_validator_class():
-    """Return Nova's class for validators of flavor extra specs."""
     from nova.api.validation.extra_specs import base
     return base.ExtraSpecValidator
 
 
 def known_extra_specs() -> set[str]:
-    """Return the names of extra specs that the installed Nova validates.
-
-    :raises Exception: any error of a validator that is loaded
-    """
+    """Return the extra specs that Nova validates; may raise any error."""
     from nova.api.validation.extra_specs import validators
     return set(validators.VALIDATORS)
 
@@ -361,7 +343,6 @@ def pinned_guests_need_cell_memory() -> bool:
 
 
 def live_migration_carries_limits() -> bool:
-    """Return whether claims of live migrations get the scheduler's limits."""
     # nova-conductor is assumed to run the Nova of this service.
     # NOTE: Before commit f4709ec59f (bug 2153425, Nova 34.0.0, on no stable
     # branch) the conductor asked the destination for the claim before it had
@@ -393,10 +374,7 @@ def _alias_reader() -> Callable:
 
 
 def pci_alias_policy(name: str) -> str | None:
-    """Return the NUMA policy of a PCI alias, by this service's nova.conf.
-
-    :returns: None if there is no such alias
-    """
+    """Return a PCI alias's NUMA policy in nova.conf; None if there is none."""
     try:
         aliases = pci_aliases()
     except exception.PciInvalidAlias:
@@ -448,9 +426,8 @@ def may_be_live_migration(uuid: str) -> bool:
 
 
 def _server(uuid: str):
-    """Return a server from Nova's databases.
+    """Return an ``Instance`` of Nova's databases, without optional fields.
 
-    :returns: ``nova.objects.Instance``, without its optional fields
     :raises Exception: any error of the databases; also if that of the cell
         does not answer in time
     """

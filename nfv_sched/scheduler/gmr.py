@@ -50,10 +50,7 @@ def register() -> None:
 
 
 def section():
-    """Return the section; never raises.
-
-    :returns: ``oslo_reports.models.with_default_views.ModelWithDefaultViews``
-    """
+    """Return the section, a ``ModelWithDefaultViews``; never raises."""
     # Already imported: it is part of the library that calls this function.
     from oslo_reports.models import with_default_views
     parts = {title: _lines(part) for title, part in _PARTS}
@@ -76,7 +73,6 @@ def _lines(part: Callable[[], Iterator[str]]) -> list[str]:
 
 
 def _error_line(exc: Exception) -> str:
-    """Return an exception as one line of text."""
     try:
         return strings.mask_secrets(
             ' '.join(f'{type(exc).__name__}: {exc}'.split()))
@@ -101,14 +97,12 @@ def _lookups() -> Iterator[str]:
 
 
 def _refusals() -> Iterator[str]:
-    """Yield the last refusals, the newest first."""
     for each in reversed(list(process.STATE.refusals)):
         yield (f'{writer.stamp(each.seconds)} {each.server} {each.filter}: '
                f'{each.text}')
 
 
 def _shadow() -> Iterator[str]:
-    """Yield what filters and weighers in shadow would have changed."""
     for name, (count, changed) in process.STATE.shadow.all().items():
         yield (f'{name}: {count} servers, {changed.get("refused", 0)} would '
                f'have been refused, {changed.get("elsewhere", 0)} would have '
@@ -116,7 +110,6 @@ def _shadow() -> Iterator[str]:
 
 
 def _times() -> Iterator[str]:
-    """Yield the times of each filter that has looked at hosts."""
     for name, passes in sorted(process.STATE.times.all().items()):
         yield (f'{name}: {passes.count} passes, {passes.hosts} hosts, mean '
                f'{passes.seconds / passes.count * 1e3:.3f} ms, longest '

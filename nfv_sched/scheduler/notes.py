@@ -37,23 +37,17 @@ Part = ty.TypeVar('Part')
 
 
 class DecisionOptions(ty.NamedTuple):
-    """Options of nova.conf to decide by, read once for each server.
-
-    :ivar names: names of the labels
-    :ivar predicted_is_enough: ``strict_enforcement = predicted``
-    :ivar sorting: how Nova sorts the cells of a host
-    :ivar limits_lost: live migrations must satisfy strict policies without the
-        limits: ``moves_without_limits = refuse`` on a Nova that loses them
-    :ivar keeps_room: ``numa_fragmentation_within_host``
-    :ivar filters: name of each enabled filter that is not in shadow -> its
-        position among them; the last one if it is enabled several times
-    """
+    """Options of nova.conf to decide by, read once for each server."""
 
     names: rule.Names
-    predicted_is_enough: bool
+    predicted_is_enough: bool  #: ``strict_enforcement = predicted``
     sorting: evaluation.CellSorting
+    #: live migrations must satisfy strict policies without the limits:
+    #: ``moves_without_limits = refuse`` on a Nova that loses them
     limits_lost: bool
-    keeps_room: bool
+    keeps_room: bool  #: ``numa_fragmentation_within_host``
+    #: name of each enabled filter that is not in shadow -> its position among
+    #: them; the last one if it is enabled several times
     filters: Mapping[str, int]
 
 
@@ -133,7 +127,6 @@ class RequestNote:
         self._parts[type(part)] = part
 
     def drop(self, kind: type) -> None:
-        """Drop the object of a class, if there is one."""
         self._parts.pop(kind, None)
 
     def use(self, lookups: ty.Any,
@@ -147,7 +140,6 @@ class RequestNote:
 
         :param index: number of the server that is being placed, from 0; None
             if not known
-        :param spec_obj: ``nova.objects.RequestSpec``
         """
         # Nova schedules the servers of a multi-create request one after the
         # other with the same RequestSpec: _schedule() only sets another
@@ -164,16 +156,12 @@ class RequestNote:
             self.terms, self.decisions = {}, {}
 
     def in_shadow(self) -> frozenset[str]:
-        """Return the names of the filters and weighers in shadow."""
         if self.shadowed is None:
             self.shadowed = shadow.by_option()
         return self.shadowed
 
     def follow(self, other: 'RequestNote') -> None:
-        """Take over the request of another note, but none of its decisions.
-
-        To decide about the request in another way.
-        """
+        """Take over the request of another note, to decide about it anew."""
         if other.index is None or (other.index, other.request) != (
                 self.index, self.request):
             self.settings = None
@@ -187,11 +175,7 @@ class RequestNote:
             self.live_migration = other.live_migration
 
     def read(self, spec_obj) -> request.Request:
-        """Return the request, parsed again if the RequestSpec has changed.
-
-        :param spec_obj: ``nova.objects.RequestSpec``
-        :returns: the request; a mistake in it is its ``error``
-        """
+        """Return the request, parsed again if the RequestSpec has changed."""
         flavor = fields.get(spec_obj, 'flavor')
         extra_specs = fields.get(flavor, 'extra_specs') or {}
         if not isinstance(extra_specs, Mapping):
@@ -248,7 +232,6 @@ def _excluded() -> reasons.Reason:
 
 
 def note_of(spec_obj) -> RequestNote:
-    """Return the note on a RequestSpec; made on first use."""
     note = spec_obj.__dict__.get(_NOTE)
     if note is None:
         note = RequestNote()

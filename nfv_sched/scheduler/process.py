@@ -22,17 +22,11 @@ from nfv_sched.scheduler import filter_stats
 
 
 class LoggedRefusal(ty.NamedTuple):
-    """A refusal that was logged.
+    """A refusal that was logged."""
 
-    :ivar seconds: time since the epoch
-    :ivar server: UUID; None if not known
-    :ivar filter: class name of the filter that refused the last host
-    :ivar text: the summary
-    """
-
-    seconds: float
-    server: str | None
-    filter: str
+    seconds: float  #: time since the epoch
+    server: str | None  #: UUID; None if not known
+    filter: str  #: class name of the filter that refused the last host
     text: str
 
 

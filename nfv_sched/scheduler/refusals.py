@@ -49,7 +49,6 @@ def resolve(reason: reasons.Lazy) -> reasons.Reason:
 def report(name: str, request_note: RequestNote, index: int | None) -> None:
     """Log the reasons, and add them to the journal and to the fault.
 
-    :param name: class name of the filter that refused the last host
     :param index: number of the server in the request, from 0; None
         if not known
     :raises nova.exception.NoValidHost: with the reason, for the first server
@@ -79,10 +78,7 @@ def report(name: str, request_note: RequestNote, index: int | None) -> None:
 
 
 def exposed(rejected: Sequence[tuple[str, reasons.Reason]]) -> str:
-    """Return what ``expose_reasons`` lets users see; nothing for ``none``.
-
-    :param rejected: name and reason of each refused host
-    """
+    """Return what ``expose_reasons`` lets users see; nothing for ``none``."""
     plain = [reason for _host, reason in rejected]
     match CONF.nfv_sched.expose_reasons:
         case reasons.NONE:
@@ -138,10 +134,7 @@ def _tenant_reason(spec_obj) -> str:
 
 
 def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
-    """Add a request without a valid host to the journal, if it is not there.
-
-    :param message: the reason in Nova's ``NoValidHost``
-    """
+    """Add a request without valid host to the journal, if not there."""
     request_note = note_of(followed.spec_obj)
     if request_note.lookups is not None:
         return  # a simulation
@@ -171,7 +164,6 @@ def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
 
 
 def _refused_by(followed: no_valid_host.FollowedRequest) -> entry.RefusedBy:
-    """Return what left no host for the last server of a request."""
     if not followed.filtered and not followed.answered:
         return entry.RefusedBy.PLACEMENT_ERROR
     if not followed.filtered and followed.queries():
@@ -190,8 +182,6 @@ def _rejected_hosts(
     """Yield (filter, host, reason) of each host that a filter refused.
 
     Other filters than those of nfv-sched give no reason.
-
-    :param reached: whether a filter of nfv-sched has looked at the server
     """
     reason_by_host = {}
     begin = 0
@@ -209,11 +199,7 @@ def _rejected_hosts(
 
 def write(kind: type[entry.Refusal] | type[entry.PlacedServer],
           request_note: RequestNote, **fields_of_kind: ty.Any) -> None:
-    """Write an entry about a server to the journal.
-
-    :param fields_of_kind: fields of the entry but time, request, server,
-        project, move and flavor
-    """
+    """Write an entry to the journal, given the fields of its kind."""
     request = request_note.request
     writer.write(
         kind(time=writer.stamp(time.time()),
@@ -229,11 +215,7 @@ def write(kind: type[entry.Refusal] | type[entry.PlacedServer],
 def entry_reasons(
     rejected: Iterable[tuple[str, str, reasons.Reason | None]],
 ) -> tuple[entry.RefusalReason, ...]:
-    """Return the reasons of refusals for the journal.
-
-    :param rejected: (filter, host, reason) of each; filters that give no
-        reason come last
-    """
+    """Return reasons for the journal; filters that give none come last."""
     hosts_by_reason: dict[tuple[str, reasons.Reason | None], list[str]] = {}
     for name, host, reason in rejected:
         hosts_by_reason.setdefault((name, reason), []).append(host)

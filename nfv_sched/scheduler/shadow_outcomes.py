@@ -37,35 +37,27 @@ _CONSUME = 'consume_from_request'
 
 
 class Outcome(ty.NamedTuple):
-    """The decision of filters and weighers in shadow about a placed server.
-
-    :ivar change: what would have been different
-    :ivar host: name of the host that Nova has chosen
-    :ivar by: names of the filters and weighers that would have changed it
-    :ivar instead: name of the host that would have been first; empty if it is
-        not known
-    :ivar rejected: (filter, host, reason) of the hosts that had passed all
-        filters that count, and would have been refused
-    """
+    """The decision of filters and weighers in shadow about a placed server."""
 
     change: ShadowChange
     host: str
+    #: names of the filters and weighers that would have changed it
     by: tuple[str, ...] = ()
+    #: name of the host that would have been first; empty if it is not known
     instead: str = ''
+    #: (filter, host, reason) of the hosts that had passed all filters that
+    #: count, and would have been refused
     rejected: tuple[tuple[str, str, reasons.Lazy], ...] = ()
 
 
 class _Weights(ty.NamedTuple):
-    """The weights that a weigher in shadow would have given.
-
-    :ivar weighed: ``nova.scheduler.weights.WeighedHost`` each; their weights
-        grow until all weighers have run
-    :ivar added: what the weigher would have added to each
-    """
+    """The weights that a weigher in shadow would have given."""
 
     weigher: str
+    #: ``nova.scheduler.weights.WeighedHost`` each; their weights grow until
+    #: all weighers have run
     weighed: Sequence
-    added: Sequence[float]
+    added: Sequence[float]  #: what the weigher would have added to each
 
 
 class ShadowNote:
@@ -104,12 +96,7 @@ class ShadowNote:
         self.note.follow(request_note)
 
     def copies(self, name: str, host_states: Iterable) -> list:
-        """Return copies of the hosts that a filter in shadow has to examine.
-
-        Without those that were refused before.
-
-        :param name: class name of the filter
-        """
+        """Return copies of hosts to examine, without those refused before."""
         if self.instance in self._placed:
             return []  # Nova looks for alternates
         if name not in self.examined_by:
@@ -123,17 +110,12 @@ class ShadowNote:
 
     def refuse(self, name: str,
                refused: Iterable[tuple[str, reasons.Lazy]]) -> None:
-        """Remember the reason of each host that a filter in shadow refuses."""
         for host, reason in refused:
             self.rejected[host] = name, reason
 
     def weighed(self, name: str, weighed: Sequence,
                 added: Sequence[float]) -> None:
-        """Remember what a weigher in shadow would have added.
-
-        :param name: class name of the weigher
-        :param weighed: see ``_Weights``
-        """
+        """Remember what a weigher in shadow would have added."""
         if self.instance in self._placed or len(set(added)) < 2:
             return  # Nova looks for alternates, or no host is preferred
         if name not in self.examined_by:
@@ -239,7 +221,6 @@ def _candidate(candidate: Mapping) -> dict:
 
 
 def of_request(request_note: RequestNote) -> ShadowNote:
-    """Return the shadow note of a request; made on first use."""
     shadow_note = request_note.part(ShadowNote)
     if shadow_note is None:
         shadow_note = ShadowNote()
@@ -263,12 +244,9 @@ def record_placed(host_states: Iterable) -> None:
 
 
 class _Recorder(scheduler.ConsumeListener):
-    """A listener that records the outcome when Nova places a server."""
-
     __slots__ = ()
 
     def after_placed(self, host_state, spec_obj):
-        """Compare the host with what filters and weighers in shadow say."""
         request_note = note_of(spec_obj)
         shadow_note = request_note.part(ShadowNote)
         outcome = None
@@ -314,11 +292,7 @@ def _record(request_note: RequestNote, shadow_note: ShadowNote,
 
 def _write(request_note: RequestNote, examined_by: Iterable[str],
            outcome: Outcome, rejected: Iterable) -> None:
-    """Write an outcome to the journal, if there is one.
-
-    :param examined_by: filters and weighers in shadow
-    :param rejected: (filter, host, reason) of the hosts that they refuse
-    """
+    """Write an outcome to the journal, if there is one."""
     if CONF.nfv_sched.decision_journal:
         refusals.write(
             entry.PlacedServer, request_note, host=outcome.host,

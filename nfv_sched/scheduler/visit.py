@@ -79,7 +79,6 @@ class Visit(scheduler.ConsumeListener):
                           self._ratio)
 
     def after_placed(self, host_state, spec_obj):
-        """Remember the decision that this server was placed by."""
         # Nova filters the hosts again for the next server of a multi-create
         # request, and reads the limits of all its servers after the last.
         # Labels of this server must stay valid until then.
@@ -164,7 +163,6 @@ class Visit(scheduler.ConsumeListener):
 
     def _decide_for_all(self, host_state, request: Request,
                         terms: Terms) -> Decision | None:
-        """Decide, if the allocation candidate makes no difference."""
         self._decided_key, self._judged = None, False
         self.host = resources(host_state, terms)
         return decide.decide_for_all(self.host, request, terms)
@@ -223,7 +221,6 @@ class Visit(scheduler.ConsumeListener):
     ) -> Decision:
         """Decide by one allocation candidate, once for hosts of one shape.
 
-        :param mapping: request group -> resource provider UUIDs
         :param traces: the state in which Nova's earlier searches left the
             guest cells; None if that does not matter
         """
@@ -274,7 +271,6 @@ class Visit(scheduler.ConsumeListener):
 
 
 def for_host(host_state, request_note: RequestNote) -> Visit:
-    """Return the visit of a host, kept on its HostState; made on first use."""
     visit = host_state.__dict__.get(_VISIT)
     if visit is None or visit.note is not request_note:
         visit = host_state.__dict__[_VISIT] = Visit(request_note, host_state)
@@ -320,10 +316,7 @@ def judge_once(host_state, request_note: RequestNote, request: Request,
 
 def resources(host_state,
               terms: Terms | None = None) -> decide.HostResources:
-    """Return the free resources of a host.
-
-    :param terms: the rules and options; None if no rule counts
-    """
+    """Return the free resources of a host; no rules count without terms."""
     limit = None
     if terms is not None and terms.capping:
         # A strong reference would keep the host longer than its request.
@@ -336,9 +329,6 @@ def resources(host_state,
 
 
 def first_mapping(host_state) -> ty.Mapping:
-    """Return the mapping of the first allocation candidate of a host.
-
-    :returns: request group -> resource provider UUIDs; empty if not known
-    """
+    """Return request group -> provider UUIDs of the first candidate, or {}."""
     candidates = host_state.allocation_candidates
     return candidates and candidates[0].get('mappings') or {}

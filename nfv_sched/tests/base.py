@@ -35,8 +35,6 @@ def cloud_file(text):
 
 
 class TimedTestCase(testtools.TestCase):
-    """A test that ends after ``OS_TEST_TIMEOUT`` seconds."""
-
     def setUp(self):
         super().setUp()
         self.useFixture(timeout.Timeout())
@@ -55,5 +53,4 @@ class TestCase(TimedTestCase):
         self.addCleanup(process.STATE.reset)
 
     def flags(self, group='nfv_sched', **options):
-        """Set options for this test."""
         self.config.config(group=group, **options)

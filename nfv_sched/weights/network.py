@@ -39,7 +39,6 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
         """
 
     def weigh_hosts(self, weighed_obj_list, weight_properties):
-        """Return the negative loads, which Nova normalises."""
         loads: list[float | None] = []
         self.read_multipliers()
         try:

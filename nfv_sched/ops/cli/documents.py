@@ -225,11 +225,9 @@ def _dataclasses(hint: ty.Any) -> Iterator[type]:
 
 def _describe(schema: dict[str, ty.Any], described: type) -> None:
     """Add the docstring of a dataclass and its comments to its schema."""
-    text, *fields = (described.__doc__ or '').split(':ivar ')
-    texts = {name: ' '.join(rest.split()) for name, _colon, rest in (
-        each.partition(': ') for each in fields)} | _comments(described)
+    texts = _comments(described)
     schema.pop('title', None)
-    schema['description'] = ' '.join(text.split())
+    schema['description'] = ' '.join((described.__doc__ or '').split())
     schema['additionalProperties'] = False
     keys = _keys(described)
     schema['properties'] = {key: schema['properties'][key] for key in keys}
@@ -248,7 +246,6 @@ def _comments(described: type) -> dict[str, str]:
         if match := _COMMENT.fullmatch(line):
             above.append(match[1])
         elif match := _FIELD.fullmatch(line):
-            if text := ' '.join([*above, *filter(None, [match[2]])]):
-                comments[match[1]] = text
+            comments[match[1]] = ' '.join([*above, *filter(None, [match[2]])])
             above = []
     return comments

@@ -250,7 +250,10 @@ def cell_lines(cell: ty.Any) -> list[str]:
 
 
 def are_numeric(cells: Iterable[Sequence[str]]) -> bool:
-    """Return whether all cells, given as lines, are blank or numbers."""
+    """Return whether all cells, given as lines, are numbers or blank.
+
+    At least one must be a number.
+    """
     texts = {line for cell in cells for line in cell} - _BLANK
     return bool(texts) and all(map(_NUMERIC.fullmatch, texts))
 

@@ -103,7 +103,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
 
         :param cloud: the snapshot
         :param state: the cloud that was started from it
-        :returns: ``ops.requests.subject.ExplainSubject``
+        :returns: ``ops.model.requests.subject.ExplainSubject``
         """
 
     def take_action(self, parsed_args: argparse.Namespace):

@@ -57,13 +57,10 @@ def _no_field() -> ty.Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Arrangement:
-    """A cloud after some moves; immutable.
+    """A cloud after some moves; immutable."""
 
-    :ivar positions: changed hosts, by name
-    :ivar where: UUID of each moved server -> name of its host
-    """
-
-    positions: Mapping[str, Position] = _no_field()
+    positions: Mapping[str, Position] = _no_field()  #: changed hosts, by name
+    #: UUID of each moved server -> name of its host
     where: Mapping[str, str] = _no_field()
 
     def moved(self, uuid: str, *positions: Position) -> 'Arrangement':
@@ -74,13 +71,10 @@ class Arrangement:
 
 
 class Refusals(ty.NamedTuple):
-    """The hosts that do not take a server, and why.
+    """The hosts that do not take a server, and why."""
 
-    :ivar placement: the answer of Placement
-    :ivar filters: verdicts of the filters on the hosts in that answer
-    """
-
-    placement: verdict_placement.PlacementResult
+    placement: verdict_placement.PlacementResult  #: the answer of Placement
+    #: verdicts of the filters on the hosts in that answer
     filters: verdict_filters.Verdicts
 
 
@@ -89,18 +83,14 @@ class Positions:
 
     Nothing is changed there.
 
-    :param cloud: the snapshot
-    :param state: the cloud that was started from it, with its servers
+    :param state: the cloud that was started from ``cloud``, with its servers
     :param ports: ports of new servers; None for those of the flavor's servers
     :param project: ID of the new servers' project; None for one that no
         aggregate is reserved for
-    :param hints: scheduler hints of new servers
     :param cold_for_vfs: whether servers are migrated cold of which a live
         migration would detach VFs
-
     :ivar servers: servers of the snapshot by UUID
     :ivar simulated: servers in the simulator by UUID
-    :ivar ports_of: returns the ports of new servers of a flavor
     """
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
@@ -140,7 +130,6 @@ class Positions:
 
     def new(self, flavor: snapshot.Flavor,
             image: Mapping[str, str] = capacity.NO_IMAGE) -> Guest:
-        """Return a new server of a flavor; see Counting.guest."""
         return Guest(self._counting.guest(flavor, image))
 
     def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:
@@ -221,11 +210,7 @@ class Positions:
 
     def position(self, name: str,
                  arrangement: Arrangement | None = None) -> Position:
-        """Return a host.
-
-        :param arrangement: the cloud after some moves; None for the cloud as
-            it is
-        """
+        """Return a host after some moves; without an arrangement, as it is."""
         if arrangement is not None and name in arrangement.positions:
             return arrangement.positions[name]
         if name not in self._now:
@@ -234,7 +219,6 @@ class Positions:
         return self._now[name]
 
     def where(self, uuid: str, arrangement: Arrangement) -> str | None:
-        """Return the name of the host of a server."""
         return arrangement.where.get(uuid, self.servers[uuid].host)
 
     def without(self, position: Position, uuid: str,
@@ -254,10 +238,7 @@ class Positions:
         return position.put(guest, uuid, degrees, self.hosts.values())
 
     def fits(self, position: Position, guest: Guest, most: int) -> int:
-        """Return how many new servers fit a host, one after the other.
-
-        :param most: highest number to count to
-        """
+        """Return how many new servers fit a host, at most ``most``."""
         count = 0
         after: Position | None = position
         while count < most:
@@ -268,10 +249,7 @@ class Positions:
         return count
 
     def degrees(self, uuid: str) -> Mapping[str, float]:
-        """Return how far each policy of a server is kept on its host.
-
-        :returns: text of the policy -> degree, 0 to 1
-        """
+        """Return how far each policy of a server is kept: text -> 0 to 1."""
         degrees = self._degrees.get(uuid)
         if degrees is None:
             degrees = self._degrees[uuid] = self.degrees_of(
@@ -280,10 +258,7 @@ class Positions:
 
     def degrees_of(self,
                    simulated: servers.SimulatedServer) -> Mapping[str, float]:
-        """Return how far each policy is kept where the simulator has it.
-
-        :returns: text of the policy -> degree, 0 to 1
-        """
+        """Return how far each policy is kept where the simulator has it."""
         counted = self.guest(simulated.uuid).counted
         if simulated.host is None:
             return _NOTHING
@@ -314,7 +289,6 @@ class Positions:
         policy of the server is kept less than now, nor that of its server
         group.
 
-        :param name: name of the destination
         :returns: None if the move is not possible
         """
         source = self.where(uuid, arrangement)
@@ -359,7 +333,6 @@ class Positions:
 
     def broken_hint(self, arrangement: Arrangement, uuid: str,
                     name: str) -> str | None:
-        """Return the hint that forbids a host to a server, or None."""
         for hint in _HINTS:
             uuids = self.hinted(hint, uuid)
             if uuids and (hint == SAME_HOST) != self._any_on(
@@ -378,8 +351,6 @@ class Positions:
 
         The filters of server hints and of anti-affinity compare hosts with
         these, by what compute nodes report to nova-scheduler.
-
-        :param uuid: UUID of the server that is to be placed
         """
         group = self._members.get(uuid)
         fellows = group.members if group is not None and (
@@ -391,13 +362,11 @@ class Positions:
 
     def _any_on(self, name: str, uuids: Iterable[str],
                 arrangement: Arrangement) -> bool:
-        """Return whether any of some servers is on a host."""
         return any(uuid in self.servers
                    and self.where(uuid, arrangement) == name
                    for uuid in uuids)
 
     def policy(self, uuid: str) -> str | None:
-        """Return the policy of a server's group; None without a group."""
         group = self._members.get(uuid)
         return None if group is None else group.policy
 
@@ -409,7 +378,6 @@ class Positions:
 
     def _count_fellows(self, arrangement: Arrangement, group: snapshot.Group,
                        uuid: str, name: str | None) -> int:
-        """Return the number of other members of a group on a host."""
         return sum(
             member != uuid and member in self.servers
             and self.where(member, arrangement) == name
@@ -417,7 +385,6 @@ class Positions:
 
     def shares(self, position: Position,
                uuid: str) -> tuple[occupancy.Share, ...]:
-        """Return a server's shares of the NUMA cells of its host."""
         if uuid in position.came:
             return position.came[uuid].shares
         if position.room.host is None:
@@ -430,7 +397,6 @@ class Positions:
 
     def _footprint(self, position: Position, uuid: str,
                    guest: Guest) -> host_changes.Footprint:
-        """Return the footprint of a server on its host in the snapshot."""
         devices = position.room.devices
         return host_changes.Footprint(
             self.shares(position, uuid),

@@ -86,17 +86,13 @@ class SimulatedLookups:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SimulatedPort:
-    """A port of a server.
-
-    :ivar id: UUID
-    :ivar network: its network, with the vNIC type of the port
-    :ivar exists: whether the request names the port; if not, it names the
-        network, and Nova creates the port.  SR-IOV ports always exist.
-    """
+    """A port of a server."""
 
     id: str
-    network: snapshot.Network
+    network: snapshot.Network  #: its network, with the vNIC type of the port
     security_groups: tuple[scenarios.SecurityGroup, ...]
+    #: whether the request names the port; if not, it names the network, and
+    #: Nova creates the port.  SR-IOV ports always exist.
     exists: bool = False
 
     def to_nova(self) -> dict[str, ty.Any]:
@@ -116,10 +112,7 @@ class SimulatedPort:
 
 
 class PortOwner(ty.Protocol):
-    """Protocol of servers with ports.
-
-    :ivar project: UUID of the project
-    """
+    """Protocol of servers with ports; ``project`` is a UUID."""
 
     uuid: str
     project: str
@@ -129,16 +122,13 @@ class PortOwner(ty.Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostLoad:
-    """The network load of one host.
+    """The network load of one host."""
 
-    :ivar usage: figures of the ports that Neutron has bound to the host
-    :ivar limits: the limits of the host
-    :ivar claimed: resource class -> amount allocated from its ledger; None if
-        it has no ledger
-    """
-
+    #: figures of the ports that Neutron has bound to the host
     usage: usage.HostUsage
-    limits: network_limits.Limits
+    limits: network_limits.Limits  #: the limits of the host
+    #: resource class -> amount allocated from its ledger; None if it has no
+    #: ledger
     claimed: Mapping[str, int] | None
 
     @property
@@ -172,7 +162,6 @@ def is_told(scenario: scenarios.Scenario) -> bool:
 
 
 def dhcp_servers(scenario: scenarios.Scenario, load: HostLoad) -> int | None:
-    """Return the number of DHCP servers on a host; None with OVN."""
     if scenario.network_service == 'ovn':
         return None
     return load.usage.dhcp_servers
@@ -222,7 +211,6 @@ class SimulatedNetwork:
     def security_groups(
         self, names: tuple[str, ...],
     ) -> tuple[scenarios.SecurityGroup, ...]:
-        """Return security groups by names; the default one without names."""
         groups = self._scenario.security_groups
         return tuple([groups[name] for name in names or (DEFAULT_GROUP,)
                       if name in groups])
@@ -235,10 +223,7 @@ class SimulatedNetwork:
 
     def add_unbound(self, ports: Iterable[SimulatedPort],
                     project: str) -> None:
-        """Add ports that a request names to Neutron, without a host.
-
-        :param project: UUID of their project
-        """
+        """Add ports that a request names to Neutron, without a host."""
         for port in ports:
             self._note_groups(port.security_groups)
             if port.exists:
@@ -270,10 +255,7 @@ class SimulatedNetwork:
             self._publish(self.lookups.snapshot, keep_ledgers)
 
     def loads(self, servers: Iterable[PortOwner]) -> dict[str, HostLoad]:
-        """Return the network load of each host, even if Neutron is down.
-
-        :param servers: all servers
-        """
+        """Return each host's load by all servers, even if Neutron is down."""
         snapshot = self._read_figures(servers)
         loads = {}
         for name, host in self._hosts.items():

@@ -31,10 +31,7 @@ _STATES = {status: state for state, status
 
 
 def cloud(state: states.State) -> snapshot.Cloud:
-    """Return the snapshot of a simulated cloud.
-
-    :param state: the cloud; its configuration must still be set
-    """
+    """Return a snapshot of a cloud whose configuration is still set."""
     # Publish the ledger, as the service would after the last step.
     state.network.refresh(state.owners())
     loads = state.loads()
@@ -103,7 +100,6 @@ def _host(state: states.State, host: compute.ComputeHost,
 
 
 def host_node(cell: objects.NUMACell) -> snapshot.Node:
-    """Return a NUMA node of a host with its usage."""
     cores = tuple(map(frozenset, cell.siblings))
     return snapshot.Node(
         number=cell.id, socket=cell.socket, shared=frozenset(cell.cpuset),
@@ -195,7 +191,6 @@ def _amounts(state: states.State, consumer: str) -> dict[str, dict[str, int]]:
 
 
 def _moves(state: states.State) -> Iterator[snapshot.Migration]:
-    """Yield the migrations that are not confirmed yet."""
     for server in state.servers.values():
         pending = server.pending
         if pending is not None:
@@ -212,7 +207,6 @@ def _moves(state: states.State) -> Iterator[snapshot.Migration]:
 def guest_nodes(
     topology: objects.InstanceNUMATopology | None,
 ) -> tuple[snapshot.GuestNode, ...] | None:
-    """Convert the NUMA topology of a server."""
     if topology is None:
         return None
     return tuple(_guest_node(cell) for cell in topology.cells)
@@ -250,10 +244,7 @@ def _names(state: states.State) -> dict[str, frozenset[str] | None]:
 
 
 def _networks(scenario: scenarios.Scenario) -> Iterator[snapshot.Network]:
-    """Yield each network once.
-
-    A scenario has an entry for each vNIC type of a network.
-    """
+    """Yield each network once; a scenario has one for each vNIC type."""
     of_uuid: dict[str, list[snapshot.Network]] = {
         each.id: [each] for each in scenario.cloud.networks or ()}
     for each in scenario.networks.values():

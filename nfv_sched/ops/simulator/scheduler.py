@@ -210,11 +210,7 @@ def _limit_search(host_passes: Callable[..., bool]) -> Callable[..., bool]:
 
 
 class HostManager(nova_internals.HostManager):
-    """Nova's host manager over simulated hosts.
-
-    :param hosts: the hosts by name
-    :param aggregates: the host aggregates
-    """
+    """Nova's host manager over simulated hosts."""
 
     def __init__(self, hosts: Mapping[str, compute.ComputeHost],
                  aggregates: Sequence[snapshot.Aggregate]):
@@ -251,11 +247,9 @@ class HostManager(nova_internals.HostManager):
         return super().get_filtered_hosts(hosts, spec_obj, index)
 
     def aggregates_of(self, host: str) -> list[objects.Aggregate]:
-        """Return the aggregates of a host, by its name."""
         return self._get_aggregates_info(host)
 
     def cell(self, name: str) -> objects.CellMapping:
-        """Return the cell mapping of a cell."""
         return self._cells[name]
 
     # Nova's sources of information, replaced
@@ -339,8 +333,6 @@ class Scheduler(nova_internals.SchedulerManager):
         """Choose hosts, as for a request of nova-conductor.
 
         :param spec: the request; not changed
-        :param uuids: UUIDs of the servers of the request
-        :param alternates: whether to return alternates, too
         :returns: a list of ``nova.objects.Selection`` for each server
         :raises nova.exception.NoValidHost: if there is no host for a server,
             with a reason
@@ -368,11 +360,7 @@ class Scheduler(nova_internals.SchedulerManager):
 
     def _no_host_reason(self, num_instances: int,
                         note: notes.RequestNote) -> str:
-        """Return the reason why there is no host, if Nova gives none.
-
-        :param num_instances: number of servers in the request
-        :param note: the note about the request, with what filters refused
-        """
+        """Return the reason why there is no host, if Nova gives none."""
         counts = self.host_manager.counts
         if not counts:
             queries = self._placement.queries

@@ -97,7 +97,6 @@ class State:
                 server.status == servers.SHELVED]
 
     def loads(self) -> dict[str, network.HostLoad]:
-        """Return the present network load of each host, by name."""
         return self.network.loads(self.owners())
 
 

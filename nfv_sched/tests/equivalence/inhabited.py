@@ -109,12 +109,6 @@ def _document(rng: random.Random, most_hosts: int) -> dict:
 
 def made(seed: int, most_hosts: int = 4,
          most_servers: int = 12) -> snapshot.Cloud:
-    """A cloud in which servers run.
-
-    :param seed: of the random choices
-    :param most_hosts: most hosts
-    :param most_servers: most servers
-    """
     rng = random.Random(seed)
     document = _document(rng, most_hosts)
     with tempfile.NamedTemporaryFile('w', suffix='.yaml') as file:
@@ -130,7 +124,6 @@ def made(seed: int, most_hosts: int = 4,
 
 def _inhabit(rng: random.Random, state, document: dict,
              most: int) -> None:
-    """Boot servers at random, and delete some."""
     simulation = engine.Simulation(state)
     count = rng.randrange(most // 3, most + 1)
     for number in range(2 * most):

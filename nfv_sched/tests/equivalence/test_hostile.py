@@ -59,7 +59,6 @@ PROPERTIES = {
 
 @st.composite
 def extra_specs(draw):
-    """Keys of ours and of Nova in any combination, and others."""
     values = draw(st.sampled_from((VALUES, VALUES, ODD_VALUES)))
     keys = st.one_of(st.sampled_from(KEYS), st.sampled_from(KEYS),
                      st.text(max_size=12))
@@ -74,11 +73,7 @@ def properties(draw):
 
 
 def _spoil(draw, values, fields):
-    """Take away a field of a Nova object, or give it an odd value.
-
-    :param values: the attributes of the object
-    :param fields: odd values by name of the field
-    """
+    """Take away a field of a Nova object, or give it an odd value."""
     name = draw(st.sampled_from(sorted(fields)))
     if draw(st.integers(0, 3)):
         values[f'_obj_{name}'] = copy.deepcopy(
@@ -104,7 +99,6 @@ def odd_requests(draw, pools):
 
 
 def _odd_pool(draw, pool):
-    """Spoil a pool of the statistics that a compute node has sent."""
     match draw(st.integers(0, 9)):
         case 0 | 1:
             # Spoilt before, it may have nothing left.
@@ -119,7 +113,6 @@ def _odd_pool(draw, pool):
 
 
 def _odd_cell(draw, topology):
-    """Spoil a NUMA node."""
     cell = draw(st.sampled_from(topology.cells))
     match draw(st.integers(0, 12)):
         case 0:
@@ -137,7 +130,6 @@ def _odd_cell(draw, topology):
 
 
 def _odd_state(draw, state):
-    """Spoil what else the scheduler knows of a host."""
     pci_stats = stats.PciDeviceStats(None)
     pci_stats.pools = draw(st.sampled_from((None, [None, 'text'])))
     aggregate = objects.Aggregate(
@@ -205,7 +197,6 @@ SUMMARIES = (
 
 @st.composite
 def networks(draw):
-    """What a request says of its networks and security groups."""
     odd = st.sampled_from((None, '', 'none', 'auto', 'port0', '\u0661', 7))
     asked = objects.NetworkRequestList()
     asked._obj_objects = draw(st.lists(st.one_of(
@@ -240,7 +231,6 @@ def _group(uuid, name):
 
 @st.composite
 def sound_hosts(draw):
-    """A topology, and the pools of PCI devices on it."""
     topology = draw(strategies.host_topologies(
         max_cells=3, labels=('nfv_vswitch', 'nfv_node0', 'nfv_node1')))
     pools = draw(strategies.pci_pools(
@@ -250,10 +240,7 @@ def sound_hosts(draw):
 
 @st.composite
 def clouds(draw):
-    """Requests, sound host states and odd ones.
-
-    :returns: PCI requests, [(state, whether it is odd)]
-    """
+    """Draw PCI requests, and [(host state, whether it is odd)]."""
     hosts = draw(st.lists(sound_hosts(), min_size=1, max_size=2))
     requests = draw(odd_requests([pool for _, pools in hosts
                                   for pool in pools]))

@@ -26,14 +26,11 @@ class NeutronView(neutron_api.NeutronAPI):
     """Neutron's API to the ports of Nova's fixture.
 
     ``ports``, ``rules``, ``groups``, ``networks`` and ``agents`` come on top.
-
-    :ivar fixture: Nova's fixture, once there is one
     """
 
     fixture = None
 
     def items(self, resource):
-        """All that there is of a resource."""
         items = super().items(resource)
         if self.fixture is None:
             return items
@@ -144,7 +141,6 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
         return ports
 
     def unbind(self, ports):
-        """Delete such ports."""
         for port in ports:
             self.neutron_api.ports.remove(port)
 
@@ -160,7 +156,6 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
         return {'name': group}
 
     def set_metadata(self, host, **metadata):
-        """Put a host into an aggregate of its own."""
         aggregate = self.admin_api.post_aggregate(
             {'aggregate': {'name': host}})
         self.admin_api.add_host_to_aggregate(aggregate['id'], host)
@@ -170,18 +165,15 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
     # -- guests -------------------------------------------------------------
 
     def guest(self, nics=1, host=None, expect='ACTIVE', **request):
-        """Boot a guest with interfaces on the virtual switch."""
         return self.boot(self.small, networks=[base.TUNNELED] * nics,
                          host=host, expect=expect, **request)
 
     def guests(self, count, nics=1, expect='ACTIVE', **kwargs):
-        """Boot several in one request."""
         return self.boot_many(
             self.small, count, expect=expect,
             networks=[{'uuid': base.TUNNELED}] * nics, **kwargs)
 
     def refused(self, *words, **kwargs):
-        """Boot a guest that no host takes, for a reason with these words."""
         server = self.guest(expect='ERROR', **kwargs)
         self.assertRefused(server, *words)
         return server

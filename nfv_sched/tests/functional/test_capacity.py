@@ -31,7 +31,6 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
         self.start_host('host2', physnets=physnets)
 
     def read(self):
-        """Read the cloud when all servers are built, and all was reported."""
         self._run_periodics()
         self.publish()
         cloud = database.read(base.CONF)
@@ -40,13 +39,11 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
 
     @staticmethod
     def count(cloud, flavor, choice=None):
-        """Count servers of a flavor; returns the count and the ports."""
         flavor, = [each for each in cloud.flavors if each.id == flavor]
         counted, = capacity.capacities(cloud, [flavor], ports=choice)
         return counted.fits, counted.ports
 
     def fill(self, flavor, networks):
-        """Boot servers until one is refused; returns how many were built."""
         count = 0
         while self.boot(flavor, networks(), expect=('ACTIVE', 'ERROR'))[
                 'status'] == 'ACTIVE':

@@ -31,21 +31,16 @@ class LedgerTestCase(network.NetworkCloudTestCase):
     limits = {'vswitch_ports_per_node': 10, 'security_rules_per_node': 24}
 
     def used(self, host):
-        """Ports and rules that are allocated from the ledger of a host."""
         usages = self._get_provider_usages(self.provider(host))
         return usages[names.PORTS], usages[names.RULES]
 
     def capacity(self, host):
-        """Ports of a host that guests may have allocated."""
         inventory = self._get_provider_inventory(
             self.provider(host))[names.PORTS]
         return inventory['total'] - inventory['reserved']
 
     def assertExact(self, **held):
-        """The ledger has what is on the hosts.
-
-        :param held: host -> ports that something holds there beside that
-        """
+        """Assert that ledgers have what hosts have, and what is held there."""
         for host in self.hosts:
             ports, rules = self.on_host(host)
             more = held.get(host, 0)
@@ -80,8 +75,6 @@ class LedgerTestCase(network.NetworkCloudTestCase):
 
 
 class LifeTest(LedgerTestCase):
-    """From boot to deletion."""
-
     def test_migrations(self):
         server = self.guest(nics=2, host='host1')
         self.assertExact()
@@ -204,13 +197,11 @@ class AttributionTest(LedgerTestCase):
     hosts = ('host1',)
 
     def rounds(self, count=1):
-        """Let the publisher do rounds."""
         for _ in range(count):
             done = self.publisher.round()
             self.assertFalse(done.failed, done)
 
     def ports(self, server):
-        """The ports of Nova's fixture that are a server's."""
         return [port for port in self.neutron_api.fixture_ports()
                 if port.get('device_id') == server['id']]
 
@@ -277,8 +268,6 @@ class AttributionTest(LedgerTestCase):
 
 
 class FullTest(LedgerTestCase):
-    """No room in the ledger."""
-
     def test_taken_by_others(self):
         """Other schedulers place guests of which Neutron knows nothing."""
         server = self.guest(host='host1')

@@ -98,8 +98,6 @@ class PortLimitTest(network.NetworkCloudTestCase):
 
 
 class DefaultLimitsTest(network.NetworkCloudTestCase):
-    """Limits as they are if no option is set."""
-
     limits = {}
 
     def test_254_ports_and_16384_rules(self):
@@ -251,7 +249,6 @@ class MovesTest(network.NetworkCloudTestCase):
         self.publish()
 
     def make_room(self):
-        """Just enough of it."""
         self.unbind(self.filling[:1])
         self.publish()
 

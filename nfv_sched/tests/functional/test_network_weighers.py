@@ -23,7 +23,6 @@ class WeigherTest(network.NetworkCloudTestCase):
         self.assertGoesTo('host1')
 
     def weigh(self, **multipliers):
-        """Let one weigher count, by its multiplier."""
         for option in self.limits:
             name = option.removesuffix('_weight_multiplier')
             self.flags(**{option: multipliers.get(name, 0.0)},
@@ -35,7 +34,6 @@ class WeigherTest(network.NetworkCloudTestCase):
         self.delete_all([server['id']])
 
     def agents(self, kind, **figures):
-        """Agents of a kind on both hosts, the first with more to do."""
         for host, count in (('host1', 3), ('host2', 1)):
             self.neutron_api.agents.append(neutron_api.agent(
                 kind, host, **{name: count for name in figures}))

@@ -105,10 +105,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
             devices=self.devices[name], **kwargs)
 
     def fill(self, seed, guests=_GUESTS, changes=None):
-        """Boot servers and bring some into other states.
-
-        :param changes: methods that do so; None for all
-        """
+        """Boot servers, and change some: by these methods, None for all."""
         choose = self.random = random.Random(seed)
         for _ in range(guests):
             self.add(choose)
@@ -211,7 +208,6 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
     # -- what the API does
 
     def idle(self, uuid, seconds=30.0):
-        """Wait until nothing is done to a server."""
         deadline = time.monotonic() + seconds
         while True:
             server = self.admin_api.get_server(uuid)
@@ -254,10 +250,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
                 context.get_admin_context())
 
     def carry_out(self, plan):
-        """Carry out a plan as ``plan run`` does.
-
-        :param plan: :class:`ops.execution.values.MovePlan`
-        """
+        """Carry out a plan as ``plan run`` does."""
         self.has_moved = True
 
         def say(text):

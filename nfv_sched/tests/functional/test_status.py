@@ -324,10 +324,7 @@ class LedgerTest(ResultMixin, test_ledger_service.LedgerTestCase):
 
 
 class CommandTest(ResultMixin, test_ledger_process.ProcessTestCase):
-    """The command in a process of its own."""
-
     def check(self, *args, conf=None):
-        """Run it; returns exit code, standard output and errors."""
         process = self.run_module(
             'nfv_sched.cmd.status', '--config-file', conf or self.conf,
             'upgrade', 'check', *args)
@@ -335,7 +332,6 @@ class CommandTest(ResultMixin, test_ledger_process.ProcessTestCase):
         return process.returncode, out, err
 
     def results(self, expected):
-        """Results by name; the exit code must be as expected."""
         code, out, err = self.check('--json')
         self.assertEqual((expected, ''), (code, err), out)
         return {check['check']: (check['result'], check['details'])

@@ -67,7 +67,6 @@ class FaultTestCase(base.LiveTestCase):
         self.wait_until(gone, _RECOVERY, f'{len(left)} servers are gone')
 
     def states(self):
-        """What Nova says of its services, by binary and host."""
         return {(service.binary, service.host): service.state
                 for service in self.admin.compute.services()}
 
@@ -95,14 +94,12 @@ class FaultTestCase(base.LiveTestCase):
         self.limit_ports(dict.fromkeys(self.hosts, count))
 
     def burst(self, count):
-        """Ask for guests with a strict policy and one port, all at once."""
         with futures.ThreadPoolExecutor(count) as pool:
             return list(pool.map(
                 lambda _: self.request(self.strict, networks=self.networks()),
                 range(count)))
 
     def all_settled(self, servers):
-        """Wait until guests are active or in error, and return them so."""
         ids = {server.id for server in servers}
 
         def done():
@@ -360,11 +357,7 @@ class RacingMovesTest(FaultTestCase):
     """New guests and guests that move want the last slots."""
 
     def race(self, move) -> list:
-        """Move guests while others are created, until all are at rest.
-
-        :param move: called with each guest that moves
-        :returns: all guests
-        """
+        """Move guests while others are created; return all, once at rest."""
         self.limit_each(3)
         movers = self.all_settled(
             [self.request(self.strict, networks=self.networks(), host=host)
@@ -401,10 +394,7 @@ class RacingMovesTest(FaultTestCase):
         return self.wait_until(done, _SETTLED, 'nothing moves any more')
 
     def assert_exact(self, servers, movers: int) -> None:
-        """No guest is lost, and no slot.
-
-        :param movers: how many of the guests, the first, were there before
-        """
+        """Assert that no guest and no slot is lost; the movers come first."""
         self.wait_until(
             lambda: sum(self.used(base.PORTS).values()) == len(
                 [server for server in map(self.show, servers)

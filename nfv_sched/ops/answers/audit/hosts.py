@@ -29,31 +29,24 @@ class Site:
     and Placement are written one after the other.  Such a server is not
     *steady*: it may use resources on either host, or both, and none are
     reported as missing.
-
-    :ivar whole: indexes of the cloud, shared by all sites
-    :ivar title: name of the host, unique in the cloud
-    :ivar servers: all servers on the host
-    :ivar steady: those without a task or an unsettled migration
-    :ivar moves: migrations from or to the host
-    :ivar metadata: metadata of each of the host's aggregates
     """
 
     whole: 'Whole'
     host: snapshot.Host
-    title: str
+    title: str  #: name of the host, unique in the cloud
     servers: tuple[snapshot.Server, ...]
+    #: servers without a task or an unsettled migration
     steady: tuple[snapshot.Server, ...]
-    moves: tuple[snapshot.Migration, ...]
+    moves: tuple[snapshot.Migration, ...]  #: migrations from or to the host
+    #: metadata of each of the host's aggregates
     metadata: tuple[Mapping[str, str], ...]
 
     @property
     def cloud(self) -> snapshot.Cloud:
-        """The cloud."""
         return self.whole.cloud
 
     @property
     def known(self) -> Mapping[str, snapshot.Server]:
-        """The servers of the cloud by UUID."""
         return self.whole.servers
 
     @functools.cached_property
@@ -73,14 +66,12 @@ class Site:
 
     @functools.cached_property
     def positions(self) -> Mapping[int, int]:
-        """Position of each NUMA node, by its number."""
         return {node.number: index
                 for index, node in enumerate(self.host.nodes or ())}
 
     @property
     def certain(self) -> Iterator[tuple[snapshot.Server,
                                         snapshot.GuestNode]]:
-        """NUMA nodes of the steady servers, each with its server."""
         for server in self.steady:
             for part in server.nodes or ():
                 yield server, part
@@ -111,7 +102,6 @@ class Site:
             for move in self.moves)
 
     def devices_of(self, server: snapshot.Server) -> list[snapshot.Device]:
-        """Return the PCI devices of a server on this host."""
         # Devices that it may still hold from before an unconfirmed resize on
         # this same host are left out.
         return self._devices.get(server.uuid, [])
@@ -135,27 +125,21 @@ class Site:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Whole:
-    """Indexes of a cloud that the checks of all its hosts share.
-
-    :ivar servers: the servers by UUID
-    :ivar holders: resource provider -> its consumers, each with all of its
-        allocations
-    :ivar has_ledgers: whether the ledger of any host is in Placement
-    :ivar busy: True if Nova works on a server, or a resized server may still
-        hold resources on its old host
-    :ivar unread: UUIDs of servers and migrations that could not be read
-    """
+    """Indexes of a cloud that the checks of all its hosts share."""
 
     cloud: snapshot.Cloud
-    servers: Mapping[str, snapshot.Server]
+    servers: Mapping[str, snapshot.Server]  #: the servers by UUID
+    #: resource provider -> its consumers, each with all of its allocations
     holders: Mapping[str, list[tuple[str, Allocations]]]
-    has_ledgers: bool
+    has_ledgers: bool  #: whether the ledger of any host is in Placement
+    #: True if Nova works on a server, or a resized server may still hold
+    #: resources on its old host
     busy: bool
+    #: UUIDs of servers and migrations that could not be read
     unread: frozenset[str]
 
     @classmethod
     def from_cloud(cls, cloud: snapshot.Cloud) -> 'Whole':
-        """Build the indexes of a cloud."""
         holders: dict[str, list[tuple[str, Allocations]]] = {}
         for consumer, allocations in (
                 *((server.uuid, server.allocations or {})

@@ -14,10 +14,7 @@ from nfv_sched.ops.cloud import snapshot
 
 
 def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    """Find differences between the capacity in the ledger and in Neutron.
-
-    Yields nothing while a server comes or goes.
-    """
+    """Compare the ledger with Neutron, unless a server comes or goes."""
     if (not site.whole.has_ledgers or not site.host.providers
             or len(site.steady) < len(site.servers)
             or any(not move.settled for move in site.moves)):

@@ -58,7 +58,6 @@ def _usage(
 
 def _overdrawn(noun: str, usage: document.HostLimitUse,
                inventory: snapshot.Inventory | None) -> str:
-    """Return a note if more is allocated than the limit; else ``''``."""
     if inventory is None:
         return ''
     # nfv-sched-ledger raises a total that is below the allocations.

@@ -125,7 +125,6 @@ def _view(
     """Return what is on a host.
 
     :param metadata: metadata of each of its aggregates
-    :param machine: facts about it, or None
     :param network_names: names of networks by UUID
     """
     label = option(cloud, 'vswitch_label')
@@ -177,10 +176,7 @@ def _view(
 
 def _networks(servers: Iterable[snapshot.Server], names: Mapping[str, str],
               ) -> tuple[tuple[str, str | None], ...]:
-    """Return name and physical network of networks of servers, by name.
-
-    :param names: names of networks by UUID, for ports without one
-    """
+    """Return name and physical network of networks of servers, by name."""
     networks = {
         (port.network_name or names.get(port.network) or port.network,
          port.physnet or '')
@@ -225,7 +221,6 @@ def _node(
 
 
 def option(cloud: snapshot.Cloud, name: str):
-    """Return an option of ``[nfv_sched]`` in a cloud, or its default."""
     value = cloud.options.get('nfv_sched', {}).get(name)
     return _DEFAULTS[name] if value is None else value
 
@@ -258,10 +253,6 @@ def ratio(cloud: snapshot.Cloud, host: snapshot.Host, of: str) -> float:
 
 def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
               metadata: Iterable[Mapping[str, str]]) -> limits.Limits:
-    """Return the limits of a host.
-
-    :param metadata: metadata of each of its aggregates
-    """
     return limits.of_host(
         types.SimpleNamespace(host=host.name, aggregates=[
             types.SimpleNamespace(metadata=pairs) for pairs in metadata]),
@@ -271,10 +262,7 @@ def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
 
 def _hidden(host: snapshot.Host,
             machine: machine_values.Machine | None) -> int | None:
-    """Return the number of CPUs that a host does not report for servers.
-
-    None if it is not known.
-    """
+    """Count CPUs not reported for servers; return None if it is not known."""
     if machine is not None and host.nodes is not None:
         return len(machine.cpus.difference(*(
             node.shared | node.dedicated for node in host.nodes)))

@@ -87,54 +87,41 @@ _ACCELERATOR = 'accel:device_profile'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostCapacity:
-    """The number of servers of a flavor that one host takes.
+    """The number of servers of a flavor that one host takes."""
 
-    :ivar fits: number of servers that fit one after the other
-    :ivar placement: number of servers that Placement would grant
-    :ivar binding: limits that keep the next server off
-    :ivar lost: servers that Placement would grant and the host does not take,
-        by cause
-    """
-
-    fits: int
-    placement: int
-    binding: tuple[Binding, ...] = ()
+    fits: int  #: number of servers that fit one after the other
+    placement: int  #: number of servers that Placement would grant
+    binding: tuple[Binding, ...] = ()  #: limits that keep the next server off
+    #: servers that Placement would grant and the host does not take, by cause
     lost: Mapping[losses.Cause, int] = dataclasses.field(
         default_factory=dict, hash=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FlavorCapacity:
-    """The number of servers of a flavor that a cloud takes.
-
-    :ivar fits: number of servers that fit one after the other
-    :ivar placement: number of servers that Placement would grant
-    :ivar hosts: capacity of each host, by its name
-    :ivar error: why Nova takes no server of this flavor; None if it does
-    :ivar ports: ports that each server is assumed to have
-    :ivar unknown: names in the request that Placement does not know
-    :ivar unknown_alias: a PCI alias that Nova does not know; None if there is
-        none
-    :ivar uncounted: extra specs that may let fewer servers fit, and that could
-        not be counted; see :func:`uncounted`
-    :ivar unverified: forbidden traits that Placement may not know, because its
-        traits were not read; if so, Nova takes no server of this flavor
-    """
+    """The number of servers of a flavor that a cloud takes."""
 
     flavor: snapshot.Flavor
     fits: int
     placement: int
-    hosts: Mapping[str, HostCapacity]
+    hosts: Mapping[str, HostCapacity]  #: capacity of each host, by its name
+    #: why Nova takes no server of this flavor; None if it does
     error: str | None = None
+    #: ports that each server is assumed to have
     ports: assumed_ports.Ports = _NO_PORTS
+    #: names in the request that Placement does not know
     unknown: tuple[placement.Unknown, ...] = ()
+    #: a PCI alias that Nova does not know; None if there is none
     unknown_alias: str | None = None
+    #: extra specs that may let fewer servers fit, and that could not be
+    #: counted; see :func:`uncounted`
     uncounted: tuple[str, ...] = ()
+    #: forbidden traits that Placement may not know, because its traits were
+    #: not read; if so, Nova takes no server of this flavor
     unverified: tuple[placement.Unknown, ...] = ()
 
     @property
     def with_room(self) -> int:
-        """Number of hosts that take at least one server."""
         return sum(host.fits > 0 for host in self.hosts.values())
 
     @property
@@ -158,10 +145,7 @@ class FlavorCapacity:
                 BindingKind.CPUS_ON_NODES])
 
     def within(self, hosts: Iterable[str]) -> 'FlavorCapacity':
-        """Return the capacity of some hosts only.
-
-        :param hosts: names of hosts; others than those counted are ignored
-        """
+        """Return the capacity of some hosts only; ignore unknown names."""
         by_host = {name: self.hosts[name] for name in hosts
                    if name in self.hosts}
         return dataclasses.replace(
@@ -230,17 +214,12 @@ def counting_on(
 
 
 class CountedHost(ty.NamedTuple):
-    """A host that is read once for all flavors.
-
-    :ivar state: ``nova.scheduler.host_manager.HostState``
-    :ivar room: its free NUMA resources and PCI devices
-    :ivar root: UUID of its root resource provider
-    """
+    """A host that is read once for all flavors."""
 
     name: str
-    state: ty.Any
-    room: host_count.FreeResources
-    root: str
+    state: ty.Any  #: ``nova.scheduler.host_manager.HostState``
+    room: host_count.FreeResources  #: its free NUMA resources and PCI devices
+    root: str  #: UUID of its root resource provider
 
 
 class Counting:
@@ -255,9 +234,6 @@ class Counting:
     :param project: ID of the new servers' project; None for one that no
         aggregate is reserved for
     :param keep_ledgers: leave ledgers as they were read
-    :param hints: scheduler hints of the new servers
-
-    :ivar placement: resource providers of the cloud
     """
 
     def __init__(
@@ -320,11 +296,7 @@ class Counting:
         self, flavor: snapshot.Flavor, hosts: Collection[str] | None = None,
         image: Mapping[str, str] = NO_IMAGE,
     ) -> FlavorCapacity:
-        """Count the servers of a flavor.
-
-        :param hosts: names of the hosts that count; None for all
-        :param image: image properties that Nova knows
-        """
+        """Count the servers of a flavor, on all hosts if ``hosts`` is None."""
         chosen = self.hosts(hosts)
         ports = self._ports_of(flavor)
         try:
@@ -345,7 +317,6 @@ class Counting:
             unverified=guest.grants.unverified)
 
     def hosts(self, names: Collection[str] | None = None) -> list[CountedHost]:
-        """Return the hosts with these names; all of them if None."""
         return [host for host in self._hosts
                 if names is None or host.name in names]
 
@@ -353,7 +324,6 @@ class Counting:
               image: Mapping[str, str] = NO_IMAGE) -> 'CountedGuest':
         """Return a new server of a flavor, to be counted.
 
-        :param image: image properties that Nova knows
         :raises servers.Refused: if Nova refuses the flavor, or has no hosts
             for the project
         """
@@ -379,10 +349,7 @@ class Counting:
 
     def _spec(self, flavor: snapshot.Flavor,
               image: Mapping[str, str]) -> objects.RequestSpec:
-        """Return the request for a new server of a flavor.
-
-        :raises servers.Refused: if Nova's API refuses the flavor
-        """
+        """Return the request for a new server of a flavor."""
         server = servers.SimulatedServer(flavor.name, flavor.name,
                                          project=self._project
                                          or nova_internals.PROJECT)
@@ -413,7 +380,6 @@ def uncounted(flavor: snapshot.Flavor) -> tuple[str, ...]:
 
 
 def _refusal(exc: servers.Refused) -> Binding:
-    """Return the limit for a flavor of which Nova takes no server."""
     if isinstance(exc, placement_count.NoAggregateError):
         return Binding(BindingKind.AGGREGATE, str(exc))
     if isinstance(exc, placement_count.RefusedQueryError) and exc.names:
@@ -423,7 +389,6 @@ def _refusal(exc: servers.Refused) -> Binding:
 
 
 def _of_filter(name: str, text: str, is_mapped: bool = True) -> Binding:
-    """Return the limit for a host that a filter refuses."""
     kind = _KINDS.get(name, BindingKind.FILTER)
     if kind is BindingKind.SERVICE and not is_mapped:
         kind = BindingKind.UNMAPPED
@@ -433,10 +398,7 @@ def _of_filter(name: str, text: str, is_mapped: bool = True) -> Binding:
 
 def _of_blazar(host_state: ty.Any, spec: objects.RequestSpec,
                text: str) -> Binding:
-    """Return the limit for a host that the filter of Blazar refuses.
-
-    :param text: used if the reason is not known
-    """
+    """Return the limit for a host that the filter of Blazar refuses."""
     refusal = blazar.refusal(host_state.aggregates, spec)
     if refusal.is_reserved:
         return Binding(BindingKind.RESERVED, refusal.text)
@@ -451,10 +413,6 @@ class CountedGuest:
     :param limits: filters that limit ports and security group rules
     :param limits_lost: whether NUMA limits do not reach the claim
     :raises servers.Refused: if Nova's scheduler fails on the request
-
-    :ivar spec: its RequestSpec
-    :ivar request: what it asks for
-    :ivar grants: what Placement grants it
     """
 
     def __init__(self, state: states.State, spec: objects.RequestSpec,
@@ -493,7 +451,6 @@ class CountedGuest:
             active_rules.settings(note).sorting, limits_lost)
 
     def count(self, hosts: Sequence[CountedHost]) -> dict[str, HostCapacity]:
-        """Count the servers that fit on each host, by host name."""
         refusals = self.refusals([(host, occupancy.NOTHING) for host in hosts])
         by_host, counts = {}, {}
         for host in hosts:
@@ -545,8 +502,7 @@ class CountedGuest:
         """Return how many servers each filter takes that refuses a host.
 
         :param refusals: the filters that refuse it as it is
-        :param full: the filters that refuse it with more servers
-        :param more: the number of these
+        :param full: the filters that refuse it with ``more`` servers
         """
         most = {bindings.nameable(each): 0 for each in refusals}
         for limit in map(bindings.nameable, full):
@@ -565,7 +521,6 @@ class CountedGuest:
         """Attribute the servers that Placement would grant a host.
 
         :param on_nodes: the count of its NUMA cells and devices
-        :param most: number of servers that each filter takes
         """
         for number, limit in self.limits_of(host):
             if number < counted.placement:
@@ -602,7 +557,6 @@ class CountedGuest:
 
         :param remaining: its free capacity after the servers that fit
         :param lifted: of the limits that ``liftable`` returned for it
-        :param most: highest number to count to
         """
         counter = self._counters.get(lifted)
         if counter is None:
@@ -621,7 +575,6 @@ class CountedGuest:
         """Return the limit of the servers that lifting limits does not help.
 
         :param on_nodes: the count of the host's NUMA cells and devices
-        :param lifted: the limits that can be lifted
         :param some: whether lifting them helps other servers
         """
         if not some and not on_nodes.more:
@@ -685,11 +638,7 @@ class CountedGuest:
             fits, max(fits, allowed.believed), tuple(binding)), counted
 
     def to_grow(self, host: CountedHost) -> tuple[Binding, ...]:
-        """Return the resources of which a host without servers needs more.
-
-        :returns: a minimal set; empty if it takes the server, or more of them
-            would not help
-        """
+        """Return bindings.to_grow for a host, and its lacks in Placement."""
         granted = self.grants.lacks(
             host.root, self.grants.for_host(host.root), 0)
         if self.refusals([(host, occupancy.NOTHING)])[host.name] or any(
@@ -873,7 +822,6 @@ def ledger_of(host: CountedHost, resource_class: str,
 
 
 def _passing_hosts(each, host_states: list, spec) -> set[str]:
-    """Return the names of the hosts that a filter passes."""
     # Filters may raise it instead of returning no host, as those of nfv-sched
     # do for the server of index 0.
     try:

@@ -23,18 +23,12 @@ _NO_SERVERS: frozenset[str] = frozenset()
 
 
 class Footprint(ty.NamedTuple):
-    """The resources that a server occupies on a host.
+    """The resources that a server occupies on a host."""
 
-    :ivar shares: its shares of the host's NUMA cells
-    :ivar devices: numbers of its PCI devices
-    :ivar amounts: amounts that Nova counts for the whole host
-    :ivar allocations: UUID of the resource provider -> resource class ->
-        amount
-    """
-
-    shares: tuple[occupancy.Share, ...]
-    devices: tuple[int, ...]
-    amounts: occupancy.Amounts
+    shares: tuple[occupancy.Share, ...]  #: its shares of the host's NUMA cells
+    devices: tuple[int, ...]  #: numbers of its PCI devices
+    amounts: occupancy.Amounts  #: amounts that Nova counts for the whole host
+    #: UUID of the resource provider -> resource class -> amount
     allocations: Mapping[str, Mapping[str, int]]
 
 
@@ -74,22 +68,18 @@ class MovableGuest:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """A host after some changes; immutable.
+    """A host after some changes; immutable."""
 
-    :ivar host: the host before the changes
-    :ivar room: free capacity of its NUMA cells and PCI devices
-    :ivar used: its resource providers; must not be changed
-    :ivar load: amounts of added less those of removed servers, for filters
-    :ivar came: UUID of each added server -> what it occupies
-    :ivar left: UUIDs of removed servers that were on the host before
-    """
-
-    host: capacity.CountedHost
+    host: capacity.CountedHost  #: the host before the changes
+    #: free capacity of its NUMA cells and PCI devices
     room: host_count.FreeResources
-    used: placement.Placement
+    used: placement.Placement  #: its resource providers; must not be changed
+    #: amounts of added less those of removed servers, for filters
     load: occupancy.Amounts = occupancy.NOTHING
+    #: UUID of each added server -> what it occupies
     came: Mapping[str, Footprint] = dataclasses.field(
         default_factory=lambda: _NOTHING)
+    #: UUIDs of removed servers that were on the host before
     left: frozenset[str] = _NO_SERVERS
 
     @property

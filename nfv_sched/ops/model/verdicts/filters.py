@@ -36,8 +36,6 @@ Verdicts = Mapping[str, Mapping[str, values.HostRefusal]]
 class _SingleFilter:
     """One filter, with a request for it alone.
 
-    :param name: class name of the filter
-    :param inner: the filter
     :param candidates: UUID of each compute node -> allocation candidates
     :param summaries: UUID of each provider -> provider summary
     """
@@ -198,7 +196,6 @@ def alone(
     """Ask every enabled filter about every host.
 
     :param spec: the request; not changed
-    :param queries: its queries to Placement
     :param progress: called with (filters done, all filters)
     :param hosts: names of the hosts that matter; None for all
     :param shadowed: gets the same of filters in shadow, which have no effect

@@ -70,21 +70,17 @@ def _text(value: object) -> str:
 
 
 def _paste(service: str, name: str, target: pathlib.Path) -> None:
-    """Copy a file of a service that comes with its package."""
     target.mkdir(exist_ok=True)
     shutil.copy(pathlib.Path(sys.prefix) / 'etc' / service / name, target)
 
 
 class _Writer:
-    """Writes the files of one bed."""
-
     def __init__(self, layout: bed_layout.Layout,
                  hosts: Mapping[str, bed_cloud.Host]):
         self._layout = layout
         self._hosts = hosts
 
     def write(self) -> None:
-        """Write all of them."""
         self._entry_point()
         self._keystone()
         self._placement()
@@ -349,9 +345,4 @@ class _Writer:
 
 def write(layout: bed_layout.Layout,
           hosts: Mapping[str, bed_cloud.Host]) -> None:
-    """Write the configuration of all services.
-
-    :param layout: of the bed
-    :param hosts: compute nodes by name
-    """
     _Writer(layout, hosts).write()

@@ -36,14 +36,7 @@ nfv_sched.weights.all_weighers
 
 
 class CheckTestCase(base.TestCase):
-    """A check that reads a nova.conf of the test."""
-
     def read(self, filters='', options=''):
-        """Write and read a nova.conf.
-
-        :param filters: what is in its section ``[filter_scheduler]``
-        :param options: what follows
-        """
         self.path = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'nova.conf')
         with open(self.path, 'w') as nova_conf:
@@ -439,8 +432,6 @@ class OptionsTest(CheckTestCase):
 
 
 class ShadowTest(CheckTestCase):
-    """What is in shadow, and what it should be beside."""
-
     OURS = 'NFVTopologyFilter,VSwitchNUMAAffinityFilter'
 
     def filters(self, enabled, shadow):
@@ -488,7 +479,6 @@ class ShadowTest(CheckTestCase):
             f'NUMATopologyFilter,{self.OURS}', self.OURS))
 
     def test_weigher_of_a_filter_in_shadow(self):
-        """It is not missed."""
         nova_only = 'weight_classes = nova.scheduler.weights.all_weighers\n'
         self.assertWarning(self.weighers('', nova_only),
                            'without VSwitchNUMAAffinityWeigher')

@@ -17,7 +17,6 @@ class NeutronTest(base.NeutronTestCase):
         self.enable()
 
     def enable(self, *filters, weighers=False):
-        """Enable filters, and perhaps the weighers."""
         self.flags('filter_scheduler', enabled_filters=filters)
         self.flags('filter_scheduler', weight_classes=[
             'nova.scheduler.weights.all_weighers'] + (

@@ -19,8 +19,6 @@ RULES = security_rule_limit.SecurityRuleLimitFilter()
 
 
 class NetworkTestCase(base.TestCase):
-    """Filters as Nova calls them."""
-
     def setUp(self):
         super().setUp()
         self.handler = nova_filters.HostFilterHandler()
@@ -34,10 +32,7 @@ class NetworkTestCase(base.TestCase):
 
     def spec(self, ports=1, groups=(), instance=UUIDS[0], move=False,
              devices=(), ids=()):
-        """A request for so many ports.
-
-        :param ids: UUIDs of ports that exist, instead of new ones
-        """
+        """Return a request for so many new ports, or for these that exist."""
         spec = clouds.spec(numa=False, move=move, devices=devices)
         nics = [objects.NetworkRequest(port_id=port) for port in ids] or [
             objects.NetworkRequest(network_id='net') for _ in range(ports)]
@@ -81,7 +76,6 @@ class NetworkTestCase(base.TestCase):
             spec, snapshots.published(self.shown, hosts, self.allocated))
 
     def passing(self, hosts, spec, *filters, index=0):
-        """Names of the hosts that pass."""
         if notes.note_of(spec).ledgers is None:
             self.answered(hosts, spec)
         left = self.handler.get_filtered_objects(
@@ -89,7 +83,6 @@ class NetworkTestCase(base.TestCase):
         return [host.host for host in left or ()]
 
     def refused(self, hosts, spec, *filters):
-        """Why none passes."""
         error = self.assertRaises(
             exception.NoValidHost, self.passing, hosts, spec, *filters)
         return error.kwargs['reason']

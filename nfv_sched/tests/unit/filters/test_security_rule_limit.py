@@ -47,8 +47,6 @@ class TestSecurityRuleLimitFilter(network.NetworkTestCase):
 
 
 class TestRules(network.NetworkTestCase):
-    """Security-group rules."""
-
     def setUp(self):
         super().setUp()
         self.flags(vswitch_ports_per_node=0, security_rules_per_node=100,

@@ -43,8 +43,6 @@ def rejected(spec):
 
 
 class ShadowTestCase(base.EnforcementTestCase):
-    """Filters that are enabled, of which some are in shadow."""
-
     def enable(self, *names, shadow=()):
         self.flags('filter_scheduler', enabled_filters=list(names))
         self.flags(shadow=list(shadow))
@@ -52,7 +50,6 @@ class ShadowTestCase(base.EnforcementTestCase):
         return [ours[name] for name in names]
 
     def place(self, host, spec):
-        """Nova places the server on a host that has passed."""
         host.stats = {'num_instances': 0}
         host.consume_from_request(spec)
 
@@ -162,7 +159,6 @@ class TestShadowedFilter(ShadowTestCase):
         self.assertEqual((1, 0, 0), self.counted())
 
     def test_no_policy(self):
-        """Requests without one are not counted."""
         enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
         spec, host = clouds.spec(), clouds.host()
         self.assertEqual(['host1'], self.passing([host], spec, enabled))
@@ -215,7 +211,6 @@ class TestShadowBesideOthers(ShadowTestCase):
     ALL = (TOPOLOGY, VSWITCH, PCI, SHARED, THREADS)
 
     def cases(self):
-        """Requests, and hosts for each."""
         both = {'nfv:vswitch_numa_affinity': 'strict',
                 'nfv:pci_numa_affinity': 'strict'}
         for keys in (both, {**both, 'nfv:pci_numa_affinity': 'prefer'},
@@ -362,7 +357,6 @@ class TestShadowBesideOthers(ShadowTestCase):
 class TestShadowedWeigher(ShadowTestCase):
 
     def weighed(self, hosts, spec, *weighers):
-        """The hosts, the best first, as Nova weighs them."""
         return nova_weights.HostWeightHandler().get_weighed_objects(
             [vswitch_numa_affinity.VSwitchNUMAAffinityWeigher(), *weighers],
             hosts, spec)
@@ -454,7 +448,6 @@ class TestShadowedLimits(network.NetworkTestCase):
         return spec
 
     def claims(self, host):
-        """Resource classes that the candidates claim in the ledger."""
         return [set(candidate['allocations'].get(
             self.provider, {'resources': {}})['resources'])
             for candidate in host.allocation_candidates]

@@ -50,8 +50,6 @@ class TestVSwitchPortLimitFilter(network.NetworkTestCase):
 
 
 class TestPorts(network.NetworkTestCase):
-    """Ports of the virtual switch."""
-
     def test_limit(self):
         """The last port is given, the one after it refused with figures."""
         self.neutron({'number': 5}, {'owner': 'network:dhcp'},
@@ -109,7 +107,6 @@ class TestPorts(network.NetworkTestCase):
             self.refused([self.host()], self.spec(4)))
 
     def test_best_host(self):
-        """The summary has the host that came closest."""
         self.neutron({'number': 8}, {'number': 7, 'host': 'host2'})
         self.assertEqual(
             'vSwitch ports: 2 needed, best host: 1 of 10 free (2 hosts)',
@@ -154,7 +151,6 @@ class TestPorts(network.NetworkTestCase):
             [self.host()], self.spec(0)))
 
     def test_per_guest(self):
-        """A new guest has at most so many interfaces and devices."""
         self.neutron()
         self.flags(vnics_per_guest=3, sriov_vfs_per_guest=2,
                    pci_nics_per_guest=1)
@@ -175,7 +171,6 @@ class TestPorts(network.NetworkTestCase):
             [host], self.spec(4, move=True)))
 
     def test_services(self):
-        """A host with too many DHCP servers and routers takes no guests."""
         self.flags(network_services_per_node=5)
         self.neutron(dhcp={'host1': 3, 'host2': 3},
                      routers={'host1': 3, 'host2': 2})

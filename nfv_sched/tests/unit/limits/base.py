@@ -26,10 +26,7 @@ class NeutronTestCase(base.TestCase):
         self.flags(neutron_request_timeout=20.0)
 
     def configure(self, **options):
-        """Write and read a nova.conf.
-
-        :param options: what is in its section ``[neutron]``
-        """
+        """Write and read a nova.conf with these options of ``[neutron]``."""
         self.nova_conf = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'nova.conf')
         with open(self.nova_conf, 'w') as nova_conf:
@@ -41,7 +38,6 @@ class NeutronTestCase(base.TestCase):
             self.addCleanup(self._forget_plugin, 'password')
 
     def configure_keystone(self, password=neutron_api.PASSWORD, **options):
-        """Write and read a nova.conf with credentials."""
         self.api.needs_token = True
         self.configure(
             auth_type='password', auth_url=f'{self.api.url}/identity/v3',
@@ -56,11 +52,6 @@ class NeutronTestCase(base.TestCase):
             CONF.unregister_opt(option, group='neutron')
 
     def wait_for(self, condition, seconds=30.0):
-        """Wait until a condition holds, and fail if it never does.
-
-        :param condition: function without parameters
-        :returns: what it returned
-        """
         deadline = time.monotonic() + seconds
         while not (value := condition()):
             if time.monotonic() > deadline:

@@ -12,12 +12,11 @@ from nfv_sched.limits import usage
 
 def snapshot(ports=(), rules=None, default_groups=None, agents=(),
              age=0.0, dhcp=None, routers=None, networks=None):
-    """A snapshot.
+    """Return a snapshot.
 
     :param ports: keyword arguments of a port each; see :func:`add_port`
     :param rules: security group -> number of rules
     :param default_groups: project -> security group
-    :param agents: types of agents
     :param age: seconds
     :param dhcp: host -> DHCP servers
     :param routers: host -> routers

@@ -38,7 +38,6 @@ class DemandTest(base.TestCase):
             project='q').rules)
 
     def test_no_network(self):
-        """A server without networks takes nothing."""
         self.assertEqual(demand.NetworkDemand(), self.of(NIC('none')))
 
     def test_ports(self):

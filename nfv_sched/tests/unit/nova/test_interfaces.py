@@ -88,7 +88,6 @@ class InterfacesTestCase(tests_base.TestCase):
             'nfv_sched.nova.features', level=logging.ERROR))
 
     def lacking(self):
-        """The features of a Nova that lacks something."""
         return {feature for item in interfaces.missing()
                 for feature in item.features}
 
@@ -99,7 +98,6 @@ class InterfacesTestCase(tests_base.TestCase):
         vswitch_port_limit.VSwitchPortLimitFilter()
 
     def take_schedule(self):
-        """Give the scheduler's method other parameters."""
         # A fixture of fixtures would have any parameters.
         patch = mock.patch.object(
             manager.SchedulerManager, '_schedule',
@@ -119,10 +117,7 @@ class InterfacesTestCase(tests_base.TestCase):
 class TestMissing(InterfacesTestCase):
 
     def lost(self, owner, name, value=None):
-        """What is missing after a change of Nova or a library.
-
-        :param value: new value of the attribute; None to delete it
-        """
+        """Return what is missing after a change; None deletes the name."""
         before = vars(owner)[name]
         if value is None:
             delattr(owner, name)
@@ -159,10 +154,7 @@ class TestMissing(InterfacesTestCase):
             [item.what.partition(' (')[0] for item in found])
 
     def test_all_uses_are_listed(self):
-        """What the scheduler's modules use of Nova and libraries is checked.
-
-        Also what the client of the ledger uses, which other processes load.
-        """
+        """What the scheduler uses of Nova and of libraries is checked."""
         loaded = subprocess.run(
             [sys.executable, '-W', 'ignore', '-c', _LOADED], text=True,
             stdout=subprocess.PIPE, check=True).stdout.split()

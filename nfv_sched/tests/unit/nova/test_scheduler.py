@@ -34,7 +34,6 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         nova_scheduler.watch_requests(self.answered)
 
     def boot(self):
-        """Boot a server on one of two hosts."""
         result = self.run_cloud(self.cloud(
             '- {boot: s, flavor: f, networks: [lan], host: east}',
             test_network.OPTIONS % 'ledger: placement' + test_network.HEAD))
@@ -67,7 +66,6 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         self.assertEqual(2, len(self.calls))
 
     def test_nothing_that_is_told_breaks_nova(self):
-        """Whatever goes wrong is logged."""
         def fail(*args):
             raise ZeroDivisionError
 
@@ -87,8 +85,6 @@ class PlacementAnswersTest(base.SimulatorTestCase):
 
 
 class Listener(nova_scheduler.ConsumeListener):
-    """Notes what it is told."""
-
     def __init__(self, name, calls):
         self.name = name
         self.calls = calls

@@ -174,7 +174,6 @@ class PartsTest(MeditationTestCase):
         self.assertIsNone(process.STATE.lookups)
 
     def test_refusals(self):
-        """The last twenty, the newest first."""
         for number in range(25):
             process.STATE.refusals.append(process.LoggedRefusal(
                 number, f'server{number}', 'AFilter', 'no\nroom'))

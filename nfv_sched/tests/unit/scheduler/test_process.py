@@ -23,7 +23,6 @@ class Lookups:
 class ProcessTest(base.TestCase):
 
     def fill(self):
-        """Use all that a process has."""
         state = process.STATE
         state.times.add('AFilter', 1, 0.1)
         state.refusals.append(process.LoggedRefusal(0, None, 'AFilter', ''))

@@ -36,7 +36,6 @@ class TestTell(base.TestCase):
         self.note.rejected = [('host1', reason()), ('host2', reason)]
 
     def told(self, expose, index=0):
-        """What the tenant reads; None if that is nothing."""
         self.flags(expose_reasons=expose)
         try:
             refusals.report('AFilter', self.note, index)
@@ -69,7 +68,6 @@ class TestTell(base.TestCase):
             'capacity needed, best host: 1 free (2 hosts)', self.log.output)
 
     def test_hosts_in_the_log(self):
-        """If somebody debugs."""
         logging.getLogger('nfv_sched').setLevel(logging.INFO)
         self.told('none')
         self.assertNotIn('Refused hosts', self.log.output)
@@ -182,7 +180,6 @@ class TestJournal(base.TestCase):
                          (refusal.server, refusal.before))
 
     def test_nothing_else_suffers(self):
-        """If the journal itself is broken."""
         self.useFixture(fixtures.MockPatchObject(
             refusals.writer, 'write', side_effect=ZeroDivisionError))
         self.refuse()

@@ -10,7 +10,6 @@ class NetworkWeigherTestCase(network.NetworkTestCase):
     """Hosts that carry less weigh more."""
 
     def order(self, weigher, *hosts, published=None):
-        """Names of the hosts, best first, with their weights."""
         spec = self.spec()
         self.answered(
             hosts if published is None else published, spec)

@@ -34,7 +34,6 @@ flavors:
 class RefusalTest(base.SimulatorTestCase):
 
     def test_without_a_word(self):
-        """An error may have no message."""
         self.useFixture(fixtures.MockPatch(
             'nfv_sched.ops.simulator.conductor.claim',
             side_effect=servers.Refused()))
@@ -516,7 +515,6 @@ class BooksTestCase(base.SimulatorTestCase):
             self.assertEqual({}, provider.used)
 
     def test_remarks(self):
-        """The reason of a live migration has the claims that failed."""
         result = self.run_cloud(self.cloud('- {boot: s, flavor: pinned}\n'))
         for action, ok, reason, remark in (
                 ('boot', 'done', None, 'claim failed'),
@@ -533,8 +531,6 @@ class BooksTestCase(base.SimulatorTestCase):
 
 
 class MixedTestCase(base.SimulatorTestCase):
-    """Guests with shared and dedicated vCPUs."""
-
     HEAD = base.CLOUD.replace(
         'cores: 8', 'cores: 8\n    shared_cores_per_node: 1\n'
         '    cpu_allocation_ratio: 2') + """\

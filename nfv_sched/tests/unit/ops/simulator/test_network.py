@@ -38,7 +38,6 @@ OPTIONS = 'options: {nfv_sched: {%s}}\n'
 class NetworkTestCase(base.SimulatorTestCase):
 
     def met(self, steps, head=HEAD, seed=0):
-        """Run steps whose expectations are all met."""
         result = self.run_cloud(self.cloud(steps, head), seed)
         self.assertEqual([], list(result.failures))
         self.assertGreater(result.checks, 0)
@@ -46,8 +45,6 @@ class NetworkTestCase(base.SimulatorTestCase):
 
 
 class FiguresTest(NetworkTestCase):
-    """What hosts are said to carry."""
-
     def test_read_again_if_ports_have_changed(self):
         steps = """\
             - {boot: s, flavor: f, networks: [lan], host: east}
@@ -356,7 +353,6 @@ class LedgerTest(NetworkTestCase):
     HEAD = OPTIONS % 'ledger: placement, vswitch_ports_per_node: 20' + HEAD
 
     def exact(self, simulation):
-        """Compare what is claimed and what is there."""
         for load in simulation.state.loads().values():
             if load.claimed is not None:
                 self.assertEqual(
@@ -456,7 +452,6 @@ class LedgerTest(NetworkTestCase):
 
     @staticmethod
     def published(simulation):
-        """What the ledger of a host is."""
         uuid = names.provider_uuid(simulation.state.hosts['east'].uuid)
         return simulation.state.placement.providers[uuid]
 
@@ -472,8 +467,6 @@ class LedgerTest(NetworkTestCase):
 
 
 class OutageTest(NetworkTestCase):
-    """Neutron comes and goes."""
-
     STEPS = """\
         - {boot: a, flavor: f, networks: [lan, lan], host: east}
         - neutron: %s
@@ -587,8 +580,6 @@ class ReportTest(NetworkTestCase):
 
 
 class FileTest(NetworkTestCase):
-    """What is wrong with a file is said."""
-
     def test_problems(self):
         for old, new, message in (
                 ('name: east\n', 'name: east\n    dhcp_servers: -1\n',

@@ -86,10 +86,7 @@ MOVES = ('live_migrate', 'cold_migrate', 'resize', 'evacuate', 'shelve',
 
 
 class Steps:
-    """Draws steps.
-
-    :ivar names: servers that are there
-    """
+    """Steps drawn at random; ``names`` are the servers that are there."""
 
     def __init__(self, seed):
         self._random = random.Random(seed)
@@ -147,7 +144,6 @@ class RecordTest(base.SimulatorTestCase):
                 for found in simulation.outcomes[first:]]
 
     def end(self, simulation):
-        """All that is there in the end."""
         state = simulation.state
         return (self.books(simulation), {
             name: (server.status, server.pinned_cpus, server.devices,
@@ -156,11 +152,7 @@ class RecordTest(base.SimulatorTestCase):
             if server.status != 'DELETED'}, state.loads())
 
     def whole(self, before, after, seed):
-        """Run all steps in one simulation.
-
-        :returns: outcomes of the steps after, the end, and the snapshot
-            between
-        """
+        """Run all steps; return (outcomes after, end, snapshot between)."""
         with self.simulation(self.text(before + after)) as simulation:
             steps = simulation.state.scenario.steps
             for step in steps[:len(before)]:
@@ -174,7 +166,6 @@ class RecordTest(base.SimulatorTestCase):
                 simulation), taken
 
     def continued(self, taken, after, seed):
-        """Run steps from a snapshot."""
         taken = codec.decode(snapshot.Cloud, codec.encode(taken))
         scenario = loader.loads_steps(
             self.text(after, NAMES), 'steps.yaml', taken)
@@ -205,7 +196,6 @@ class RecordTest(base.SimulatorTestCase):
         self.assertGreater(done, 30 * 6)
 
     def test_the_same_again(self):
-        """What is recorded of what was started is the same."""
         _outcomes, _end, taken = self.whole(Steps(1).draw(20), [], 0)
         with start.started(taken) as state:
             again = record.cloud(state)
@@ -256,7 +246,6 @@ hosts:
         self.assertEqual(taken.consumers, again.consumers)
 
     def test_network_agents(self):
-        """Each host has an agent of each kind, with what the file says."""
         def taken(text):
             with self.simulation(self.text([{'host_down': 'host2'}],
                                            text)) as simulation:

@@ -26,7 +26,6 @@ PINNED = snapshot.Flavor(
 
 
 def node(number=0, **fields):
-    """A NUMA node with 8 CPUs, half of them dedicated."""
     first = number * 8
     return snapshot.Node(**{
         'number': number, 'memory': 8192,
@@ -50,7 +49,6 @@ def server(number=0, name='guest', **fields):
 
 
 def pinned(number=0, **fields):
-    """A guest on CPUs 4 and 5 of its host."""
     return server(number, **{'flavor': PINNED, 'nodes': (snapshot.GuestNode(
         host_node=0, dedicated=frozenset((0, 1)), pins={0: 4, 1: 5},
         memory=1024, cpu_policy='dedicated'),), **fields})
@@ -65,11 +63,7 @@ def cloud(*hosts, servers=(), **fields):
 class StartTest(base.SimulatorTestCase):
 
     def run_steps(self, found, text, servers=None):
-        """Run steps from a snapshot.
-
-        :param text: YAML of the steps, and what they need
-        :returns: (what was done, or why not) of each, and the state
-        """
+        """Run YAML steps; return what each did or why not, and the state."""
         with_steps = loader.loads_steps(
             text, 'steps.yaml', found, nova_internals.extra_spec_problem)
         with start.started(found, scenario=with_steps) as state:
@@ -97,7 +91,6 @@ class StartTest(base.SimulatorTestCase):
             self.assertEqual({UUIDS[6]}, provider.aggregates)
 
     def test_not_in_placement(self):
-        """A host that Placement does not know gets no servers."""
         provider = snapshot.Provider(
             uuid='uuid of host1', name='host1', inventories={
                 'PCPU': snapshot.Inventory(total=8),
@@ -125,7 +118,6 @@ class StartTest(base.SimulatorTestCase):
             self.assertIn('Placement has no host', reason)
 
     def test_limits_of_inventories(self):
-        """Placement refuses amounts that its inventory does not take."""
         for limits, taken in (({}, True), ({'max_unit': 1}, False),
                               ({'min_unit': 4}, False),
                               ({'step_size': 4}, False),
@@ -250,7 +242,6 @@ class StartTest(base.SimulatorTestCase):
         self.assertEqual([None, None], done)
 
     def test_files_of_steps(self):
-        """Errors name file, line and key."""
         for text, wanted in (
                 ('', 'steps.yaml: the file is empty'),
                 ('hosts: []\nsteps: []',
@@ -272,7 +263,6 @@ class StartTest(base.SimulatorTestCase):
             self.assertIn(wanted, str(error))
 
     def test_names_with_line_breaks(self):
-        """They do not make a line of their own of an error."""
         found = cloud(servers=(dataclasses.replace(
             server(), name='vm\n\u2028\x1b[31m\r'),))
         error = self.assertRaises(
@@ -312,7 +302,6 @@ class StartTest(base.SimulatorTestCase):
         self.assertEqual(1, len(error.problems))
 
     def test_classes(self):
-        """Lists of classes count; those that are not known are left out."""
         ram = 'nova.scheduler.weights.ram.RAMWeigher'
         for names, left in (([ram], [ram]), ([ram, 'odd.Weigher'], [ram]),
                             (['odd.Weigher'], []),
@@ -375,7 +364,6 @@ class StartTest(base.SimulatorTestCase):
         self.assertIsNone(done[3])
 
     def test_states(self):
-        """What Nova allows in a state is allowed."""
         for state, allowed in (
                 ('active', {'live_migrate', 'cold_migrate', 'evacuate',
                             'shelve', 'delete'}),

@@ -76,7 +76,6 @@ class ExamplesTestCase(base.SimulatorTestCase):
                 self.assertTrue(any(key in text for key in with_policy))
 
     def test_platform_feature_by_feature_needs_the_filters(self):
-        """Without the plugin each example ends otherwise."""
         for name in PLATFORM:
             with self.subTest(name=name):
                 text = self.text(f'platform/{name}')
