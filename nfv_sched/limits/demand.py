@@ -57,6 +57,13 @@ class Lacking(ty.NamedTuple):
     networks: tuple[str, ...] = ()  #: UUIDs of networks
 
 
+class LookupSource(ty.Protocol):
+    """Look-ups in Neutron; see ``neutron.Lookups``."""
+
+    def look_up(self, lacking: Lacking) -> usage.Supplement | None:
+        """Return what Neutron shows; None if it does not answer in time."""
+
+
 class Interfaces:
     """The network interfaces of a server, their ports and security groups.
 

@@ -8,7 +8,6 @@ kept for each host; see :mod:`nfv_sched.scheduler.visit`.
 
 import collections
 import math
-import typing as ty
 
 from nfv_sched.fit.numa import pci
 from nfv_sched.fit.request import Request
@@ -23,15 +22,6 @@ from nfv_sched.scheduler.notes import note_of
 from nfv_sched.scheduler.notes import RequestNote
 
 CONF = scheduler.CONF
-
-
-class LookupSource(ty.Protocol):
-    """Look-ups in Neutron; see ``neutron.Lookups``."""
-
-    def look_up(
-        self, lacking: network_demand.Lacking,
-    ) -> usage.Supplement | None:
-        """Return what Neutron shows; None if it does not answer in time."""
 
 
 class NetworkNote:
@@ -52,7 +42,7 @@ class NetworkNote:
                  '_note', '_lookups', '_demand', '_host', '_bound')
 
     def __init__(self, request_note: RequestNote, request: Request,
-                 lookups: LookupSource):
+                 lookups: network_demand.LookupSource):
         self.request = request
         self.limits = network_limits.by_host(
             network_limits.defaults(CONF))

@@ -22,6 +22,7 @@ from nfv_sched.fit.numa import rule
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import request
 from nfv_sched.ledger import reader
+from nfv_sched.limits import demand
 from nfv_sched.nova import fields
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import shadow
@@ -109,7 +110,7 @@ class RequestNote:
         self.ledgers: reader.Reading | None = None
         self.recorded: bool = False
         self.tenant_reason: str = ''
-        self.lookups: ty.Any = None
+        self.lookups: demand.LookupSource | None = None
         self.live_migration: bool | None = None
         self.shadowed: frozenset[str] | None = None
         self.observed: frozenset[str] | None = None
@@ -129,7 +130,7 @@ class RequestNote:
     def drop(self, kind: type) -> None:
         self._parts.pop(kind, None)
 
-    def use(self, lookups: ty.Any,
+    def use(self, lookups: demand.LookupSource | None,
             live_migration: bool | None = None) -> None:
         """Set what the scheduler would read; None stands for no move."""
         self.lookups = lookups

@@ -24,13 +24,13 @@ from nfv_sched.base import strings
 from nfv_sched.fit.numa import decide
 from nfv_sched.fit.numa import evaluation
 from nfv_sched.fit import request
+from nfv_sched.limits import demand
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import placement as placement_mod
 from nfv_sched.scheduler import active_rules
-from nfv_sched.scheduler import limits_note
 from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import refusals
 from nfv_sched.scheduler import visit
@@ -308,7 +308,7 @@ class Scheduler(nova_internals.SchedulerManager):
     """
 
     def __init__(self, hosts: HostManager, placement: placement_mod.Placement,
-                 lookups: limits_note.LookupSource):
+                 lookups: demand.LookupSource):
         nova_internals.scheduler_init(self, hosts)
         self._placement = placement
         self._lookups = lookups

@@ -2,12 +2,12 @@
 """Configuration files of the services of OpenStack."""
 
 from collections.abc import Mapping
+from importlib import metadata
 import json
 import pathlib
 import shutil
 import sys
 
-from nfv_sched.ops.simulator import configuration
 from nfv_sched.tests.live.bed import catalogue
 from nfv_sched.tests.live.bed import cloud as bed_cloud
 from nfv_sched.tests.live.bed import layout as bed_layout
@@ -28,7 +28,9 @@ _BASE_FILTERS = (
     'ComputeFilter', 'ComputeCapabilitiesFilter', 'ImagePropertiesFilter',
     'ServerGroupAntiAffinityFilter', 'ServerGroupAffinityFilter',
     'PciPassthroughFilter')
-_FILTERS = (*_BASE_FILTERS, *configuration.our_filters())
+# Nothing of Nova may be imported here: nova-compute chooses its threads first.
+_FILTERS = (*_BASE_FILTERS, *sorted(
+    metadata.entry_points(group='nfv_sched.filters').names))
 _STOCK_FILTERS = _BASE_FILTERS + ('NUMATopologyFilter',)
 
 _DIST_INFO = {

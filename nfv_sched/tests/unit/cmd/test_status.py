@@ -52,8 +52,8 @@ class ChecksTest(test_scheduler.CheckTestCase):
         self.assertEqual(13, len(rows))
 
     def test_a_line_for_each_finding(self):
-        self.read('enabled_filters = Typo,VSwitchPortLimitFilter,'
-                  'ComputeFilter\n')
+        self.read('enabled_filters = Typo,VSwitchPortLimitFilter\n',
+                  '[nfv_sched]\nnuma_fragmentation_within_host = true\n')
         code, table = self.run_checks()
         self.assertEqual(upgradecheck.Code.FAILURE, code)
         lines = [line.strip('| ') for line in table.splitlines()]
@@ -62,7 +62,7 @@ class ChecksTest(test_scheduler.CheckTestCase):
         self.assertStartsWith(
             lines[filters + 2], 'Details: enabled_filters has Typo, VSwitch')
         self.assertTrue(any(
-            line.startswith('enabled_filters has ComputeFilter after')
+            line.startswith('[nfv_sched] numa_fragmentation_within_host')
             for line in lines), table)
 
     def assertStartsWith(self, text, start):

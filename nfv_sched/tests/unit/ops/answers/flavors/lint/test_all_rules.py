@@ -326,7 +326,7 @@ CASES = {
         fine({**PINNED, 'nfv:numa_affinity.osd': 'prefer'}, cloud=PLACES)),
     'filter-not-enabled': (
         broken(W, 'nfv:numa_affinity.osd', {
-            **PINNED, 'nfv:numa_affinity.osd': 'prefer'}, cloud=CLOUD),
+            **PINNED, 'nfv:numa_affinity.osd': 'prefer'}, cloud=STOCK),
         broken(W, 'nfv:vswitch_numa_affinity', STRICT, cloud=STOCK),
         broken(W, 'hw:numa_node.0', {**PINNED, 'hw:numa_node.0': '0'},
                cloud=STOCK),
