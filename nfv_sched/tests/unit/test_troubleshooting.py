@@ -115,8 +115,7 @@ class TroubleshootingTest(base.TimedTestCase):
         self.assertGreater(len(self.entries), 50)
         files = {path for path, _parts in self.reasons}
         for path in ('base/extra_specs.py', 'fit/request.py', 'fit/decide.py',
-                     'filters/base.py', 'filters/network.py',
-                     'limits/decide.py',
+                     'filters/base.py', 'limits/decide.py',
                      'fit/numa/shortage.py', 'fit/numa/decide.py',
                      'fit/numa/rule.py',
                      'fit/rules/pci.py'):
