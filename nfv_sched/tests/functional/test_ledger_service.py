@@ -594,6 +594,8 @@ class PublicationTest(LedgerTestCase):
         self.bind('host1', owner='network:dhcp')
         self.assertEqual({'host1': Action.CREATED}, self.publish())
         self.assertEqual((20, 3), self.inventory('host1'))
+        # Only now the number of DHCP servers.
+        self.assertEqual({'host1': Action.CHANGED}, self.publish())
         self.assertEqual({'host1': Action.UNCHANGED}, self.publish())
 
     def test_name_is_taken(self):

@@ -155,6 +155,15 @@ class SentenceTest(base.TimedTestCase):
             ((host('a', short(1, amount=reasons.Amount(
                 reasons.Resource.NUMA_NODES, 2))), host('b')),
              'a: 2 NUMA nodes needed, it has 1.'),
+            ((host('a', short(1, amount=reasons.Amount(
+                reasons.Resource.NUMA_NODES, 2), beside=(_CPUS,))), host('b')),
+             'a: 2 NUMA nodes with 8 free dedicated CPUs each needed, it has '
+             '1.'),
+            ((host('a', values.refusal(
+                'AFilter', 'pages of 16 MiB needed, it has none',
+                shortage=reasons.Shortage(reasons.Amount(
+                    reasons.Resource.PAGE_SIZE, 1), 0))), host('b')),
+             'a: pages of 16 MiB needed, it has none.'),
             ((host('a', short(0, _SWITCH, reasons.Place.NETWORKS,
                               amount=reasons.Amount(
                                   reasons.Resource.NUMA_NODES, 1))),) * 1,

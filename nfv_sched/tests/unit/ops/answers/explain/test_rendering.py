@@ -105,6 +105,14 @@ class TextTest(base.TimedTestCase):
             filters=(stage('AFilter'),),
             placement=ASKED), all_filters=True))
 
+    def test_nothing_weighed(self):
+        for hosts, expected in (('a', 'Only one host passes'),
+                                ('abc', '3 hosts pass the filters, and no')):
+            self.assertIn(expected, self.text(clouds.explained(
+                fits=True, placement=ASKED, hosts=tuple([
+                    host(name, rank=n) for n, name in enumerate(hosts, 1)]),
+                weighing=order(dict.fromkeys(hosts, 0.0)))))
+
     def test_in_shadow(self):
         text = self.text(clouds.explained(
             fits=True, placement=ASKED, hosts=(
