@@ -701,7 +701,9 @@ class Lookups:
     """Lookups in Neutron for single requests.
 
     Up to ``THREADS`` requests at a time; others wait within their time.  After
-    a failure there is a pause, in which requests do not wait.
+    a failure there is a pause, in which requests do not wait.  Servers created
+    at once mostly need the same: one of them asks, and the answer counts for
+    the others for ``KEPT`` seconds, unless it is about ports.
 
     For use by several threads.  Lookups run in threads of their own, so that a
     connection, or Keystone, cannot delay a request beyond
@@ -720,10 +722,15 @@ class Lookups:
     #: :class:`nfv_sched.base.periodic.Repeated`.
     FIRST_PAUSE = 1.0
     LONGEST_PAUSE = 60.0
+    KEPT = 10.0
 
     def __init__(self, conf=CONF):
         self._conf = conf
         self._lock = threading.Lock()
+        self._kept: dict[
+            demand.Lacking, tuple[float, usage.Supplement]] = {}
+        # Requests that need the same have the same lock.
+        self._turns = [threading.Lock() for _ in range(4 * self.THREADS)]
         self._threads = threading.BoundedSemaphore(self.THREADS)
         self.readers: list[Reader] = []
         self.failures = 0
@@ -740,10 +747,37 @@ class Lookups:
         if not any(lacking):
             return usage.Supplement()
         timeout = self._conf.nfv_sched.neutron_lookup_timeout
-        began = time.monotonic()
-        if timeout <= 0 or began < self._paused_until:
+        end = time.monotonic() + timeout
+        if timeout <= 0:
             return None
-        if not self._threads.acquire(timeout=timeout):
+        if lacking.ports or lacking.server:
+            return self._ask(lacking, end)
+        turn = self._turns[hash(lacking) % len(self._turns)]
+        if not turn.acquire(timeout=timeout):
+            return None  # the one whose turn it is says why
+        try:
+            now = time.monotonic()
+            self._kept = {each: (until, answer) for each, (until, answer)
+                          in self._kept.items() if until > now}
+            if lacking in self._kept:
+                return self._kept[lacking][1]
+            answer = self._ask(lacking, end)
+            if answer is not None:
+                self._kept = {**self._kept, lacking: (now + self.KEPT, answer)}
+            return answer
+        finally:
+            turn.release()
+
+    def _ask(self, lacking: demand.Lacking,
+             end: float) -> usage.Supplement | None:
+        """Ask Neutron; see :meth:`look_up`.
+
+        :param end: when to give up, seconds of ``time.monotonic()``
+        """
+        timeout = self._conf.nfv_sched.neutron_lookup_timeout
+        if time.monotonic() < self._paused_until:
+            return None
+        if not self._threads.acquire(timeout=max(end - time.monotonic(), 0)):
             self._note_failure(f'no answer to others within {timeout:g} s')
             return None
         if time.monotonic() < self._paused_until:  # another one has failed
@@ -754,12 +788,12 @@ class Lookups:
         try:
             threading.Thread(
                 target=self._run, name='nfv-sched-lookup', daemon=True,
-                args=(lacking, began + timeout, answer, finished)).start()
+                args=(lacking, end, answer, finished)).start()
         except RuntimeError as exc:  # there are too many threads
             self._threads.release()
             self._note_failure(str(exc))
             return None
-        if not finished.wait(max(began + timeout - time.monotonic(), 0)):
+        if not finished.wait(max(end - time.monotonic(), 0)):
             self._note_failure(f'no answer within {timeout:g} s')
             return None
         return answer[0] if answer else None

@@ -39,8 +39,8 @@ ROOMS = (
 #: one is the border to something.
 MOST = {
     'floors': 10, 'arrows': 94, 'mirrored types': 4, 'renamed imports': 301,
-    'lines': 69_930, 'lines of tests': 86_983, 'modules loaded': 88,
-    'lines loaded': 14_494}
+    'lines': 69_962, 'lines of tests': 86_999, 'modules loaded': 88,
+    'lines loaded': 14_526}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')
 #: What nova-scheduler loads.

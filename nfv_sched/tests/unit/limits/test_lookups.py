@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Neutron is asked for a request, and what is assumed if it is late."""
 
+from concurrent import futures
 import threading
 import time
 
@@ -111,7 +112,22 @@ class LookupTest(base.NeutronTestCase):
         self.api.default_rules = [
             {'id': str(number), 'used_in_default_sg': number != 3}
             for number in range(6)]
-        self.assertEqual(5, self.rules(project='p3'))
+        self.assertEqual(5, self.rules(project='p4'))
+
+    def test_burst(self):
+        """Of servers that need the same one asks, but for their ports."""
+        with futures.ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: self.rules(), range(40)))
+        self.assertEqual([1] * 40, found)
+        self.assertEqual(USUAL, self.asked())
+        port = NIC(port=self.port(self.default['id']))
+        for _ in range(2):
+            self.assertEqual(1, self.rules(port))
+            self.assertEqual(['ports', 'security-group-rules'], self.asked())
+        self.lookups.KEPT = 0.0
+        for _ in range(2):
+            self.rules(NIC('other'))
+            self.assertEqual(USUAL, self.asked())
 
     def test_never(self):
         self.flags(neutron_lookup_timeout=0.0)
