@@ -328,7 +328,7 @@ the first reading of Neutron, in seconds.
 """),
     cfg.FloatOpt(
         'neutron_lookup_timeout',
-        default=2.0,
+        default=10.0,
         min=0.0,
         help="""
 Seconds that a request for a server waits for Neutron, which is asked for the
