@@ -14,11 +14,10 @@ if ty.TYPE_CHECKING:
 DESCRIPTION = """\
 Test whether Placement grants exactly what the ledger has.
 
-Limits of ports and rules that are kept in Placement ([nfv_sched] ledger =
-placement) hold only as far as Placement keeps them when many claims come at
-the same moment. This makes a resource provider of its own that no server can
-use, lets more claims come at once than it has capacity for, several times, and
-says how many were granted.
+Limits of ports and rules hold only as far as Placement keeps them when many
+claims come at the same moment. This makes a resource provider of its own that
+no server can use, lets more claims come at once than it has capacity for,
+several times, and says how many were granted.
 
 It reads the nova.conf of nova-scheduler, of which it needs [placement].
 Whatever it makes in Placement is removed in the end; what a probe that was

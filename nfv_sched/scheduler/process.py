@@ -6,9 +6,7 @@ The object is made when this module is imported, that is when
 started by that.
 
 Each worker has a copy after the fork.  It is empty, as the parent schedules
-nothing.  The thread that reads Neutron is kept by process ID, as that of a
-parent is of no use to its children: each worker starts its own at its first
-request.
+nothing.
 
 It ends with the process.  Tests reset it.
 """

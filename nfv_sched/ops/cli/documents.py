@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import enum
+import functools
 import inspect
 import re
 import typing as ty
@@ -24,8 +25,8 @@ VERSION = 1
 #: Formats of documents.
 FORMATS = ('json', 'yaml')
 
-#: Metadata of a field that is not in documents.
-INTERNAL = {'internal': True}
+#: Defines a field of a dataclass that is not in documents.
+internal = functools.partial(dataclasses.field, metadata={'internal': True})
 
 _DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 _NOT_IN_KEY = re.compile('[^a-z0-9]+')

@@ -53,7 +53,7 @@ PHYSICAL_PORTS = 4
 
 NO_VALID_HOST = 'No valid host was found. '
 
-#: Seconds until each scheduler worker has read Neutron again.
+#: Seconds until the ledger's service has read Neutron, and has published.
 NEUTRON_READ = 25
 
 # Seconds.

@@ -8,7 +8,6 @@ cloud.  What guests take is read from Placement.
 import collections
 from concurrent import futures
 import subprocess
-import time
 
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import configuration
@@ -43,9 +42,6 @@ class BurstTest(base.LiveTestCase):
             self.aggregate([host], security_rules_per_node=rules)
         group = self.security_group()
         self.wait_for_room(base.RULES, room)
-        # Until each worker knows the new group.
-        time.sleep(base.NEUTRON_READ)
-
         before = self.bed.scheduler_logs()
         servers = self.burst(networks=self.networks(),
                              security_groups=[{'name': group.name}])

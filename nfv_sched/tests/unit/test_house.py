@@ -39,8 +39,8 @@ ROOMS = (
 #: one is the border to something.
 MOST = {
     'floors': 10, 'arrows': 94, 'mirrored types': 4, 'renamed imports': 301,
-    'lines': 69_962, 'lines of tests': 86_999, 'modules loaded': 88,
-    'lines loaded': 14_526}
+    'lines': 69_954, 'lines of tests': 86_999, 'modules loaded': 88,
+    'lines loaded': 14_524}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')
 #: What nova-scheduler loads.

@@ -5,7 +5,6 @@ from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
-import functools
 import typing as ty
 
 from nfv_sched.ops.answers import requests as request_document
@@ -17,8 +16,6 @@ from nfv_sched.ops.simulator import placement
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.model.counting import binding
     from nfv_sched.ops.model.counting import capacity
-
-_internal = functools.partial(dataclasses.field, metadata=documents.INTERNAL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +42,7 @@ class LostCapacity:
     #: of them
     any_one: bool
     servers: int  #: number of servers
-    label: str = _internal()  #: names of the limits, for people
+    label: str = documents.internal()  #: names of the limits, for people
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +147,8 @@ class FlavorFit:
     #: traits of which it was not read whether Placement knows them; if not,
     #: Nova takes no server
     unverified: tuple[placement.Unknown, ...]
-    assumed: ty.Any = _internal()  #: the ports as ``assumed_ports.Ports``
+    #: the ports as ``assumed_ports.Ports``
+    assumed: ty.Any = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +217,7 @@ class HostLimit:
     #: whether one more server fits once this limit alone is lifted
     alone: bool
     why: str  #: the amount needed and the amount free, for people
-    label: str = _internal()  #: kind and name, for people
+    label: str = documents.internal()  #: kind and name, for people
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +256,7 @@ class HostFit:
     #: if no single server would do
     next: LeavingServer | None
     #: number of each NUMA node -> used and all CPUs for pinned servers
-    used_pcpus: Mapping[int, tuple[int, int]] = _internal()
+    used_pcpus: Mapping[int, tuple[int, int]] = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +278,8 @@ class HostFits:
     #: none
     blazar: BlazarHosts | None
     hosts: tuple[HostFit, ...]  #: a row for each host
-    assumed: ty.Any = _internal()  #: the ports as ``assumed_ports.Ports``
+    #: the ports as ``assumed_ports.Ports``
+    assumed: ty.Any = documents.internal()
 
 
 class CloudPart(ty.NamedTuple):

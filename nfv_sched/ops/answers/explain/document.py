@@ -4,7 +4,6 @@
 from collections.abc import Mapping
 import dataclasses
 import enum
-import functools
 import typing as ty
 
 from nfv_sched.base import strings
@@ -14,8 +13,6 @@ from nfv_sched.ops.model.verdicts import values
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.simulator import request
-
-_internal = functools.partial(dataclasses.field, metadata=documents.INTERNAL)
 
 #: Most characters that the API accepts in a key or value.
 _LONGEST = 255
@@ -254,7 +251,7 @@ class RefusalCause:
     #: physical networks that they must be near
     physical_networks: tuple[str, ...]
     #: the ``PlacementLack`` of the nearest host; None for filters
-    lack: ty.Any = _internal()
+    lack: ty.Any = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +265,7 @@ class HelpfulChange:
     hosts: int  #: number of hosts that pass then
     host: str  #: name of the host to which the first server would go
     #: the changed request as a ``BootRequest``
-    requested: ty.Any = _internal()
+    requested: ty.Any = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,8 +305,8 @@ class Explained:
     next_steps: tuple[HelpfulStep, ...]
     #: stage of the explanation -> seconds that it took
     seconds: Mapping[str, float]
-    subject: str = _internal()  #: the server or flavor, for people
-    asks_for: str = _internal()  #: the request, for people
+    subject: str = documents.internal()  #: the server or flavor, for people
+    asks_for: str = documents.internal()  #: the request, for people
 
 
 def requested(

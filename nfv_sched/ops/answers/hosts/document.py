@@ -5,12 +5,9 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 import dataclasses
 import enum
-import functools
 
 from nfv_sched.ops.answers.simulation import document
 from nfv_sched.ops.cli import documents
-
-_internal = functools.partial(dataclasses.field, metadata=documents.INTERNAL)
 
 
 class CPUState(enum.StrEnum):
@@ -37,8 +34,9 @@ class ServerName:
     server: str  #: its name
     server_id: str  #: its UUID
     #: its name without control characters, unique on the host
-    label: str = _internal()
-    spans: int = _internal()  #: number of host NUMA nodes that it is on
+    label: str = documents.internal()
+    #: number of host NUMA nodes that it is on
+    spans: int = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +132,7 @@ class NodeRow:
     network: NetworkUse  #: what the network puts on the host
     #: size of the small pages that the memory of servers without NUMA topology
     #: is of; None of other rows
-    small_pages_kib: int | None = _internal(default=None)
+    small_pages_kib: int | None = documents.internal(default=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +199,7 @@ class NodeOfHost:
     tunnel_endpoint: bool  #: whether tunnelled networks are near it
     pcpus: int  #: number of CPUs for pinned servers
     pcpus_used: int  #: number of those in use
-    pcpus_free: int = _internal()  #: number of free ones
+    pcpus_free: int = documents.internal()  #: number of free ones
     largest_fit: int  #: most vCPUs of a new pinned server with one NUMA node
     shared_vcpus: int  #: number of shared vCPUs of servers
     shared_vcpu_limit: int  #: how many its shared CPUs can take
@@ -243,7 +241,7 @@ class ServerOnHost:
     #: devices and networks near other NUMA nodes only, for people
     remote: tuple[str, ...]
     #: its name without control characters, unique on the host
-    label: str = _internal()
+    label: str = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +255,7 @@ class SmallPagesUse:
     used_without_nodes_mib: int  #: of other servers, in MiB
     free_mib: int  #: the rest, in MiB; negative if the reserve is used
     #: allocation ratio of the memory of servers without topology
-    ratio: float = _internal(default=1.0)
+    ratio: float = documents.internal(default=1.0)
 
     @property
     def available_mib(self) -> int:
@@ -297,13 +295,14 @@ class HostDetails:
     devices_without_node: tuple[DevicesOfNIC, ...]
     servers: tuple[ServerOnHost, ...]  #: its servers, the oldest first
     #: largest fit if all free CPUs were on its largest NUMA node
-    possible_fit: int = _internal()
+    possible_fit: int = documents.internal()
     #: number of vCPUs in use, with pinned ones
-    shared_vcpus: int = _internal()
+    shared_vcpus: int = documents.internal()
     #: shared vCPUs that it can take if it reports no NUMA nodes
-    shared_vcpu_limit: int = _internal()
+    shared_vcpu_limit: int = documents.internal()
     #: name, or else UUID, and physical network of each network of its servers
-    networks: tuple[tuple[str, str | None], ...] = _internal(default=())
+    networks: tuple[tuple[str, str | None], ...] = documents.internal(
+        default=())
 
     @property
     def floating(self) -> tuple[ServerOnHost, ...]:

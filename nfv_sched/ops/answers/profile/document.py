@@ -90,7 +90,7 @@ class Profile:
     server_vcpus: int | None
     warnings: tuple[ProfileWarning, ...]  #: deviations from the guides
     #: vendor of the CPUs
-    vendor: str = dataclasses.field(default='', metadata=documents.INTERNAL)
+    vendor: str = documents.internal(default='')
 
     def cpus(self, function: str) -> frozenset[int]:
         return frozenset(cpu for node in self.numa_nodes

@@ -75,6 +75,11 @@ class SkippedRouter:
     distributed: bool  #: whether it is distributed (DVR)
     networks_known: bool  #: whether Neutron shows its networks
 
+    @property
+    def lacks_networks(self) -> bool:
+        """Whether it is left out only as its networks are not known."""
+        return not (self.ha or self.distributed)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPlan:
@@ -133,4 +138,4 @@ class Rebalance:
     def unknown_networks(self) -> list[SkippedRouter]:
         """Routers left out only because their networks are not known."""
         return [each for plan in self.plans for each in plan.left_out
-                if not (each.ha or each.distributed)]
+                if each.lacks_networks]

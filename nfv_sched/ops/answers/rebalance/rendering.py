@@ -78,8 +78,7 @@ def _of_plan(plan: document.AgentPlan, moves: int,
                 each for each in plan.left_out
                 if each.distributed and not each.ha]),
             ('router', ' whose networks are not known', [
-                each for each in plan.left_out
-                if not (each.ha or each.distributed)])):
+                each for each in plan.left_out if each.lacks_networks])):
         if services:
             yield (f'Left out: {strings.count(len(services), what)}{why} '
                    f'({strings.some(map(name_of, services))}).')

@@ -63,9 +63,9 @@ class SimulatedServerState:
     reason: str | None
     notes: tuple[str, ...]  #: claims that failed before, for people
     #: UUID of the compute node of its host; None if it has none
-    host_id: str | None = dataclasses.field(metadata=documents.INTERNAL)
+    host_id: str | None = documents.internal()
     #: reason and notes, for people
-    remark: str = dataclasses.field(metadata=documents.INTERNAL)
+    remark: str = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
 from nfv_sched.ops.simulator import placement
 
-#: Defines a field that is not in documents; see ``ops.cli.documents``.
+#: As ``ops.cli.documents.internal``.
 _internal = functools.partial(dataclasses.field, metadata={'internal': True})
 
 
@@ -275,9 +275,3 @@ class PlacementAnswer:
     unknown: tuple[placement.Unknown, ...]
     #: forbidden traits that Placement may not know
     unverified: tuple[placement.Unknown, ...]
-
-
-NOT_ASKED = PlacementAnswer(
-    queries=(), hosts=0, hosts_left=0, requirements=(), removed=(),
-    asks_again=False, max_placement_results=None, hosts_cut_off=0,
-    unsupported=(), refused=None, unknown=(), unverified=())

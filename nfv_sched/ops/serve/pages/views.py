@@ -185,15 +185,16 @@ class SnapshotPages:
         fits = [capacity_document.fit(
             self._cloud, each, capacity_document.CloudPart(
                 'cloud', None, each.hosts)) for each in counted]
-        columns = [column for column in capacity_rendering.fit_columns(fits)
-                   if column.title in _CAPACITY_COLUMNS[1:]]
+        columns = {column.title: column
+                   for column in capacity_rendering.fit_columns(fits)}
+        shown = [columns[title] for title in _CAPACITY_COLUMNS[1:]]
         return 'capacity.html', {
             'title': 'Capacity', 'current': '/capacity', 'query': pattern,
             'capacities': tables.Table(_CAPACITY_COLUMNS, [
                 [html.PageLink(fit.flavor, _link(
                     '/capacity', {'show': fit.flavor})), *(
                         column.for_people(fit) if column.value is None
-                        else column.cell(fit) for column in columns)]
+                        else column.cell(fit) for column in shown)]
                 for fit in fits]),
             'uncounted': [name for name in names
                           if name not in self._capacities],

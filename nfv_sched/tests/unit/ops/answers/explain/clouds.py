@@ -13,6 +13,10 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.verdicts import values
 from nfv_sched.ops.simulator import request
 
+NOT_ASKED = values.PlacementAnswer(
+    queries=(), hosts=0, hosts_left=0, requirements=(), removed=(),
+    asks_again=False, max_placement_results=None, hosts_cut_off=0,
+    unsupported=(), refused=None, unknown=(), unverified=())
 NETWORKS = {
     'flat': {'physical_network': 'physnet0'},
     'tun': {'tunneled': True},
@@ -123,7 +127,7 @@ def explained(count: int = 1, **fields) -> document.Explained:
     return document.Explained(**{
         **dict.fromkeys([each.name for each in dataclasses.fields(
             document.Explained)]), **empty, 'fits': False, 'subject': 's',
-        'asks_for': '', 'placement': values.NOT_ASKED, 'changes_tried': 0,
+        'asks_for': '', 'placement': NOT_ASKED, 'changes_tried': 0,
         'changes_untried': 0, 'request': document.requested(
             request.BootRequest(count=count, flavor=snapshot.Flavor(
                 name='f', vcpus=1, memory=1))), **fields})

@@ -19,7 +19,7 @@ def host(name, *texts, misses=(), rank=None, present=False):
 
 
 def answer(**fields):
-    return dataclasses.replace(values.NOT_ASKED, **fields)
+    return dataclasses.replace(clouds.NOT_ASKED, **fields)
 
 
 def stage(name, hosts_in=None, hosts_out=None, refuses_alone=0):
