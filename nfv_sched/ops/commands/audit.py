@@ -9,19 +9,16 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 import shlex
 import time
-import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.audit import document as audit_document
+from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.answers.audit import values
 
 _EPILOG = """\
 Finds strict policies that are not satisfied now, PCI devices remote from their
@@ -54,8 +51,6 @@ exit code: 0 if nothing is found; 1 if something could not be read, and is
 named; 2 if the command line is wrong; 3 if there are findings.
 """
 
-_COLUMNS = ('Host', 'Server', 'Server ID', 'Kind', 'Finding', 'Since',
-            'What to do')
 #: Nova updates the records of hosts every 60 seconds.
 _CONFIRM = 90.0
 _MOST = 3600.0
@@ -84,8 +79,6 @@ class AuditCloud(source.CloudMixin, base.Lister):
         return parser
 
     def take_action(self, parsed_args):
-        # Imported here so that --help does not wait for Nova.
-        from nfv_sched.ops.answers.audit import values
         kinds = set(source.chosen(values.KINDS, parsed_args.kind, 'kind'))
         read = self._reader(parsed_args)
         findings = self._findings(parsed_args, read(), kinds)
@@ -98,13 +91,12 @@ class AuditCloud(source.CloudMixin, base.Lister):
             again = set(self._findings(parsed_args, read(), kinds))
             findings = [each for each in findings if each in again]
         self.has_findings = bool(findings)
-        self._commands = list(_commands(findings))
-        self._document = audit_document.audited(
-            findings, self._hosts, self._host_ids)
-        return _COLUMNS, _rows(findings)
+        self._audit = audit_document.Audit(
+            hosts_checked=self._hosts, findings=tuple(findings))
+        return self.cells(parsed_args, audit_document.COLUMNS, findings)
 
     def document(self, column_names, data):
-        return documents.Document(self._document, ('findings',))
+        return documents.Document(self._audit, ('findings',))
 
     def _reader(self, parsed_args: argparse.Namespace,
                 ) -> Callable[[], snapshot.Cloud]:
@@ -124,8 +116,8 @@ class AuditCloud(source.CloudMixin, base.Lister):
                        column_names: Sequence[str],
                        data: Iterable) -> int:
         if parsed_args.formatter == formats.COMMANDS:
-            self.app.stdout.write(''.join(
-                f'{line}\n' for line in self._commands))
+            self.app.stdout.writelines(
+                f'{line}\n' for line in _commands(self._audit.findings))
             code = 0
         else:
             code = super().produce_output(parsed_args, column_names, data)
@@ -137,12 +129,10 @@ class AuditCloud(source.CloudMixin, base.Lister):
     def _findings(
         self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
         kinds: Collection[str],
-    ) -> 'list[values.AuditFinding]':
+    ) -> list[audit_document.AuditedFinding]:
+        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.audit import all_checks
         from nfv_sched.ops.answers.audit import hosts
-        from nfv_sched.ops.answers.hosts import view
-        self._host_ids = {
-            title: uuid for uuid, title in view.titles(cloud.hosts).items()}
         chosen = {host.uuid for host in source.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)}
         self._hosts = sum(
@@ -158,19 +148,15 @@ class AuditCloud(source.CloudMixin, base.Lister):
                 if finding.kind in kinds]
 
 
-def _rows(findings: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:
-    return [(each.host, each.name, each.server, each.kind,
-             each.text, each.since,
-             each.advice) for each in findings]
-
-
-def _commands(findings: 'list[values.AuditFinding]') -> Iterator[str]:
+def _commands(
+    findings: Iterable[audit_document.AuditedFinding],
+) -> Iterator[str]:
     printed = set()
     for each in findings:
-        who = f'{each.host}, {each.name or each.server}' if each.server else (
-            each.host)
-        yield f'# {strings.line(f"{who}: {each.kind}: {each.text}")}'
-        yield f'# to do: {each.instruction}'
+        who = ', '.join(filter(None, (
+            each.host, each.server or each.server_id)))
+        yield f'# {strings.line(f"{who}: {each.kind}: {each.finding}")}'
+        yield f'# to do: {values.KINDS[each.kind]}'
         for command in each.commands:
             if command not in printed:
                 printed.add(command)

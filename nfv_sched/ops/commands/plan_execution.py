@@ -379,7 +379,8 @@ class RunMixin(source.AccountMixin):
             return _INTERRUPTED
         for each in findings:
             self.print_error(
-                f'{each.name} ({each.server}) on {each.host}: {each.text}')
+                f'{each.server or ""} ({each.server_id}) on {each.host}: '
+                f'{each.finding}')
         if unchecked:
             names = {server.uuid: server.name for server in cloud.servers}
             self.print_error('strict policies were not checked of ' +

@@ -66,12 +66,12 @@ class TestAudit(base.TestCase):
                 seen[each.kind] += 1
                 if each.kind == values.FLOATING:
                     self.assertIn('old', each.host, where)
-                    self.assertIn(flavors[each.server], _FLOATING, where)
+                    self.assertIn(flavors[each.server_id], _FLOATING, where)
                 elif each.kind == values.REMOTE_NETWORK:
-                    self.assertIn(each.name, attached, where)
+                    self.assertIn(each.server, attached, where)
                 elif each.kind == values.REMOTE_DEVICE:
                     self.assertEqual(
-                        'vf_prefer', flavors[each.server], where)
+                        'vf_prefer', flavors[each.server_id], where)
                 else:
                     self.assertEqual(values.LEFT_BEHIND, each.kind, where)
             seen['servers'] += len(cloud.servers)
@@ -97,14 +97,14 @@ class TestAudit(base.TestCase):
             where = f'seed {seed}, {name}, {spot.host.name}: {found}'
             self.assertIn(fault.kind, {each.kind for each in found}, where)
             # What was found before may read otherwise now.
-            known = {(each.kind, each.host, each.server) for each in before}
+            known = {(each.kind, each.host, each.server_id) for each in before}
             self.assertEqual(set(), {
                 each.kind for each in found
-                if (each.kind, each.host, each.server) not in known} - {
+                if (each.kind, each.host, each.server_id) not in known} - {
                     fault.kind, *fault.allowed}, where)
             if fault.of_server:
                 self.assertIn(spot.server.uuid,
-                              {each.server for each in found}, where)
+                              {each.server_id for each in found}, where)
             seen[name] += 1
 
         check()

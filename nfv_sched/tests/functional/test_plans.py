@@ -147,7 +147,7 @@ class AstrayTest(test_snapshot.SnapshotTestCase):
 
     def broken(self, cloud):
         """Return the servers that are not where their policy says."""
-        return [each.server for each in all_checks.findings(cloud)
+        return [each.server_id for each in all_checks.findings(cloud)
                 if each.kind == audit_values.POLICY]
 
     def test_way_back(self):

@@ -3,13 +3,12 @@
 
 from collections.abc import Callable
 from collections.abc import Collection
-from collections.abc import Iterator
 
 from nfv_sched.ops.answers.audit import devices
+from nfv_sched.ops.answers.audit import document
 from nfv_sched.ops.answers.audit import guests
 from nfv_sched.ops.answers.audit import hosts as audit_hosts
 from nfv_sched.ops.answers.audit import ledger
-from nfv_sched.ops.answers.audit import moves
 from nfv_sched.ops.answers.audit import placement
 from nfv_sched.ops.answers.audit import policies
 from nfv_sched.ops.answers.audit import records
@@ -17,11 +16,10 @@ from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.cloud import snapshot
 
 #: Each checks one host.
-CHECKS: tuple[Callable[[audit_hosts.Site], Iterator[values.AuditFinding]],
-              ...] = (
+CHECKS: tuple[Callable[[audit_hosts.Site], audit_hosts.Findings], ...] = (
     policies.check, records.check, records.mapping, guests.floating,
     guests.pages, guests.reserve, records.overuse, devices.check,
-    devices.compare_requests, placement.check, ledger.check, moves.check)
+    devices.compare_requests, placement.check, ledger.check, records.moves)
 
 
 #: Kinds of findings about where a server is on its host.
@@ -34,7 +32,7 @@ _UNNAMED = frozenset((*snapshot.UNREAD_CELLS, _Kind.NO_CELLS, _Kind.OTHER))
 
 def of_places(
     cloud: snapshot.Cloud, uuids: Collection[str],
-) -> tuple[list[values.AuditFinding], set[str]]:
+) -> tuple[list[document.AuditedFinding], set[str]]:
     """Return which servers are not placed as their strict policies say.
 
     :param uuids: the servers; those that were deleted are passed over
@@ -53,13 +51,13 @@ def of_places(
             _Kind.SERVER)
     return [
         each for each in findings(cloud, hosts=hosts)
-        if each.server in checked and each.kind in _PLACES], unchecked
+        if each.server_id in checked and each.kind in _PLACES], unchecked
 
 
 def findings(
     cloud: snapshot.Cloud, *, hosts: Collection[str] | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
-) -> list[values.AuditFinding]:
+) -> list[document.AuditedFinding]:
     """Return the findings of all checks, host by host.
 
     :param hosts: UUIDs of the hosts to check; None for all
@@ -73,6 +71,7 @@ def findings(
         if hosts is None or site.host.uuid in hosts:
             findings += sorted(
                 (each for check in CHECKS for each in check(site)),
-                key=lambda each: (order[each.kind], each.name, each.server))
+                key=lambda each: (order[each.kind], each.server or '',
+                                  each.server_id or ''))
     update(len(cloud.hosts), len(cloud.hosts))
     return findings

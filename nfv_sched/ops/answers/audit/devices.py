@@ -14,7 +14,7 @@ from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.cloud import snapshot
 
 
-def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def check(site: hosts.Site) -> hosts.Findings:
     """Find devices of servers not on this host, and of the wrong server."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves)
@@ -26,32 +26,30 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
             gone.setdefault(device.server, []).append(device.address)
     for uuid, addresses in gone.items():
         server = site.known.get(uuid)
+        text = f'device {", ".join(addresses)} of ' + (
+            f'{uuid}, for which there is no server' if server is None
+            else hosts.where(server))
         if not site.host.up:
-            yield values.finding(
-                values.LEFT_BEHIND, site.title,
-                f'device {", ".join(addresses)} of {_owner(server, uuid)}',
-                server)
+            yield site.finding(values.LEFT_BEHIND, text, server)
         elif server is None or server.task is None:
-            yield values.finding(
-                values.DEVICE_GONE, site.title,
-                f'device {", ".join(addresses)} of {_owner(server, uuid)}',
-                server)
+            yield site.finding(values.DEVICE_GONE, text, server)
     owners = {device.address: device for device in site.host.devices}
     for server in site.steady:
         for port in server.ports or ():
             device = owners.get(port.device) if port.device else None
             if device is not None and device.server != server.uuid:
-                owner = (f'that of {_owner(None, device.server)}'
-                         if device.server else 'free')
+                owner = 'free'
                 if device.server in site.known:
                     owner = f'that of {site.known[device.server].name}'
-                yield values.finding(
-                    values.DEVICE_OTHER, site.title,
-                    f'device {port.device} of its port {port.id} is {owner} '
-                    'by the record of the host', server)
+                elif device.server:
+                    owner = (f'that of {device.server}, for which there is '
+                             'no server')
+                yield site.finding(
+                    values.DEVICE_OTHER, f'device {port.device} of its port '
+                    f'{port.id} is {owner} by the record of the host', server)
 
 
-def compare_requests(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def compare_requests(site: hosts.Site) -> hosts.Findings:
     # It holds devices for two flavors until its resize is confirmed.
     doubtful = {move.server for move in site.moves
                 if move.source == move.target}
@@ -60,7 +58,7 @@ def compare_requests(site: hosts.Site) -> Iterator[values.AuditFinding]:
             continue
         for kind, text in _differences(server.pci_requests,
                                        site.devices_of(server)):
-            yield values.finding(kind, site.title, text, server)
+            yield site.finding(kind, text, server)
         yield from _compare_allocations(site, server)
 
 
@@ -124,9 +122,8 @@ def _mismatch(request: snapshot.PCIRequest, device: snapshot.Device) -> str:
     return min(texts, key=len, default='')
 
 
-def _compare_allocations(
-    site: hosts.Site, server: snapshot.Server,
-) -> Iterator[values.AuditFinding]:
+def _compare_allocations(site: hosts.Site,
+                         server: snapshot.Server) -> hosts.Findings:
     if server.allocations is None:
         return
     cards = collections.Counter(map(_card, site.devices_of(server)))
@@ -135,18 +132,11 @@ def _compare_allocations(
         amount = sum(server.allocations.get(provider.uuid, {}).values())
         if (os_traits.COMPUTE_MANAGED_PCI_DEVICE in provider.traits
                 and amount != cards[card]):
-            yield values.finding(
-                values.DEVICE_DIFFERS, site.title,
-                f'has {cards[card]} of card {card}, {amount} in Placement',
-                server)
+            yield site.finding(
+                values.DEVICE_DIFFERS, f'has {cards[card]} of card {card}, '
+                f'{amount} in Placement', server)
 
 
 def _card(device: snapshot.Device) -> str:
     # In the name of its resource provider the letters are large.
     return (device.parent or device.address).upper()
-
-
-def _owner(server: snapshot.Server | None, uuid: str) -> str:
-    if server is None:
-        return f'{uuid}, for which there is no server'
-    return f'a server that is on {server.host or "no host"}'

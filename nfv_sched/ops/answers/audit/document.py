@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the document that ``nfv-sched cloud audit`` prints."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
 import dataclasses
 
-from nfv_sched.ops.answers.audit import values
+from nfv_sched.ops.cli import tables
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +33,8 @@ class Audit:
     findings: tuple[AuditedFinding, ...]  #: findings, host by host
 
 
-def audited(findings: Iterable[values.AuditFinding], hosts: int,
-            host_ids: Mapping[str, str]) -> Audit:
-    return Audit(hosts_checked=hosts, findings=tuple([AuditedFinding(
-        host=each.host, host_id=host_ids[each.host], server=each.name or None,
-        server_id=each.server or None, kind=each.kind, finding=each.text,
-        since=each.since or None, what_to_do=each.advice,
-        commands=each.commands)
-        for each in findings]))
+COLUMNS = (
+    tables.Column('Host', 'host'), tables.Column('Server', 'server'),
+    tables.Column('Server ID', 'server_id'), tables.Column('Kind', 'kind'),
+    tables.Column('Finding', 'finding'), tables.Column('Since', 'since'),
+    tables.Column('What to do', 'what_to_do'))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find servers whose vCPUs or memory are not confined as they should be."""
 
-from collections.abc import Iterator
-
 from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import memory
@@ -13,7 +11,7 @@ from nfv_sched.ops.cloud import snapshot
 _PAGE_SIZE = 'hw:mem_page_size'
 
 
-def floating(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def floating(site: hosts.Site) -> hosts.Findings:
     """Find servers whose vCPUs float over CPUs that others are pinned to.
 
     With ``cpu_shared_set`` floating vCPUs have CPUs of their own and do no
@@ -38,13 +36,12 @@ def floating(site: hosts.Site) -> Iterator[values.AuditFinding]:
         shown = sorted(number for number in where
                        if pinned[number] != {server.uuid})
         if shown:
-            yield values.finding(
-                values.FLOATING, site.title,
-                'floats over the CPUs that servers are pinned to, on node '
-                + ', '.join(map(str, shown)), server)
+            yield site.finding(
+                values.FLOATING, 'floats over the CPUs that servers are '
+                f'pinned to, on node {", ".join(map(str, shown))}', server)
 
 
-def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def reserve(site: hosts.Site) -> hosts.Findings:
     """Yield a finding if floating servers use memory of the platform.
 
     Placement counts huge pages as memory for them, too.  With an allocation
@@ -56,18 +53,18 @@ def reserve(site: hosts.Site) -> Iterator[values.AuditFinding]:
         return  # the reserved memory is not known
     overuse = memory.overuse(small)
     if overuse:
-        yield values.finding(values.RESERVE, site.title, overuse)
+        yield site.finding(values.RESERVE, overuse)
 
 
-def pages(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def pages(site: hosts.Site) -> hosts.Findings:
     """Find servers with ``hw:mem_page_size`` but no memory in pages."""
     for server in site.steady:
         page_size = server.flavor.extra_specs.get(_PAGE_SIZE)
         if page_size is not None and not _has_pages(server):
-            yield values.finding(
-                values.PAGES, site.title,
-                f'{_PAGE_SIZE}={page_size}, but its {server.flavor.memory} '
-                'MiB are claimed in no page size', server)
+            yield site.finding(
+                values.PAGES, f'{_PAGE_SIZE}={page_size}, but its '
+                f'{server.flavor.memory} MiB are claimed in no page size',
+                server)
 
 
 def _has_pages(server: snapshot.Server) -> bool:

@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import functools
+import shlex
 
 from nfv_sched.fit.numa import topology
 from nfv_sched.limits import names
+from nfv_sched.ops.answers.audit import document
+from nfv_sched.ops.answers.audit import repairs
+from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import restore_hosts
@@ -19,6 +23,7 @@ _Kind = snapshot.MissingKind
 
 #: Resource provider -> resource class -> amount.
 Allocations = Mapping[str, Mapping[str, int]]
+Findings = Iterator[document.AuditedFinding]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -100,6 +105,33 @@ class Site:
                 move.server not in self.known
                 or self.known[move.server].nodes is not None)
             for move in self.moves)
+
+    def finding(
+        self, kind: str, text: str, server: snapshot.Server | None = None,
+        since: str = '', commands: tuple[repairs.Command, ...] = (),
+    ) -> document.AuditedFinding:
+        """Return a finding on this host.
+
+        :param server: the server concerned, whose age limits ``since``
+        :param since: further earliest time: ISO 8601, UTC; the later one
+            counts
+        :param commands: commands that repair it; those of
+            :data:`values.MOVED` are known
+        """
+        name = uuid = None
+        if server is not None:
+            name, uuid = server.name or None, server.uuid
+            since = max(since, server.created if kind in values.ELSEWHERE
+                        else settled(server))
+            if kind in values.MOVED:
+                commands = repairs.move(self.title, server.uuid)
+        what_to_do = values.KINDS[kind]
+        if commands:
+            what_to_do += f': {"; ".join(map(shlex.join, commands))}'
+        return document.AuditedFinding(
+            host=self.title, host_id=self.host.uuid, server=name,
+            server_id=uuid, kind=kind, finding=text, since=since or None,
+            what_to_do=what_to_do, commands=commands)
 
     def devices_of(self, server: snapshot.Server) -> list[snapshot.Device]:
         # Devices that it may still hold from before an unconfirmed resize on
@@ -196,3 +228,14 @@ def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
 def names_unread(cloud: snapshot.Cloud) -> bool:
     """Return True if a cloud names all cells and servers that it lacks."""
     return all(each.kind is not _Kind.OTHER for each in cloud.missing)
+
+
+def settled(server: snapshot.Server) -> str:
+    """Return when a server can have come to its host: ISO 8601, UTC, or ''."""
+    # Nova's launched_at does not tell: a rescue and a rebuild change it, and a
+    # live migration does not.
+    return max(server.created, server.moved)
+
+
+def where(server: snapshot.Server) -> str:
+    return f'a server that is on {server.host or "no host"}'

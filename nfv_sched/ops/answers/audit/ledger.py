@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the ledger in Placement with what Neutron has bound to a host."""
 
-from collections.abc import Iterator
-
 from nfv_sched.ledger import inventory
 from nfv_sched.limits import names
 from nfv_sched.limits import usage
@@ -13,7 +11,7 @@ from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 
 
-def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def check(site: hosts.Site) -> hosts.Findings:
     """Compare the ledger with Neutron, unless a server comes or goes."""
     if (not site.whole.has_ledgers or not site.host.providers
             or len(site.steady) < len(site.servers)
@@ -26,18 +24,16 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     ledger = next((provider for provider in site.host.providers
                    if provider.uuid == uuid), None)
     if ledger is None:
-        yield values.finding(
-            values.LEDGER, site.title, 'has no ledger in Placement')
+        yield site.finding(values.LEDGER, 'has no ledger in Placement')
         return
     for name, account in _accounts(site, network, uuid).items():
         have = ledger.inventories.get(name)
         capacity = 0 if have is None else have.capacity
         expected = account.inventory().capacity
         if capacity != expected:
-            yield values.finding(
-                values.LEDGER, site.title,
-                f'{name}: {capacity} for servers by the ledger, {expected} by '
-                'Neutron')
+            yield site.finding(
+                values.LEDGER, f'{name}: {capacity} for servers by the '
+                f'ledger, {expected} by Neutron')
 
 
 def _accounts(site: hosts.Site, network: snapshot.HostNetwork,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare Placement with the hosts and servers of Nova."""
 
-from collections.abc import Iterator
 from collections.abc import Mapping
 
 import os_resource_classes as orc
@@ -19,16 +18,15 @@ _VCPU, _PCPU, _MEMORY = orc.VCPU, orc.PCPU, orc.MEMORY_MB
 _WHOLE_MACHINES = ('ironic',)
 
 
-def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def check(site: hosts.Site) -> hosts.Findings:
     if site.host.hypervisor_type in _WHOLE_MACHINES:
         return
     if site.host.providers:
         yield from _inventories(site)
         yield from _overused(site)
     elif _is_read(site):
-        yield values.finding(
-            values.INVENTORY, site.title, 'no resource provider in '
-            'Placement: it gets no servers')
+        yield site.finding(values.INVENTORY, 'no resource provider in '
+                           'Placement: it gets no servers')
     else:
         return
     for server in site.steady:
@@ -42,7 +40,7 @@ def _is_read(site: hosts.Site) -> bool:
         site.cloud.unread(snapshot.MissingKind.PROVIDERS))
 
 
-def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def _inventories(site: hosts.Site) -> hosts.Findings:
     """Find CPU inventories that differ from the CPUs of the host."""
     nodes = site.host.nodes
     if not nodes:
@@ -56,12 +54,12 @@ def _inventories(site: hosts.Site) -> Iterator[values.AuditFinding]:
         inventory = root.inventories.get(name)
         total = 0 if inventory is None else inventory.total
         if total != count:
-            yield values.finding(
-                values.INVENTORY, site.title,
+            yield site.finding(
+                values.INVENTORY,
                 f'{name}: {total} in Placement, {count} on the host')
 
 
-def _overused(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def _overused(site: hosts.Site) -> hosts.Findings:
     ledger = names.provider_uuid(site.host.uuid)  # has a check of its own
     for provider in site.host.providers:
         for name, inventory in provider.inventories.items():
@@ -70,9 +68,9 @@ def _overused(site: hosts.Site) -> Iterator[values.AuditFinding]:
                 0 if provider.parent else inventory.reserved)
             if provider.uuid != ledger and (
                     inventory.used > int(total * inventory.ratio)):
-                yield values.finding(
-                    values.OVERUSED, site.title,
-                    f'{provider.name}: {inventory.used} {name} allocated, '
+                yield site.finding(
+                    values.OVERUSED, f'{provider.name}: {inventory.used} '
+                    f'{name} allocated, '
                     f'{memory.limit_text(total, inventory.ratio)} may be')
 
 
@@ -86,24 +84,22 @@ def _amounts_on_host(site: hosts.Site,
 
 
 def _allocations(site: hosts.Site,
-                 server: snapshot.Server) -> Iterator[values.AuditFinding]:
+                 server: snapshot.Server) -> hosts.Findings:
     if server.allocations is None:
         return
     amounts = _amounts_on_host(site, server.allocations)
     if not amounts:
-        yield values.finding(
-            values.ALLOCATION_MISSING, site.title,
-            'has nothing of its host in Placement', server,
-            commands=_allocation(server, bool(server.allocations)))
+        yield site.finding(
+            values.ALLOCATION_MISSING, 'has nothing of its host in Placement',
+            server, commands=_allocation(server, bool(server.allocations)))
         return
     wrong = [f'{name} {amounts.get(name, 0)} instead of {amount}'
              for name, amount in _expected_amounts(site, server).items()
              if amounts.get(name, 0) != amount]
     if wrong:
-        yield values.finding(
-            values.ALLOCATION_DIFFERS, site.title,
-            'has in Placement ' + ', '.join(wrong), server,
-            commands=_allocation(server, anew=True))
+        yield site.finding(
+            values.ALLOCATION_DIFFERS, f'has in Placement {", ".join(wrong)}',
+            server, commands=_allocation(server, anew=True))
 
 
 def _allocation(server: snapshot.Server,
@@ -131,7 +127,7 @@ def _expected_amounts(site: hosts.Site,
     return expected
 
 
-def _find_strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def _find_strangers(site: hosts.Site) -> hosts.Findings:
     """Find allocations of consumers that are not servers on this host."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves if not move.settled)
@@ -145,18 +141,16 @@ def _find_strangers(site: hosts.Site) -> Iterator[values.AuditFinding]:
         server = site.known.get(consumer)
         text = f'{_amounts_text(_amounts_on_host(site, allocations))} of '
         if server is None:
-            yield values.finding(
-                values.ALLOCATION_ORPHAN, site.title,
-                f'{text}{consumer}, which is neither a server nor a move '
-                'under way', commands=_removal(site, consumer, allocations))
+            yield site.finding(
+                values.ALLOCATION_ORPHAN, f'{text}{consumer}, which is '
+                'neither a server nor a move under way',
+                commands=_removal(site, consumer, allocations))
         elif not site.host.up:
-            yield values.finding(
-                values.LEFT_BEHIND, site.title, f'{text}a server that is on '
-                f'{server.host or "no host"}', server)
+            yield site.finding(values.LEFT_BEHIND,
+                               text + hosts.where(server), server)
         elif server.task is None:
-            yield values.finding(
-                values.ALLOCATION_ELSEWHERE, site.title,
-                f'{text}a server that is on {server.host or "no host"}',
+            yield site.finding(
+                values.ALLOCATION_ELSEWHERE, text + hosts.where(server),
                 server, commands=_removal(site, consumer, allocations))
 
 

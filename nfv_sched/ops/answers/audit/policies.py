@@ -30,7 +30,7 @@ _NATIVE = {extra_specs.STRICT: pci.REQUIRED, extra_specs.SOCKET: pci.SOCKET,
            extra_specs.PREFER: pci.PREFERRED}
 
 
-def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def check(site: hosts.Site) -> hosts.Findings:
     uuids_by_cpu: dict[int, set[str]] = {}
     for server, part in site.certain:
         for cpu in part.pins.values():
@@ -38,14 +38,13 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
     for server in site.steady:
         violations = list(_violations(site, server, uuids_by_cpu))
         for reason in violations:
-            yield values.finding(
-                values.POLICY, site.title, str(reason), server)
+            yield site.finding(values.POLICY, str(reason), server)
         yield from _find_remote(site, server, {
             reason.order for reason in violations})
 
 
 def _find_remote(site: hosts.Site, server: snapshot.Server,
-                 broken: set[int]) -> Iterator[values.AuditFinding]:
+                 broken: set[int]) -> hosts.Findings:
     """Find devices and networks near none of the NUMA nodes of a server."""
     own = {part.host_node for part in server.nodes or ()}
     if not own:
@@ -53,10 +52,10 @@ def _find_remote(site: hosts.Site, server: snapshot.Server,
     if pci_rule.PCIRule.order not in broken and not _near_enough(site, server):
         for device in site.devices_of(server):
             if device.node is not None and device.node not in own:
-                yield values.finding(
-                    values.REMOTE_DEVICE, site.title,
-                    f'device {device.address} is near node {device.node}, '
-                    f'the server on {_commas(own)}', server)
+                yield site.finding(
+                    values.REMOTE_DEVICE, f'device {device.address} is near '
+                    f'node {device.node}, the server on {_commas(own)}',
+                    server)
     near = guests.near(site.host)
     for network in sorted({
             port.physnet for port in server.ports or ()
@@ -64,9 +63,8 @@ def _find_remote(site: hosts.Site, server: snapshot.Server,
             and not usage.bypasses_vswitch(port.vnic_type)}):
         nodes = near.get(network)
         if nodes and own.isdisjoint(nodes):
-            yield values.finding(
-                values.REMOTE_NETWORK, site.title,
-                f'network {network} is near node '
+            yield site.finding(
+                values.REMOTE_NETWORK, f'network {network} is near node '
                 f'{_commas(nodes)}, the server on {_commas(own)}', server)
 
 
@@ -78,12 +76,10 @@ def _near_enough(site: hosts.Site, server: snapshot.Server) -> bool:
     """Return True if socket affinity was requested and its devices keep it."""
     policy = extra_specs.parse(server.flavor.extra_specs, server.image)
     chosen = _node_positions(site, server)
-    devices = site.devices_of(server)
-    if (policy.pci != extra_specs.SOCKET or chosen is None
-            or site.topology is None or not devices):
-        return False
-    return _devices(site.topology, devices, pci.SOCKET).accepts(
-        candidates.mask_of(chosen))
+    return (policy.pci == extra_specs.SOCKET and chosen is not None
+            and site.topology is not None and bool(site.devices_of(server))
+            and _devices(site.topology, site.devices_of(server), pci.SOCKET)
+            .accepts(candidates.mask_of(chosen)))
 
 
 def _violations(site: hosts.Site, server: snapshot.Server,
@@ -97,12 +93,13 @@ def _violations(site: hosts.Site, server: snapshot.Server,
     chosen = _node_positions(site, server)
     if server.nodes is not None and (host is None or chosen is None):
         return  # the check of the records reports that
+    own = site.devices_of(server)
     native = pci.LEGACY
     if policy.pci_key not in extra_specs.PCI_KEYS:
         native = _NATIVE.get(policy.pci, native)
     try:
         request = _request_parts(
-            policy, server, site.devices_of(server), native,
+            policy, server, own, native,
             host is not None and bool(host.tunnel))
         strict = [rule for rule in rules.from_request(request) if rule.strict]
     except numa_rule.RequestError as exc:
@@ -118,11 +115,11 @@ def _violations(site: hosts.Site, server: snapshot.Server,
         chosen, [tuple(part.pins.values()) for part in server.nodes or ()],
         frozenset(cpu for cpu, owners in uuids_by_cpu.items()
                   if owners != {server.uuid}))
-    own = site.devices_of(server)
     devices = _devices(host, own, native) if own else None
     yield from decide.broken_rules(
         strict, host, names, request.guest, pinning, devices,
-        _knows_networks(server))
+        server.ports is not None and all(
+            port.network for port in server.ports))
     if devices is not None and native in (
             pci.REQUIRED, pci.SOCKET) and not devices.accepts(
                 candidates.mask_of(chosen)):
@@ -131,11 +128,6 @@ def _violations(site: hosts.Site, server: snapshot.Server,
             'PCI devices of such NUMA nodes needed',
             'it is on ' + _commas({
                 part.host_node for part in server.nodes or ()}))
-
-
-def _knows_networks(server: snapshot.Server) -> bool:
-    return server.ports is not None and all(
-        port.network for port in server.ports)
 
 
 def _node_positions(site: hosts.Site,

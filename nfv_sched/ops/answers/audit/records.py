@@ -5,9 +5,6 @@ The usage that Nova's ``numa_usage_from_instance_numa`` would record for the
 servers is computed and compared with the usage that the host reports.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
 from nfv_sched.fit import occupancy
@@ -19,50 +16,63 @@ from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 
+#: Servers, each with one of its NUMA nodes.
+_Parts = list[tuple[snapshot.Server, snapshot.GuestNode]]
 
-def mapping(site: hosts.Site) -> Iterator[values.AuditFinding]:
+
+def mapping(site: hosts.Site) -> hosts.Findings:
     if not site.host.mapped:
-        yield values.finding(
-            values.UNMAPPED, site.title, 'no host mapping in the API '
-            'database: servers that the scheduler puts there end in ERROR',
+        yield site.finding(
+            values.UNMAPPED, 'no host mapping in the API database: servers '
+            'that the scheduler puts there end in ERROR',
             commands=repairs.discover())
 
 
-def overuse(site: hosts.Site) -> Iterator[values.AuditFinding]:
-    cpu, ram = (max(view.ratio(site.cloud, site.host, of), 1.0)
+def overuse(site: hosts.Site) -> hosts.Findings:
+    host = site.host
+    cpu, ram = (max(view.ratio(site.cloud, host, of), 1.0)
                 for of in ('cpu', 'ram'))
-    for node in site.host.nodes or ():
+    amounts = []
+    for node in host.nodes or ():
         small = min((pages.size for pages in node.pages), default=0)
-        yield from _overused(site, f'node {node.number}', [
-            ('MiB', node.memory_used, node.memory, ram),
-            ('shared vCPUs', node.shared_used, len(node.shared), cpu),
-            *((f'pages of {pages.size} KiB', pages.used, pages.usable,
-               ram if pages.size == small else 1.0) for pages in node.pages)])
-    yield from _overused(site, 'host', [
-        ('MiB', site.host.memory_used, site.host.memory, ram)])
-
-
-def _overused(
-    site: hosts.Site, where: str,
-    amounts: Iterable[tuple[str, int, int, float]],
-) -> Iterator[values.AuditFinding]:
-    for noun, used, total, ratio in amounts:
+        where = f'node {node.number}'
+        amounts += [
+            (where, 'MiB', node.memory_used, node.memory, ram),
+            (where, 'shared vCPUs', node.shared_used, len(node.shared), cpu),
+            *((where, f'pages of {pages.size} KiB', pages.used, pages.usable,
+               ram if pages.size == small else 1.0) for pages in node.pages)]
+    amounts.append(('host', 'MiB', host.memory_used, host.memory, ram))
+    for where, noun, used, total, ratio in amounts:
         if used > int(total * ratio):
-            yield values.finding(
-                values.OVERUSED, site.title,
-                f'{where}: {used} {noun} used, '
+            yield site.finding(
+                values.OVERUSED, f'{where}: {used} {noun} used, '
                 f'{memory.limit_text(total, ratio)} may be used')
 
 
-def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
+def moves(site: hosts.Site) -> hosts.Findings:
+    """Find migrations that Nova counts as unfinished but does not continue."""
+    for move in site.moves:
+        if move.source != site.host.name or move.kind == snapshot.EVACUATION:
+            continue
+        server = site.known.get(move.server)
+        if server is None:
+            who = f'of {move.server}, for which there is no server'
+        elif server.task is None and server.state != snapshot.RESIZED:
+            who = 'of a server that is not being moved'
+        else:
+            continue
+        yield site.finding(
+            values.STALE_MOVE,
+            f'{move.kind} to {move.target or "an unknown host"} is '
+            f'{move.status} since {move.updated or "an unknown time"}, {who}',
+            server, since=move.updated)
+
+
+def check(site: hosts.Site) -> hosts.Findings:
     """Find contradictions between the NUMA usage of host and servers."""
-    by_node: dict[int, list[tuple[snapshot.Server,
-                                  snapshot.GuestNode]]] = {}
+    by_node: dict[int, _Parts] = {}
     for server, part in site.certain:
         by_node.setdefault(part.host_node, []).append((server, part))
-    more: dict[int, list[snapshot.GuestNode]] = {}
-    for part in site.possible:
-        more.setdefault(part.host_node, []).append(part)
     for node in site.host.nodes or ():
         here = by_node.pop(node.number, [])
         yield from _find_misplaced(site, node, here)
@@ -70,18 +80,17 @@ def check(site: hosts.Site) -> Iterator[values.AuditFinding]:
         if not site.guessed:
             yield from _find_unknown(site, node, [
                 *(part for _server, part in here),
-                *more.get(node.number, ())])
+                *(part for part in site.possible
+                  if part.host_node == node.number)])
     for number, here in by_node.items():
         for server in {server.uuid: server for server, _part in here}.values():
-            yield values.finding(
-                values.NOT_IN_RECORD, site.title,
+            yield site.finding(
+                values.NOT_IN_RECORD,
                 f'on node {number}, which the host does not report', server)
 
 
-def _find_misplaced(
-    site: hosts.Site, node: snapshot.Node,
-    here: list[tuple[snapshot.Server, snapshot.GuestNode]],
-) -> Iterator[values.AuditFinding]:
+def _find_misplaced(site: hosts.Site, node: snapshot.Node,
+                    here: _Parts) -> hosts.Findings:
     """Find CPUs used by several servers, or not dedicated to pinned ones."""
     owners: dict[int, list[snapshot.Server]] = {}
     for server, part in here:
@@ -89,89 +98,79 @@ def _find_misplaced(
             owners.setdefault(cpu, []).append(server)
         beyond = occupied.exclusive_cpus(part) - node.dedicated
         if beyond:
-            yield values.finding(
-                values.NOT_DEDICATED, site.title,
+            yield site.finding(
+                values.NOT_DEDICATED,
                 f'node {node.number}: CPU {cpu_spec.to_text(beyond)} is not '
-                f'for pinned servers there', server)
+                'for pinned servers there', server)
     groups: dict[tuple[str, ...], list[int]] = {}
     for cpu, servers in owners.items():
         if len(servers) > 1:
             groups.setdefault(tuple(
                 server.uuid for server in servers), []).append(cpu)
     for uuids, cpus in groups.items():
-        first = site.known[uuids[0]]
-        other_names = dict.fromkeys(
-            site.known[uuid].name or uuid for uuid in uuids[1:])
-        yield values.finding(
-            values.PINNED_TWICE, site.title,
+        first, *others = (site.known[uuid] for uuid in uuids)
+        other_names = dict.fromkeys(each.name or each.uuid for each in others)
+        yield site.finding(
+            values.PINNED_TWICE,
             f'node {node.number}: CPU {cpu_spec.to_text(cpus)} is also that '
-            'of ' + ', '.join(other_names), first,
-            max(values.settled(site.known[uuid]) for uuid in uuids))
+            f'of {", ".join(other_names)}', first,
+            max(map(hosts.settled, (first, *others))))
 
 
-def _find_missing(
-    site: hosts.Site, node: snapshot.Node,
-    here: list[tuple[snapshot.Server, snapshot.GuestNode]],
-) -> Iterator[values.AuditFinding]:
+def _find_missing(site: hosts.Site, node: snapshot.Node,
+                  here: _Parts) -> hosts.Findings:
     """Find resources that servers use but the host records as free."""
     shares = occupied.shares([node], [part for _server, part in here])
-    usage = occupancy.total(shares)
     lacking: dict[str, set[int]] = {}
     for (server, part), share in zip(here, shares):
         cpus = share.cpus & occupied.exclusive_cpus(part) & node.free
         if cpus:
             lacking.setdefault(server.uuid, set()).update(cpus)
-    rest = _amounts(
-        usage.memory - node.memory_used, usage.shared - node.shared_used,
-        {pages.size: usage.pages.get(pages.size, 0) - pages.used
-         for pages in node.pages})
+    rest = _excess(node, occupancy.total(shares), -1)
     for number, (uuid, cpus) in enumerate(lacking.items()):
-        yield values.finding(
-            values.NOT_IN_RECORD, site.title, _problem_text(
-                node, 'of the server free in the record of the host', [
-                    f'CPU {cpu_spec.to_text(cpus)}',
-                    *([] if number else rest)]),
-            site.known[uuid])
+        phrases = [f'CPU {cpu_spec.to_text(cpus)}',
+                   *([] if number else rest)]
+        yield site.finding(
+            values.NOT_IN_RECORD, f'node {node.number}: {", ".join(phrases)} '
+            'of the server free in the record of the host', site.known[uuid])
     if rest and not lacking:
-        yield values.finding(
-            values.NOT_IN_RECORD, site.title, _problem_text(
-                node, 'of its servers free in its record', rest))
+        yield site.finding(
+            values.NOT_IN_RECORD, f'node {node.number}: {", ".join(rest)} of '
+            'its servers free in its record')
 
 
-def _find_unknown(
-    site: hosts.Site, node: snapshot.Node, parts: list[snapshot.GuestNode],
-) -> Iterator[values.AuditFinding]:
+def _find_unknown(site: hosts.Site, node: snapshot.Node,
+                  parts: list[snapshot.GuestNode]) -> hosts.Findings:
     """Find resources that the host records as used but no server uses."""
     usage = occupancy.total(occupied.shares([node], parts))
     cpus = node.pinned - usage.cpus
     phrases = [f'CPU {cpu_spec.to_text(cpus)}'] if cpus else []
-    phrases += _amounts(
-        node.memory_used - usage.memory, node.shared_used - usage.shared,
-        {pages.size: pages.used - usage.pages.get(pages.size, 0)
-         for pages in node.pages})
+    phrases += _excess(node, usage, 1)
     if phrases:
         kind, who = values.UNKNOWN_GUEST, 'though no server has it'
         if not site.host.up:
             kind, who = values.LEFT_BEHIND, (
                 'by servers that were evacuated or deleted while it was down')
-        yield values.finding(kind, site.title, _problem_text(
-            node, f'taken in its record, {who}', phrases))
+        yield site.finding(
+            kind, f'node {node.number}: {", ".join(phrases)} taken in its '
+            f'record, {who}')
 
 
-def _amounts(memory: int, shared: int, pages: dict[int, int]) -> list[str]:
-    phrases = []
-    if memory > 0:
-        phrases.append(f'{memory} MiB')
+def _excess(node: snapshot.Node, usage: occupancy.Usage,
+            sign: int) -> list[str]:
+    """Name what a record has more than servers use, or less.
+
+    :param sign: 1 for more, -1 for less
+    """
+    memory = sign * (node.memory_used - usage.memory)
+    shared = sign * (node.shared_used - usage.shared)
+    phrases = [f'{memory} MiB'] if memory > 0 else []
     if shared > 0:
         phrases.append(f'{shared} shared vCPUs')
     # Where only small pages differ, the memory has said it already.
-    smallest = min(pages, default=0)
-    phrases += [f'{count} pages of {strings.size(size)}'
-                for size, count in pages.items() if count > 0 and not (
-                    size == smallest and memory > 0)]
+    smallest = min((pages.size for pages in node.pages), default=0)
+    for pages in node.pages:
+        count = sign * (pages.used - usage.pages.get(pages.size, 0))
+        if count > 0 and not (pages.size == smallest and memory > 0):
+            phrases.append(f'{count} pages of {strings.size(pages.size)}')
     return phrases
-
-
-def _problem_text(node: snapshot.Node, problem: str,
-                  phrases: list[str]) -> str:
-    return f'node {node.number}: {", ".join(phrases)} {problem}'

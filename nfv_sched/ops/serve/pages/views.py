@@ -282,11 +282,9 @@ class SnapshotPages:
             raise source.CloudUnreadError(
                 'no host can be checked: the snapshot does not say which of '
                 'them were read completely')
-        return audit_document.audited(
-            all_checks.findings(self._cloud),
-            len(audit_hosts.readable(self._cloud)),
-            {title: uuid for uuid, title
-             in view.titles(self._cloud.hosts).items()})
+        return audit_document.Audit(
+            hosts_checked=len(audit_hosts.readable(self._cloud)),
+            findings=tuple(all_checks.findings(self._cloud)))
 
     def _audit(self, query: _Query) -> _Content:
         audited = self._audited

@@ -37,7 +37,7 @@ class AstrayTest(running.RunningTestCase):
             steps='- {live_migrate: a, host: two, expect: {nodes: [1]}}')
 
     def broken(self, cloud):
-        return [each.name for each in all_checks.findings(cloud)
+        return [each.server for each in all_checks.findings(cloud)
                 if each.kind == values.POLICY]
 
     def test_found_and_counted(self):

@@ -14,6 +14,7 @@ import promql_parser
 import testtools
 import yaml
 
+from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.answers.plans import document
@@ -209,9 +210,9 @@ class FamiliesTest(base.TestCase):
             found, 'nfv_sched_fragmentation_ratio').values()))
 
     def test_audit(self):
-        found = exposed(snapshots.cloud(), findings=[
-            values.finding(values.PINNED_TWICE, 'a', 'b'),
-            values.finding(values.PINNED_TWICE, 'c', 'd')])
+        site, = hosts.sites(snapshots.cloud([snapshots.host()]))
+        found = exposed(snapshots.cloud(), findings=2 * [
+            site.finding(values.PINNED_TWICE, 'a')])
         self.assertEqual(
             {(('kind', kind),): 2 if kind == values.PINNED_TWICE else 0
              for kind in values.KINDS},
