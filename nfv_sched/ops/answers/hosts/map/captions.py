@@ -49,6 +49,15 @@ def fit(host: document.HostDetails) -> str:
     return f'{host.largest_fit} of {host.possible_fit}'
 
 
+def part_used(host: document.HostDetails) -> str:
+    """Return which part of the CPUs for pinned servers is used, 0 to 1."""
+    return f'{min(host.pcpus_used / max(host.pcpus, 1), 1):.2f}'
+
+
+def networks_near(host: document.HostDetails) -> list[str]:
+    return sorted({name for node in host.numa_nodes for name in node.networks})
+
+
 def groups(host: document.HostDetails) -> list[tuple[str, list[str]]]:
     """Return what a host belongs to: labels, and the names for each."""
     zone, aggregates = host.availability_zone, sorted(host.aggregates)

@@ -8,6 +8,7 @@ and shared vCPUs; devices hang below the box like tabs.
 
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import unicodedata
@@ -37,55 +38,17 @@ _NEAR = 44  # most characters of the line of networks and places
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tile:
-    """A CPU."""
-
-    shape: str  #: name of the shape, see :func:`shapes`
-    x: int
-    title: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Letters:
-    """Signs at one height."""
-
-    y: int
-    xs: str  #: position of each character
-    text: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Row:
     """A row of cores; the origin is the foot of the numbers."""
 
     y: int
-    tiles: list[Tile]
-    letters: list[Letters]  #: signs of one character
+    #: of each CPU: name of the shape, see :func:`shapes`; x; title
+    tiles: list[tuple[str, int, str]]
+    #: signs of one character at one height: y, x of each, all characters
+    letters: list[tuple[int, str, str]]
     #: signs of several characters: x, y, text
     words: list[tuple[int, int, str]]
     numbers: list[tuple[int, int]]  #: x, first CPU of the core
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar that shows the usage of a resource."""
-
-    y: int
-    label: str
-    used: int  #: length of the used part
-    text: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Tab:
-    """A group of devices."""
-
-    x: int
-    y: int
-    name: str
-    text: str
-    used: int  #: length of the used part of its bar
-    title: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,12 +62,14 @@ class NodePicture:
     height: int  #: height including the tabs below the box
     rows: list[Row]
     near: tuple[int, str, str] | None
-    bars: list[Bar]
-    tabs: list[Tab]
+    #: the use of each resource: y, label, length of the used part, text
+    bars: list[tuple[int, str, int, str]]
+    #: groups of devices: x, y, name, text, length of the used part, title
+    tabs: list[tuple[int, int, str, str, int, str]]
 
 
 def node(node: document.NodeOfHost,
-         host_marks: marks.HostMarks) -> NodePicture:
+         host_marks: Mapping[str, marks.Sign]) -> NodePicture:
     """Lay out the picture of a NUMA node."""
     rows = list(_rows(node.cores, host_marks))
     y = HEAD + len(rows) * _PITCH + 2
@@ -116,19 +81,20 @@ def node(node: document.NodeOfHost,
     bars = []
     for label, used, total, text in _amounts(node):
         y += _LINE
-        bars.append(Bar(y - 5, label, _length(used, total, BAR_WIDTH), text))
+        bars.append((y - 5, label, _length(used, total, BAR_WIDTH), text))
     box = y + 4
-    tabs = []
+    tabs, height = [], box + 1
     for index, groups in enumerate(_nics(node.devices)):
         row, column = divmod(index, _TABS)
         shown = _counted_group(groups)
-        tabs.append(Tab(
-            MARGIN + column * _TAB_PITCH, box + row * (TAB_HEIGHT + 3),
+        y = box + row * (TAB_HEIGHT + 3)
+        height = y + TAB_HEIGHT + 1
+        tabs.append((
+            MARGIN + column * _TAB_PITCH, y,
             shortened(shown.name.removeprefix('0000:'), _TAB),
             f'{shortened(shown.kind, _KIND)} {shown.used}/{shown.total}',
             _length(shown.used, shown.total, TAB_WIDTH - 12),
             '; '.join(map(rendering.devices, groups))))
-    height = tabs[-1].y + TAB_HEIGHT + 1 if tabs else box + 1
     return NodePicture(f'Node {node.node}', captions.of_node(node),
                        bool(node.switch), box, height, rows, near, bars, tabs)
 
@@ -171,7 +137,7 @@ def _amounts(
 
 
 def _rows(cores: Sequence[document.CoreUse],
-          host_marks: marks.HostMarks) -> Iterator[Row]:
+          host_marks: Mapping[str, marks.Sign]) -> Iterator[Row]:
     threads = max((len(core.cpus) for core in cores), default=1)
     width = CORE if threads <= 2 else CORE // 2 * ((threads + 1) // 2)
     each = max((WIDTH - 2 * MARGIN + _GAP) // (width + _GAP), 1)
@@ -184,7 +150,7 @@ def _rows(cores: Sequence[document.CoreUse],
             for place, cpu in enumerate(core.cpus):
                 sign = marks.sign(cpu, host_marks)
                 shape, x, y = _place(core_x, place, len(core.cpus))
-                row.tiles.append(Tile(
+                row.tiles.append((
                     f'{shape}{sign.kind}{"r" * sign.remote}', x,
                     f'CPU {cpu.cpu}: {_whose(cpu)}'))
                 x += _half(shape)
@@ -195,7 +161,7 @@ def _rows(cores: Sequence[document.CoreUse],
                 else:
                     row.words.append((x, y, sign.text))
         for y, texts in sorted(signed.items()):
-            row.letters.append(Letters(
+            row.letters.append((
                 y, ' '.join(str(x) for x, _text in texts),
                 ''.join(text for _x, text in texts)))
         yield row
@@ -234,8 +200,8 @@ def shapes(nodes: Iterable[NodePicture],
 
     In a name the first letter is the size, the others are the colour.
     """
-    used = {tile.shape for node in nodes for row in node.rows
-            for tile in row.tiles}
+    used = {shape for node in nodes for row in node.rows
+            for shape, _x, _title in row.tiles}
     return [(shape, f'k{shape[1]}{" r" * shape.endswith("r")}',
              _SHAPES[shape[0]]) for shape in sorted(used | {*more})]
 

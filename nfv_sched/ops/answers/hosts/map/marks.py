@@ -16,31 +16,26 @@ from nfv_sched.ops.answers.hosts import document
 #: Number of colours for servers.
 COLOURS = 6
 
-_LETTERS = string.ascii_uppercase
-_STATES = {
-    document.CPUState.EMULATOR: 'e', document.CPUState.IDLE: '-',
-    document.CPUState.UNKNOWN: '?', document.CPUState.CONFLICT: '!',
-    document.CPUState.SHARED: 's', document.CPUState.FREE: '.',
-    document.CPUState.OTHER: 'n'}
-
-#: Sign and meaning, for the key of a map.
-_KEY = (
-    ('A', 'a vCPU of server A is pinned to it'),
-    ('e', "for a server's emulator threads"),
-    ('-', 'idle: the server beside it wants the core for itself'),
-    ('?', 'taken by a server that is not known'),
-    ('!', 'taken by several servers'),
-    ('s', 'for servers with shared CPUs'),
-    ('.', 'free'),
-)
-#: For CPUs that only maps with facts about the machines have.
-_OTHER = ('n', "not Nova's: in none of its sets of CPUs")
+_State = document.CPUState
+#: State of a CPU -> its sign and colour on a map, and what they mean.
+_SIGNS: Mapping[str, tuple[str, str, str]] = {
+    _State.GUEST: ('A', '0', 'a vCPU of server A is pinned to it'),
+    _State.EMULATOR: ('e', '0', "for a server's emulator threads"),
+    _State.IDLE: (
+        '-', 'i', 'idle: the server beside it wants the core for itself'),
+    _State.UNKNOWN: ('?', 'u', 'taken by a server that is not known'),
+    _State.CONFLICT: ('!', 'x', 'taken by several servers'),
+    _State.SHARED: ('s', 's', 'for servers with shared CPUs'),
+    _State.FREE: ('.', 'f', 'free'),
+    # Only maps with facts about the machines have these.
+    _State.OTHER: ('n', 'n', "not Nova's: in none of its sets of CPUs"),
+}
 
 
 class Sign(ty.NamedTuple):
-    """The mark of a CPU."""
+    """The mark of a server, or of a CPU."""
 
-    text: str  #: one or more characters
+    text: str  #: one or more characters; empty for a server without pins
     #: the colour: ``0`` and so on for servers, else ``e``, ``i``, ``u``,
     #: ``x``, ``s``, ``f``, ``n``
     kind: str
@@ -48,52 +43,43 @@ class Sign(ty.NamedTuple):
     remote: bool = False
 
 
-class HostMarks(ty.NamedTuple):
-    """The marks of the servers of a host with pinned CPUs."""
-
-    letters: Mapping[str, str] = {}  #: UUID of a server -> its letters
-    colours: Mapping[str, str] = {}  #: UUID of a server -> its colour
-    #: UUIDs of servers with a device or network near another NUMA node
-    remote: frozenset[str] = frozenset()
-
-
 def has_others(hosts: Iterable[document.HostDetails]) -> bool:
-    return any(cpu.state is document.CPUState.OTHER
+    return any(cpu.state is _State.OTHER
                for host in hosts for node in host.numa_nodes
                for core in node.cores for cpu in core.cpus)
 
 
-def key(has_others: bool) -> tuple[tuple[str, str], ...]:
-    return (*_KEY, _OTHER) if has_others else _KEY
+def key(has_others: bool) -> list[tuple[str, str, str]]:
+    """Return sign, colour and meaning of each state in the key of a map."""
+    return [row for state, row in _SIGNS.items()
+            if has_others or state is not _State.OTHER]
 
 
-def of_host(host: document.HostDetails) -> HostMarks:
+def of_host(host: document.HostDetails) -> dict[str, Sign]:
+    """Return the mark of each server, by UUID."""
     pinned = [server.server_id for server in host.servers
               if any(part.pinned_vcpus for part in server.numa_nodes)]
-    return HostMarks(
-        {uuid: _letters(number) for number, uuid in enumerate(pinned)},
-        {uuid: str(number % COLOURS) for number, uuid in enumerate(pinned)},
-        frozenset(server.server_id for server in host.remote))
+    numbers = {uuid: number for number, uuid in enumerate(pinned)}
+    return {server.server_id: Sign(
+        _letters(numbers.get(server.server_id, -1)),
+        str(numbers.get(server.server_id, 0) % COLOURS), bool(server.remote))
+        for server in host.servers}
 
 
 def _letters(number: int) -> str:
     """Return the letters for a number: A to Z, then AA, AB and so on."""
     text = ''
     while number >= 0:
-        text = _LETTERS[number % 26] + text
+        text = string.ascii_uppercase[number % 26] + text
         number = number // 26 - 1
     return text
 
 
-_KINDS = {
-    document.CPUState.IDLE: 'i', document.CPUState.UNKNOWN: 'u',
-    document.CPUState.CONFLICT: 'x', document.CPUState.SHARED: 's',
-    document.CPUState.FREE: 'f', document.CPUState.OTHER: 'n'}
-
-
-def sign(cpu: document.CPUUse, marks: HostMarks) -> Sign:
-    if cpu.state in _KINDS:
-        return Sign(_STATES[cpu.state], _KINDS[cpu.state])
-    server = cpu.users[0].server_id
-    return Sign(_STATES.get(cpu.state) or marks.letters.get(server, '?'),
-                marks.colours.get(server, '0'), server in marks.remote)
+def sign(cpu: document.CPUUse, marks: Mapping[str, Sign]) -> Sign:
+    text, kind, _meaning = _SIGNS[cpu.state]
+    if kind != '0':
+        return Sign(text, kind)
+    mark = marks[cpu.users[0].server_id]
+    if cpu.state == _State.EMULATOR:
+        return mark._replace(text=text)
+    return mark

@@ -9,9 +9,9 @@ its hash, so the browser runs nothing else.
 import base64
 from collections.abc import Iterator
 from collections.abc import Sequence
-import dataclasses
 import functools
 import hashlib
+import itertools
 import re
 import typing as ty
 
@@ -28,44 +28,12 @@ from nfv_sched.ops.cloud import snapshot
 
 _UNSAFE = re.compile(r'[^A-Za-z0-9_.-]+')
 
-#: Sign in the key -> the shape that shows it.
-_KEY_SHAPES = {'A': 'b0', 'e': 'b0', '-': 'bi', '?': 'bu', '!': 'bx',
-               's': 'bs', '.': 'bf', 'n': 'bn'}
 _REMOTE = ('b1r', 'B', 'outlined: a device or network of the server is near '
                        'another node')
 _BLANK = '-.'  # the shape alone shows what they mean
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class GuestRow:
-    """A server in the list below a host."""
-
-    label: str
-    letters: str
-    colour: str
-    text: str
-    remote: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class HostSection:
-    """A host on the page."""
-
-    id: str
-    title: str
-    state: str
-    fit: str  #: largest fit of what is possible, as text
-    used: str  #: used and all CPUs for pinned servers, as text
-    part: str  #: the part of these CPUs that is used, 0 to 1, as text
-    remote: int
-    facts: list[str]
-    #: labels, and names of what it belongs to
-    groups: list[tuple[str, list[str]]]
-    near: list[str]
-    notes: tuple[str, ...]
-    nodes: list[drawing.NodePicture]
-    devices: list[str]
-    guests: list[GuestRow]
+_TAB = markupsafe.Markup(
+    f'<path id="tab" d="M.5 .5h{drawing.TAB_WIDTH - 1}v'
+    f'{drawing.TAB_HEIGHT - 5}a4 4 0 01-4 4H4.5a4 4 0 01-4-4z"/>')
 
 
 @functools.cache
@@ -85,15 +53,29 @@ def render(cloud: snapshot.Cloud,
 
 def hosts(details: Sequence[document.HostDetails]) -> dict[str, ty.Any]:
     """Return what ``hosts.html`` needs to draw hosts, in the order of need."""
-    sections = [host(each, identifier) for each, identifier in sorted(
-        zip(details, _ids(details)), key=lambda pair: pair[0].order)]
-    nodes = [node for each in sections for node in each.nodes]
+    ordered = sorted(zip(_ids(details), details),
+                     key=lambda pair: pair[1].order)
+    return {**pictures(details), 'hosts': ordered, 'captions': captions,
+            'rendering': rendering, 'odd': markupsafe.Markup(' class="odd"')}
+
+
+def pictures(details: Sequence[document.HostDetails]) -> dict[str, ty.Any]:
+    """Return what the templates need to draw NUMA nodes, and the key of that.
+
+    The key has a shape, a sign and a meaning for each state of a CPU.
+    """
+    marks = {host.host_id: map_marks.of_host(host) for host in details}
+    nodes = {host.host_id: [drawing.node(node, marks[host.host_id])
+                            for node in host.numa_nodes] for host in details}
     has_others = map_marks.has_others(details)
-    marks = key(has_others)
+    key = [*((f'b{kind}', '' if sign in _BLANK else sign, meaning)
+             for sign, kind, meaning in map_marks.key(has_others)), _REMOTE]
     return {
-        'hosts': sections, 'key': marks, 'shapes': shapes(nodes, marks),
-        'tab': tab(), 'others': has_others, 'width': drawing.WIDTH,
-        'bars': drawing.BAR_WIDTH, 'odd': markupsafe.Markup(' class="odd"')}
+        'marks': marks, 'nodes': nodes, 'key': key, 'shapes': drawing.shapes(
+            itertools.chain(*nodes.values()),
+            [shape for shape, _sign, _meaning in key]),
+        'tab': _TAB, 'others': has_others, 'width': drawing.WIDTH,
+        'bars': drawing.BAR_WIDTH}
 
 
 @functools.cache
@@ -116,22 +98,6 @@ def about(cloud: snapshot.Cloud) -> str:
     return f'As of {cloud.taken}, from {cloud.source or "a file"}'
 
 
-def key(has_others: bool) -> list[tuple[str, str, str]]:
-    return [(_KEY_SHAPES[sign], '' if sign in _BLANK else sign, meaning)
-            for sign, meaning in map_marks.key(has_others)] + [_REMOTE]
-
-
-def shapes(nodes: Sequence[drawing.NodePicture],
-           marks: Sequence[tuple[str, str, str]]) -> list:
-    return drawing.shapes(nodes, [shape for shape, *_others in marks])
-
-
-def tab() -> markupsafe.Markup:
-    return markupsafe.Markup(
-        f'<path id="tab" d="M.5 .5h{drawing.TAB_WIDTH - 1}v'
-        f'{drawing.TAB_HEIGHT - 5}a4 4 0 01-4 4H4.5a4 4 0 01-4-4z"/>')
-
-
 def _ids(details: Sequence[document.HostDetails]) -> list[str]:
     """Return an HTML ID for each host, the same in every map."""
     ids: list[str] = []
@@ -143,22 +109,3 @@ def _ids(details: Sequence[document.HostDetails]) -> list[str]:
             name += f'~{seen[name]}'
         ids.append(name)
     return ids
-
-
-def host(details: document.HostDetails, identifier: str) -> HostSection:
-    marks = map_marks.of_host(details)
-    used, total = details.pcpus_used, details.pcpus
-    return HostSection(
-        id=identifier, title=details.host, state=details.state,
-        fit=captions.fit(details), used=f'{used}/{total}',
-        part=f'{min(used / max(total, 1), 1):.2f}',
-        remote=len(details.remote), facts=list(captions.of_host(details)),
-        groups=captions.groups(details), near=sorted({
-            name for node in details.numa_nodes for name in node.networks}),
-        notes=details.notes,
-        nodes=[drawing.node(node, marks) for node in details.numa_nodes],
-        devices=list(map(rendering.devices, details.devices_without_node)),
-        guests=[GuestRow(each.label, marks.letters.get(each.server_id, ''),
-                         marks.colours.get(each.server_id, ''),
-                         captions.of_server(each), each.remote)
-                for each in details.servers])

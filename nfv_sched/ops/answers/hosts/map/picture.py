@@ -2,190 +2,121 @@
 """Draw a map of hosts as a picture: one SVG file, one host below another."""
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
+import typing as ty
 
 import markupsafe
 
 from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import drawing
-from nfv_sched.ops.answers.hosts.map import marks as map_marks
 from nfv_sched.ops.answers.hosts.map import page
+from nfv_sched.ops.answers.hosts import rendering
 from nfv_sched.ops.cloud import snapshot
 
 _MARGIN = 12
 _COLUMNS = 4  # most NUMA nodes in a row
-_WIDTH = _COLUMNS * (drawing.WIDTH + _MARGIN) + _MARGIN
+_STEP = drawing.WIDTH + _MARGIN  # from column to column
 _LINE = 16
 _LETTER = 6.7  # upper bound of the mean width of a letter at 11 pixels
 _BOLD = 10.5  # the same at 15 pixels, bold
 _KEY_SPACE = 40  # for a sign in the key, beside its text
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TextLine:
-    """A line of text."""
-
-    kind: str
-    x: int
-    y: int
-    text: str
-    title: str = ''  #: the whole text, if it is shortened
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Mark:
-    """A sign in the key, with its meaning."""
-
-    shape: str
-    x: int
-    y: int
-    sign: str
-    text: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PlacedNode:
-    """A NUMA node with its position, as attributes of its picture."""
-
-    node: drawing.NodePicture
-    place: markupsafe.Markup
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PlacedGuest:
-    """A server in the list below a host."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-    letters: str
-    colour: str
-    text: str
-    far: str  #: what is remote from it
-    title: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Card:
-    """A host with everything drawn for it."""
-
-    y: int
-    width: int
-    height: int
-    lines: list[TextLine]
-    nodes: list[PlacedNode]
-    guests: list[PlacedGuest]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sheet:
-    """The whole picture."""
-
-    width: int
-    height: int
-    margin: int
-    head: list[TextLine]
-    key: list[Mark]
-    hosts: list[Card]
+_T = ty.TypeVar('_T')
 
 
 def render(cloud: snapshot.Cloud,
            details: Sequence[document.HostDetails]) -> Iterator[str]:
     """Yield the picture, piece by piece; the hosts in the given order."""
-    hosts = [page.host(each, '') for each in details]
-    nodes = [node for host in hosts for node in host.nodes]
-    has_others = map_marks.has_others(details)
-    key = page.key(has_others)
-    return page.templates().get_template('picture.svg').generate(
-        headline=captions.headline(len(details)), tab=page.tab(),
-        shapes=page.shapes(nodes, key), width=drawing.WIDTH,
-        bars=drawing.BAR_WIDTH, others=has_others,
-        sheet=_sheet(cloud, hosts, key))
-
-
-def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.HostSection],
-           key: Sequence[tuple[str, str, str]]) -> Sheet:
-    columns = min(max((len(host.nodes) for host in hosts), default=1),
-                  _COLUMNS)
+    drawn = page.pictures(details)
+    columns = min(max(map(len, drawn['nodes'].values()), default=1), _COLUMNS)
     # The text needs the width of two nodes.
-    width = _MARGIN + max(columns, 2) * (drawing.WIDTH + _MARGIN)
-    y = _MARGIN + 14
-    head = [TextLine('host', _MARGIN, y, captions.headline(len(hosts)))]
+    width = _MARGIN + max(columns, 2) * _STEP
+    headline, y = captions.headline(len(details)), _MARGIN + 14
+    head = [('host', _MARGIN, y, headline)]
     for kind, text in (('facts', page.about(cloud)), *(
             ('missing', f'Not everything could be read: {missing}')
             for missing in cloud.missing)):
         y += _LINE
-        head.append(_line(kind, _MARGIN, y, text, width))
-    marks, y = _key(key, y + 30, width)
+        head.append(_line(kind, y, text, width)[:4])
+    signs, y = _key(drawn['key'], y + 30, width)
     y += _MARGIN
     cards = []
-    for host in hosts:
-        cards.append(_card(host, y, width))
-        y += cards[-1].height + _MARGIN
-    return Sheet(width + 2 * _MARGIN, y, _MARGIN, head, marks, cards)
+    for host in details:
+        cards.append(_card(host, drawn, y, width))
+        y += cards[-1]['height'] + _MARGIN
+    return page.templates().get_template('picture.svg').generate({
+        **drawn, 'headline': headline, 'sheet_width': width + 2 * _MARGIN,
+        'sheet_height': y, 'margin': _MARGIN, 'head': head, 'signs': signs,
+        'hosts': cards})
 
 
-def _line(kind: str, x: int, y: int, text: str, width: int) -> TextLine:
+def _line(kind: str, y: int, text: str,
+          width: int) -> tuple[str, int, int, str, str]:
+    """Return a line: kind, x, y, what fits, and the whole if that is less."""
     letter = _BOLD if kind == 'host' else _LETTER
-    short = drawing.shortened(text, int((width - x - _MARGIN) / letter))
-    return TextLine(kind, x, y, short, '' if short == text else text)
+    short = drawing.shortened(text, int((width - 2 * _MARGIN) / letter))
+    return kind, _MARGIN, y, short, '' if short == text else text
 
 
-def _key(key: Sequence[tuple[str, str, str]], y: int,
-         width: int) -> tuple[list[Mark], int]:
-    """Lay out the key; return its signs and where it ends."""
+def _key(key: Sequence[tuple[str, str, str]], y: int, width: int,
+         ) -> tuple[list[tuple[str, int, int, str, str]], int]:
+    """Lay out the key; return its signs, with x and y, and where it ends."""
     marks, x = [], _MARGIN
     for shape, sign, text in key:
         room = int(len(text) * _LETTER) + _KEY_SPACE
         if x > _MARGIN and x + room > width:
             x, y = _MARGIN, y + 32
-        marks.append(Mark(shape, x, y, sign, text))
+        marks.append((shape, x, y, sign, text))
         x += room
     return marks, y + 12
 
 
-def _card(host: page.HostSection, top: int, width: int) -> Card:
+def _card(host: document.HostDetails, drawn: Mapping[str, ty.Any], top: int,
+          width: int) -> dict[str, ty.Any]:
+    """Lay out all that is drawn for a host."""
     y = 24
-    lines = [_line('host', _MARGIN, y, host.title, width)]
+    lines = [_line('host', y, host.host, width)]
     for kind, text in (
-            ('facts', ' \N{MIDDLE DOT} '.join(host.facts)),
+            ('facts', ' \N{MIDDLE DOT} '.join(captions.of_host(host))),
             *(('facts', f'{label}: {", ".join(names)}')
-              for label, names in host.groups),
+              for label, names in captions.groups(host)),
             *(('odd', note) for note in host.notes),
-            *(('facts', f'Device without NUMA node: {text}')
-              for text in host.devices)):
+            *(('facts', f'Device without NUMA node: '
+               f'{rendering.devices(group)}')
+              for group in host.devices_without_node)):
         y += _LINE
-        lines.append(_line(kind, _MARGIN, y, text, width))
+        lines.append(_line(kind, y, text, width))
     y += _MARGIN
-    nodes = []
-    step = drawing.WIDTH + _MARGIN
-    columns = max((width - _MARGIN) // step, 1)
-    for start in range(0, len(host.nodes), columns):
-        row = host.nodes[start:start + columns]
-        nodes += [PlacedNode(node, markupsafe.Markup(
-            f' x="{_MARGIN + number * step}" y="{y}"'))
-            for number, node in enumerate(row)]
-        y += max(node.height for node in row) + _MARGIN
-    guests = []
-    columns = max((width - _MARGIN) // step, 1)
-    for start in range(0, len(host.guests), columns):
-        line = host.guests[start:start + columns]
-        height = 32 if any(guest.remote for guest in line) else 18
-        guests += [_guest(guest, _MARGIN + number * step, y, height)
-                   for number, guest in enumerate(line)]
+    nodes, servers = [], []
+    columns = max((width - _MARGIN) // _STEP, 1)
+    for row in _rows(drawn['nodes'][host.host_id], columns):
+        nodes += [(node, markupsafe.Markup(f' x="{x}" y="{y}"'))
+                  for x, node in row]
+        y += max(node.height for _x, node in row) + _MARGIN
+    marks = drawn['marks'][host.host_id]
+    for row in _rows(host.servers, columns):
+        height = 32 if any(server.remote for _x, server in row) else 18
+        servers += [(x, y, height, marks[server.server_id], *_texts(server))
+                    for x, server in row]
         y += height + 2
-    return Card(top, width, y + _MARGIN, lines, nodes, guests)
+    return {'y': top, 'width': width, 'height': y + _MARGIN, 'lines': lines,
+            'nodes': nodes, 'servers': servers}
 
 
-def _guest(guest: page.GuestRow, x: int, y: int, height: int) -> PlacedGuest:
+def _rows(items: Sequence[_T], columns: int) -> Iterator[list[tuple[int, _T]]]:
+    """Yield items by row, each with its x."""
+    for start in range(0, len(items), columns):
+        yield [(_MARGIN + number * _STEP, item) for number, item in enumerate(
+            items[start:start + columns])]
+
+
+def _texts(server: document.ServerOnHost) -> tuple[str, str, str]:
+    """Return the lines of a server, and all that they were shortened from."""
     room = int((drawing.WIDTH - 34) / _LETTER)
-    far = '; '.join(guest.remote)
-    name = drawing.shortened(guest.label, max(room - len(guest.text) - 2, 8))
-    return PlacedGuest(
-        x, y, drawing.WIDTH, height, guest.letters, guest.colour,
-        drawing.shortened(f'{name}  {guest.text}', room),
-        drawing.shortened(far, room),
-        ' '.join(filter(None, (guest.label, guest.text, far))))
+    text, far = captions.of_server(server), '; '.join(server.remote)
+    name = drawing.shortened(server.label, max(room - len(text) - 2, 8))
+    return (drawing.shortened(f'{name}  {text}', room),
+            drawing.shortened(far, room),
+            ' '.join(filter(None, (server.label, text, far))))

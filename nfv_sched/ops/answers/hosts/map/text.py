@@ -30,7 +30,7 @@ def _lines(hosts: Sequence[document.HostDetails],
         yield from _host(host, width)
         yield ''
     yield 'The CPUs of a core stand together.'
-    for sign, meaning in map_marks.key(map_marks.has_others(hosts)):
+    for sign, _kind, meaning in map_marks.key(map_marks.has_others(hosts)):
         yield f'{sign}  {meaning}'
     yield '*  a device or network of the server is near another node'
 
@@ -64,7 +64,7 @@ def _host(host: document.HostDetails, width: int | None) -> Iterator[str]:
         if near:
             yield f'    near: {near}'
     for server in host.servers:
-        sign = marks.letters.get(server.server_id, '')
+        sign = marks[server.server_id].text
         mark = '*' if server.remote else ' '
         yield (f'  {sign:>2}{mark} {server.label}: '
                f'{captions.of_server(server)}'

@@ -196,14 +196,6 @@ class FactsTest(_CommandTest):
             self.assertEqual('warning: no file of --facts is named after a '
                              'host that is shown\n', err)
 
-    def test_contradiction(self):
-        self.write(0, 1)
-        for args in (['show', 'a'], ['map'], ['map', '--format', 'html']):
-            self.assertEqual((0, self.host(*args)[1], (
-                f'warning: a is shown without {self.folder}/a.json, which '
-                'contradicts Nova: CPU 2 of node 0 missing\n')),
-                self.seen(*args))
-
     def test_names_do_no_harm(self):
         name = 'a\nerror: x'
         file.save(snapshots.cloud([snapshots.host(name, [snapshots.node(
@@ -212,14 +204,6 @@ class FactsTest(_CommandTest):
         code, out, err = self.seen('map')
         self.assertEqual((1, ''), (code, out))
         self.assertRegex(err, r'^error: .*: hosts\[0\]\.name: must be .*\n$')
-
-    def test_no_folder_and_no_cloud(self):
-        """The folder is looked at first: to read a cloud takes longer."""
-        os.remove(self.file)
-        self.folder += '/x'
-        self.assertEqual(
-            (1, '', f'error: {self.folder}: No such file or directory\n'),
-            self.seen('map'))
 
     def test_bad(self):
         self.write()

@@ -38,37 +38,27 @@ class CoresTest(base.TestCase):
     def test_order(self):
         self.assertEqual([[0, 4], [1, 5], [2, 6], [3, 7]],
                          cores.siblings(snapshots.node(**self.NODE)))
-
-    def test_cores_of_one_thread(self):
         self.assertEqual([[0], [1], [2]], cores.siblings(
             snapshots.node(cores=3, threads=1)))
 
-    def test_siblings_that_are_not_for_guests(self):
-        """CPUs of neither set are not shown, and a core of them neither."""
-        node = snapshots.node(
-            shared=0, dedicated=frozenset([1, 2, 6]), cores=4, nodes=1)
-        self.assertEqual([[1], [2, 6]], cores.siblings(node))
+    def test_siblings(self):
+        """CPUs of neither set are shown if facts have them.
 
-    def test_siblings_by_facts(self):
-        node = snapshots.node(
-            shared=0, dedicated=frozenset([1, 2, 6]), cores=4, nodes=1)
-        facts = [frozenset([core, core + 4]) for core in range(4)]
-        self.assertEqual([[0, 4], [1, 5], [2, 6], [3, 7]],
-                         cores.siblings(node, facts))
-
-    def test_siblings_by_facts_alone(self):
-        """Nova says no siblings where it has one CPU of each core."""
-        node = snapshots.node(shared=0, dedicated=frozenset([1, 2]),
-                              siblings=())
+        Of a CPU that Nova has switched off only Nova knows the core; it says
+        no siblings where it has one CPU of each core.
+        """
+        whole = [(core, core + 4) for core in range(4)]
+        for cpus, facts, expected in (
+                ([1, 2, 6], [], [[1], [2, 6]]),
+                ([1, 2, 6], whole, [[0, 4], [1, 5], [2, 6], [3, 7]]),
+                ([1, 5, 6], [(1,), (2,)], [[1, 5], [2, 6]])):
+            node = snapshots.node(
+                shared=0, dedicated=frozenset(cpus), cores=4, nodes=1)
+            self.assertEqual(expected, cores.siblings(
+                node, map(frozenset, facts)))
         self.assertEqual([[1, 3], [2]], cores.siblings(
-            node, [frozenset([1, 3]), frozenset([2])]))
-
-    def test_siblings_that_are_offline(self):
-        """Of a CPU that Nova has switched off only Nova knows the core."""
-        node = snapshots.node(
-            shared=0, dedicated=frozenset([1, 5, 6]), cores=4, nodes=1)
-        self.assertEqual([[1, 5], [2, 6]], cores.siblings(
-            node, [frozenset([1]), frozenset([2])]))
+            snapshots.node(shared=0, dedicated=frozenset([1, 2]),
+                           siblings=()), map(frozenset, [(1, 3), (2,)])))
 
     def test_not_of_nova(self):
         guest = snapshots.server('a', {0: [3]})
@@ -90,38 +80,30 @@ class CoresTest(base.TestCase):
             node, tenancies(guest), [frozenset([2, 6])]))[2])
 
     def test_states(self):
-        guest = snapshots.server('a', {0: [1, 5]})
+        guest = snapshots.server('a', {0: [5, 1]})
         node = snapshots.node(pinned=frozenset([1, 5, 2]), **self.NODE)
+        found = cores.cores(node, tenancies(guest))
+        self.assertEqual([1, 0], [cpu.users[0].vcpu for cpu in found[1].cpus])
         self.assertEqual({
             0: (State.SHARED, []), 4: (State.SHARED, []),
             1: (State.GUEST, ['a']), 5: (State.GUEST, ['a']),
             2: (State.UNKNOWN, []), 6: (State.FREE, []),
             3: (State.FREE, []), 7: (State.FREE, []),
-        }, states(cores.cores(node, tenancies(guest))))
-
-    def test_vcpus(self):
-        guest = snapshots.server('a', {0: [5, 1]})
-        found = cores.cores(snapshots.node(**self.NODE), tenancies(guest))
-        self.assertEqual([1, 0], [
-            cpu.users[0].vcpu for cpu in found[1].cpus])
+        }, states(found))
 
     def test_isolated(self):
-        """The thread beside a guest that wants its cores alone is idle."""
-        guest = snapshots.server('a', {0: [1]}, fields=dict(
-            cpu_policy='dedicated', thread_policy='isolate'))
-        node = snapshots.node(pinned=frozenset([1, 5, 2]), **self.NODE)
-        found = states(cores.cores(node, tenancies(guest)))
-        self.assertEqual((State.IDLE, []), found[5])
-        self.assertEqual((State.UNKNOWN, []), found[2])
+        """The thread beside a guest that wants its cores alone is idle.
 
-    def test_isolated_emulator_threads(self):
-        """Nova records the thread beside them, too."""
-        guest = snapshots.server('a', {0: [1]}, fields=dict(
-            cpu_policy='dedicated', thread_policy='isolate',
-            reserved=frozenset([2])))
-        node = snapshots.node(pinned=frozenset([1, 5, 2, 6]), **self.NODE)
-        self.assertEqual((State.IDLE, []), states(
-            cores.cores(node, tenancies(guest)))[6])
+        So is that beside its emulator threads.
+        """
+        for reserved, other in (([], State.UNKNOWN), ([2], State.IDLE)):
+            guest = snapshots.server('a', {0: [1]}, fields=dict(
+                cpu_policy='dedicated', thread_policy='isolate',
+                reserved=frozenset(reserved)))
+            node = snapshots.node(pinned=frozenset([1, 5, 2, 6]), **self.NODE)
+            found = states(cores.cores(node, tenancies(guest)))
+            self.assertEqual([(State.IDLE, []), (other, [])],
+                             [found[5], found[6]])
 
     def test_emulator_threads(self):
         guest = snapshots.server('a', {0: [1]}, fields=dict(
@@ -147,11 +129,6 @@ class CoresTest(base.TestCase):
             'node 0: CPU 1 of a server, but free by the record of the host',
             'node 0: CPU 0,9 of a server, but not for pinned servers here',
         ], cores.problems(node, tenancies(guest)))
-
-    def test_no_problem(self):
-        guest = snapshots.server('a', {0: [1, 5]})
-        node = snapshots.node(pinned=frozenset([1, 5]), **self.NODE)
-        self.assertEqual([], cores.problems(node, tenancies(guest)))
 
 
 class LargestFitTest(base.TestCase):

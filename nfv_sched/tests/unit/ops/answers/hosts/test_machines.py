@@ -36,17 +36,20 @@ class MachinesTest(base.TestCase):
         self.assertEqual((), machines.cores(machine(*CORES), 2))
         self.assertEqual((), machines.cores(None, 0))
 
-    def test_agreed(self):
-        self.assertEqual([], self.contradictions(*CORES))
-
-    def test_agreed_with_more(self):
-        """A NUMA node that Nova does not have contradicts nothing."""
-        self.assertEqual([], self.contradictions(*CORES, [(8, 9)]))
-
-    def test_missing(self):
-        self.assertEqual(
-            ['CPU 3,7 of node 1 missing'],
-            self.contradictions([(0, 4), (1, 5)], [(2, 6)]))
+    def test_contradictions(self):
+        """Neither another NUMA node nor a CPU that is off is one."""
+        platform, own = [(0, 4), (1, 5)], [(2, 6), (3, 7)]
+        for nodes, offline, expected in (
+                ((platform, own), (), []),
+                ((platform, own, [(8, 9)]), (), []),
+                (([(0, 4), (1,)], [(2, 6)]), (3, 5, 7), []),
+                ((platform, [(2, 6)]), (), ['CPU 3,7 of node 1 missing']),
+                ((own, platform), (), ['CPU 1,5 on node 1 instead of 0',
+                                       'CPU 3,7 on node 0 instead of 1']),
+                (([(0, 1), (4, 5)], own), (),
+                 ['CPU 0-1,4-5 of node 0 with other siblings'])):
+            self.assertEqual(
+                expected, self.contradictions(*nodes, offline=offline))
 
     def test_shared(self):
         """CPUs for shared guests must be there as those for pinned ones."""
@@ -55,23 +58,6 @@ class MachinesTest(base.TestCase):
         self.assertEqual(
             ['CPU 0 of node 0 missing'],
             list(machines.contradictions(host, machine([(2,), (1, 3)]))))
-
-    def test_offline(self):
-        """Nova switches CPUs off that no guest has, if it may."""
-        self.assertEqual([], self.contradictions(
-            [(0, 4), (1,)], [(2, 6)], offline=[3, 5, 7]))
-
-    def test_on_another_node(self):
-        self.assertEqual(
-            ['CPU 1,5 on node 1 instead of 0',
-             'CPU 3,7 on node 0 instead of 1'],
-            self.contradictions([(2, 6), (3, 7)], [(0, 4), (1, 5)]))
-
-    def test_other_siblings(self):
-        """As if they were numbered by another firmware."""
-        self.assertEqual(
-            ['CPU 0-1,4-5 of node 0 with other siblings'],
-            self.contradictions([(0, 1), (4, 5)], CORES[1]))
 
     def test_more_siblings(self):
         """What Nova tells apart is not of one core."""

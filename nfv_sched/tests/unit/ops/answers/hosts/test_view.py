@@ -69,21 +69,6 @@ class HostTest(base.TestCase):
             [('4', None), ('a', 'one'), ('b', None), ('c', None)],
             list(host.networks))
 
-    def test_order(self):
-        """The most scattered first; among those, with the most to win."""
-        hosts = [snapshots.host(name, [
-            snapshots.node(number, 8, 1, pinned=frozenset(range(
-                number * 8 + 1, number * 8 + 1 + count)))
-            for number, count in enumerate(counts)])
-            for name, counts in (
-                ('whole', (0, 0)), ('full', (7, 7)), ('less', (5, 5)),
-                ('halves', (4, 4)), ('part', (6, 3)))]
-        self.assertEqual(
-            ['halves', 'less', 'part', 'whole', 'full'],
-            [found.host for found in sorted(
-                view.views(snapshots.cloud(hosts)),
-                key=lambda found: found.order)])
-
     def test_labels(self):
         """The switch is where the option says; networks are no labels."""
         names = frozenset(['sw', 'nfv_node0', 'nfv_osd', 'physnet0'])
@@ -106,9 +91,6 @@ class HostTest(base.TestCase):
                 options={'nfv_sched': {'node_label_prefix': prefix}})
             self.assertEqual((networks, places), (
                 found.numa_nodes[0].networks, found.numa_nodes[0].places))
-
-    def test_no_label(self):
-        self.assertIsNone(look(snapshots.host()).numa_nodes[0].switch)
 
     def test_ports(self):
         def ports(host):
@@ -198,36 +180,6 @@ class HostTest(base.TestCase):
             [[cpu.cpu for cpu in core.cpus]
              for core in other.numa_nodes[0].cores],
             other.cpus_not_for_servers, other.notes))
-
-    def test_facts_with_shared_cpus(self):
-        host = snapshots.host(nodes=[snapshots.node(
-            0, 4, 1, 1, shared=1, dedicated=frozenset([2]))])
-        found, = view.views(snapshots.cloud([host]), facts={
-            host.uuid: machine_values.Machine(
-                nodes=(machine_values.MachineNode(
-                    number=0, cores=tuple(machine_values.Core(cpus=(cpu,))
-                                          for cpu in range(4))),))})
-        self.assertEqual(2, found.cpus_not_for_servers)
-        self.assertEqual(
-            [document.CPUState.SHARED, document.CPUState.OTHER,
-             document.CPUState.FREE,
-             document.CPUState.OTHER],
-            [cpu.state for core in found.numa_nodes[0].cores
-             for cpu in core.cpus])
-
-    def test_facts_of_several_nodes(self):
-        host = snapshots.host(nodes=[snapshots.node(
-            number, 2, 1, shared=0, dedicated=frozenset([2 * number]))
-            for number in range(2)])
-        found, = view.views(snapshots.cloud([host]), facts={
-            host.uuid: machine_values.Machine(nodes=tuple(
-                machine_values.MachineNode(number=number, cores=tuple(
-                    machine_values.Core(cpus=(cpu,))
-                    for cpu in (2 * number, 2 * number + 1)))
-                for number in range(2)))})
-        self.assertEqual([[[0], [1]], [[2], [3]]], [
-            [[cpu.cpu for cpu in core.cpus] for core in node.cores]
-            for node in found.numa_nodes])
 
     def test_facts_without_nodes(self):
         """Of a host without NUMA nodes it is not known what is Nova's."""

@@ -24,10 +24,9 @@ def boxes(found):
     """Where each CPU is: (left, top, right, bottom)."""
     shapes = {name: box for name, _class, box in drawing.shapes([found], [])}
     for row in found.rows:
-        for tile in row.tiles:
-            x, y, width, height = shapes[tile.shape]
-            yield (tile.x + x, row.y + y, tile.x + x + width,
-                   row.y + y + height)
+        for shape, left, _title in row.tiles:
+            x, y, width, height = shapes[shape]
+            yield left + x, row.y + y, left + x + width, row.y + y + height
 
 
 class NodeTest(base.TestCase):
@@ -41,7 +40,7 @@ class NodeTest(base.TestCase):
             self.assertGreaterEqual(left, 0)
             self.assertLessEqual(right + 2 * drawing.MARGIN, drawing.WIDTH)
             self.assertGreater(top, drawing.HEAD - 1)
-            self.assertLess(bottom, found.bars[0].y - 8)
+            self.assertLess(bottom, found.bars[0][0] - 8)
         for one, other in itertools.combinations(places, 2):
             self.assertTrue(
                 one[2] <= other[0] or other[2] <= one[0] or
@@ -52,11 +51,11 @@ class NodeTest(base.TestCase):
         node = snapshots.node(0, 4, 2, 1, pinned=frozenset([1, 5, 2]))
         (row,) = drawn(node, snapshots.server('a', {0: [1, 5]})).rows
         self.assertEqual([('ssAA?', 5)], [
-            (sign.text, len(sign.xs.split())) for sign in row.letters])
+            (text, len(xs.split())) for _y, xs, text in row.letters])
         self.assertEqual(['bs', 'bs', 'b0', 'b0', 'bu', 'bf', 'bf', 'bf'],
-                         [tile.shape for tile in row.tiles])
+                         [shape for shape, _x, _title in row.tiles])
         self.assertEqual([0, 1, 2, 3], [cpu for _x, cpu in row.numbers])
-        self.assertEqual('CPU 5: a vCPU 1', row.tiles[3].title)
+        self.assertEqual('CPU 5: a vCPU 1', row.tiles[3][-1])
 
     def test_letters_of_several_characters(self):
         node = snapshots.node(0, 40, 1, 1)
@@ -68,7 +67,7 @@ class NodeTest(base.TestCase):
     def test_long_name(self):
         found = drawn(snapshots.node(0, 4, 1, 1),
                       snapshots.server('x' * 300, {0: [1]}))
-        self.assertLess(len(found.rows[0].tiles[1].title), 50)
+        self.assertLess(len(found.rows[0].tiles[1][-1]), 50)
 
     def test_bars(self):
         """As long as used; something of it shows what is used at all."""
@@ -80,7 +79,7 @@ class NodeTest(base.TestCase):
         self.assertEqual(
             [('4K', 1, '0/3 MiB used'), ('1G', width // 2, '5/10 pages used'),
              ('shared', width, '16/2 vCPUs used')],
-            [(bar.label, bar.used, bar.text) for bar in drawn(node).bars])
+            [bar[1:] for bar in drawn(node).bars])
 
     def test_devices(self):
         """A tab for each PF: its VFs, or that it is used as a whole."""
@@ -98,18 +97,18 @@ class NodeTest(base.TestCase):
             device(6, 'type-PF')])
         self.assertEqual(
             [('01', 'VF 1/2'), ('04', 'PF 1/1'), ('06', 'PF 0/1')],
-            [(tab.name, tab.text) for tab in found.tabs])
+            [tab[2:4] for tab in found.tabs])
 
     def test_many_devices(self):
         """Tabs that find no room are in a further row."""
         found = drawn(snapshots.node(), devices=[snapshot.Device(
             address=f'0000:{number:02}', vendor='8086', product='1',
             kind='type-PF', node=0) for number in range(9)])
-        self.assertEqual(9, len({(tab.x, tab.y) for tab in found.tabs}))
-        self.assertGreater(found.height, max(tab.y for tab in found.tabs)
-                           + drawing.TAB_HEIGHT)
-        self.assertLess(max(tab.x for tab in found.tabs)
-                        + drawing.TAB_WIDTH, drawing.WIDTH)
+        places = {(x, y) for x, y, *_texts in found.tabs}
+        self.assertEqual(9, len(places))
+        lefts, tops = zip(*places)
+        self.assertGreater(found.height, max(tops) + drawing.TAB_HEIGHT)
+        self.assertLess(max(lefts) + drawing.TAB_WIDTH, drawing.WIDTH)
 
     def test_shortened(self):
         for text, width, short in (

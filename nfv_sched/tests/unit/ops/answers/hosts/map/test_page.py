@@ -102,23 +102,6 @@ class PageTest(base.TestCase):
         self.assertIsNone(
             re.search(r'https?:|//|@import|url\((?!#)', text))
 
-    def test_same_again(self):
-        cloud = snapshots.generated(4)
-        self.assertEqual(hash(drawn(cloud)), hash(drawn(cloud)))
-
-    def test_one_order(self):
-        """The sections are in the order of the index, not of the file."""
-        cloud = snapshots.generated(20, seed=5)
-        page_seen = self.seen(cloud)
-        links = [link for link in page_seen.links
-                 if link.startswith('#host-compute')]
-        self.assertEqual(
-            [f'#host-{view.host}' for view in sorted(
-                maps.views(cloud), key=lambda view: view.order)], links[:20])
-        self.assertEqual(links[:20], links[20:])
-        self.assertEqual([link[1:] for link in links[:20]], [
-            name for name in page_seen.ids if name.startswith('host-')])
-
     def test_order(self):
         """The most scattered first, then the fullest, full ones last."""
         hosts = [snapshots.host(name, [
@@ -142,24 +125,6 @@ class PageTest(base.TestCase):
              'full', ''],
             [captions.fit(view) for view in views])
 
-    def test_full(self):
-        text = drawn(snapshots.cloud([snapshots.host(nodes=[
-            snapshots.node(0, 8, 1, 1, pinned=frozenset(range(1, 8)))])]))
-        for part in ('<td>full<', '<li>7/7 pCPUs used<li>no free pCPU<'):
-            self.assertIn(part, text)
-        self.assertNotIn('whole', re.sub('<style>.*?</style>', '', text,
-                                         flags=re.DOTALL))
-
-    def test_groups(self):
-        cloud = maps.with_networks(snapshots.generated(3, seed=1))
-        text = drawn(cloud)
-        for part in ('availability zone: <bdi>az-2</bdi>',
-                     'aggregates: <bdi>dpdk</bdi>, <bdi>nfv</bdi>',
-                     'networks: <bdi>provider-0</bdi>, '
-                     '<bdi>provider-1 (physnet1)</bdi>',
-                     'data-near="physnet0, physnet1"'):
-            self.assertIn(part, text)
-
     def test_policy(self):
         """The browser runs the script of the page, and no other."""
         for cloud in (maps.hostile(), snapshots.cloud()):
@@ -176,19 +141,6 @@ class PageTest(base.TestCase):
                                   'insertAdjacentHTML', 'eval', 'Function')
                 if name in script])
 
-    def test_filter_hidden(self):
-        """Without a script nothing is shown that needs one."""
-        self.assertIn('<div class="filter" hidden>', drawn(maps.odd()))
-
-    def test_odd(self):
-        text = drawn(maps.odd())
-        self.assertEqual([], [
-            part for part in (
-                '#bi"', '#bu"', '#bx"', 'node 0: CPU 3 taken by several',
-                'CPU 18: emulated emulator', 'CPU 17: idle',
-                'device 0000:01:00.0 is near node 1', 'class="odd">down')
-            if part not in text])
-
     def test_facts(self):
         text = ''.join(page.render(*maps.with_facts()))
         self.assertEqual([], [
@@ -202,22 +154,15 @@ class PageTest(base.TestCase):
         self.assertLessEqual(
             {link[1:] for link in found.links}, set(found.ids))
 
-    def test_no_facts(self):
-        text = drawn(maps.odd())
-        self.assertEqual([], [part for part in ('kn{', 'bn"', 'not Nova')
-                              if part in text])
-
     def test_shapes(self):
-        for cloud in (maps.odd(), snapshots.generated(threads=4)):
+        for cloud in (maps.odd(), snapshots.generated(threads=4),
+                      snapshots.cloud()):
             found = self.seen(cloud)
             shapes = {link[1:] for link in found.links
                       if re.fullmatch(r'#[abcd].r?', link)}
             self.assertEqual(shapes, {
                 name for name in found.ids
                 if re.fullmatch(r'[abcd].r?', name)})
-
-    def test_no_hosts(self):
-        self.seen(snapshots.cloud())
 
     def test_size(self):
         """At most 10 kB for a host with 2 x 28 CPUs and 10 guests."""
@@ -227,14 +172,6 @@ class PageTest(base.TestCase):
             for cloud in (plain, maps.with_networks(plain, 6)):
                 size = len(drawn(cloud).encode()) / len(cloud.hosts)
                 self.assertLess(size, 10_000)
-
-    def test_size_of_larger_hosts(self):
-        for nodes, cores, threads, guests in (
-                (2, 64, 2, 60), (4, 16, 2, 24), (8, 16, 2, 30), (8, 4, 1, 8)):
-            cloud = snapshots.generated(5, nodes, cores, threads, guests, 0)
-            self.assertLess(
-                len(drawn(cloud).encode()) / len(cloud.hosts),
-                nodes * (2000 + 125 * cores * threads))
 
 
 class PictureTest(base.TestCase):
@@ -248,6 +185,7 @@ class PictureTest(base.TestCase):
             element.text or '' for element in root.iter(f'{_SVG}title')))
 
     def test_all_hosts(self):
+        picture_of(snapshots.cloud())
         root = picture_of(snapshots.generated(5, 5))
         cards = [element for element in root if element.tag == f'{_SVG}svg']
         self.assertEqual(5, len(cards))
@@ -265,12 +203,6 @@ class PictureTest(base.TestCase):
                         float(card.get('width')))
         self.assertGreater(float(root.get('height')), end)
 
-    def test_odd(self):
-        root = picture_of(maps.odd())
-        text = ' '.join(root.itertext())
-        for part in ('plain', 'down', 'floats', 'CPU 17: idle'):
-            self.assertIn(part, text)
-
     def test_facts(self):
         root = ElementTree.fromstring(
             ''.join(picture.render(*maps.with_facts())))
@@ -280,6 +212,3 @@ class PictureTest(base.TestCase):
             self.assertIn(part, text)
         self.assertNotIn(
             '.kn{', ''.join(picture_of(maps.odd()).itertext()))
-
-    def test_no_hosts(self):
-        picture_of(snapshots.cloud())
