@@ -10,7 +10,6 @@ import ddt
 from selenium.webdriver.common import by
 from selenium.webdriver.common import keys
 
-from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts.map import page
 from nfv_sched.ops.answers.hosts.map import picture
 from nfv_sched.ops.answers.hosts import view
@@ -98,21 +97,6 @@ class PageTest(_MapTest):
                 colour.startswith('rgb(') for colour in colours), colours)
             self.assertNotIn(colours[0], colours[1:])
 
-    def test_facts_titles(self):
-        self.show(CLOUDS['facts'], facts=FACTS['facts'])
-        other = document.CPUState.OTHER
-        titles = self.run_script(
-            '[...document.querySelectorAll(".n title")].map('
-            'title => title.textContent)')
-        expected = sorted(
-            f'CPU {cpu.cpu}: {other}'
-            for host in view.views(CLOUDS['facts'], facts=FACTS['facts'])
-            for node in host.numa_nodes for core in node.cores
-            for cpu in core.cpus if cpu.state is other)
-        self.assertEqual(expected, sorted(
-            title for title in titles if title.endswith(f': {other}')))
-        self.assertGreater(len(expected), 12)
-
     def test_alone(self):
         """The page asks for nothing, and has no script but its own."""
         self.show(CLOUDS['hostile'])
@@ -170,15 +154,6 @@ class PageTest(_MapTest):
         box.send_keys(keys.Keys.CONTROL, 'a')
         box.send_keys(text or keys.Keys.DELETE)
         return self.run_script('document.querySelector("output").textContent')
-
-    def test_order(self):
-        """The hosts are in the order of the index: by need."""
-        cloud = CLOUDS['networks']
-        self.show(cloud)
-        index, sections = self.hosts()
-        self.assertEqual([host.host for host in sorted(
-            view.views(cloud), key=operator.attrgetter('order'))], index)
-        self.assertEqual(index, sections)
 
     def test_filter(self):
         """By all names of a host, each word of what is typed."""
@@ -279,15 +254,6 @@ class PageTest(_MapTest):
                     .getBoundingClientRect().right))];})()""")
             self.assertEqual(1, rows, name)
             self.assertGreater(right, .95 * width, name)
-
-    def test_headings(self):
-        """One for the page, one for each part, so that one can jump."""
-        cloud = CLOUDS['two nodes']
-        self.show(cloud)
-        self.assertEqual(
-            ['H1'] + ['H2'] * (1 + len(cloud.hosts)), self.run_script(
-                '[...document.querySelectorAll("h1,h2,h3,h4")]'
-                '.map(heading => heading.tagName)'))
 
     def test_many_hosts(self):
         cloud = snapshots.generated(200, 2, 14, 2, 16)

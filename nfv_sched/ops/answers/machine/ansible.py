@@ -71,8 +71,7 @@ def read(ansible_facts: Mapping[str, ty.Any]) -> facts.Facts:
     :raises MachineError: if the facts are malformed
     """
     memory = ansible_facts.get(_MEMORY)
-    if memory is not None and (
-            not isinstance(memory, int) or isinstance(memory, bool)):
+    if memory is not None and type(memory) is not int:
         raise values.MachineError(
             f'{_PREFIX}{_MEMORY} is {str(memory)[:40]!r}, not a number')
     processor = ansible_facts.get('processor')

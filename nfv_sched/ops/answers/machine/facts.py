@@ -63,10 +63,8 @@ class Facts:
 
 
 def vendor(name: str) -> str | None:
-    for word in ('intel', 'amd'):
-        if word in name.lower():
-            return word
-    return None
+    return next((word for word in ('intel', 'amd') if word in name.lower()),
+                None)
 
 
 def page_sizes(flags: Iterable[str]) -> frozenset[int] | None:
@@ -83,11 +81,9 @@ def merge(sources: Iterable[Facts]) -> Facts:
     For NICs, a source that has the NUMA node of any of them goes first.
     """
     sources = list(sources)
-    fields: dict = {'nics': next((
-        source.nics for source in sources if any(
-            nic.node is not None for nic in source.nics or ())), None)}
-    if fields['nics'] is None:
-        del fields['nics']
+    located = [source.nics for source in sources if any(
+        nic.node is not None for nic in source.nics or ())]
+    fields: dict = {'nics': located[0]} if located else {}
     for source in sources:
         for field in dataclasses.fields(Facts):
             value = getattr(source, field.name)
@@ -207,10 +203,25 @@ def nodes(node_of: Mapping[int, int | None]) -> dict[int, int]:
     return {cpu: node or 0 for cpu, node in node_of.items()}
 
 
-def expect_threads(threads: Collection[int]) -> None:
+def cpu_list(text: str, path: str = '') -> frozenset[int]:
+    """Parse CPUs such as ``0-3,8``, perhaps of a file.
+
+    :raises MachineError: if it is something else
+    """
+    try:
+        return cpu_spec.parse(text)
+    except ValueError:
+        raise values.MachineError(
+            f'{path and path + ": "}{text[:40]!r} is not a list of CPUs'
+        ) from None
+
+
+def core_of(threads: Collection[int]) -> tuple[int, ...]:
+    """Return what tells a core from others: its sibling threads."""
     if len(threads) > MOST_THREADS:
         raise values.MachineError(
             f'a core cannot have {len(threads)} sibling threads')
+    return tuple(sorted(threads))
 
 
 def _expect_number(number: int, what: str,

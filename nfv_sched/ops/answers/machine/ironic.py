@@ -56,8 +56,9 @@ def read(inspection: Mapping[str, ty.Any]) -> facts.Facts:
         memory={_number_in(entry, 'numa_node'):
                 _number_in(entry, 'size_kb') // 1024
                 for entry in ram},
-        nics=tuple(values.NIC(
-            name=str(entry['name']), node=_nic_node(entry))
+        # The kernel has -1 for a NUMA node that it does not know.
+        nics=tuple(values.NIC(name=str(entry['name']), node=(
+            None if (node := _number_in(entry, 'numa_node')) < 0 else node))
             for entry in nics if isinstance(entry, dict) and (
                 'name' in entry)),
         page_sizes=facts.page_sizes(map(str, flags)) if isinstance(
@@ -72,16 +73,10 @@ def _part(value: Mapping[str, ty.Any], name: str) -> Mapping[str, ty.Any]:
 
 def _number_in(entry: ty.Any, name: str) -> int:
     value = entry.get(name) if isinstance(entry, dict) else None
-    if not isinstance(value, int) or isinstance(value, bool):
+    if type(value) is not int:
         raise values.MachineError(
             f'{_TOPOLOGY} has an entry without {name}')
     return value
-
-
-def _nic_node(entry: ty.Any) -> int | None:
-    """Return the NUMA node of a NIC; None if the kernel has none (-1)."""
-    node = _number_in(entry, 'numa_node')
-    return None if node < 0 else node
 
 
 def _joins_cores(entries: list, sockets: ty.Any) -> bool:
@@ -104,11 +99,9 @@ def _cpus(entries: list):
         node = _number_in(entry, 'numa_node')
         siblings = entry.get('thread_siblings')
         if not isinstance(siblings, list) or not siblings or not all(
-                isinstance(cpu, int) and not isinstance(cpu, bool)
-                for cpu in siblings):
+                type(cpu) is int for cpu in siblings):
             raise values.MachineError(
                 f'{_TOPOLOGY} has a core without thread_siblings')
-        facts.expect_threads(siblings)
-        core = tuple(sorted(siblings))
+        core = facts.core_of(siblings)
         for cpu in siblings:
             yield facts.CPU(number=cpu, node=node, core=core)

@@ -4,7 +4,6 @@
 import typing as ty
 from xml.etree import ElementTree
 
-from nfv_sched.base import cpu_spec
 from nfv_sched.base import files
 from nfv_sched.ops.answers.machine import facts
 from nfv_sched.ops.answers.machine import values
@@ -35,7 +34,8 @@ def read(text: str) -> facts.Facts:
                 offline[number] = node
                 continue
             cpus.append(facts.CPU(
-                number=number, node=node, core=_siblings(siblings),
+                number=number, node=node,
+                core=facts.core_of(facts.cpu_list(siblings)),
                 socket=_number(cpu.get('socket_id'), 'socket_id')))
     # The smallest are those that are not huge.
     sizes = sorted(map(_size, host.iterfind('cpu/pages')))[1:]
@@ -86,13 +86,3 @@ def _size(element: ElementTree.Element) -> int:
     """Return the KiB of a page."""
     return _number(element.get('size'), 'the size of pages') * _KIB.get(
         element.get('unit', 'KiB'), 1)
-
-
-def _siblings(text: str) -> tuple[int, ...]:
-    try:
-        siblings = cpu_spec.parse(text)
-    except ValueError:
-        raise values.MachineError(
-            f'{text[:40]!r} is not a list of CPUs') from None
-    facts.expect_threads(siblings)
-    return tuple(sorted(siblings))

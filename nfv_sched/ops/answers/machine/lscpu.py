@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import re
 import typing as ty
 
-from nfv_sched.base import cpu_spec
 from nfv_sched.ops.answers.machine import facts
 from nfv_sched.ops.answers.machine import values
 
@@ -140,7 +139,7 @@ def _cell_number(cell: ty.Any) -> int | None:
     # The kernel has -1 for a core or a NUMA node that it does not know.
     if cell in (None, '', '-', -1, '-1'):
         return None
-    if isinstance(cell, int) and not isinstance(cell, bool):
+    if type(cell) is int:
         return cell
     if isinstance(cell, str) and cell.isascii() and cell.isdigit() and (
             len(cell) < 10):
@@ -159,20 +158,21 @@ def read_summary(data: ty.Any) -> facts.Facts:
     """
     fields = dict(_fields(data['lscpu']))
     flags = fields.get('Flags', '').split()
-    nodes = {int(match[1]): _cpus(text) for match, text in (
+    nodes = {int(match[1]): facts.cpu_list(text) for match, text in (
         (_NODE_CPUS.fullmatch(name), text) for name, text in fields.items())
         if match and text}
     cpus = None
     threads = fields.get('Thread(s) per core', '')
     if threads == '1':
         if not nodes:
-            nodes = {0: _cpus(fields.get('On-line CPU(s) list', ''))}
+            nodes = {0: facts.cpu_list(fields.get('On-line CPU(s) list', ''))}
         cpus = tuple(facts.CPU(number=cpu, node=node, core=(cpu,))
                      for node, numbers in sorted(nodes.items())
                      for cpu in sorted(numbers))
     return facts.Facts(
         cpus=cpus, threads=_cell_number(threads) or None,
-        offline=dict.fromkeys(_cpus(fields.get('Off-line CPU(s) list', ''))),
+        offline=dict.fromkeys(facts.cpu_list(
+            fields.get('Off-line CPU(s) list', ''))),
         page_sizes=facts.page_sizes(flags),
         vendor=facts.vendor(fields.get('Vendor ID', '')))
 
@@ -183,11 +183,3 @@ def _fields(entries: ty.Any) -> Iterator[tuple[str, str]]:
             yield (str(entry.get('field', '')).removesuffix(':'),
                    str(entry.get('data') or ''))
             yield from _fields(entry.get('children'))
-
-
-def _cpus(text: str) -> frozenset[int]:
-    try:
-        return cpu_spec.parse(text)
-    except ValueError:
-        raise values.MachineError(
-            f'{text[:40]!r} is not a list of CPUs') from None

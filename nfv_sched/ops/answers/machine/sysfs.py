@@ -6,7 +6,6 @@ import os
 import re
 import string
 
-from nfv_sched.base import cpu_spec
 from nfv_sched.ops.answers.machine import facts
 from nfv_sched.ops.answers.machine import values
 
@@ -91,13 +90,7 @@ def _text(*path: str) -> str:
 
 
 def _cpus(*path: str) -> frozenset[int]:
-    text = _text(*path)
-    try:
-        return cpu_spec.parse(text)
-    except ValueError:
-        raise values.MachineError(
-            f'{os.path.join(*path)}: {text[:40]!r} is not a list of CPUs'
-        ) from None
+    return facts.cpu_list(_text(*path), os.path.join(*path))
 
 
 def _cpu(folder: str, number: int, node: int) -> facts.CPU:
@@ -106,8 +99,7 @@ def _cpu(folder: str, number: int, node: int) -> facts.CPU:
     if number not in siblings:
         raise values.MachineError(
             f'{folder}: CPU {number} is not among its own sibling threads')
-    facts.expect_threads(siblings)
-    return facts.CPU(number=number, node=node, core=tuple(sorted(siblings)),
+    return facts.CPU(number=number, node=node, core=facts.core_of(siblings),
                      socket=_read_number(folder, 'physical_package_id'))
 
 

@@ -30,25 +30,29 @@ def mask(numbers: Iterable[int]) -> str:
 
 
 def nova_conf(profile: document.Profile) -> str:
-    return ''.join(f'{line}\n' for line in _nova_conf(profile))
+    return ''.join(f'{line}\n' for line in _nova_conf(profile.nova))
 
 
-def _nova_conf(profile: document.Profile) -> Iterator[str]:
-    nova = profile.nova
-    yield '[DEFAULT]'
-    yield '# What Placement keeps from servers, with the pages of the switch.'
+def default_options(nova: document.NovaOptions) -> Iterator[str]:
     yield f'reserved_host_memory_mb = {nova.reserved_host_memory_mib}'
     for value in reserved_pages(nova.reserved_huge_pages):
         yield f'reserved_huge_pages = {value}'
     if nova.cpu_allocation_ratio is not None:
         yield f'cpu_allocation_ratio = {ratio(nova.cpu_allocation_ratio)}'
-    yield ''
-    yield '[compute]'
+
+
+def compute_options(nova: document.NovaOptions) -> Iterator[str]:
     for name, numbers in (('cpu_shared_set', nova.cpu_shared_set),
                           ('cpu_dedicated_set', nova.cpu_dedicated_set)):
         if numbers:
             yield f'{name} = {cpu_spec.to_text(numbers)}'
-    yield ''
+
+
+def _nova_conf(nova: document.NovaOptions) -> Iterator[str]:
+    yield '[DEFAULT]'
+    yield '# What Placement keeps from servers, with the pages of the switch.'
+    yield from default_options(nova)
+    yield from ('', '[compute]', *compute_options(nova), '')
     yield '[neutron]'
     yield '# Add the physical networks that are there already.'
     yield f'physnets = {",".join(nova.physnets)}'

@@ -8,7 +8,6 @@ the rest for pinned servers.
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
 import math
 
 from nfv_sched.base import strings
@@ -27,24 +26,17 @@ FUNCTIONS = (PLATFORM, SWITCH, CEPH, SHARED, GUESTS)
 DEFAULT_SWITCH_CORES = 2
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CPUAssignment:
-    """An assignment of cores: function -> NUMA node -> its cores."""
+#: NUMA node -> function -> its CPUs.
+Assignment = Mapping[int, Mapping[str, tuple[int, ...]]]
 
-    functions: Mapping[str, Mapping[int, tuple[values.Core, ...]]]
 
-    def cores(self, function: str, node: int) -> tuple[values.Core, ...]:
-        return self.functions[function].get(node, ())
+def nodes_with(assignment: Assignment, function: str) -> list[int]:
+    return [node for node, cpus in assignment.items() if cpus[function]]
 
-    def cpus(self, function: str, node: int | None = None) -> frozenset[int]:
-        return frozenset(
-            cpu for number, cores in self.functions[function].items()
-            if node is None or number == node
-            for core in cores for cpu in core.cpus)
 
-    def nodes(self, function: str) -> tuple[int, ...]:
-        return tuple(sorted(number for number, cores in
-                            self.functions[function].items() if cores))
+def all_with(assignment: Assignment, function: str) -> tuple[int, ...]:
+    return tuple(sorted(cpu for cpus in assignment.values()
+                        for cpu in cpus[function]))
 
 
 def nic_nodes(machine: values.Machine,
@@ -103,7 +95,7 @@ def switch_cores(machine: values.Machine,
     return cores_by_node
 
 
-def assign(machine: values.Machine, chosen: choices.Choices) -> CPUAssignment:
+def assign(machine: values.Machine, chosen: choices.Choices) -> Assignment:
     """Assign one function to each online CPU of a machine.
 
     :raises ProfileError: if there are not enough cores, or none for servers
@@ -114,8 +106,8 @@ def assign(machine: values.Machine, chosen: choices.Choices) -> CPUAssignment:
     free_cores = {node.number: list(node.cores) for node in machine.nodes}
     threads = {node.number: max((len(core.cpus) for core in node.cores),
                                 default=1) for node in machine.nodes}
-    assigned: dict[str, dict[int, tuple[values.Core, ...]]] = {
-        function: {} for function in FUNCTIONS}
+    assigned: dict[int, dict[str, tuple[int, ...]]] = {
+        node: dict.fromkeys(FUNCTIONS, ()) for node in free_cores}
 
     def give(function: str, node: int, count: int) -> None:
         if count > len(free_cores[node]):
@@ -123,11 +115,10 @@ def assign(machine: values.Machine, chosen: choices.Choices) -> CPUAssignment:
                 f'NUMA node {node} has '
                 f'{strings.count(len(free_cores[node]), "core")} left, '
                 f'but {count} wanted for: {function}')
-        if count:
-            assigned[function][node] = (
-                assigned[function].get(node, ()) +
-                tuple(free_cores[node][:count]))
-            del free_cores[node][:count]
+        assigned[node][function] = tuple(sorted((
+            *assigned[node][function],
+            *(cpu for core in free_cores[node][:count] for cpu in core.cpus))))
+        del free_cores[node][:count]
 
     if chosen.layout != choices.FLOATING:
         # CPUs on a node without memory are far from all memory.
@@ -150,11 +141,10 @@ def assign(machine: values.Machine, chosen: choices.Choices) -> CPUAssignment:
                 give(SHARED, node, 1)
         for node in usable:
             give(GUESTS, node, len(free_cores[node]))
-    if not any(assigned[GUESTS].values()) and not (
-            chosen.layout == choices.FLOATING and any(
-                assigned[SHARED].values())):
+    if not nodes_with(assigned, SHARED if chosen.layout == choices.FLOATING
+                      else GUESTS):
         raise choices.ProfileError('no CPU is left for servers')
-    return CPUAssignment(assigned)
+    return assigned
 
 
 def _cores_with(cpus: int, cores: Sequence[values.Core],

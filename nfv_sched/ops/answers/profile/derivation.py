@@ -32,113 +32,89 @@ def derive(machine: values.Machine,
     assignment = cpus.assign(machine, chosen)
     near = cpus.nic_nodes(machine, chosen)
     switch = _switch_memory(machine, chosen, assignment, near)
+    switch_mib = sum(switch.values())
     shared = _shared_cpus(chosen, assignment)
-    usable = [node.number for node in machine.usable]
-    converged = bool(chosen.ceph.count or chosen.guest_gb is not None)
-    platform = memory.platform_memory(machine, chosen, converged)
-    ceph = _ceph(machine, chosen, shared,
-                 sum(platform.values()) + sum(switch.values()))
-    kept_memory = dict(platform)
+    kept_memory = memory.platform_memory(machine, chosen, converged=bool(
+        chosen.ceph.count or chosen.guest_gb is not None))
+    # Where the OSDs have CPUs of their own, servers get all shared ones.
+    ceph = ceph_plan.plan(
+        chosen.ceph, machine.memory, len(shared), chosen.guest_gb,
+        chosen.utilisation, osd_cpus=(
+            None if chosen.layout == choices.FLOATING else 0),
+        set_aside=sum(kept_memory.values()) + switch_mib)
     for total, parts in (
             (ceph.osd_memory, cpus.osds(machine, chosen.ceph)),
-            (ceph.overhead, dict.fromkeys(usable, 1))):
+            (ceph.overhead, {node.number: 1 for node in machine.usable})):
         for node, part in memory.spread(total, parts).items() if (
                 total) else ():
             kept_memory[node] += part
+    platform_mib = sum(kept_memory.values())
     if chosen.ceph.count:
-        ceph_plan.refuse_much(sum(kept_memory.values()) + sum(switch.values()),
+        ceph_plan.refuse_much(platform_mib + switch_mib,
                               machine.memory, chosen.ceph.mb_per_gb)
-    shares = memory.share(machine, chosen, kept_memory, switch)
+    pages = memory.share(machine, chosen, kept_memory, switch)
+    nodes = tuple([document.ProfileNode(
+        node=node.number, usable=node.usable, cpus=assignment[node.number],
+        cores=tuple([core.cpus for core in node.cores]),
+        memory_mib=node.memory, kept_memory_mib=kept_memory[node.number],
+        switch_memory_mib=switch.get(node.number, 0),
+        pages=pages[node.number]) for node in machine.nodes])
     ratio = ceph.ratio if shared else None
-    nova = document.NovaOptions(
-        cpu_shared_set=tuple(sorted(shared)),
-        cpu_dedicated_set=tuple(sorted(assignment.cpus(cpus.GUESTS))),
-        reserved_host_memory_mib=(
-            sum(kept_memory.values()) + sum(switch.values())),
-        reserved_huge_pages=tuple([
-            document.ReservedPages(node=node, size_kib=size, count=count)
-            for node, each in sorted(shares.items())
-            for size, count in sorted(each.reserved.items()) if count]),
-        cpu_allocation_ratio=None if ratio is None else round(ratio, 6),
-        physnets={name: tuple(sorted(nodes)) for name, nodes in _physnets(
-            machine, chosen, assignment, near).items()})
+    dedicated = cpus.all_with(assignment, cpus.GUESTS)
     profile = document.Profile(
-        layout=chosen.layout, nova=nova,
-        numa_nodes=tuple([_node(node, assignment, shares[node.number])
-                          for node in machine.nodes]),
-        platform_memory_mib=sum(kept_memory.values()),
-        kernel_arguments=(), ovs_other_config={},
-        isolated_cpus=tuple(sorted(
-            assignment.cpus(cpus.SWITCH) | assignment.cpus(cpus.GUESTS))),
+        layout=chosen.layout, numa_nodes=nodes, nova=document.NovaOptions(
+            cpu_shared_set=shared, cpu_dedicated_set=dedicated,
+            reserved_host_memory_mib=platform_mib + switch_mib,
+            reserved_huge_pages=tuple([
+                document.ReservedPages(node=node.node, size_kib=each.size_kib,
+                                       count=each.switch)
+                for node in nodes for each in node.pages if each.switch]),
+            cpu_allocation_ratio=None if ratio is None else round(ratio, 6),
+            physnets={name: tuple(sorted(near_nodes))
+                      for name, near_nodes in _physnets(
+                          machine, chosen, assignment, near).items()}),
+        platform_memory_mib=platform_mib, kernel_arguments=(),
+        ovs_other_config={}, isolated_cpus=tuple(sorted(
+            (*cpus.all_with(assignment, cpus.SWITCH), *dedicated))),
         osd_memory_mb=ceph.osd_memory,
         vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
         servers_by_memory=ceph.guests, server_overhead_mb=ceph.overhead,
-        server_vcpus=ceph.vcpus, vendor=machine.vendor,
-        warnings=tuple(warnings.find(
-            machine, chosen, assignment, near, nova, shares)))
+        server_vcpus=ceph.vcpus, warnings=(), vendor=machine.vendor)
     return dataclasses.replace(
         profile,
         kernel_arguments=tuple(configuration.kernel_arguments(profile)),
-        ovs_other_config=configuration.ovs_options(profile))
-
-
-def _node(node: values.MachineNode, assignment: cpus.CPUAssignment,
-          share: memory.NodeMemory) -> document.ProfileNode:
-    return document.ProfileNode(
-        node=node.number, usable=node.usable,
-        cpus={function: tuple(sorted(assignment.cpus(function, node.number)))
-              for function in cpus.FUNCTIONS},
-        cores=tuple([core.cpus for core in node.cores]),
-        memory_mib=node.memory, kept_memory_mib=share.kept,
-        switch_memory_mib=share.switch, pages=tuple([
-            document.ProfilePages(
-                size_kib=size, total=count,
-                switch=share.reserved.get(size, 0),
-                servers=count - share.reserved.get(size, 0))
-            for size, count in sorted(share.pages.items())]))
+        ovs_other_config=configuration.ovs_options(profile),
+        warnings=tuple(warnings.find(machine, chosen, near, profile)))
 
 
 def _shared_cpus(chosen: choices.Choices,
-                 assignment: cpus.CPUAssignment) -> frozenset[int]:
+                 assignment: cpus.Assignment) -> tuple[int, ...]:
     # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
     # unless cores are set aside for them.
-    shared = assignment.cpus(cpus.SHARED)
+    shared = cpus.all_with(assignment, cpus.SHARED)
     if not shared and chosen.layout == choices.EVERY_NODE:
-        return assignment.cpus(cpus.PLATFORM)
+        return cpus.all_with(assignment, cpus.PLATFORM)
     return shared
 
 
 def _switch_memory(machine: values.Machine, chosen: choices.Choices,
-                   assignment: cpus.CPUAssignment,
+                   assignment: cpus.Assignment,
                    near: Mapping[str, int | None]) -> dict[int, int]:
     """Return the MiB of the virtual switch on each NUMA node with memory."""
-    if not assignment.nodes(cpus.SWITCH):
+    if not cpus.nodes_with(assignment, cpus.SWITCH):
         return {}
     nodes = {node for node in near.values() if node is not None}
     if not nodes and chosen.layout == choices.EVERY_NODE and not isinstance(
             chosen.switch_cores, Mapping):
         nodes = {machine.usable[0].number}  # the others only have a spare core
-    nodes = nodes or set(assignment.nodes(cpus.SWITCH))
+    nodes = nodes or set(cpus.nodes_with(assignment, cpus.SWITCH))
     return {node.number: memory.socket_memory(
         chosen.mtus if node.number in nodes else frozenset())
         for node in machine.usable}
 
 
-def _ceph(machine: values.Machine, chosen: choices.Choices,
-          shared: frozenset[int], kept_mib: int) -> ceph_plan.CephPlan:
-    """Share memory and CPUs between OSDs and servers.
-
-    Where the OSDs have CPUs of their own, servers get all of the shared CPUs.
-    """
-    floating = chosen.layout == choices.FLOATING
-    return ceph_plan.plan(
-        chosen.ceph, machine.memory, len(shared), chosen.guest_gb,
-        chosen.utilisation, osd_cpus=None if floating else 0,
-        set_aside=kept_mib)
-
-
 def _physnets(machine: values.Machine, chosen: choices.Choices,
-              assignment: cpus.CPUAssignment, near: Mapping[str, int | None],
+              assignment: cpus.Assignment, near: Mapping[str, int | None],
               ) -> dict[str, frozenset[int]]:
     physnets: dict[str, frozenset[int]] = {}
     for nic in chosen.switch_nics:
@@ -149,9 +125,10 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
                 nic.physnet, frozenset()) | {node}
     names = rule.Names(chosen.vswitch_label, chosen.node_label_prefix)
     osd_label = place.label_of(OSD, names)
-    labels = {names.vswitch: frozenset(assignment.nodes(cpus.SWITCH))}
-    if chosen.ceph.count and (
-            chosen.ceph.node is not None or assignment.nodes(cpus.CEPH)):
+    labels = {names.vswitch: frozenset(
+        cpus.nodes_with(assignment, cpus.SWITCH))}
+    if chosen.ceph.count and (chosen.ceph.node is not None
+                              or cpus.nodes_with(assignment, cpus.CEPH)):
         labels[osd_label] = frozenset(node for node, count in cpus.osds(
             machine, chosen.ceph).items() if count)
     # libvirt may leave out a node without memory or CPUs, and nova-compute

@@ -96,6 +96,9 @@ class Profile:
         return frozenset(cpu for node in self.numa_nodes
                          for cpu in node.cpus[function])
 
+    def nodes(self, function: str) -> list[int]:
+        return [node.node for node in self.numa_nodes if node.cpus[function]]
+
     @property
     def page_sizes(self) -> tuple[int, ...]:
         return tuple(sorted({pages.size_kib for node in self.numa_nodes

@@ -2,12 +2,12 @@
 """Share the memory of NUMA nodes between platform, switch and huge pages."""
 
 from collections.abc import Mapping
-import dataclasses
 from fractions import Fraction
 import math
 
 from nfv_sched.ops.answers.machine import values
 from nfv_sched.ops.answers.profile import choices
+from nfv_sched.ops.answers.profile import document
 
 _GIB = 1024
 _1G, _2M = choices.PAGE_SIZES['1G'], choices.PAGE_SIZES['2M']
@@ -25,18 +25,6 @@ SWITCH = _GIB
 _BUFFER_EXTRA = 800
 _BUFFERS = 4096 * 64
 _SWITCH_BASE = 512 * 2 ** 20
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NodeMemory:
-    """The memory of a NUMA node."""
-
-    kept: int = 0  #: MiB that are neither in huge pages nor for servers
-    switch: int = 0  #: MiB in huge pages for the virtual switch
-    #: page size in KiB -> number of all huge pages
-    pages: Mapping[int, int] = dataclasses.field(default_factory=dict)
-    #: page size in KiB -> number of those not for servers
-    reserved: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
 
 def socket_memory(mtus: frozenset[int]) -> int:
@@ -110,8 +98,9 @@ def usual_size(machine: values.Machine) -> int:
 
 def share(machine: values.Machine, chosen: choices.Choices,
           kept_memory: Mapping[int, int],
-          switch: Mapping[int, int]) -> dict[int, NodeMemory]:
-    """Share the memory of each NUMA node.
+          switch: Mapping[int, int],
+          ) -> dict[int, tuple[document.ProfilePages, ...]]:
+    """Return the huge pages of each NUMA node.
 
     :param kept_memory: NUMA node -> MiB for the platform
     :param switch: NUMA node -> MiB for the switch
@@ -121,7 +110,9 @@ def share(machine: values.Machine, chosen: choices.Choices,
     # The switch uses pages of 1 GiB if it can, whatever servers use.
     switch_size = _1G if any(
         size == _1G for size, _part in page_shares) else usual_size(machine)
-    shares = {}
+    for_switch = {node: mib * 1024 // switch_size
+                  for node, mib in switch.items() if mib}
+    counts = {}
     for node in machine.nodes:
         own = switch.get(node.number, 0)
         free_memory = node.memory - kept_memory[node.number] - own
@@ -130,14 +121,11 @@ def share(machine: values.Machine, chosen: choices.Choices,
                 f'NUMA node {node.number} has {node.memory} MiB of memory, '
                 f'but {kept_memory[node.number]} MiB are kept and {own} MiB '
                 'are for the switch')
-        reserved = {switch_size: own * 1024 // switch_size} if own else {}
-        pages = dict(reserved)
+        pages = {switch_size: for_switch.get(node.number, 0)}
         for size, part in page_shares if node.usable else ():
             pages[size] = pages.get(size, 0) + int(
                 free_memory * 1024 * Fraction(str(part)) / size)
-        shares[node.number] = NodeMemory(
-            kept=kept_memory[node.number], switch=own, reserved=reserved,
-            pages={size: count for size, count in pages.items() if count})
+        counts[node.number] = pages
     usable = [node.number for node in machine.usable]
     if chosen.layout == choices.EVERY_NODE and sum(
             kept_memory[node] for node in usable) == HOST and [
@@ -147,10 +135,15 @@ def share(machine: values.Machine, chosen: choices.Choices,
         total = tripleo_pages(
             sum(node.memory for node in machine.usable), page_shares[0][1])
         for node, count in _split_evenly(total, most).items():
-            count = max(count, shares[node].reserved.get(_1G, 0))
-            shares[node] = dataclasses.replace(
-                shares[node], pages={_1G: count} if count else {})
-    return shares
+            counts[node] = {_1G: max(count, for_switch.get(node, 0))}
+    pages_by_node = {}
+    for node, pages in counts.items():
+        own = {switch_size: for_switch.get(node, 0)}
+        pages_by_node[node] = tuple([document.ProfilePages(
+            size_kib=size, total=count, switch=own.get(size, 0),
+            servers=count - own.get(size, 0))
+            for size, count in sorted(pages.items()) if count])
+    return pages_by_node
 
 
 def _split_evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:

@@ -6,7 +6,6 @@ The profile is the JSON document of ``host profile``.
 
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Mapping
 import dataclasses
 import pathlib
 import re
@@ -36,22 +35,14 @@ _MOST_NAME = 200
 
 def load(path: str) -> document.Profile:
     try:
-        return _parse(files.read(path))
+        return codec.decode_document(document.Profile, documents.parse(
+            files.read(path), lambda data: (
+                {'nova', 'numa_nodes'} <= data.keys()),
+            'not a document of "host profile -f json"'))
     except (OSError, EOFError, zlib.error, ValueError,
             RecursionError) as exc:
         reason = getattr(exc, 'strerror', None) or strings.one_line(exc)
         raise choices.ProfileError(f'{path}: {reason}') from exc
-
-
-def _parse(content: bytes) -> document.Profile:
-    """Return the profile in a JSON document.
-
-    :raises ValueError: if it is not one; FileLimitError is one
-    :raises RecursionError: if it is nested too deeply
-    """
-    return codec.decode_document(document.Profile, documents.parse(
-        content, lambda data: {'nova', 'numa_nodes'} <= data.keys(),
-        'not a document of "host profile -f json"'))
 
 
 def model(cloud: snapshot.Cloud) -> snapshot.Host | None:
@@ -154,43 +145,25 @@ def _threads(profile: document.Profile) -> int:
 def _nodes(profile: document.Profile) -> Iterator[snapshot.Node]:
     """Yield the NUMA nodes, as libvirt and nova.conf show them to Nova."""
     nova = profile.nova
-    shared = frozenset(nova.cpu_shared_set)
-    dedicated = frozenset(nova.cpu_dedicated_set)
     has_siblings = _threads(profile) > 1
     reserved = {(each.node, each.size_kib): each.count
                 for each in nova.reserved_huge_pages}
-    physnets: dict[int, set[str]] = {}
-    for name, nodes in nova.physnets.items():
-        for number in nodes:
-            physnets.setdefault(number, set()).add(name)
     for node in profile.numa_nodes:
-        yield _node(node, shared, dedicated, has_siblings, reserved,
-                    frozenset(physnets.get(node.node, ())))
-
-
-def _node(node: document.ProfileNode, shared: frozenset[int],
-          dedicated: frozenset[int], has_siblings: bool,
-          reserved: Mapping[tuple[int, int], int],
-          physnets: frozenset[str]) -> snapshot.Node:
-    """Return a NUMA node.
-
-    :param reserved: (number of a NUMA node, size of pages in KiB) -> number of
-        pages
-    """
-    cpus = frozenset(cpu for core in node.cores for cpu in core)
-    guest_cpus = (cpus & shared) | (cpus & dedicated)
-    siblings: Iterable[frozenset[int]] = ()
-    if has_siblings:
-        siblings = filter(None, [
-            guest_cpus.intersection(core) for core in node.cores])
-    huge = sum(each.size_kib * each.total for each in node.pages)
-    return snapshot.Node(
-        number=node.node, socket=node.node, shared=cpus & shared,
-        dedicated=cpus & dedicated, siblings=tuple(siblings),
-        memory=node.memory_mib, pages=(
-            snapshot.Pages(size=choices.SMALL, total=(
-                node.memory_mib * 1024 - huge) // choices.SMALL),
-            *[snapshot.Pages(
-                size=each.size_kib, total=each.total, reserved=reserved.get(
-                    (node.node, each.size_kib), 0)) for each in node.pages]),
-        physnets=physnets)
+        cpus = frozenset(cpu for core in node.cores for cpu in core)
+        shared = cpus.intersection(nova.cpu_shared_set)
+        dedicated = cpus.intersection(nova.cpu_dedicated_set)
+        siblings = [(shared | dedicated).intersection(core)
+                    for core in node.cores] if has_siblings else ()
+        huge = sum(each.size_kib * each.total for each in node.pages)
+        yield snapshot.Node(
+            number=node.node, socket=node.node, shared=shared,
+            dedicated=dedicated, siblings=tuple(filter(None, siblings)),
+            memory=node.memory_mib, pages=(
+                snapshot.Pages(size=choices.SMALL, total=(
+                    node.memory_mib * 1024 - huge) // choices.SMALL),
+                *[snapshot.Pages(
+                    size=each.size_kib, total=each.total, reserved=(
+                        reserved.get((node.node, each.size_kib), 0)))
+                    for each in node.pages]),
+            physnets=frozenset(name for name, nodes in nova.physnets.items()
+                               if node.node in nodes))

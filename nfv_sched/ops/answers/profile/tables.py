@@ -64,16 +64,9 @@ def _pages(node: document.ProfileNode, size: int) -> str:
 
 def _settings(profile: document.Profile) -> Iterator[str]:
     nova = profile.nova
-    for name, numbers in (('cpu_shared_set', nova.cpu_shared_set),
-                          ('cpu_dedicated_set', nova.cpu_dedicated_set)):
-        if numbers:
-            yield f'[compute] {name} = {cpu_spec.to_text(numbers)}'
-    yield f'reserved_host_memory_mb = {nova.reserved_host_memory_mib}'
-    for value in configuration.reserved_pages(nova.reserved_huge_pages):
-        yield f'reserved_huge_pages = {value}'
-    if nova.cpu_allocation_ratio is not None:
-        yield ('cpu_allocation_ratio = '
-               + configuration.ratio(nova.cpu_allocation_ratio))
+    for line in configuration.compute_options(nova):
+        yield f'[compute] {line}'
+    yield from configuration.default_options(nova)
     options = profile.ovs_other_config
     for name in ('pmd-cpu-mask', 'dpdk-socket-mem'):
         if name in options:

@@ -26,22 +26,19 @@ _UNEVEN = 0.02
 _Warning = document.ProfileWarning
 
 
-def find(
-    machine: values.Machine, chosen: choices.Choices,
-    assignment: cpus.CPUAssignment,
-    near: Mapping[str, int | None], nova: document.NovaOptions,
-    shares: Mapping[int, memory.NodeMemory],
-) -> Iterator[_Warning]:
+def find(machine: values.Machine, chosen: choices.Choices,
+         near: Mapping[str, int | None],
+         profile: document.Profile) -> Iterator[_Warning]:
     """Yield all warnings.
 
     :param near: NICs of the switch -> their NUMA nodes
     """
     yield from _machine(machine)
     yield from _memory(machine, chosen)
-    yield from _small_pages(machine, shares, nova)
-    yield from _switch(machine, chosen, assignment, near)
-    yield from _cpus(machine, assignment, chosen, nova)
-    yield from _ceph(machine, chosen, assignment, nova)
+    yield from _small_pages(profile)
+    yield from _switch(chosen, near, profile)
+    yield from _cpus(machine, profile)
+    yield from _ceph(machine, chosen, profile)
 
 
 def _machine(machine: values.Machine) -> Iterator[_Warning]:
@@ -126,14 +123,13 @@ def _page_sizes(machine: values.Machine,
                 'large ones')
 
 
-def _small_pages(machine: values.Machine,
-                 shares: Mapping[int, memory.NodeMemory],
-                 nova: document.NovaOptions) -> Iterator[_Warning]:
-    free_memory = sum(node.memory - shares[node.number].kept
-                      - sum(size * count for size, count
-                            in shares[node.number].pages.items()) // 1024
-                      for node in machine.usable)
-    if nova.cpu_shared_set and free_memory < _LEAST * len(machine.usable):
+def _small_pages(profile: document.Profile) -> Iterator[_Warning]:
+    usable = [node for node in profile.numa_nodes if node.usable]
+    free_memory = sum(
+        node.memory_mib - node.kept_memory_mib
+        - sum(each.size_kib * each.total for each in node.pages) // 1024
+        for node in usable)
+    if profile.nova.cpu_shared_set and free_memory < _LEAST * len(usable):
         yield _Warning(
             f'{max(free_memory, 0)} MiB of small pages are left beyond what '
             'is kept: servers on the shared CPUs without huge pages take '
@@ -141,11 +137,11 @@ def _small_pages(machine: values.Machine,
             'have their flavors ask for hw:mem_page_size')
 
 
-def _switch(machine: values.Machine, chosen: choices.Choices,
-            assignment: cpus.CPUAssignment,
-            near: Mapping[str, int | None]) -> Iterator[_Warning]:
-    on = assignment.nodes(cpus.SWITCH)
-    cores = sum(len(assignment.cores(cpus.SWITCH, node)) for node in on)
+def _switch(chosen: choices.Choices, near: Mapping[str, int | None],
+            profile: document.Profile) -> Iterator[_Warning]:
+    on = profile.nodes(cpus.SWITCH)
+    cores = sum(profile.cpus(cpus.SWITCH).issuperset(core)
+                for node in profile.numa_nodes for core in node.cores)
     if not cores:
         if chosen.layout != choices.FLOATING:
             yield _Warning(
@@ -172,18 +168,17 @@ def _switch(machine: values.Machine, chosen: choices.Choices,
                 f'node: --vswitch-cores {node}:N, or another NIC')
 
 
-def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
-          chosen: choices.Choices,
-          nova: document.NovaOptions) -> Iterator[_Warning]:
-    if machine.threads > 1 and nova.cpu_dedicated_set:
+def _cpus(machine: values.Machine,
+          profile: document.Profile) -> Iterator[_Warning]:
+    if machine.threads > 1 and profile.nova.cpu_dedicated_set:
         yield _Warning(
             'cores have several threads: Nova refuses servers with '
             'hw:cpu_thread_policy=isolate here',
             'have flavors ask for require and twice the vCPUs, or turn '
             'threads off in the firmware where latency counts most')
-    if chosen.layout != choices.FLOATING:
-        empty = [node.number for node in machine.usable
-                 if not assignment.cpus(cpus.GUESTS, node.number)]
+    if profile.layout != choices.FLOATING:
+        empty = [node.node for node in profile.numa_nodes
+                 if node.usable and not node.cpus[cpus.GUESTS]]
         if empty:
             yield _Warning(
                 'no CPU is left for pinned servers on NUMA node '
@@ -192,10 +187,9 @@ def _cpus(machine: values.Machine, assignment: cpus.CPUAssignment,
 
 
 def _ceph(machine: values.Machine, chosen: choices.Choices,
-          assignment: cpus.CPUAssignment,
-          nova: document.NovaOptions) -> Iterator[_Warning]:
+          profile: document.Profile) -> Iterator[_Warning]:
     ceph = chosen.ceph
-    ratio = nova.cpu_allocation_ratio
+    ratio = profile.nova.cpu_allocation_ratio
     if ratio is not None and ratio > ceph_plan.MOST_RATIO:
         yield _Warning(
             f'a CPU allocation ratio of {ratio:g}, more than '
@@ -203,7 +197,7 @@ def _ceph(machine: values.Machine, chosen: choices.Choices,
             f'lower the ratio to {ceph_plan.MOST_RATIO}')
     if not ceph.count:
         return
-    nodes = assignment.nodes(cpus.CEPH)
+    nodes = profile.nodes(cpus.CEPH)
     if ceph.node is None and nodes and len(machine.usable) > 1:
         yield _Warning(
             'no --ceph-node: OSDs have cores on NUMA node '

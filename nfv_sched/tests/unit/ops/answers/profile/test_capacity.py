@@ -57,13 +57,6 @@ def promised(found, vcpus, memory, size, strict=False):
 
 class CapacityTest(base.TestCase):
 
-    def test_worked_example(self):
-        """5 guests on node 0, 6 on node 1: CPUs bind."""
-        machine = machines.machine()
-        found = machines.derive(machine, shared=True)
-        self.assertEqual(11, promised(found, 4, 16384, 1048576))
-        self.assertEqual(11, fits(found, pinned(4, 16384, 1048576)))
-
     def test_pages_bind(self):
         """All pages but the switch's: 119 and 125 of 1 GiB."""
         machine = machines.machine()

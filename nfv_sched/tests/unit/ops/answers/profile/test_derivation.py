@@ -107,10 +107,9 @@ class GeneratedTest(base.TestCase):
             self.useFixture(fixtures.TempDir()).path, 'nova.conf')
         with open(path, 'w', encoding='utf-8') as file:
             file.write(configuration.nova_conf(found))
-        has = compute_conf.settings(compute_conf.read([path]), [path])
-        self.assertEqual([], list(check.differences(
-            has, found.nova, chosen.vswitch_label,
-            chosen.node_label_prefix)))
+        compared = check.compare([path], chosen, machine)
+        self.assertEqual(((), ()), (
+            compared.start_errors, compared.differences))
         # What Nova's own functions make of it.
         CONF([], project='nova', default_config_files=[path])
         self.assertEqual(set(found.nova.cpu_shared_set) or None,
@@ -421,14 +420,6 @@ class CheckTest(CheckTestCase):
         self.assertEqual([], self.differences(
             good.replace('[DEFAULT]', '[DEFAULT]\ncpu_allocation_ratio = 1')))
 
-    def test_empty(self):
-        self.assertEqual(
-            ['[compute] cpu_dedicated_set', 'reserved_host_memory_mb',
-             'reserved_huge_pages', '[neutron_physnet_nfv_node0] numa_nodes',
-             '[neutron_physnet_nfv_node1] numa_nodes',
-             '[neutron_physnet_nfv_vswitch] numa_nodes'],
-            [option for option, _has, _wants in self.differences('')])
-
     def test_wrong_section(self):
         good = configuration.nova_conf(machines.derive())
         for text, expected in (
@@ -537,21 +528,6 @@ class StartTest(CheckTestCase):
         found = self.compare('[DEFAULT]\nreserved_huge_pages = size:1GB\n')
         self.assertEqual(((), 1),
                          (found.differences, len(found.start_errors)))
-
-    @hypothesis.settings(max_examples=40, suppress_health_check=list(
-        hypothesis.HealthCheck))
-    @hypothesis.given(st.data())
-    def test_profiles(self, data):
-        machine = data.draw(machines.machines())
-        chosen = data.draw(machines.chosen(machine))
-        try:
-            found = profiles.derive(machine, chosen)
-        except choices.ProfileError:
-            hypothesis.reject()
-        compared = check.compare(
-            [self.conf(configuration.nova_conf(found))], chosen, machine)
-        self.assertEqual(((), ()), (
-            compared.start_errors, compared.differences))
 
 
 class PowerTest(CheckTestCase):

@@ -14,13 +14,13 @@ class SeenPage(html.parser.HTMLParser):
     :ivar open: elements that are not closed
     """
 
-    def __init__(self, page):
+    def __init__(self, text):
         super().__init__()
         self.elements, self.attributes = set(), []
         self.ids, self.links, self.headings = [], [], []
         self.tables, self.open = [], []
         self._texts = []
-        self.feed(page.body.decode())
+        self.feed(text)
         self.close()
 
     @property

@@ -45,7 +45,7 @@ class _PagesTest(base.CommandTestCase):
     def seen(self, page, status=200):
         self.assertEqual((status, html.TYPE), (
             page.status, page.content_type))
-        found = seen.SeenPage(page)
+        found = seen.SeenPage(page.body.decode())
         self.assertEqual([], found.open)
         self.assertLessEqual(found.elements, KNOWN)
         self.assertEqual(len(found.ids), len(set(found.ids)))
@@ -131,12 +131,6 @@ class CapacityTest(_PagesTest):
             [(row['Flavor'], row['Fits'], row['Placement capacity'],
               row['Hosts with capacity']) for row in found.table('Flavor')])
         self.assertIn('/capacity?show=strict', found.links)
-
-    def test_chosen_flavors(self):
-        found = self.page_of(example('two-hosts'), '/capacity',
-                             flavor='prefer*')
-        self.assertEqual(['prefer', 'prefer.three'], [
-            row['Flavor'] for row in found.table('Flavor')])
 
     def test_hosts(self):
         cloud = example('two-hosts')
@@ -251,10 +245,6 @@ class AuditTest(_PagesTest):
         self.assertEqual({kind}, {
             row['Kind'] for row in found.table('Host', 'Server', 'Kind')})
         self.page_of(self.cloud(), '/audit', 404, kind='unknown')
-
-    def test_none(self):
-        found = self.page_of(snapshots.cloud([snapshots.host()]), '/audit')
-        self.assertIn('1 host checked: 0 findings.', found.text)
 
     def test_unread(self):
         """An old snapshot does not say what it lacks."""

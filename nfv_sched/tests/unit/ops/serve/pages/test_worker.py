@@ -72,7 +72,7 @@ class PageWorkerTest(base.TestCase):
     def headline(self, made, hosts):
         page = made.respond(
             '/', {}, self.content_of(hosts), f'of {hosts}', 60)
-        return seen.SeenPage(page).headings[0][1]
+        return seen.SeenPage(page.body.decode()).headings[0][1]
 
     def test_answers_are_data(self):
         """Nothing but data, which cannot add headers, is taken for a page."""
@@ -104,7 +104,7 @@ class PageWorkerTest(base.TestCase):
         self.assertEqual(1, logger.output.count('ended'))
         self.assertEqual((503, None), (
             page.status, page.headers.get('Retry-After')))
-        self.assertIn('takes too long', seen.SeenPage(page).text)
+        self.assertIn('takes too long', seen.SeenPage(page.body.decode()).text)
 
         made = self.worker()
         self.useFixture(fixtures.MockPatchObject(
@@ -125,7 +125,7 @@ class PageWorkerTest(base.TestCase):
         for content in (b'', b'{}', self.content[:-9], b'secret'):
             page = made.respond('/', {}, content, '1', 60)
             self.assertEqual(500, page.status)
-            self.assertNotIn('secret', seen.SeenPage(page).text)
+            self.assertNotIn('secret', seen.SeenPage(page.body.decode()).text)
 
     def test_no_page(self):
         """No process is started for that."""

@@ -4,7 +4,6 @@
 import base64
 import hashlib
 import html
-import html.parser
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -14,48 +13,14 @@ from nfv_sched.ops.answers.hosts.map import picture
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.answers.hosts.map import maps
+from nfv_sched.tests.unit.ops.serve.pages import seen
 
 #: All elements that a page has.
 _KNOWN = set(
     'a b bdi body defs div em g h1 h2 head html input label li main meta nav '
     'output p path pattern rect script section small strong style svg table '
     'tbody td text th thead title tr ul use'.split())
-_UNCLOSED = ('input', 'li', 'td', 'meta', 'path', 'rect')
 _SVG = '{http://www.w3.org/2000/svg}'
-
-
-class _Page(html.parser.HTMLParser):
-    """What a browser sees of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements, self.attributes = set(), []
-        self.ids, self.links, self.text = [], [], []
-        self.open = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.add(tag)
-        self.attributes += attrs
-        found = dict(attrs)
-        if 'id' in found:
-            self.ids.append(found['id'])
-        if 'href' in found:
-            self.links.append(found['href'])
-        if tag not in _UNCLOSED:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in _UNCLOSED:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        if tag not in _UNCLOSED:
-            assert self.open.pop() == tag, tag
-
-    def handle_data(self, data):
-        self.text.append(data)
 
 
 def drawn(cloud):
@@ -70,7 +35,7 @@ def picture_of(cloud):
 class PageTest(base.TestCase):
 
     def seen(self, cloud):
-        found = _Page(drawn(cloud))
+        found = seen.SeenPage(drawn(cloud))
         self.assertEqual([], found.open)
         self.assertLessEqual(found.elements, _KNOWN)
         return found
@@ -89,7 +54,7 @@ class PageTest(base.TestCase):
                           if name.startswith('on') or name == 'src'])
         self.assertTrue(all(link.startswith('#') for link in found.links))
         self.assertEqual(len(found.ids), len(set(found.ids)))
-        text = ''.join(found.text)
+        text = found.text
         self.assertEqual([], [
             name for name in (
                 '<script>alert(1)</script>', '&amp;&lt;',
@@ -149,7 +114,7 @@ class PageTest(base.TestCase):
                 '<title>CPU 4: not Nova&#39;s</title>',
                 'not Nova&#39;s: in none of its sets of CPUs')
             if part not in text])
-        found = _Page(text)
+        found = seen.SeenPage(text)
         self.assertEqual([], found.open)
         self.assertLessEqual(
             {link[1:] for link in found.links}, set(found.ids))
