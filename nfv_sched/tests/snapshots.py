@@ -52,6 +52,16 @@ def host(name='compute-1', nodes=None, **fields):
         memory=256 * GIB), **fields})
 
 
+def provider(uuid, traits=(), parent=None, aggregates=(), **inventories):
+    """Return a resource provider; an inventory may be only its total."""
+    return snapshot.Provider(
+        uuid=uuid, name=uuid, parent=parent, traits=frozenset(traits),
+        aggregates=frozenset(aggregates), inventories={
+            name: each if isinstance(each, snapshot.Inventory) else
+            snapshot.Inventory(total=each, max_unit=each)
+            for name, each in inventories.items()})
+
+
 def server(name='vm', pins=None, host='compute-1', shared=None, fields=None,
            **more):
     """A server.

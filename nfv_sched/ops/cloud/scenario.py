@@ -8,6 +8,7 @@ import functools
 import typing as ty
 import uuid
 
+import os_resource_classes as orc
 import os_traits
 
 from nfv_sched.fit.numa import rule
@@ -26,8 +27,6 @@ NetworkService = ty.Literal['ovs', 'ovn', 'none']
 CELL = 'cell1'
 #: Default supported_instances: architecture, hypervisor and VM mode.
 X86_64 = (('x86_64', 'kvm', 'hvm'),)
-#: Traits that Nova's libvirt driver always reports.
-DRIVER_TRAITS = frozenset((os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,))
 
 _UNKNOWN = 'unknown'
 
@@ -118,9 +117,6 @@ class Scenario:
         default_factory=dict)
     #: source of DHCP servers and routers in Neutron
     network_service: NetworkService = 'none'
-    #: host name -> ports that do not belong to servers
-    services: Mapping[str, HostServices] = dataclasses.field(
-        default_factory=dict)
     #: host name -> name of place -> its NUMA nodes
     places: Mapping[str, Mapping[str, tuple[int, ...]]] = dataclasses.field(
         default_factory=dict)
@@ -136,7 +132,7 @@ def of_snapshot(cloud: snapshot.Cloud) -> Scenario:
             for each in cloud.aggregates])),
         server_groups=groups_by_name(cloud),
         network_service=_network_service(cloud.hosts),
-        services=services_of(cloud), places=places_of(cloud))
+        places=places_of(cloud))
 
 
 def _network_service(hosts: Iterable[snapshot.Host]) -> NetworkService:
@@ -198,6 +194,40 @@ def server_names(cloud: snapshot.Cloud) -> dict[str, list[str]]:
     return names
 
 
+def reported_provider(
+    host: snapshot.Host, reserved_memory: int, aggregates: Iterable[str] = (),
+) -> snapshot.Provider:
+    """Return the resource provider that nova-compute reports for a host.
+
+    :param host: the host, with allocation ratios
+    :param reserved_memory: MiB
+    :param aggregates: UUIDs of its aggregates
+    """
+    nodes = host.nodes or ()
+    # With vcpu_pin_set all CPUs are reported as VCPU; Placement counts pinned
+    # vCPUs as such.
+    dedicated = 0 if host.legacy_pinning else sum(
+        len(node.dedicated) for node in nodes)
+    traits = {os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY}
+    if any(len(core) > 1 for node in nodes for core in node.siblings):
+        traits.add(os_traits.HW_CPU_HYPERTHREADING)
+    if not host.enabled:
+        traits.add(os_traits.COMPUTE_STATUS_DISABLED)
+    return snapshot.Provider(
+        uuid=host.uuid, name=host.name, inventories={
+            name: snapshot.Inventory(total=total, reserved=reserved,
+                                     ratio=ratio, max_unit=total)
+            for name, total, reserved, ratio in (
+                (orc.MEMORY_MB, host.memory, reserved_memory,
+                 host.memory_ratio),
+                (orc.VCPU, sum(len(node.shared) for node in nodes), 0,
+                 host.cpu_ratio),
+                (orc.PCPU, dedicated, 0, 1.0),
+                (orc.DISK_GB, host.disk, 0, host.disk_ratio))
+            if total or name == orc.MEMORY_MB},
+        traits=frozenset(traits), aggregates=frozenset(aggregates))
+
+
 # Labels
 
 
@@ -244,6 +274,7 @@ def ports_of(cloud: snapshot.Cloud) -> Iterable[snapshot.Port]:
 
 
 def services_of(cloud: snapshot.Cloud) -> dict[str, HostServices]:
+    """Return the ports that do not belong to servers, by name of host."""
     totals = occupied.totals(cloud)
     return {host.name: _services(host.network, totals[host.name])
             for host in hosts_of(cloud) if host.network is not None}

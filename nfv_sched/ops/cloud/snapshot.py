@@ -137,6 +137,11 @@ class Inventory:
         """The largest sum of all allocations."""
         return int((self.total - self.reserved) * self.ratio)
 
+    def allows(self, amount: int) -> bool:
+        """Return whether units and step allow an amount in one allocation."""
+        return (self.min_unit <= amount <= self.max_unit
+                and amount % self.step_size == 0)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
@@ -212,6 +217,11 @@ class Host:
     providers: tuple[Provider, ...] = ()
     #: ports and services; None if Neutron was not read
     network: HostNetwork | None = None
+
+    @property
+    def legacy_pinning(self) -> bool:
+        """Whether guest CPUs are both shared and dedicated (vcpu_pin_set)."""
+        return any(node.shared & node.dedicated for node in self.nodes or ())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

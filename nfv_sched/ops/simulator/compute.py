@@ -7,14 +7,13 @@ nova-compute does in addition: it keeps the usage in the ``ComputeNode`` up to
 date.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
 import typing as ty
 
 from nova import exception
 from nova import objects
-import os_resource_classes as orc
 import os_traits
 from oslo_utils import timeutils
 
@@ -24,15 +23,15 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import placement
 
-HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
 DISABLED = os_traits.COMPUTE_STATUS_DISABLED
 _NO_PLACES: Mapping[str, Sequence[int]] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerClaim:
-    """NUMA topology and PCI devices that a server has claimed on a host."""
+    """The resources that a server has claimed on a host."""
 
+    flavor: objects.Flavor
     topology: ty.Any  #: its ``InstanceNUMATopology`` there, or None
     devices: tuple[objects.PciDevice, ...]
     #: the PCI requests that the devices fulfil
@@ -44,13 +43,12 @@ def compute_node(number: int, record: snapshot.Host,
     """Return the ``ComputeNode`` of a host.
 
     :param number: its ID in the database
-    :param record: the host, with allocation ratios
+    :param record: the host, with UUID and allocation ratios
     :param topology_json: its NUMA topology; None if it reports none
     """
     node = objects.ComputeNode(
-        id=number, uuid=record.uuid or scenario.stable_uuid(
-            'host', record.name),
-        host=record.name, hypervisor_hostname=record.hypervisor,
+        id=number, uuid=record.uuid, host=record.name,
+        hypervisor_hostname=record.hypervisor,
         hypervisor_type=record.hypervisor_type,
         hypervisor_version=record.hypervisor_version, host_ip='192.0.2.1',
         vcpus=record.vcpus, vcpus_used=record.vcpus_used,
@@ -131,47 +129,7 @@ class ComputeHost:
             'created_at': None,
         }
 
-    @property
-    def legacy_pinning(self) -> bool:
-        """Whether guest CPUs are both shared and dedicated (vcpu_pin_set)."""
-        return any(node.shared & node.dedicated
-                   for node in self.record.nodes or ())
-
-    def provider(
-        self, reserved_memory: int, aggregates: Set[str] = frozenset(),
-    ) -> placement.Provider:
-        """Return the resource provider that nova-compute would report.
-
-        :param reserved_memory: reserved memory in MiB
-        :param aggregates: UUIDs of the host aggregates of the host
-        """
-        record = self.record
-        nodes = record.nodes or ()
-        shared = sum(len(node.shared) for node in nodes)
-        # With vcpu_pin_set all CPUs are reported as VCPU; Placement counts
-        # pinned vCPUs as such.
-        dedicated = 0 if self.legacy_pinning else sum(
-            len(node.dedicated) for node in nodes)
-        inventories = {
-            orc.MEMORY_MB: placement.Inventory(
-                record.memory, reserved_memory, record.memory_ratio)}
-        if shared:
-            inventories[orc.VCPU] = placement.Inventory(
-                shared, 0, record.cpu_ratio)
-        if dedicated:
-            inventories[orc.PCPU] = placement.Inventory(dedicated)
-        if record.disk:
-            inventories[orc.DISK_GB] = placement.Inventory(
-                record.disk, 0, record.disk_ratio)
-        traits = set(scenario.DRIVER_TRAITS)
-        if any(len(core) > 1 for node in nodes for core in node.siblings):
-            traits.add(HYPERTHREADING)
-        if not record.enabled:
-            traits.add(DISABLED)
-        return placement.Provider(
-            self.uuid, self.name, inventories, traits, aggregates)
-
-    def report_devices(self) -> list[placement.Provider]:
+    def report_devices(self) -> list[snapshot.Provider]:
         """Report the PCI devices to the scheduler, and to Placement.
 
         :returns: the resource providers of the devices; none unless ``[pci]
@@ -185,12 +143,13 @@ class ComputeHost:
             lambda name: scenario.stable_uuid('provider', name))
         self.report_pools()
         return [
-            placement.Provider(
-                data.uuid, data.name,
-                {name: placement.Inventory(values['total'],
-                                           values.get('reserved', 0))
-                 for name, values in data.inventory.items()},
-                set(data.traits), parent=self.uuid) for data in provider_data]
+            snapshot.Provider(
+                uuid=data.uuid, name=data.name, parent=self.uuid,
+                inventories={
+                    name: placement.inventory(values['total'],
+                                              values.get('reserved', 0))
+                    for name, values in data.inventory.items()},
+                traits=frozenset(data.traits)) for data in provider_data]
 
     def report_pools(self) -> None:
         self.pci_tracker.stats.populate_pools_metadata_from_assigned_devices()
@@ -262,12 +221,12 @@ class ComputeHost:
         except exception.NovaException:
             tracker.free_devices(devices, instance)
             raise
-        return ServerClaim(topology, tuple(devices), requests)
+        return ServerClaim(flavor, topology, tuple(devices), requests)
 
-    def give_back(self, instance: objects.Instance, flavor: objects.Flavor,
+    def give_back(self, instance: objects.Instance,
                   claimed: ServerClaim) -> None:
         self.pci_tracker.free_devices(claimed.devices, instance)
-        self._count(flavor, claimed.topology, -1)
+        self._count(claimed.flavor, claimed.topology, -1)
 
     def _count(self, flavor: objects.Flavor, topology: ty.Any,
                sign: int) -> None:

@@ -138,8 +138,8 @@ def hand_over(state: states.State, server: servers.SimulatedServer,
 
 
 def leave(state: states.State, host: compute.ComputeHost,
-          server: servers.SimulatedServer, flavor: objects.Flavor,
+          server: servers.SimulatedServer,
           claimed: compute.ServerClaim) -> None:
     """Record what a server occupies on a host until this is up again."""
     state.residues.setdefault(host.name, []).append(
-        (server.instance, flavor, claimed))
+        (server.instance, claimed))

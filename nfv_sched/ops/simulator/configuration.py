@@ -301,8 +301,5 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
                     f'{place}: options.{group}.{name}: '
                     f'{" ".join(str(e).split())}'])
         random.seed(seed)
-        stack.enter_context(nova_internals.offline([
-            nova_internals.FilteredAggregate(aggregate.uuid,
-                                             aggregate.metadata)
-            for aggregate in scenario.cloud.aggregates]))
+        stack.enter_context(nova_internals.offline(scenario.cloud.aggregates))
         yield

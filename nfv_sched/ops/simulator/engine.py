@@ -20,7 +20,6 @@ from nfv_sched.ops.simulator.steps import boot
 from nfv_sched.ops.simulator.steps import lifecycle
 from nfv_sched.ops.simulator.steps import moves
 from nfv_sched.ops.simulator.steps import outages
-from nfv_sched.ops.simulator.steps import ports
 
 #: Action -> function that performs it for one server.
 _OF_SERVERS: dict[
@@ -37,8 +36,8 @@ _OF_SERVERS: dict[
     'revert': moves.revert,
     'live_migrate': moves.live_migrate,
     'evacuate': outages.evacuate,
-    'attach': ports.attach,
-    'detach': ports.detach,
+    'attach': lifecycle.attach,
+    'detach': lifecycle.detach,
 }
 
 #: Action -> function that performs it for one host.

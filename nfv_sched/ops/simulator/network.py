@@ -151,7 +151,7 @@ def is_told(scenario: scenarios.Scenario) -> bool:
         scenario.security_groups or
         any(port.rules for port in scenarios.ports_of(scenario.cloud)) or
         any(each.dhcp_servers or each.routers or each.other_ports
-            for each in scenario.services.values()) or
+            for each in scenarios.services_of(scenario.cloud).values()) or
         any(group == 'nfv_sched' and name in names
             for group, name in scenario.lines) or
         any(names & set(aggregate.metadata)
@@ -202,8 +202,13 @@ class SimulatedNetwork:
             name: host_limits.for_host(_Node(name, aggregates(name)))
             for name in hosts}
         self._note_groups(scenario.security_groups.values())
+        services = scenarios.services_of(scenario.cloud)
+        self._services = {
+            name: services.get(name, scenarios.HostServices())
+            for name in hosts}
         self._service_ports = [
-            port for host in hosts.values() for port in self._services(host)]
+            port for name, of_host in self._services.items()
+            for port in self._ports_of_services(name, of_host)]
 
     def _note_groups(self, groups: Iterable[scenarios.SecurityGroup]) -> None:
         self.lookups.groups.update((group.uuid, group) for group in groups)
@@ -256,37 +261,33 @@ class SimulatedNetwork:
 
     def loads(self, servers: Iterable[PortOwner]) -> dict[str, HostLoad]:
         """Return each host's load by all servers, even if Neutron is down."""
-        snapshot = self._read_figures(servers)
+        figures = self._read_figures(servers)
         loads = {}
         for name, host in self._hosts.items():
             uuid = ledger_names.provider_uuid(host.uuid)
             provider = self._placement.providers.get(uuid)
             loads[name] = HostLoad(
-                snapshot.host(name), self._limits[name],
+                figures.host(name), self._limits[name],
                 None if provider is None or uuid in self.added
                 else dict(provider.used))
         return loads
 
-    def _services(self, host: compute.ComputeHost) -> Iterator[tuple]:
-        """Yield the ports of a host that do not belong to servers.
-
-        :returns: arguments of ``SnapshotBuilder.add_port`` for each port
-        """
-        services = self._scenario.services.get(
-            host.name, scenarios.HostServices())
-
+    def _ports_of_services(
+        self, host: str, services: scenarios.HostServices,
+    ) -> Iterator[tuple]:
+        """Yield arguments of ``SnapshotBuilder.add_port`` for each port."""
         def port(owner: str, name: str, device: str,
                  groups: tuple[scenarios.SecurityGroup, ...] = ()) -> tuple:
             self._note_groups(groups)
-            return (scenarios.stable_uuid('port', f'{host.name}/{name}'),
-                    owner, device, host.name, scenarios.NORMAL,
+            return (scenarios.stable_uuid('port', f'{host}/{name}'),
+                    owner, device, host, scenarios.NORMAL,
                     tuple([group.uuid for group in groups]))
 
         for number in range(services.dhcp_servers):
             name = f'dhcp/{number}'
             yield port('network:dhcp', name, name)
         for number in range(services.routers):
-            router = scenarios.stable_uuid('router', f'{host.name}/{number}')
+            router = scenarios.stable_uuid('router', f'{host}/{number}')
             for of_router in range(services.router_ports):
                 yield port(_ROUTER_OWNERS[self._scenario.network_service],
                            f'router/{number}/{of_router}', router)
@@ -318,9 +319,7 @@ class SimulatedNetwork:
         for agent_type in _AGENTS[service]:
             builder.add_agent_type(agent_type)
         if service == 'ovs':
-            for name in self._hosts:
-                services = self._scenario.services.get(
-                    name, scenarios.HostServices())
+            for name, services in self._services.items():
                 builder.add_dhcp_agent(name, services.dhcp_servers)
                 builder.add_l3_agent(name, services.routers)
         for group in self.lookups.groups.values():
@@ -342,7 +341,7 @@ class SimulatedNetwork:
         self._snapshot = builder.build()
         return self._snapshot
 
-    def _publish(self, snapshot: usage.Snapshot, keep_ledgers: bool) -> None:
+    def _publish(self, figures: usage.Snapshot, keep_ledgers: bool) -> None:
         """Do what the ledger service does in one round."""
         providers = self._placement.providers
         hosts = [host for host in self._hosts.values()
@@ -351,11 +350,12 @@ class SimulatedNetwork:
         for host in hosts:
             uuid = ledger_names.provider_uuid(host.uuid)
             if uuid not in providers:
-                self._placement.add(simulated_placement.Provider(
-                    uuid, f'{host.name}_nfv_ledger', {}, {ledger_names.TRAIT},
+                self._placement.add(snapshot.Provider(
+                    uuid=uuid, name=f'{host.name}_nfv_ledger',
+                    traits=frozenset((ledger_names.TRAIT,)),
                     parent=host.uuid))
                 if uuid in self.added:
-                    self._allocate(uuid, snapshot.host(host.name).guests)
+                    self._allocate(uuid, figures.host(host.name).guests)
         allocations: dict[str, dict[str, Mapping[str, int]]] = {}
         for consumer, held in self._placement.allocations.items():
             for uuid, amounts in held.items():
@@ -363,23 +363,22 @@ class SimulatedNetwork:
         for host in hosts:
             uuid = ledger_names.provider_uuid(host.uuid)
             of_host = allocations.get(uuid, {})
-            usage_of_host = snapshot.host(host.name)
+            usage_of_host = figures.host(host.name)
             load = ledger_inventory.Load(
                 usage_of_host.vswitch_ports, usage_of_host.rules,
                 usage_of_host.guests, frozenset(),
-                usage_of_host.dhcp_servers if snapshot.dhcp_known else None,
+                usage_of_host.dhcp_servers if figures.dhcp_known else None,
                 usage_of_host.routers)
             accounts = ledger_inventory.accounts(
                 load, ledger_inventory.by_server(of_host, self.migrations),
                 self._limits[host.name])
-            inventories = {
-                name: simulated_placement.Inventory(
+            self._placement.change(uuid, inventories={
+                name: simulated_placement.inventory(
                     inventory.total, inventory.reserved)
                 for name, inventory in (
                     *((name, account.inventory())
                       for name, account in accounts.items()),
-                    *load.figures().items())}
-            self._placement.set_inventories(uuid, inventories)
+                    *load.figures().items())})
 
     def _allocate(self, ledger: str,
                   guests: Mapping[str, usage.GuestUsage]) -> None:

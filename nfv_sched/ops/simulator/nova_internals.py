@@ -11,6 +11,7 @@ is imported here.  Code that needs a service or a database is replaced here.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import contextlib
+import dataclasses
 import itertools
 import typing as ty
 import warnings
@@ -51,6 +52,7 @@ with warnings.catch_warnings():
 
 from nfv_sched.nova import flavors
 from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.ops.cloud import snapshot
 
 # Sets the classes as attributes of nova.objects.
 objects.register_all()
@@ -83,6 +85,8 @@ normalize_weights = weights.normalize
 numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
+security_groups = security_group.make_secgroup_list
+live_migration_carries_limits = nova_scheduler.live_migration_carries_limits
 
 _PCIStatus = objects.fields.PciDeviceStatus
 # Statuses of PCI devices that the host no longer has.
@@ -114,28 +118,21 @@ def admin_context():
         overwrite=False)
 
 
-class FilteredAggregate(ty.NamedTuple):
-    """An aggregate, with the fields that Nova's request filters read."""
-
-    uuid: str
-    metadata: Mapping[str, str]
-
-
 class _Aggregates:
     """A replacement of Nova's table of aggregates, for request filters."""
 
-    def __init__(self, aggregates: Sequence[FilteredAggregate]):
+    def __init__(self, aggregates: Sequence[snapshot.Aggregate]):
         self._aggregates = aggregates
 
     def get_by_metadata(self, context: ty.Any, key: str | None = None,
-                        value: str | None = None) -> list[FilteredAggregate]:
+                        value: str | None = None) -> list[snapshot.Aggregate]:
         """Return aggregates with such metadata, without other; None is any."""
         return self._filter_metadata(lambda name, text: (
             key in (None, name) and value in (None, text)))
 
     def get_non_matching_by_metadata_keys(
             self, context: ty.Any, ignored_keys: Collection[str],
-            key_prefix: str, value: str) -> list[FilteredAggregate]:
+            key_prefix: str, value: str) -> list[snapshot.Aggregate]:
         """Return aggregates with matching metadata, and only these items."""
         return self._filter_metadata(lambda name, text: (
             name.startswith(key_prefix) and text == value
@@ -143,11 +140,11 @@ class _Aggregates:
 
     def _filter_metadata(
         self, predicate: Callable[[str, str], bool],
-    ) -> list[FilteredAggregate]:
+    ) -> list[snapshot.Aggregate]:
         matches = ((aggregate, {
             name: text for name, text in aggregate.metadata.items()
             if predicate(name, text)}) for aggregate in self._aggregates)
-        return [aggregate._replace(metadata=items)
+        return [dataclasses.replace(aggregate, metadata=items)
                 for aggregate, items in matches if items]
 
 
@@ -168,7 +165,7 @@ def _require_tenant_aggregate(context: ty.Any,
 
 
 @contextlib.contextmanager
-def offline(aggregates: Sequence[FilteredAggregate] = ()) -> Iterator[None]:
+def offline(aggregates: Sequence[snapshot.Aggregate] = ()) -> Iterator[None]:
     """Let Nova's code for requests work without services in this context."""
     filters = request_filter.ALL_REQUEST_FILTERS
     before = list(filters)
@@ -230,11 +227,6 @@ def image_meta(properties: ty.Mapping[str, ty.Any]):
         'properties': {name: value if isinstance(value, (bool, int))
                        else str(value)
                        for name, value in properties.items()}})
-
-
-def security_groups(groups: Sequence[str]):
-    """Return the security groups of a request: UUIDs, or ``default``."""
-    return security_group.make_secgroup_list(groups)
 
 
 def unknown_image_properties(
@@ -539,10 +531,6 @@ def is_live_migratable(request: objects.InstancePCIRequest) -> bool:
         return request.is_live_migratable()
     except AttributeError:
         return False
-
-
-def live_migration_carries_limits() -> bool:
-    return nova_scheduler.live_migration_carries_limits()
 
 
 def placement_requests(

@@ -20,7 +20,6 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import restore_servers
 from nfv_sched.ops.simulator import servers as simulated
 from nfv_sched.ops.simulator import state as states
@@ -68,29 +67,17 @@ def cloud(state: states.State) -> snapshot.Cloud:
 
 def _host(state: states.State, host: compute.ComputeHost,
           load: network.HostLoad) -> snapshot.Host:
-    node, before = host.node, host.record
-    used = load.usage
-    return snapshot.Host(
-        name=host.name, hypervisor=node.hypervisor_hostname, uuid=node.uuid,
-        cell=before.cell, enabled=before.enabled, mapped=before.mapped,
-        disabled_reason=before.disabled_reason, up=not host.down,
-        zone=before.zone, aggregates=before.aggregates,
-        hypervisor_type=node.hypervisor_type,
-        hypervisor_version=node.hypervisor_version,
+    node, used = host.node, load.usage
+    return dataclasses.replace(
+        host.record, up=not host.down,
         supported=tuple(tuple(each.to_list())
                         for each in node.supported_hv_specs),
-        cpu_info=node.cpu_info, stats=dict(node.stats), vcpus=node.vcpus,
-        vcpus_used=node.vcpus_used, memory=node.memory_mb,
-        memory_used=node.memory_mb_used, disk=node.local_gb,
-        disk_used=node.local_gb_used,
-        disk_available_least=node.disk_available_least,
-        cpu_ratio=node.cpu_allocation_ratio,
-        memory_ratio=node.ram_allocation_ratio,
-        disk_ratio=node.disk_allocation_ratio,
+        stats=dict(node.stats), vcpus_used=node.vcpus_used,
+        memory_used=node.memory_mb_used, disk_used=node.local_gb_used,
         nodes=None if node.numa_topology is None else tuple(
             host_node(cell) for cell in host.topology().cells),
         devices=tuple(_devices(host)),
-        providers=tuple(_provider(provider) for provider
+        providers=tuple(provider.recorded() for provider
                         in state.placement.tree(host.uuid)
                         if provider.uuid not in state.network.added),
         network=snapshot.HostNetwork(
@@ -127,20 +114,6 @@ def _devices(host: compute.ComputeHost) -> Iterator[snapshot.Device]:
             node=device.numa_node, status=device.status,
             parent=device.parent_addr, server=device.instance_uuid,
             request=device.request_id, tags=tags)
-
-
-def _provider(provider: placement.Provider) -> snapshot.Provider:
-    return snapshot.Provider(
-        uuid=provider.uuid, name=provider.name, parent=provider.parent,
-        inventories={
-            name: snapshot.Inventory(
-                total=inventory.total, reserved=inventory.reserved,
-                ratio=inventory.ratio, min_unit=inventory.min_unit,
-                max_unit=inventory.most, step_size=inventory.step_size,
-                used=provider.used.get(name, 0))
-            for name, inventory in provider.inventories.items()},
-        traits=frozenset(provider.traits),
-        aggregates=frozenset(provider.aggregates))
 
 
 # Servers
@@ -194,7 +167,7 @@ def _moves(state: states.State) -> Iterator[snapshot.Migration]:
     for server in state.servers.values():
         pending = server.pending
         if pending is not None:
-            resized = pending.flavor_name != server.flavor_name
+            resized = pending.claimed.flavor.name != server.flavor_name
             yield snapshot.Migration(
                 uuid=pending.migration, server=server.uuid,
                 kind='resize' if resized else 'migration',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make simulated hosts, with their usage, from the hosts of a snapshot."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import functools
 import typing as ty
@@ -16,7 +16,6 @@ from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.simulator import placement
 
 # Tags that Nova derives itself, or stores in extra_info of the device.
 _OWN_TAGS = ('address', 'dev_type')
@@ -28,7 +27,7 @@ _Kind = tuple[str, str, str]
 
 
 def hosts(scenario: scenarios.Scenario) -> Iterator[
-        tuple[compute.ComputeHost, list[placement.Provider]]]:
+        tuple[compute.ComputeHost, Sequence[snapshot.Provider]]]:
     """Yield the hosts of a cloud, each with its resource providers.
 
     If Placement could not be read for a host, its providers are derived from
@@ -52,21 +51,21 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
         host = factory.host(number, record)
         if scenario.new_hosts:
             try:
-                providers = [*_providers(record), *host.report_devices()]
+                providers = [*record.providers, *host.report_devices()]
             except exception.NovaException as e:
                 raise problems.InputError(
                     [f'{scenario.path}: host {host.name}: {e}'])
         elif record.providers:
-            providers = list(_providers(record))
+            providers = record.providers
         elif without_placement or record.uuid in unread:
-            root = host.provider(
-                occupied.reserved_memory(
+            root = scenarios.reported_provider(
+                host.record, occupied.reserved_memory(
                     record, totals()[record.name].memory),
-                aggregates.get(record.name, set()))
+                aggregates.get(record.name, ()))
             providers = [root, *_devices_in_placement(host)]
         else:
-            providers = [placement.Provider(host.uuid, record.hypervisor, {},
-                                            set())]
+            providers = [snapshot.Provider(uuid=host.uuid,
+                                           name=record.hypervisor)]
         yield host, providers
 
 
@@ -109,6 +108,7 @@ class _Factory:
         ratios = self._ratios
         record = dataclasses.replace(
             record, cell=record.cell or scenarios.CELL,
+            uuid=record.uuid or scenarios.stable_uuid('host', record.name),
             cpu_ratio=record.cpu_ratio or ratios['cpu'],
             memory_ratio=record.memory_ratio or ratios['ram'],
             disk_ratio=record.disk_ratio or ratios['disk'])
@@ -309,27 +309,8 @@ def _provider_name(host: snapshot.Host, device: snapshot.Device) -> str:
     return f'{host.hypervisor}_{_card(device).upper()}'
 
 
-# Placement
-
-
-def _providers(host: snapshot.Host) -> Iterator[placement.Provider]:
-    root = host.providers[0].uuid
-    for provider in host.providers:
-        yield placement.Provider(
-            provider.uuid, provider.name,
-            {name: placement.Inventory(
-                inventory.total, inventory.reserved, inventory.ratio,
-                inventory.max_unit, inventory.min_unit, inventory.step_size)
-             for name, inventory in provider.inventories.items()},
-            set(provider.traits), set(provider.aggregates),
-            {name: inventory.used
-             for name, inventory in provider.inventories.items()
-             if inventory.used}, provider.parent,
-            root if provider.parent else None)
-
-
 def _devices_in_placement(
-        host: compute.ComputeHost) -> list[placement.Provider]:
+        host: compute.ComputeHost) -> list[snapshot.Provider]:
     try:
         return host.report_devices()
     except (exception.NovaException, ValueError):

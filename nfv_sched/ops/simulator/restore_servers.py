@@ -108,7 +108,7 @@ def _allocate(state: states.State, server: servers.SimulatedServer,
     elif server.host is not None:
         state.placement.allocate(server.uuid, {
             server.host.uuid: occupied.allocation(
-                snapshot_server, not server.host.legacy_pinning)})
+                snapshot_server, not server.host.record.legacy_pinning)})
 
 
 def _work_out(state: states.State, snapshot_server: snapshot.Server,
@@ -156,7 +156,7 @@ def _work_out(state: states.State, snapshot_server: snapshot.Server,
     instance.pci_devices.objects.extend(devices)
     recorded = _recorded(snapshot_server, host.record, users)
     server.claimed = compute.ServerClaim(
-        instance.numa_topology if recorded == snapshot_server
+        flavor, instance.numa_topology if recorded == snapshot_server
         else topology(recorded), tuple(devices), instance.pci_requests)
 
 

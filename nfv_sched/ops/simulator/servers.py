@@ -46,8 +46,6 @@ class Pending:
     """A resize or cold migration that is not confirmed yet."""
 
     source: compute.ComputeHost
-    flavor: objects.Flavor  #: the old flavor, whose name is ``flavor_name``
-    flavor_name: str
     #: resources that the server still occupies on the source
     claimed: compute.ServerClaim
     spec: objects.RequestSpec  #: the old request, as Nova has stored it
@@ -156,18 +154,18 @@ class SimulatedServer:
         """
         if self.host is None:
             return None
-        return self._nearness(self.host.switch_nodes)
+        return self._nearness_of(self.host.switch_nodes)
 
     @property
     def places(self) -> dict[str, str]:
         """The position relative to each place, with values of vswitch."""
         if self.host is None:
             return {}
-        positions = {name: self._nearness(where)
+        positions = {name: self._nearness_of(where)
                      for name, where in self.host.places.items()}
         return {name: near for name, near in positions.items() if near}
 
-    def _nearness(self, where: Sequence[int]) -> str | None:
+    def _nearness_of(self, where: Sequence[int]) -> str | None:
         """Return ``local``, ``partial``, ``remote`` or None; see vswitch."""
         if not where:
             return None
@@ -177,10 +175,7 @@ class SimulatedServer:
             if len(host_nodes) > 1:
                 return None
             nodes = tuple(node.number for node in host_nodes)
-        near = [node in where for node in nodes]
-        if all(near):
-            return 'local'
-        return 'partial' if any(near) else 'remote'
+        return _nearness([node in where for node in nodes])
 
     @property
     def cores(self) -> int:
@@ -233,10 +228,7 @@ class SimulatedServer:
             return 'local'
         if self.nodes is None:
             return None
-        near = [device.node in self.nodes for device in devices]
-        if all(near):
-            return 'local'
-        return 'partial' if any(near) else 'remote'
+        return _nearness([device.node in self.nodes for device in devices])
 
     @property
     def policy(self) -> extra_specs.NFVPolicy:
@@ -246,3 +238,9 @@ class SimulatedServer:
             self.instance.flavor.extra_specs,
             # As to_dict(), which Nova has since commit acd6c733c6 (Nova 31).
             nova_base.obj_to_primitive(self.image_meta.properties))
+
+
+def _nearness(near: Sequence[bool]) -> str:
+    if all(near):
+        return 'local'
+    return 'partial' if any(near) else 'remote'

@@ -32,24 +32,22 @@ def started(cloud: snapshot.Cloud, *, reasons: str | None = None,
     :raises InputError: if a filter or weigher of the snapshot is not
         installed, or an option of the configuration is bad
     """
-    if scenario is None:
-        scenario = scenarios.of_snapshot(cloud)
+    scenario = scenario or scenarios.of_snapshot(cloud)
     with (configuration.defaults(),
           configuration.overrides(scenario, reasons, seed)):
-        yield restored(cloud, scenario)
+        yield _restored(scenario)
 
 
-def restored(cloud: snapshot.Cloud,
-             scenario: scenarios.Scenario | None = None) -> states.State:
+def restored(cloud: snapshot.Cloud) -> states.State:
     """Return a simulated cloud in the state of a snapshot.
 
     To be called within :func:`started` with the same snapshot.
-
-    :param scenario: see :func:`started`
-    :raises InputError: if a filter or weigher of the snapshot is not installed
     """
-    if scenario is None:
-        scenario = scenarios.of_snapshot(cloud)
+    return _restored(scenarios.of_snapshot(cloud))
+
+
+def _restored(scenario: scenarios.Scenario) -> states.State:
+    cloud = scenario.cloud
     try:
         state = states.State(scenario)
         # Nova on this machine may be newer than the cloud, and require traits

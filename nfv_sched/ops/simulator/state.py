@@ -34,7 +34,7 @@ class State:
     :ivar servers: servers by name, including deleted ones
     :ivar groups: name of server group -> names of its members
     :ivar residues: name of host that is down -> resources that evacuated or
-        deleted servers still occupy there: (instance, flavor, claimed)
+        deleted servers still occupy there
     :ivar notes: messages on claims that failed in the present step
     :raises InputError: if a filter does not exist, an image or PCI alias is
         bad, or Nova cannot have such a host or report its PCI devices
@@ -51,7 +51,7 @@ class State:
         self.servers: dict[str, servers.SimulatedServer] = {}
         self.groups: dict[str, list[str]] = {}
         self.residues: dict[str, list[tuple[
-            objects.Instance, objects.Flavor, compute.ServerClaim]]] = {}
+            objects.Instance, compute.ServerClaim]]] = {}
         self.notes: list[str] = []
         self.flavors = {
             flavor.name: flavor for flavor in scenario.cloud.flavors}
@@ -64,7 +64,7 @@ class State:
         for host, providers in restore_hosts.hosts(scenario):
             self.hosts[host.name] = host
             for provider in providers:
-                self.placement.add(provider)
+                self.placement.add(provider, providers[0].uuid)
         try:
             self.manager = scheduler.HostManager(
                 self.hosts, scenario.cloud.aggregates)

@@ -44,7 +44,7 @@ class TestAudit(base.TestCase):
     def check_left_behind(self, simulation, found):
         """It is where servers have left while the host was down."""
         residues = {
-            name: [each for each in left if each[2].topology is not None]
+            name: [each for each in left if each[1].topology is not None]
             for name, left in simulation.state.residues.items() if left}
         hosts = {each.host for each in found
                  if each.kind == values.LEFT_BEHIND}

@@ -59,20 +59,6 @@ class GuestsWithoutTopologyTest(base.NFVCloudTestCase):
         self.assertIsNone(self.nodes(server))
 
 
-class OneNodeTest(base.NFVCloudTestCase):
-
-    def test_all_policies(self):
-        self.start_host('host1', nodes=1, switch=[0])
-        for policy in ('strict', 'prefer'):
-            with self.row(policy):
-                flavor = self.flavor(nfv__vswitch_numa_affinity=policy)
-                self.assertPlaced(self.boot(flavor), [0])
-        with self.row('two guest nodes'):
-            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                                 hw__numa_nodes='2')
-            self.assertRefused(self.boot(flavor, expect='ERROR'))
-
-
 class FourNodesTest(base.NFVCloudTestCase):
 
     def test_switch_on_one_node(self):

@@ -132,28 +132,6 @@ class ConjunctionsWithPCIInPlacementTest(Conjunctions, JointTestCase):
     in_placement = True
 
 
-class OtherOrderTest(JointTestCase):
-    in_placement = True
-    extra_filters = JointTestCase.extra_filters[::-1]
-
-    def test_boot(self):
-        """The rows above that need all rules at once."""
-        self.start_host('host1', switch=[0],
-                        devices={'nics': [1], 'vfs': [0] * 3})
-        with self.row('both: refused'):
-            self.assertImpossible(self.guest(BOTH))
-        with self.row('strict for the switch, a device that is preferred'):
-            flavor = self.guest(STRICT_SWITCH, PREFERRED)
-            self.assertPlaced(self.boot(flavor), [0], devices=[1])
-        with self.row('device of the node of the switch'):
-            flavor = self.guest(BOTH, pci_passthrough__alias='vf:2')
-            self.assertPlaced(self.boot(flavor), [0], devices=[0, 0])
-        with self.row('mapped to the node of the device'):
-            flavor = self.guest(STRICT_PCI, nfv__numa_node_0='1')
-            self.assertPlaced(self.boot(flavor), [1], devices=[1])
-        self.assertNothingLeft()
-
-
 class OneNodeOfFourTest(JointTestCase):
     """Switch on nodes 1 and 2, devices on 2 and 3, shared CPUs on 2."""
 
@@ -210,50 +188,5 @@ class OneNodeOfFourTest(JointTestCase):
             flavor = self.guest(STRICT_SWITCH, PREFERRED)
             server = self.boot(flavor)
             self.assertPlaced(server, [1])
-
-        self.assertNothingLeft()
-
-
-class OtherResourcesTest(JointTestCase):
-    """Threads and huge pages are free, but not where the device is."""
-
-    node_cores = 3
-    node_threads = 2
-    huge_pages = 2
-
-    def test_threads_and_pages(self):
-        self.start_host('host1', switch=[0],
-                        devices={'nics': [1, 1], 'vfs': [0] * 4})
-        require = {'hw__cpu_thread_policy': 'require'}
-
-        with self.row('threads'):
-            filler = self.guest(vcpus=3, nfv__numa_node_0='1')
-            self.assertEqual([[1]], self.occupy(filler, 'host1'))
-            self.assertPlaced(self.boot(self.guest(require)), [0])
-            self.assertImpossible(self.guest(require, STRICT_PCI))
-            self.assertPlaced(self.boot(self.guest(STRICT_PCI, vcpus=1)),
-                              [1], devices=[1])
-
-        with self.row('siblings near the device'):
-            server = self.boot(self.guest(require, STRICT_PCI))
-            self.assertPlaced(server, [1], devices=[1])
-            self.assertEqual(1, len({cpu // 2 for cpu in
-                                     self.pins(server).values()}))
-
-        with self.row('huge pages'):
-            pages = {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1',
-                     'hw:mem_page_size': '1GB'}
-            mapped = dict(pages, **{'nfv:numa_node.0': '1'})
-            strict = dict(pages, **{'nfv:pci_numa_affinity': 'strict',
-                                    'pci_passthrough:alias': 'nic:1'})
-            filler = self.flavor_with(mapped, vcpus=1, memory_mb=2048)
-            self.assertEqual([[1]], self.occupy(filler, 'host1'))
-            strict = self.flavor_with(strict, vcpus=1, memory_mb=1024)
-            self.assertImpossible(strict)
-            self.assertPlaced(
-                self.boot(self.flavor_with(pages, vcpus=1, memory_mb=1024)),
-                [0])
-            self.assertPlaced(self.boot(self.guest(STRICT_PCI)), [1],
-                              devices=[1])
 
         self.assertNothingLeft()

@@ -185,28 +185,7 @@ class LimitsOfLiveMigrationsTest(MovesTestCase):
             live_migration.patched(live_migration.without_fix())))
 
 
-class Resizes:
-    """Resizes of guests whose policy wants them on node 1 of any host."""
-
-    def resize_and_revert(self, server, flavor):
-        self.resize(server, flavor)
-        self.assertEqual([1], self.nodes(server))
-        self._revert_resize(server)
-        self.assertPlaced(server, [1], 'host1')
-        self.resize(server, flavor)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [1], 'host2')
-
-    def resize_to_the_policy(self):
-        """A guest without it is on node 0, and leaves that."""
-        server = self.boot(self.flavor(), host='host1')
-        self.assertPlaced(server, [0], 'host1')
-        self.resize(server, self.strict)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [1], 'host2')
-
-
-class ResizeTest(Resizes, MovesTestCase):
+class ResizeTest(MovesTestCase):
 
     def test_resize_to_another_host(self):
         small = {policy: self.flavor(vcpus=1,
@@ -215,11 +194,22 @@ class ResizeTest(Resizes, MovesTestCase):
         strict, prefer = self.start_pair()
         for server, flavor in ((strict, small['strict']),
                                (prefer, small['prefer'])):
-            self.resize_and_revert(server, flavor)
+            self.resize(server, flavor)
+            self.assertEqual([1], self.nodes(server))
+            self._revert_resize(server)
+            self.assertPlaced(server, [1], 'host1')
+            self.resize(server, flavor)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [1], 'host2')
 
     def test_resize_to_a_strict_flavor_on_another_host(self):
+        """A guest without a policy is on node 0, and leaves that."""
         self.start_hosts()
-        self.resize_to_the_policy()
+        server = self.boot(self.flavor(), host='host1')
+        self.assertPlaced(server, [0], 'host1')
+        self.resize(server, self.strict)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [1], 'host2')
 
     def test_resize_to_the_same_host(self):
         self.flags(allow_resize_to_same_host=True)

@@ -1,26 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Guests that must be at a place or away from it, moved and raced for.
+"""Guests that must be away from a place, moved and raced for.
 
-Nova by itself puts guests on node 0: where the place is for those that must be
-elsewhere, and where it is not for the others.
+Nova by itself puts guests on node 0, where the place is.
 """
 
 import testtools
 
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_concurrency
-from nfv_sched.tests.functional import test_moves
 from nfv_sched.tests import outcomes
 
 AWAY = outcomes.AWAY_FROM + 'osd'
-NEAR = outcomes.AT + 'osd'
 
 
 class PlaceTestCase(base.NFVCloudTestCase):
-    """Guests that must be on node 1, by the extra spec ``key``."""
+    """Guests that must be on node 1."""
 
-    key = AWAY
     extra_filters = ['NFVTopologyFilter', 'PlaceNUMAAffinityFilter']
 
     def setUp(self):
@@ -28,14 +24,13 @@ class PlaceTestCase(base.NFVCloudTestCase):
         self.strict = self.asking('strict')
 
     def asking(self, value, **kwargs):
-        return self.flavor(**{self.key: value}, **kwargs)
+        return self.flavor(**{AWAY: value}, **kwargs)
 
     def start_place_host(self, name, **kwargs):
-        self.start_host(name, switch=(), places={
-            'osd': [0] if self.key == AWAY else [1]}, **kwargs)
+        self.start_host(name, switch=(), places={'osd': [0]}, **kwargs)
 
 
-class Moves(test_moves.Resizes):
+class MovesTest(PlaceTestCase):
     def setUp(self):
         super().setUp()
         for name in ('host1', 'host2'):
@@ -85,15 +80,6 @@ class Moves(test_moves.Resizes):
         self.assertMoveRefused(self.live_migrate, server)
         self.assertPlaced(server, [1], 'host1')
 
-    def test_resize(self):
-        smaller = self.asking('strict', vcpus=1)
-
-        with self.row('to another host'):
-            self.resize_and_revert(self.boot_on_first(), smaller)
-
-        with self.row('to the policy'):
-            self.resize_to_the_policy()
-
     def test_resize_to_the_same_host(self):
         self.flags(allow_resize_to_same_host=True)
         self.fail_host('host2')
@@ -112,12 +98,6 @@ class Moves(test_moves.Resizes):
         self.evacuate(server)
         self.assertPlaced(server, [1], 'host2')
 
-    def test_evacuation_to_full_nodes(self):
-        server = self.boot_on_first()
-        self.occupy(self.strict, 'host2', times=2)
-        self.fail_host('host1')
-        self.assertMoveRefused(self.evacuate, server)
-
     def test_unshelve_and_rebuild(self):
         with self.row('unshelve'):
             server = self.boot_on_first()
@@ -128,16 +108,6 @@ class Moves(test_moves.Resizes):
             server = self.boot_on_first()
             self._rebuild_server(server, base.IMAGE)
             self.assertPlaced(server, [1], 'host1')
-
-
-class AwayMovesTest(Moves, PlaceTestCase):
-    """The guest must be away from the place."""
-
-
-class NearMovesTest(Moves, PlaceTestCase):
-    """The guest must be at the place."""
-
-    key = NEAR
 
 
 class LostRaceTest(test_concurrency.LostRace, PlaceTestCase):

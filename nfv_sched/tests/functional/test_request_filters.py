@@ -8,6 +8,7 @@ from nova import objects
 from nova import test
 from oslo_utils import uuidutils
 
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import nova_internals
 
 KEYS = ('filter_tenant_id', 'filter_tenant_id_2', 'owner', 'ssd',
@@ -30,7 +31,8 @@ class AggregatesTest(test.TestCase):
                 self.context, name=f'a{number}',
                 uuid=uuidutils.generate_uuid(), metadata=metadata)
             made.create()
-            found.append(nova_internals.FilteredAggregate(made.uuid, metadata))
+            found.append(snapshot.Aggregate(
+                name=made.name, uuid=made.uuid, metadata=metadata))
         return found
 
     def answers(self):

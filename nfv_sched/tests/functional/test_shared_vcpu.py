@@ -254,37 +254,3 @@ class HyperthreadedCapTest(SharedVCPUTestCase):
         flavor = self.shared(0, hw__cpu_thread_policy='require', vcpus=3)
         self.assertRefused(self.boot(flavor, expect='ERROR'), POLICY,
                            'hw:cpu_thread_policy')
-
-
-class WeigherTest(SharedVCPUTestCase):
-
-    def configure(self):
-        super().configure()
-        # Nova's own weighers have no say, or prefer the wrong host.
-        self.flags(cpu_weight_multiplier=0.0, disk_weight_multiplier=0.0,
-                   io_ops_weight_multiplier=0.0, ram_weight_multiplier=0.01,
-                   group='filter_scheduler')
-
-    def test_room_on_shared_cpus(self):
-        self.start_host('host1', memory_gib=64)
-        self.start_host('host2', memory_gib=8)
-        shared = self.flavor(vcpus=1, hw__cpu_policy='shared')
-        pinned = self.flavor(vcpus=1)
-        mapped = self.shared(0, nfv__numa_node_0='0')
-
-        with self.row('idle hosts'):
-            self.assertPlaced(self.boot(mapped), [0], 'host1')
-        with self.row('busy shared CPUs'):
-            self.assertEqual([[0], [1]],
-                             self.occupy(shared, 'host1', times=2))
-            self.assertPlaced(self.boot(mapped), [0], 'host2')
-            self.assertEqual('host1', self.host(self.boot(pinned)))
-        with self.row('busy dedicated CPUs do not matter'):
-            self.occupy(pinned, 'host1', times=4)
-            self.assertPlaced(self.boot(mapped), [0], 'host1')
-        with self.row('the other way round'):
-            self.flags(shared_vcpu_weight_multiplier=-1.0, group='nfv_sched')
-            self.assertEqual([[0], [1]],
-                             self.occupy(shared, 'host2', times=2))
-            self.assertPlaced(self.boot(mapped), [0], 'host2')
-        self.assertNothingLeft()

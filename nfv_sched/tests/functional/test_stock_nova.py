@@ -36,18 +36,6 @@ class StockPlacementTest(base.CloudTestCase):
         self.assertNotEqual(source, self.host(server))
         self.assertPlaced(server, [0])
 
-    def test_resize_to_same_host_ignores_the_switch(self):
-        """A guest on the switch's node leaves it."""
-        self.flags(allow_resize_to_same_host=True)
-        self.start_host('host1', switch=[1])
-        flavor = self.flavor()
-        self.assertPlaced(self.boot(flavor), [0])
-        server = self.boot(flavor)
-        self.assertPlaced(server, [1])
-        self.resize(server, self.flavor(vcpus=1))
-        self._confirm_resize(server)
-        self.assertPlaced(server, [0], 'host1')
-
     def test_boot_ignores_the_switch(self):
         self.start_host('host1', switch=[1])
 
@@ -94,22 +82,6 @@ class StockPCITest(base.PCI, base.CloudTestCase):
         server = self.boot(flavor)
         self.assertPlaced(server, [0], devices=[1])
         self.assertNothingLeft()
-
-    def test_host_is_chosen_without_regard_to_devices(self):
-        self.start_host('host1', memory_gib=64,
-                        devices={'nics': [1], 'vfs': [0, 0]})
-        self.start_host('host2', memory_gib=8,
-                        devices={'nics': [1, 1], 'vfs': [0]})
-        flavor = self.pci_flavor('nic:1',
-                                 hw__pci_numa_affinity_policy='preferred')
-        self.assertPlaced(self.boot(flavor, host='host2'), [1], devices=[1])
-        self.assertPlaced(self.boot(flavor), [0], 'host1', devices=[1])
-
-    def test_devices_without_numa_information(self):
-        """They are as good as local ones, unless the flavor wants better."""
-        self.start_host('host1', devices={'nics': [None], 'port_vfs': [1]})
-        self.assertPlaced(self.boot(self.pci_flavor('nic:1')), [1],
-                          devices=[None])
 
     def test_moves_forget_the_policy_of_the_flavor(self):
         """Nova's defect: the claim of a move takes that of the alias."""

@@ -257,13 +257,14 @@ def _enable_hosts(state: states.State, names: Sequence[str]) -> Iterator[None]:
         host.record = dataclasses.replace(
             host.record, enabled=True, mapped=True)
         host.down = False
-        state.placement.set_traits(host.uuid, traits - {compute.DISABLED})
+        state.placement.change(
+            host.uuid, traits=traits - {compute.DISABLED})
     try:
         yield
     finally:
         for host, record, down, traits in before:
             host.record, host.down = record, down
-            state.placement.set_traits(host.uuid, traits)
+            state.placement.change(host.uuid, traits=traits)
 
 
 def changes(state: states.State,

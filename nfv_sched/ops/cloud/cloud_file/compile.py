@@ -6,9 +6,6 @@ import dataclasses
 import json
 import typing as ty
 
-import os_resource_classes as orc
-import os_traits
-
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import pci
@@ -43,14 +40,13 @@ def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
     groups = {name: _server_group(group)
               for name, group in cloud.server_groups.items()}
     service = _network_service(cloud)
-    hosts, services, places, alike = [], {}, {}, {}
+    hosts, places, alike = [], {}, {}
     for group in cloud.groups:
         template = _template(group, service)
         for name in group.names:
             hosts.append(_host(
                 name, template, frozenset(of_host.get(name, ())),
                 zones.get(name, zone), tuple(titles.get(name, ()))))
-            services[name] = _services(group)
             places[name] = group.places
             alike[name] = group.name
     return scenarios.Scenario(
@@ -71,8 +67,7 @@ def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
         path=path, steps=tuple(steps), new_hosts=True, images=cloud.images,
         lines=lines, networks=networks,
         security_groups=_security_groups(cloud), server_groups=groups,
-        network_service=service, services=services, places=places,
-        alike=alike)
+        network_service=service, places=places, alike=alike)
 
 
 def with_steps(
@@ -174,28 +169,27 @@ def _server_group(group: model.ServerGroup) -> snapshot.Group:
 def _template(group: model.HostGroup,
               service: scenarios.NetworkService) -> snapshot.Host:
     """Return an unused host of a group, without name, UUID and aggregates."""
-    services = _services(group)
-    memory = sum(node.memory for node in group.nodes)
-    return snapshot.Host(
+    host = snapshot.Host(
         name='', hypervisor='', uuid='', cell=scenarios.CELL,
         enabled=not group.disabled,
         hypervisor_version=_HYPERVISOR_VERSION, supported=scenarios.X86_64,
         cpu_info=json.dumps({'arch': 'x86_64'}), stats=_NO_USE,
         # With vcpu_pin_set the same CPUs are shared and dedicated.
         vcpus=sum(len(node.shared | node.dedicated) for node in group.nodes),
-        memory=memory, memory_used=group.reserved_memory, disk=group.disk,
+        memory=sum(node.memory for node in group.nodes),
+        memory_used=group.reserved_memory, disk=group.disk,
         cpu_ratio=group.cpu_allocation_ratio,
         memory_ratio=group.ram_allocation_ratio,
         disk_ratio=group.disk_allocation_ratio, nodes=group.nodes,
         devices=group.devices,
-        providers=(snapshot.Provider(
-            uuid='', name='', inventories=_inventories(group, memory),
-            traits=_traits(group)), *_nested(group)),
         network=snapshot.HostNetwork(
-            vswitch_ports=(services.dhcp_servers + services.other_ports +
-                           services.routers * services.router_ports),
-            security_rules=0, routers=services.routers,
-            dhcp_servers=None if service == 'ovn' else services.dhcp_servers))
+            vswitch_ports=(group.dhcp_servers + group.other_ports +
+                           group.routers.count * group.routers.ports),
+            security_rules=0, routers=group.routers.count,
+            dhcp_servers=None if service == 'ovn' else group.dhcp_servers))
+    root = scenarios.reported_provider(host, group.reserved_memory)
+    return dataclasses.replace(host, providers=(dataclasses.replace(
+        root, traits=root.traits.union(group.traits)), *_nested(group)))
 
 
 def _host(name: str, template: snapshot.Host, in_aggregates: frozenset[str],
@@ -232,32 +226,6 @@ def _nested(group: model.HostGroup) -> Iterator[snapshot.Provider]:
                     for name, each in entry.inventories.items()})
 
 
-def _inventories(group: model.HostGroup,
-                 memory: int) -> dict[str, snapshot.Inventory]:
-    shared = sum(len(node.shared) for node in group.nodes)
-    dedicated = 0 if group.legacy_pinning else sum(
-        len(node.dedicated) for node in group.nodes)
-    amounts = {
-        orc.MEMORY_MB: (memory, group.reserved_memory,
-                        group.ram_allocation_ratio),
-        orc.VCPU: (shared, 0, group.cpu_allocation_ratio),
-        orc.PCPU: (dedicated, 0, 1.0),
-        orc.DISK_GB: (group.disk, 0, group.disk_allocation_ratio)}
-    return {
-        name: snapshot.Inventory(total=total, reserved=reserved, ratio=ratio,
-                                 max_unit=total)
-        for name, (total, reserved, ratio) in amounts.items() if total}
-
-
-def _traits(group: model.HostGroup) -> frozenset[str]:
-    traits = set(group.traits) | scenarios.DRIVER_TRAITS
-    if group.threads > 1:
-        traits.add(os_traits.HW_CPU_HYPERTHREADING)
-    if group.disabled:
-        traits.add(os_traits.COMPUTE_STATUS_DISABLED)
-    return frozenset(traits)
-
-
 # Networks
 
 
@@ -280,12 +248,6 @@ def _network_service(cloud: model.CloudFile) -> scenarios.NetworkService:
     return cloud.network_service or (
         'ovs' if any(group.dhcp_servers or group.routers.count
                      for group in cloud.groups) else 'none')
-
-
-def _services(group: model.HostGroup) -> scenarios.HostServices:
-    return scenarios.HostServices(
-        group.dhcp_servers, group.routers.count, group.routers.ports,
-        group.other_ports)
 
 
 def _agents(cloud: model.CloudFile, service: scenarios.NetworkService,

@@ -118,12 +118,10 @@ def _need_of(requirement: requirements.Requirement,
         case requirements.TreeRequirement():
             return values.placement_need(
                 text, kind, host=names.get(requirement.uuid, requirement.uuid))
-        case (requirements.TraitRequirement()
-              | requirements.ForbiddenTraitRequirement()):
+        case requirements.TraitRequirement():
             return values.placement_need(
                 text, kind, traits=(requirement.trait,))
-        case (requirements.AggregateRequirement()
-              | requirements.ForbiddenAggregateRequirement()):
+        case requirements.AggregateRequirement():
             return values.placement_need(text, kind, aggregates=tuple(sorted(
                 names.get(uuid, uuid) for uuid in requirement.aggregates)))
         case requirements.ResourceRequirement():

@@ -6,7 +6,6 @@ from nfv_sched.ops.simulator.placement import queries
 from nfv_sched.ops.simulator.placement import resource_provider
 
 Allocations = model.Allocations
-Inventory = resource_provider.ProviderInventory
 Placement = model.PlacementModel
 Provider = resource_provider.ResourceProvider
 STANDARD_CLASSES = model.STANDARD_CLASSES
@@ -15,4 +14,5 @@ STANDARD_TRAITS = model.STANDARD_TRAITS
 Query = queries.Query
 Unknown = queries.QueriedName
 allocations_of = model.allocations_of
+inventory = resource_provider.inventory
 refusal = queries.refusal

@@ -2,20 +2,14 @@
 """Judge whether Placement can read a query for allocation candidates.
 
 It answers one that it cannot read with status 400, whatever its providers
-have, and Nova then finds no host.  Placement's own parser has the last word
-where it is installed; where it is not, the rules here say the same.
+have, and Nova then finds no host.
 """
 
 from collections.abc import Iterator
 import dataclasses
 import enum
-import functools
-import importlib
 import re
 from urllib import parse
-
-#: The version of Placement's API with which Nova asks.
-VERSION = (1, 36)
 
 _GROUP = re.compile(r'(resources|required)([a-zA-Z0-9_-]{1,64})?')
 _WIDE = ('limit', 'group_policy', 'root_required', 'same_subtree')
@@ -53,41 +47,7 @@ def find(text: str) -> Malformed | None:
     pairs = [(key, value) for key, value in parse.parse_qsl(
         text, keep_blank_values=True)
         if not key.startswith(('member_of', 'in_tree'))]
-    malformed = next(_faults(pairs), None)
-    message = message_of_placement(parse.urlencode(pairs))
-    if message:
-        malformed = malformed or Malformed(QueryFault.FORM, (message,))
-    # Its parser leaves names to the database.
-    elif message is not None and malformed and (
-            malformed.fault is not QueryFault.NAME):
-        return None
-    return malformed
-
-
-@functools.lru_cache(maxsize=1024)
-def message_of_placement(text: str) -> str | None:
-    """Return Placement's complaint; empty for none, None if not installed."""
-    try:
-        lib = importlib.import_module('placement.lib')
-        schemas = importlib.import_module(
-            'placement.schemas.allocation_candidate')
-    except ImportError:
-        return None
-    request = lib.webob.Request.blank(f'/allocation_candidates?{text}')
-    version = lib.microversion.microversion_parse.Version(*VERSION)
-    version.max_version = version
-    request.environ[lib.microversion.MICROVERSION_ENVIRON] = version
-    try:
-        lib.util.validate_query_params(request, schemas.GET_SCHEMA_1_36)
-        wide = lib.RequestWideParams.from_request(request)
-        groups = lib.RequestGroup.dict_from_request(request, wide)
-    except lib.webob.exc.HTTPBadRequest as exc:
-        return str(exc)
-    # As in its handler.
-    if not wide.group_policy and sum(
-            group.use_same_provider for group in groups.values()) > 1:
-        return str(QueryFault.GROUP_POLICY)
-    return ''
+    return next(_faults(pairs), None)
 
 
 def _faults(pairs: list[tuple[str, str]]) -> Iterator[Malformed]:

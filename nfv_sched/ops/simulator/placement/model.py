@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-from collections.abc import Set
 import dataclasses
 import itertools
 import random
@@ -30,12 +29,12 @@ import os_resource_classes
 import os_traits
 
 from nfv_sched.base import strings
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator.placement import queries
 from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import resource_provider
 from nfv_sched.ops.simulator.placement import sentences
 
-Inventory = resource_provider.ProviderInventory
 Provider = resource_provider.ResourceProvider
 Query = queries.Query
 Unknown = queries.QueriedName
@@ -97,22 +96,23 @@ class PlacementModel:
 
     # Changes
 
-    def add(self, provider: Provider) -> None:
-        """Add a resource provider; the compute node before nested ones."""
+    def add(self, provider: snapshot.Provider,
+            root: str | None = None) -> None:
+        """Add a resource provider; the compute node before nested ones.
+
+        :param root: see :meth:`ResourceProvider.start`
+        """
+        self._add(Provider.start(provider, root))
+
+    def _add(self, provider: Provider) -> None:
         self._trees.setdefault(provider.root, []).append(provider)
         self._store(provider)
 
-    def set_inventories(self, uuid: str,
-                        inventories: Mapping[str, Inventory]) -> None:
-        self._change(uuid, inventories=inventories)
-
-    def set_traits(self, uuid: str, traits: Set[str]) -> None:
-        self._change(uuid, traits=traits)
-
-    def _change(self, uuid: str, **changes: ty.Any) -> None:
+    def change(self, uuid: str, **changes: ty.Any) -> None:
+        """Replace the inventories or traits of a provider."""
         before = self._providers[uuid]
+        tree = self._trees[before.root]
         provider = dataclasses.replace(before, **changes)
-        tree = self._trees[provider.root]
         tree[tree.index(before)] = provider
         self._store(provider)
 
@@ -128,13 +128,16 @@ class PlacementModel:
 
     def take(self, allocations: Allocations) -> None:
         """Add to the usage of providers without checking their capacity."""
-        for uuid, amounts in allocations.items():
-            self._providers[uuid].take(amounts)
+        self._count(allocations, 1)
 
     def give(self, allocations: Allocations) -> None:
         """Undo :meth:`take`; other calls may have been made in between."""
+        self._count(allocations, -1)
+
+    def _count(self, allocations: Allocations, sign: int) -> None:
         for uuid, amounts in allocations.items():
-            self._providers[uuid].give(amounts)
+            resource_provider.add(
+                self._providers[uuid].used, amounts.items(), sign)
 
     def allocate(self, consumer: str, allocations: Allocations) -> None:
         """Add to a consumer's allocations without checking capacity."""
@@ -170,7 +173,8 @@ class PlacementModel:
         """
         copy = PlacementModel()
         for provider in self.tree(root):
-            copy.add(dataclasses.replace(provider))
+            copy._add(dataclasses.replace(
+                provider, used=dict(provider.used)))
         return copy
 
     # Methods that Nova calls

@@ -148,13 +148,13 @@ class Query:
             yield requirements.TraitRequirement(
                 trait, classes, trait in self.root_required)
         for trait in sorted(self.forbidden):
-            yield requirements.ForbiddenTraitRequirement(
-                trait, classes, nested, trait in self.root_forbidden)
+            yield requirements.TraitRequirement(
+                trait, classes, trait in self.root_forbidden, nested)
         for members in self.members_of:
             yield requirements.AggregateRequirement(members)
         if self.forbidden_aggregates:
-            yield requirements.ForbiddenAggregateRequirement(
-                self.forbidden_aggregates)
+            yield requirements.AggregateRequirement(
+                self.forbidden_aggregates, forbidden=True)
         if self.tree is not None:
             yield requirements.TreeRequirement(self.tree)
 
@@ -188,16 +188,16 @@ class Query:
             case requirements.ResourceRequirement():
                 changes = {'amounts': _subtract(
                     self.amounts, requirement, is_fallback)}
-            case requirements.TraitRequirement():
+            case requirements.TraitRequirement(forbidden=None):
                 changes = {'required': self.required - {requirement.trait}}
-            case requirements.ForbiddenTraitRequirement():
+            case requirements.TraitRequirement():
                 changes = {'forbidden': self.forbidden - {requirement.trait}}
+            case requirements.AggregateRequirement(forbidden=True):
+                changes = {'forbidden_aggregates': frozenset()}
             case requirements.AggregateRequirement():
                 changes = {'members_of': tuple([
                     each for each in self.members_of
                     if each != requirement.aggregates])}
-            case requirements.ForbiddenAggregateRequirement():
-                changes = {'forbidden_aggregates': frozenset()}
             case requirements.TreeRequirement():
                 changes = {'tree': None}
             case requirements.GroupRequirement():

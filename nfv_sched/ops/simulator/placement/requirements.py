@@ -125,50 +125,40 @@ class TreeRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TraitRequirement:
-    """A requirement of a trait of the compute node.
+    """A trait that a provider of the requested resources must have, or lack.
 
     A nested provider that gives a resource class in place of the compute node
-    may have the trait instead; ChoiceRequirement picks that provider.
+    may have a required trait instead; ChoiceRequirement picks that provider.
     """
 
     trait: str
     classes: frozenset[str] = frozenset()  #: needed resource classes
-    #: whether only the compute node itself may have the trait
+    #: whether it is about the compute node alone, even if that gives nothing
     of_root: bool = False
-    kind: ty.ClassVar[RequirementKind] = RequirementKind.TRAIT
+    #: None for a required trait; else all traits that nested providers must
+    #: not have
+    forbidden: frozenset[str] | None = None
+
+    @property
+    def kind(self) -> RequirementKind:
+        return (RequirementKind.TRAIT if self.forbidden is None
+                else RequirementKind.FORBIDDEN_TRAIT)
 
     def missing(self, tree: Tree) -> UnmetRequirement | None:
-        if self.trait in tree[0].traits or not self.of_root and any(
-                self.trait in each.traits for name in self.classes
-                for each in _nested_providers(tree, name)):
-            return None
-        return UnmetRequirement(self.kind, (self.trait,))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ForbiddenTraitRequirement:
-    """A trait that no provider of the requested resources may have."""
-
-    trait: str
-    classes: frozenset[str] = frozenset()  #: needed resource classes
-    #: all traits that nested providers must not have
-    forbidden: frozenset[str] = frozenset()
-    #: whether only the compute node itself must not have the trait, even if it
-    #: gives no resources
-    of_root: bool = False
-    kind: ty.ClassVar[RequirementKind] = RequirementKind.FORBIDDEN_TRAIT
-
-    def missing(self, tree: Tree) -> UnmetRequirement | None:
-        elsewhere: list[Tree] = []
-        if not self.of_root and len(tree) > 1:
-            elsewhere = [givers for name in self.classes
-                         if (givers := _nested_providers(tree, name))]
-        root_gives = not elsewhere or len(elsewhere) < len(self.classes)
-        if root_gives and self.trait in tree[0].traits or any(
-                self.trait in self._nearest_provider(givers).traits
-                for givers in elsewhere):
-            return UnmetRequirement(self.kind, (self.trait,))
-        return None
+        elsewhere = [] if self.of_root or len(tree) < 2 else [
+            givers for name in self.classes
+            if (givers := _nested_providers(tree, name))]
+        if self.forbidden is None:
+            is_met = self.trait in tree[0].traits or any(
+                self.trait in each.traits
+                for givers in elsewhere for each in givers)
+        else:
+            root_gives = not elsewhere or len(elsewhere) < len(self.classes)
+            is_met = not (
+                root_gives and self.trait in tree[0].traits or any(
+                    self.trait in self._nearest_provider(givers).traits
+                    for givers in elsewhere))
+        return None if is_met else UnmetRequirement(self.kind, (self.trait,))
 
     def _nearest_provider(
         self, givers: Tree,
@@ -178,29 +168,22 @@ class ForbiddenTraitRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AggregateRequirement:
-    """A requirement of membership in any of several aggregates (UUIDs)."""
+    """A requirement of membership in one of several aggregates, or in none."""
 
-    aggregates: frozenset[str]
-    kind: ty.ClassVar[RequirementKind] = RequirementKind.AGGREGATE
+    aggregates: frozenset[str]  #: their UUIDs
+    forbidden: bool = False
 
-    def missing(self, tree: Tree) -> UnmetRequirement | None:
-        if self.aggregates & tree[0].aggregates:
-            return None
-        return UnmetRequirement(self.kind, tuple(sorted(self.aggregates)))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ForbiddenAggregateRequirement:
-    """A requirement of membership in none of several aggregates (UUIDs)."""
-
-    aggregates: frozenset[str]
-    kind: ty.ClassVar[RequirementKind] = RequirementKind.FORBIDDEN_AGGREGATE
+    @property
+    def kind(self) -> RequirementKind:
+        return (RequirementKind.FORBIDDEN_AGGREGATE if self.forbidden
+                else RequirementKind.AGGREGATE)
 
     def missing(self, tree: Tree) -> UnmetRequirement | None:
         present = self.aggregates & tree[0].aggregates
-        if not present:
+        if bool(present) is not self.forbidden:
             return None
-        return UnmetRequirement(self.kind, tuple(sorted(present)))
+        return UnmetRequirement(
+            self.kind, tuple(sorted(present or self.aggregates)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -221,8 +204,7 @@ class ResourceRequirement:
         givers: Tree = tree[:1]
         if name not in tree[0].inventories:
             givers = _nested_providers(tree, name)
-            # If all have a forbidden trait, ForbiddenTraitRequirement
-            # reports it.
+            # If all have a forbidden trait, TraitRequirement reports it.
             givers = [each for each in givers
                       if not self.forbidden & each.traits] or givers
         for each in givers:
@@ -259,7 +241,8 @@ class GroupRequirement:
         return cls(
             tuple(amounts.items()), frozenset(required), frozenset(forbidden),
             (*map(TraitRequirement, required),
-             *map(ForbiddenTraitRequirement, forbidden),
+             *(TraitRequirement(trait, forbidden=frozenset())
+               for trait in forbidden),
              *itertools.starmap(ResourceRequirement, amounts.items())),
             (suffix,))
 

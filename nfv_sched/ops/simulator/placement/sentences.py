@@ -35,15 +35,12 @@ def title(requirement: requirements.Requirement,
         case requirements.TreeRequirement():
             return f'host {_sorted_names(names, [requirement.uuid])[0]}'
         case requirements.TraitRequirement():
-            return f'trait {requirement.trait}'
-        case requirements.ForbiddenTraitRequirement():
-            return f'no trait {requirement.trait}'
+            no = '' if requirement.kind is Kind.TRAIT else 'no '
+            return f'{no}trait {requirement.trait}'
         case requirements.AggregateRequirement():
             members = _sorted_names(names, requirement.aggregates)
-            return f'aggregate {" or ".join(members)}'
-        case requirements.ForbiddenAggregateRequirement():
-            members = _sorted_names(names, requirement.aggregates)
-            return f'not in aggregate {" or ".join(members)}'
+            return (f'{"not in " if requirement.forbidden else ""}aggregate '
+                    f'{" or ".join(members)}')
         case requirements.ResourceRequirement():
             return f'{requirement.resource_class}={requirement.amount}'
         case requirements.GroupRequirement():

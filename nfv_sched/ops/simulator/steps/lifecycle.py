@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shelve, unshelve, rebuild and delete servers."""
+"""Shelve, unshelve, rebuild and delete servers, and change their ports."""
 
 import typing as ty
 
 from nova import exception
 
 from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.simulator.steps import moves
+
+#: Statuses of servers whose ports can be changed.
+_PLUGGABLE = (servers.ACTIVE, servers.STOPPED, servers.PAUSED)
 
 
 def shelve(state: states.State, server: servers.SimulatedServer,
@@ -22,8 +27,7 @@ def shelve(state: states.State, server: servers.SimulatedServer,
                     servers.SUSPENDED, servers.NOT_OFFLOADED)
     host = server.host
     conductor.needs_service(host)
-    host.give_back(server.instance, server.instance.flavor,
-                   server.claimed)
+    host.give_back(server.instance, server.claimed)
     server.claimed = None
     host.instances.pop(server.uuid, None)
     state.placement.delete_allocation_for_instance(state.context, server.uuid)
@@ -85,11 +89,9 @@ def remove(state: states.State, server: servers.SimulatedServer) -> None:
         host = server.host
         host.instances.pop(server.uuid, None)
         if host.down:
-            conductor.leave(state, host, server, server.instance.flavor,
-                            server.claimed)
+            conductor.leave(state, host, server, server.claimed)
         else:
-            host.give_back(server.instance, server.instance.flavor,
-                           server.claimed)
+            host.give_back(server.instance, server.claimed)
         server.claimed = None
     state.placement.delete_allocation_for_instance(state.context, server.uuid)
     server.host = None
@@ -97,3 +99,37 @@ def remove(state: states.State, server: servers.SimulatedServer) -> None:
 
 def _primitive(topology: ty.Any) -> ty.Any:
     return topology and topology.obj_to_primitive()
+
+
+def attach(state: states.State, server: servers.SimulatedServer,
+           step: actions.Attach) -> None:
+    conductor.needs(server, *_PLUGGABLE)
+    _plug(server, server.ports + request.ports_of(
+        f'{server.name}/{step.number}', request.plugs(
+            state, step.networks, step.security_groups),
+        server.ports))
+
+
+def detach(state: states.State, server: servers.SimulatedServer,
+           step: actions.Detach) -> None:
+    """Detach the last attached ports of a server from a network."""
+    conductor.needs(server, *_PLUGGABLE)
+    name, count = step.networks[0], len(step.networks)
+    network_id = state.scenario.networks[name].id
+    ports = [port for port in server.ports
+             if port.network.id == network_id and
+             port.network.vnic_type == scenario.NORMAL]
+    if len(ports) < count:
+        raise servers.Refused(f'the server has {len(ports)} ports on {name}, '
+                              f'not {count}')
+    gone = ports[-count:]
+    _plug(server, [port for port in server.ports if port not in gone])
+
+
+def _plug(server: servers.SimulatedServer,
+          ports: list[network.SimulatedPort]) -> None:
+    """Set the ports of a server; Nova does not call the scheduler here."""
+    conductor.needs_service(server.host)
+    server.ports = ports
+    server.instance.info_cache.network_info = nova_internals.network_info(
+        port.to_nova() for port in ports)

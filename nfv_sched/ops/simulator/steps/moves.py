@@ -17,8 +17,8 @@ from nfv_sched.ops.simulator import state as states
 def cold_migrate(state: states.State, server: servers.SimulatedServer,
                  step: actions.ColdMigrate) -> None:
     conductor.needs(server, servers.ACTIVE, servers.STOPPED)
-    _move(state, server, step, server.instance.flavor, server.flavor_name,
-          'migration', [server.host.name])
+    _move(state, server, step, server.instance.flavor, 'migration',
+          [server.host.name])
 
 
 def resize(state: states.State, server: servers.SimulatedServer,
@@ -27,32 +27,28 @@ def resize(state: states.State, server: servers.SimulatedServer,
     flavor = states.nova_flavor(state.flavors[step.flavor])
     if step.flavor == server.flavor_name:
         raise servers.Refused('the server has this flavor already')
-    ignore = [] if step.same_host else [server.host.name]
-    _move(state, server, step, flavor, step.flavor, 'resize', ignore)
+    _move(state, server, step, flavor, 'resize',
+          [] if step.same_host else [server.host.name])
 
 
 def _move(state: states.State, server: servers.SimulatedServer,
           step: actions.ColdMigrate | actions.Resize,
-          flavor: objects.Flavor, flavor_name: str, kind: str,
-          ignore: Sequence[str]) -> None:
+          flavor: objects.Flavor, kind: str, ignore: Sequence[str]) -> None:
     """Move a server; confirm or revert the move, unless told otherwise."""
     copy = request.stored(server)
     stored = server.spec
-    if kind == 'resize':
-        server.spec = copy
-        server.spec.flavor = flavor
-        try:
+    migration = None
+    try:
+        if kind == 'resize':
+            server.spec = copy
+            server.spec.flavor = flavor
             server.spec.numa_topology = request.constraints(
                 flavor, server.image_meta)
             server.spec.pci_requests = request.resized_requests(
                 flavor, server)
-        except servers.Refused:
-            server.spec = stored
-            raise
-    # As MigrationTask does: the migration holds the source until the move is
-    # confirmed.
-    migration = conductor.hand_over(state, server, step)
-    try:
+        # As MigrationTask does: the migration holds the source until the move
+        # is confirmed.
+        migration = conductor.hand_over(state, server, step)
         spec = request.of_move(state, server, step.host, ignore)
         selections = conductor.select(state, spec, [server.uuid])[0]
         host, claimed = conductor.claim_first(
@@ -61,14 +57,14 @@ def _move(state: states.State, server: servers.SimulatedServer,
                 state.context, server.instance, flavor,
                 server.image_meta, kind, limits))
     except servers.Refused:
-        state.placement.move(migration, server.uuid)
+        if migration is not None:
+            state.placement.move(migration, server.uuid)
         server.spec = stored
         raise
     server.pending = servers.Pending(
-        server.host, server.instance.flavor, server.flavor_name,
-        server.claimed, stored, migration, server.status)
+        server.host, server.claimed, stored, migration, server.status)
     server.instance.flavor = flavor
-    server.flavor_name = flavor_name
+    server.flavor_name = flavor.name
     conductor.settle(state, server, host, claimed, servers.RESIZED)
     if step.revert:
         revert(state, server, step)
@@ -88,8 +84,7 @@ def _unconfirmed_move(server: servers.SimulatedServer) -> servers.Pending:
 def confirm(state: states.State, server: servers.SimulatedServer,
             step: actions.Step) -> None:
     pending = _unconfirmed_move(server)
-    pending.source.give_back(server.instance, pending.flavor,
-                             pending.claimed)
+    pending.source.give_back(server.instance, pending.claimed)
     state.placement.delete_allocation_for_instance(
         state.context, pending.migration)
     server.pending = None
@@ -99,12 +94,11 @@ def confirm(state: states.State, server: servers.SimulatedServer,
 def revert(state: states.State, server: servers.SimulatedServer,
            step: actions.Step) -> None:
     pending = _unconfirmed_move(server)
-    server.host.give_back(server.instance, server.instance.flavor,
-                          server.claimed)
+    server.host.give_back(server.instance, server.claimed)
     state.placement.delete_allocation_for_instance(state.context, server.uuid)
     state.placement.move(pending.migration, server.uuid)
-    server.instance.flavor = pending.flavor
-    server.flavor_name = pending.flavor_name
+    server.instance.flavor = pending.claimed.flavor
+    server.flavor_name = server.instance.flavor.name
     server.spec = pending.spec
     server.pending = None
     conductor.settle(state, server, pending.source, pending.claimed,
@@ -147,5 +141,5 @@ def live_migrate(state: states.State, server: servers.SimulatedServer,
         raise
     state.notes = notes
     conductor.settle(state, server, host, claimed, server.status)
-    source.give_back(server.instance, server.instance.flavor, old)
+    source.give_back(server.instance, old)
     state.placement.delete_allocation_for_instance(state.context, migration)

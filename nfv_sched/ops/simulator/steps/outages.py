@@ -26,7 +26,7 @@ def evacuate(state: states.State, server: servers.SimulatedServer,
             state.context, server.instance, server.instance.flavor,
             server.image_meta, 'evacuation', limits))
     # The source counts the server until its nova-compute is up again.
-    conductor.leave(state, source, server, server.instance.flavor, old)
+    conductor.leave(state, source, server, old)
     conductor.settle(
         state, server, host, claimed, servers.STOPPED
         if server.status == servers.STOPPED else servers.ACTIVE)
@@ -50,7 +50,7 @@ def undo(state: states.State, server: servers.SimulatedServer,
     :param server: the last server that was evacuated from its host
     """
     host = server.host
-    host.give_back(server.instance, server.instance.flavor, server.claimed)
+    host.give_back(server.instance, server.claimed)
     state.placement.remove_provider(server.uuid, host.uuid)
     state.residues[before.host.name].pop()
     conductor.settle(state, server, before.host, before.claimed,
@@ -67,7 +67,6 @@ def host_up(state: states.State, host: compute.ComputeHost) -> None:
     It frees the resources and allocations of evacuated and deleted servers.
     """
     host.down = False
-    for instance, flavor, claimed in state.residues.pop(
-            host.name, ()):
-        host.give_back(instance, flavor, claimed)
+    for instance, claimed in state.residues.pop(host.name, ()):
+        host.give_back(instance, claimed)
         state.placement.remove_provider(instance.uuid, host.uuid)

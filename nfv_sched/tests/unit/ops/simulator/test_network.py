@@ -240,33 +240,6 @@ class LimitsTest(NetworkTestCase):
     def limited(self, steps, options='', head=HEAD):
         self.met(steps, OPTIONS % options + head)
 
-    def test_ports(self):
-        self.limited("""\
-            - {boot: a, flavor: f, networks: [lan, lan], host: east,
-               expect: {placed: 1}}
-            - {boot: b, flavor: f, networks: [lan, lan], host: east,
-               expect: {refused: 1, reason: '2 needed, 1 of 7 free'}}
-            - {boot: c, flavor: f, host: east, expect: {placed: 1}}
-            - {boot: d, flavor: f, networks: [lan], host: east,
-               expect: {placed: 1, ports: {east: 7}}}
-            - {delete: a}
-            - {boot: e, flavor: f, networks: [lan, lan], host: east,
-               expect: {placed: 1, ports: {east: 7}}}
-            """, 'vswitch_ports_per_node: 7')
-
-    def test_rules_of_an_aggregate(self):
-        self.limited("""\
-            - {boot: a, flavor: f, networks: [lan], host: east, count: 2,
-               expect: {placed: 2, rules: {east: 6}}}
-            - {boot: b, flavor: f, networks: [lan], host: east,
-               expect: {refused: 1, reason: '3 needed, 2 of 8 free'}}
-            - {boot: c, flavor: f, networks: [lan], host: west, count: 4,
-               expect: {placed: 4}}
-            """, head=HEAD + """\
-aggregates:
-  - {name: x, hosts: east, metadata: {security_rules_per_node: 8}}
-""")
-
     def test_rules_of_security_groups(self):
         self.limited("""\
             - {boot: a, flavor: f, networks: [lan], host: east,
@@ -286,32 +259,6 @@ aggregates:
 aggregates:
   - {name: x, hosts: east, metadata: {security_rules_per_node: 8}}
 """)
-
-    def test_several_in_one_request(self):
-        self.limited("""\
-            - {boot: a, flavor: f, networks: [lan], count: 7,
-               multi_create: true, expect: {refused: true}}
-            - {boot: b, flavor: f, networks: [lan], count: 6,
-               multi_create: true,
-               expect: {placed: 6, ports: {east: 7, west: 7}}}
-            - {boot: c, flavor: f, networks: [lan], expect: {refused: 1}}
-            """, 'vswitch_ports_per_node: 7')
-
-    def test_moves_on_full_hosts(self):
-        self.limited("""\
-            - {boot: a, flavor: f, networks: [lan, lan], host: east,
-               expect: {placed: 1}}
-            - {boot: b, flavor: f, networks: [lan], host: west, count: 2,
-               expect: {placed: 2}}
-            - {resize: a, flavor: g, same_host: true,
-               expect: {host: east, ports: {east: 6}}}
-            - {cold_migrate: a, expect: {refused: 1, reason: '0 of 6 free'}}
-            - {delete: b-1}
-            - {cold_migrate: a, expect: {refused: 1, reason: '1 of 6 free'}}
-            - {delete: b-2}
-            - {cold_migrate: a, expect: {host: west, ports: {west: 6}}}
-            - {live_migrate: a, expect: {host: east, ports: {west: 4}}}
-            """, 'vswitch_ports_per_node: 6')
 
     def test_resize_that_claims_on_its_own_host(self):
         """What the migration holds there covers the ports there."""
@@ -544,19 +491,6 @@ class ReportTest(NetworkTestCase):
                  'metadata: {vswitch_ports_per_node: 9}}]\n', '')):
             self.assertTrue(report.has_network(self.result(head, more)))
 
-    def test_table(self):
-        _titles, rows = self.shown(report.network_loads(self.result(HEAD)))
-        self.assertEqual(
-            [('east', '5/254', '1', '3/16384', '0', '0'),
-             ('west', '4/254', '0', '0/16384', '0', '0')], rows)
-        _titles, rows = self.shown(report.network_loads(self.result(
-            OPTIONS % 'ledger: placement, security_rules_per_node: -1' +
-            HEAD)))
-        self.assertEqual(
-            [('east', '5/254', '1', '3/unlimited', '0', '0', '1', '3'),
-             ('west', '4/254', '0', '0/unlimited', '0', '0', '0',
-              '0')], rows)
-
     def test_many_hosts(self):
         many = HEAD.replace('name: east', 'name: h\n    count: 30')
         result = self.result(many, host='h-7')
@@ -565,18 +499,6 @@ class ReportTest(NetworkTestCase):
             [('h-1 ... h-30', '4-5/254', '0-1', '0-3/16384', '0', '0'),
              ('west', '4/254', '0', '0/16384', '0', '0')], rows)
         self.assertEqual(31, len(report.network_loads(result, True).rows))
-
-    def test_document(self):
-        result = self.result(
-            OPTIONS % 'vswitch_ports_per_node: 0' + HEAD +
-            'network_service: ovn\n')
-        east = report.cloud_document(result, ['network']).network[0]
-        self.assertEqual(
-            ('east', 5, None, 16384, None, None), tuple(
-                getattr(east, key) for key in (
-                    'host', 'vswitch_ports', 'vswitch_port_limit',
-                    'security_rule_limit', 'dhcp_servers',
-                    'claimed_ports')))
 
 
 class FileTest(NetworkTestCase):

@@ -46,13 +46,6 @@ class LinesTest(base.TimedTestCase):
         self.assertLines('0 of 4 resource providers done',
                          '4 of 4 resource providers done')
 
-    def test_full_count_is_printed_once(self):
-        with self.shown() as update:
-            update(0, 4, 'hosts')
-            self.seconds += progress.INTERVAL
-            update(4, 4, 'hosts')
-        self.assertLines('0 of 4 hosts done', '4 of 4 hosts done')
-
     def test_unknown_amount(self):
         """It is said once: there is nothing to count."""
         with self.shown() as update:

@@ -109,6 +109,8 @@ class Steps:
             step['network'] = chosen.choice(('data', 'tenant'))
         elif action == 'rebuild' and chosen.random() < .5:
             step['image'] = 'two'
+        if action in ('resize', 'cold_migrate'):
+            step['revert'] = chosen.random() < .3
         elif action == 'delete':
             self.names.remove(name)
         steps = [step]
@@ -194,6 +196,17 @@ class RecordTest(base.SimulatorTestCase):
             done += sum(each.ok for each in found)
         # Most of it is not refused.
         self.assertGreater(done, 30 * 6)
+
+    def test_all_is_given_back(self):
+        """To the last page, whatever the servers have gone through."""
+        for seed in range(10):
+            steps = Steps(seed)
+            drawn = steps.draw(24)
+            with self.simulation(self.text(
+                    [*drawn, {'delete': steps.names}])) as simulation:
+                before = self.books(simulation)
+                simulation.run()
+                self.assertEqual(before, self.books(simulation), seed)
 
     def test_the_same_again(self):
         _outcomes, _end, taken = self.whole(Steps(1).draw(20), [], 0)

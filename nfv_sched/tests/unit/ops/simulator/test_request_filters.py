@@ -53,12 +53,6 @@ class IsolationTest(base.SimulatorTestCase):
         self.assertIn('in an aggregate kept for other traits',
                       result.outcomes[2].reason)
 
-    def test_not_enabled(self):
-        self.outcomes("""\
-            - {boot: a, flavor: pinned, host: west, expect: {host: west}}
-            - {cold_migrate: a, expect: {host: east}}
-            """, self.HEAD.replace('filtering: true', 'filtering: false'))
-
     def test_capacity(self):
         with self.simulation(self.cloud('[]', self.HEAD)) as simulation:
             cloud = record.cloud(simulation.state)
@@ -142,10 +136,6 @@ class ProjectTest(running.RunningTestCase):
         self.assertEqual({binding.BindingKind.FLAVOR},
                          {each.kind for each in bindings})
         self.assertIn('no such secret', bindings[0].text)
-
-    def test_no_project_in_particular(self):
-        cloud = self.cloud_of('a p1 one', projects={}, required=True)
-        self.assertTrue(self.explain(cloud, 'a').fits)
 
     def test_drain(self):
         """The fuller host is not for the other project."""

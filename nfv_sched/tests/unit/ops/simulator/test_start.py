@@ -117,20 +117,6 @@ class StartTest(base.SimulatorTestCase):
                 found, missing=(missing,)), step % 'host2')[0]
             self.assertIn('Placement has no host', reason)
 
-    def test_limits_of_inventories(self):
-        for limits, taken in (({}, True), ({'max_unit': 1}, False),
-                              ({'min_unit': 4}, False),
-                              ({'step_size': 4}, False),
-                              ({'step_size': 2}, True)):
-            provider = snapshot.Provider(
-                uuid='uuid of host1', name='host1', inventories={
-                    'PCPU': snapshot.Inventory(total=8, **limits),
-                    'MEMORY_MB': snapshot.Inventory(total=16384)})
-            done, = self.run_steps(
-                cloud(host(providers=(provider,))),
-                'steps: [{boot: s, flavor: pinned}]')[0]
-            self.assertEqual(taken, done == 'host1', (limits, done))
-
     def test_ratios_that_are_not_reported(self):
         """Nova takes those of the options then."""
         silent = host(cpu_ratio=None, memory_ratio=None, disk_ratio=None)

@@ -81,8 +81,8 @@ class GeneratedTest(base.SimulatorTestCase):
                 host = state.hosts[name]
                 host.record = dataclasses.replace(host.record, enabled=True)
                 traits = state.placement.providers[host.uuid].traits
-                state.placement.set_traits(
-                    host.uuid, traits - {compute.DISABLED})
+                state.placement.change(
+                    host.uuid, traits=traits - {compute.DISABLED})
             state.scenario = dataclasses.replace(
                 scenario, steps=scenario.steps[-1:])
             return engine.Simulation(state).run()

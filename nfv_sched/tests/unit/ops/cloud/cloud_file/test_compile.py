@@ -61,10 +61,10 @@ class CompileTest(base.SimulatorTestCase):
             snapshot.HostNetwork(vswitch_ports=2 + 3 * 2 + 4, routers=3,
                                  security_rules=0, dhcp_servers=2),
             host.network)
+        services = scenario.services_of(self.cloud)
         self.assertEqual(
-            scenario.HostServices(2, 3, 2, 4), self.scenario.services['a2'])
-        self.assertEqual(scenario.HostServices(),
-                         self.scenario.services[disabled.name])
+            scenario.HostServices(2, 3, 1, 4 + 3), services['a2'])
+        self.assertEqual(scenario.HostServices(), services[disabled.name])
         self.assertEqual('ovs', self.scenario.network_service)
 
     def test_devices(self):
@@ -83,7 +83,7 @@ class CompileTest(base.SimulatorTestCase):
             {name: (each.total, each.reserved, each.ratio)
              for name, each in root.inventories.items()})
         self.assertEqual({'CUSTOM_FAST', 'HW_CPU_HYPERTHREADING',
-                          *scenario.DRIVER_TRAITS}, root.traits)
+                          'COMPUTE_SOCKET_PCI_NUMA_AFFINITY'}, root.traits)
         self.assertEqual({self.cloud.aggregates[0].uuid}, root.aggregates)
         self.assertIn('COMPUTE_STATUS_DISABLED', disabled.traits)
 

@@ -6,6 +6,7 @@ from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import sentences
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops import small_clouds
 
 Kind = binding.BindingKind
@@ -16,17 +17,14 @@ class TestGrants(base.TestCase):
     def setUp(self):
         super().setUp()
         self.placement = placement.Placement()
-        self.placement.add(placement.Provider(
-            'root', 'root', {
-                'PCPU': placement.Inventory(16, max_unit=8, step_size=2),
-                'VCPU': placement.Inventory(4, ratio=4.0),
-                'MEMORY_MB': placement.Inventory(1000, reserved=100)},
-            {'CUSTOM_A'}, used={'PCPU': 2}))
+        self.placement.add(snapshots.provider(
+            'root', {'CUSTOM_A'},
+            PCPU=placement.inventory(16, max_unit=8, step_size=2, used=2),
+            VCPU=placement.inventory(4, ratio=4.0),
+            MEMORY_MB=placement.inventory(1000, reserved=100)))
         for number in range(2):
-            self.placement.add(placement.Provider(
-                f'nic{number}', f'nic{number}',
-                {'CUSTOM_NIC': placement.Inventory(2)}, set(),
-                parent='root'))
+            self.placement.add(snapshots.provider(
+                f'nic{number}', parent='root', CUSTOM_NIC=2))
 
     def grants(self, *queries):
         return placement_count.Grants(self.placement, [
@@ -119,9 +117,8 @@ class TestGrants(base.TestCase):
         self.assertEqual({}, self.placement.providers['nic0'].used)
 
     def add(self, name, amount, *traits):
-        self.placement.add(placement.Provider(
-            name, name, {'VGPU': placement.Inventory(amount)}, set(traits),
-            parent='root'))
+        self.placement.add(snapshots.provider(
+            name, traits, parent='root', VGPU=amount))
 
     def test_nested_class(self):
         self.add('gpu0', 3, 'CUSTOM_G')

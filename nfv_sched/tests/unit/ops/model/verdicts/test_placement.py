@@ -7,6 +7,7 @@ from nfv_sched.ops.simulator import placement as simulated
 from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import sentences
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
 
 PCI = 'CUSTOM_PCI_8086_1515'
 
@@ -22,14 +23,12 @@ class _Cloud:
 
     def add(self, name, devices=0, traits=(), **amounts):
         self.hosts[name] = types.SimpleNamespace(uuid=name)
-        self.placement.add(simulated.Provider(
-            name, name, {resource: simulated.Inventory(amount)
-                         for resource, amount in amounts.items()},
-            set(traits), {'agg-a'} if 'A' in traits else set()))
+        self.placement.add(snapshots.provider(
+            name, traits, aggregates=('agg-a',) if 'A' in traits else (),
+            **amounts))
         for number in range(devices):
-            self.placement.add(simulated.Provider(
-                f'{name}-{number}', f'{name}-{number}',
-                {PCI: simulated.Inventory(1)}, set(), parent=name))
+            self.placement.add(snapshots.provider(
+                f'{name}-{number}', parent=name, **{PCI: 1}))
 
 
 def misses(answer):
@@ -106,9 +105,8 @@ class PlacementTest(base.TimedTestCase):
         for name, amount, trait in (
                 ('a', 4, 'SEV'), ('b', 1, 'SEV'), ('c', 4, 'X')):
             self.cloud.add(name, VCPU=2)
-            self.cloud.placement.add(simulated.Provider(
-                f'{name}-gpu', f'{name}-gpu',
-                {'VGPU': simulated.Inventory(amount)}, {trait}, parent=name))
+            self.cloud.placement.add(snapshots.provider(
+                f'{name}-gpu', {trait}, parent=name, VGPU=amount))
         answer = self.explain('resources=VCPU:1,VGPU:2&required=SEV,!X')
         self.assertEqual({'a'}, answer.found)
         self.assertEqual({'b': ('VGPU 2 needed, 1 free',),
@@ -118,8 +116,8 @@ class PlacementTest(base.TimedTestCase):
     def test_units(self):
         """Enough is free, but not for one server."""
         self.cloud.add('a', VCPU=2)
-        self.cloud.placement.set_inventories(
-            'a', {'VCPU': simulated.Inventory(2, ratio=4.0)})
+        self.cloud.placement.change('a', inventories={
+            'VCPU': simulated.inventory(2, ratio=4.0)})
         answer = self.explain('resources=VCPU:3')
         self.assertEqual({'VCPU=3': (1, 1)}, self.without(answer))
         self.assertEqual((sentences.lack(requirements.UnmetRequirement(
@@ -129,9 +127,8 @@ class PlacementTest(base.TimedTestCase):
     def test_nested_class_of_providers_that_are_allowed(self):
         self.cloud.add('a', VCPU=2)
         for number, trait in enumerate('XY'):
-            self.cloud.placement.add(simulated.Provider(
-                f'gpu{number}', '', {'VGPU': simulated.Inventory(4 - number)},
-                {trait}, parent='a'))
+            self.cloud.placement.add(snapshots.provider(
+                f'gpu{number}', {trait}, parent='a', VGPU=4 - number))
         answer = self.explain('resources=VCPU:1,VGPU:4&required=!X')
         self.assertEqual({'VCPU=1': (0, 0), 'VGPU=4': (1, 1),
                           'no trait X': (0, 1)}, self.without(answer))
