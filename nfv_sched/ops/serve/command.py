@@ -88,10 +88,11 @@ class ServeSnapshot(source.CloudMixin, base.Command):
                 f'{parsed_args.listen[0]}')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from nfv_sched.ops.serve.metrics import auth
         from nfv_sched.ops.serve.pages import worker
         from nfv_sched.ops.serve import publication
         tls = service.tls_context(parsed_args, ssl.CERT_OPTIONAL)
-        users = service.users(parsed_args.auth_file)
+        users = auth.read(parsed_args.auth_file)
 
         def begun(url: str) -> None:
             self.app.stdout.write(f'{url}\n')

@@ -17,7 +17,7 @@ from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import remote
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.serve.metrics import auth
-from nfv_sched.ops.serve.metrics import collecting
+from nfv_sched.ops.serve.metrics import rendering
 from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.pages import worker
 
@@ -132,7 +132,7 @@ def _packed(cloud: snapshot.Cloud) -> PublishedSnapshot:
         content = raw.getvalue()
     return PublishedSnapshot(
         content, f'"{hashlib.sha256(content).hexdigest()}"',
-        collecting.seconds(cloud.taken))
+        rendering.seconds(cloud.taken))
 
 
 def _no_snapshot(

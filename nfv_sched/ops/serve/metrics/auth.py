@@ -20,6 +20,7 @@ import typing as ty
 
 import bcrypt
 
+from nfv_sched.ops.commands import source
 from nfv_sched.ops.serve.metrics import server
 
 #: Most bytes of a file.
@@ -39,14 +40,8 @@ PAUSE_FACTOR = 4
 PAUSE_SECONDS = 1.0
 _LINE = re.compile(
     rb'([^:]+):(?:\*|(\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}))(?::(\w+))?')
-
-
-class Verdict(enum.Enum):
-    """Result of the check of a password."""
-
-    ALLOWED = enum.auto()
-    DENIED = enum.auto()
-    BUSY = enum.auto()  # too many passwords of this user are being checked
+_DENIED = server.Answer(401, headers={
+    'WWW-Authenticate': 'Basic realm="nfv-sched", charset="UTF-8"'})
 
 
 class Role(enum.Enum):
@@ -67,7 +62,7 @@ class User(ty.NamedTuple):
     role: Role
 
 
-class AuthFileError(Exception):
+class AuthFileError(source.CloudUnreadError):
     """A file of users cannot be used; the message says why."""
 
 
@@ -114,43 +109,34 @@ class Users:
         return server.problem(403, 'No user has a name of this certificate.')
 
     def refusal(self, request: server.HTTPRequest) -> server.Answer | None:
-        """Return an answer unless the password is right; None if it is."""
-        verdict = self.check(request.headers.get('Authorization', ''),
-                             request.connection)
-        if verdict is Verdict.DENIED:
-            return server.Answer(401, headers={
-                'WWW-Authenticate':
-                    'Basic realm="nfv-sched", charset="UTF-8"'})
-        if verdict is Verdict.BUSY:
-            return server.problem(503)
-        return None
-
-    def check(self, header: str, connection: server.Connection) -> Verdict:
-        """Check an ``Authorization`` header.
+        """Return an answer unless the password is right; None if it is.
 
         An unknown user and a wrong password take equally long.
         """
-        user, colon, password = _credentials(header)
+        user, colon, password = _credentials(
+            request.headers.get('Authorization', ''))
         if not colon or not self._hashes:
-            return Verdict.DENIED
+            return _DENIED
         digest = self._digest(user + b':' + password)
         if self._was_right(user, digest):
-            return Verdict.ALLOWED
+            return None
+        connection = request.connection
         with self.turns.take(user if user in self._hashes else None,
                              connection, TURN_SECONDS) as has_turn:
             if not has_turn:
-                return Verdict.BUSY
+                # Too many passwords of this user are being checked.
+                return server.problem(503)
             # Meanwhile another connection may have had it checked.
             if self._was_right(user, digest):
-                return Verdict.ALLOWED
+                return None
             began = time.monotonic()
             if self._is_right(user, password):
                 self._allowed[user] = digest
-                return Verdict.ALLOWED
+                return None
             seconds = time.monotonic() - began
         # Only this connection is delayed.
         connection.closed.wait(min(PAUSE_FACTOR * seconds, PAUSE_SECONDS))
-        return Verdict.DENIED
+        return _DENIED
 
     def _was_right(self, user: bytes, digest: bytes) -> bool:
         return hmac.compare_digest(self._allowed.get(user, b''), digest)

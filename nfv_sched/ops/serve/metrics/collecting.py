@@ -4,7 +4,6 @@
 import argparse
 from collections.abc import Callable
 import contextlib
-import datetime
 import io
 import logging
 import os
@@ -104,39 +103,22 @@ class Collection:
         self._publish(cloud)
         families = self._families(cloud)
         missing += map(str, cloud.missing)
-        self.collector.set(
-            families, seconds(cloud.taken), time.monotonic() - began,
-            len(missing))
+        self.collector.collected = self._metrics.Collected(
+            families, self._metrics.seconds(cloud.taken),
+            time.monotonic() - began, len(missing))
         return missing
 
     def resume(self, path: str) -> None:
         """Continue the counters of a file, which may be missing."""
         from prometheus_client import parser
-        counts: dict[str, int] = {}
-        servers: dict[str, int] = {}
-        decisions: dict[tuple[str, str], int] = {}
-        latest = latest_placed = ''
+        tally = reading.Tally()
         try:
             with io.StringIO(files.read(path).decode()) as old:
                 for family in parser.text_fd_to_metric_families(old):
                     for sample in family.samples:
                         if not 0 <= sample.value < _LATEST:
                             continue  # also NaN
-                        if family.name == self._metrics.REFUSALS.name:
-                            counts[sample.labels['policy']] = int(sample.value)
-                        elif family.name == self._metrics.LATEST_REFUSAL.name:
-                            # Rounding may have lost the last digits.
-                            latest = writer.stamp(sample.value + 0.0005)
-                        elif family.name == self._metrics.SHADOW.name:
-                            servers[sample.labels['outcome']] = int(
-                                sample.value)
-                        elif family.name == self._metrics.DECISIONS.name:
-                            decisions[
-                                sample.labels['name'],
-                                sample.labels['outcome']] = int(sample.value)
-                        elif family.name == self._metrics.LATEST_SHADOW.name:
-                            latest_placed = writer.stamp(
-                                sample.value + 0.0005)
+                        self._resume_sample(tally, family.name, sample)
         except FileNotFoundError:
             return
         except (OSError, ValueError, KeyError, EOFError,
@@ -144,8 +126,25 @@ class Collection:
             LOG.warning('%s is replaced, and its counts are lost: %s',
                         path, strings.one_line(exc))
             return
-        self._tally = reading.Tally(
-            counts, latest, servers, decisions, latest_placed)
+        self._tally = tally
+
+    def _resume_sample(self, tally: reading.Tally, name: str,
+                       sample: ty.Any) -> None:
+        metrics, labels, count = (
+            self._metrics, sample.labels, int(sample.value))
+        # Rounding may have lost the last digits of a time.
+        stamp = writer.stamp(sample.value + 0.0005)
+        match name:
+            case metrics.REFUSALS.name:
+                tally.counts[labels['policy']] = count
+            case metrics.LATEST_REFUSAL.name:
+                tally.latest = stamp
+            case metrics.SHADOW.name:
+                tally.servers[labels['outcome']] = count
+            case metrics.DECISIONS.name:
+                tally.decisions[labels['name'], labels['outcome']] = count
+            case metrics.LATEST_SHADOW.name:
+                tally.latest_placed = stamp
 
     def begin(self) -> None:
         """Count refusals from now on: those already in the journal count 0.
@@ -172,11 +171,8 @@ class Collection:
                 f'The decision journal cannot be read: {exc}']
         tally = self._tally
         tally.add(content.refusals, content.placed)
-        self.collector.set_refusals(
-            tally.counts, seconds(tally.latest) if tally.latest else None)
-        self.collector.set_shadow(
-            tally.servers, tally.decisions,
-            seconds(tally.latest_placed) if tally.latest_placed else None)
+        # A copy, as a scrape may read it meanwhile.
+        self.collector.tally = reading.Tally(**vars(tally))
         return list(content.unread)
 
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
@@ -209,12 +205,3 @@ class Collection:
             return failover.check(
                 cloud, list(dict.fromkeys(
                     host.name for host in cloud.hosts)), update=update).hosts
-
-
-def seconds(time_stamp: str) -> float:
-    """Return epoch seconds of an ISO 8601 time in UTC; 0 if it is invalid."""
-    try:
-        return datetime.datetime.fromisoformat(time_stamp).replace(
-            tzinfo=datetime.timezone.utc).timestamp()
-    except ValueError:
-        return 0.0

@@ -112,8 +112,10 @@ class ServeMetrics(source.CloudMixin, base.Command):
 
     def _serve(self, collection: collecting.Collection,
                parsed_args: argparse.Namespace) -> int:
-        users = (None if parsed_args.auth_file is None
-                 else service.users(parsed_args.auth_file))
+        users = None
+        if parsed_args.auth_file is not None:
+            from nfv_sched.ops.serve.metrics import auth
+            users = auth.read(parsed_args.auth_file)
 
         def begun(url: str) -> None:
             self.app.stdout.write(f'{url}/metrics\n')

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import datetime
 import typing as ty
 
 import os_resource_classes as orc
@@ -20,6 +21,7 @@ from prometheus_client import registry
 from nfv_sched.ops.answers.audit import document as audit_document
 from nfv_sched.ops.answers.audit import values as audit_values
 from nfv_sched.ops.answers.hosts import document
+from nfv_sched.ops.answers.journal import reading
 from nfv_sched.ops.answers.plans import document as plan_document
 from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.cloud import snapshot
@@ -145,24 +147,16 @@ class _Families:
 
     def all(self) -> Iterator[core.Metric]:
         for name, by_labels in self._values.items():
-            yield gauge(self._metrics[name], by_labels)
+            yield _family(self._metrics[name], by_labels)
 
 
-def gauge(metric: Metric, by_labels: Mapping[Key, float]) -> core.Metric:
-    """Return a gauge in the library's form.
+def _family(metric: Metric, by_labels: Mapping[Key, float],
+            kind: type[core.Metric] = core.GaugeMetricFamily) -> core.Metric:
+    """Return a metric in the library's form.
 
     :param by_labels: values of its labels -> figure
     """
-    family = core.GaugeMetricFamily(
-        metric.name, metric.text, labels=metric.labels)
-    for key, value in by_labels.items():
-        family.add_metric(key, value)
-    return family
-
-
-def counter(metric: Metric, by_labels: Mapping[Key, float]) -> core.Metric:
-    family = core.CounterMetricFamily(
-        metric.name, metric.text, labels=metric.labels)
+    family = kind(metric.name, metric.text, labels=metric.labels)
     for key, value in by_labels.items():
         family.add_metric(key, value)
     return family
@@ -334,70 +328,63 @@ def _flavor(metrics: _Families, cloud: snapshot.Cloud,
                 (flavor.name, flavor.public), of_flavor.fits)
 
 
+class Collected(ty.NamedTuple):
+    """The metrics of a cloud as it was read."""
+
+    families: Sequence[core.Metric]
+    taken: float  #: when the cloud was read, seconds since the epoch
+    seconds: float  #: how long it took to collect them
+    missing: int  #: how much could not be read
+
+
 class Collector(registry.Collector):
     """A collector that yields the latest metrics at each scrape.
 
+    :ivar collected: None before the first reading
+    :ivar tally: figures of the decision journal
+    :ivar errors: number of failed attempts to read the cloud
     :param clock: returns seconds since the epoch
     """
 
     def __init__(self, clock: ty.Callable[[], float]):
         self._clock = clock
-        self._families: list[core.Metric] = []
-        self._taken: float | None = None
-        self._seconds = 0.0
-        self._missing = 0
-        self._refusals: Mapping[str, int] = {}
-        self._latest: float | None = None
-        self._shadow: Mapping[str, int] = {}
-        self._decisions: Mapping[tuple[str, str], int] = {}
-        self._latest_shadow: float | None = None
+        self.collected: Collected | None = None
+        self.tally = reading.Tally()
         self.errors = 0
 
-    def set(self, families: list[core.Metric], read_at: float, seconds: float,
-            missing: int) -> None:
-        """Replace the metrics of the cloud.
-
-        :param read_at: when the cloud was read, seconds since the epoch
-        :param seconds: how long it took to collect them
-        """
-        self._families, self._taken = families, read_at
-        self._seconds, self._missing = seconds, missing
-
-    def set_refusals(self, counts: Mapping[str, int],
-                     latest: float | None) -> None:
-        """Replace the figures of the decision journal.
-
-        :param counts: policy -> number of refusals
-        :param latest: time of the latest one, seconds since the epoch; None if
-            there was none
-        """
-        self._refusals, self._latest = dict(counts), latest
-
-    def set_shadow(self, servers: Mapping[str, int],
-                   decisions: Mapping[tuple[str, str], int],
-                   latest: float | None) -> None:
-        """Replace the outcomes in shadow; see ``journal.reading.Tally``."""
-        self._shadow, self._decisions = dict(servers), dict(decisions)
-        self._latest_shadow = latest
-
     def collect(self) -> Iterator[core.Metric]:
-        yield from self._families
-        yield counter(ERRORS, {(): self.errors})
-        yield counter(REFUSALS, {
-            (policy,): count for policy, count in self._refusals.items()})
-        if self._latest is not None:
-            yield gauge(LATEST_REFUSAL, {(): self._latest})
-        if self._latest_shadow is not None:
-            yield counter(SHADOW, {
-                (outcome,): count for outcome, count in self._shadow.items()})
-            yield counter(DECISIONS, self._decisions)
-            yield gauge(LATEST_SHADOW, {(): self._latest_shadow})
-        if self._taken is not None:
-            yield gauge(SNAPSHOT_TIME, {(): self._taken})
-            yield gauge(AGE, {(): max(self._clock() - self._taken, 0)})
-            yield gauge(MISSING, {(): self._missing})
-            yield gauge(SECONDS, {(): self._seconds})
+        collected, tally = self.collected, self.tally
+        counter = core.CounterMetricFamily
+        if collected is not None:
+            yield from collected.families
+        yield _family(ERRORS, {(): self.errors}, counter)
+        yield _family(REFUSALS, {
+            (policy,): count for policy, count in tally.counts.items()},
+            counter)
+        if tally.latest:
+            yield _family(LATEST_REFUSAL, {(): seconds(tally.latest)})
+        if tally.latest_placed:
+            yield _family(SHADOW, {
+                (outcome,): count for outcome, count
+                in tally.servers.items()}, counter)
+            yield _family(DECISIONS, tally.decisions, counter)
+            yield _family(LATEST_SHADOW, {(): seconds(tally.latest_placed)})
+        if collected is not None:
+            yield _family(SNAPSHOT_TIME, {(): collected.taken})
+            yield _family(AGE, {
+                (): max(self._clock() - collected.taken, 0)})
+            yield _family(MISSING, {(): collected.missing})
+            yield _family(SECONDS, {(): collected.seconds})
 
     def describe(self) -> list[core.Metric]:
         """Return nothing, since metrics vary; called by the library."""
         return []
+
+
+def seconds(time_stamp: str) -> float:
+    """Return epoch seconds of an ISO 8601 time in UTC; 0 if it is invalid."""
+    try:
+        return datetime.datetime.fromisoformat(time_stamp).replace(
+            tzinfo=datetime.timezone.utc).timestamp()
+    except ValueError:
+        return 0.0

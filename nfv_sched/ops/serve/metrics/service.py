@@ -10,15 +10,11 @@ import ssl
 import threading
 import time
 import types
-import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.serve.metrics import collecting
 from nfv_sched.ops.serve.metrics import server
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.serve.metrics import auth
 
 LOG = logging.getLogger(__name__)
 
@@ -43,14 +39,6 @@ def add_options(parser: argparse.ArgumentParser, listen: str) -> None:
         help=f'{listen}from the start of one reading of the cloud '
              'to the start of the next, but the pause is at least half of '
              'the time that it took (default: 300)')
-
-
-def users(path: str) -> 'auth.Users':
-    from nfv_sched.ops.serve.metrics import auth
-    try:
-        return auth.read(path)
-    except auth.AuthFileError as exc:
-        raise source.CloudUnreadError(str(exc)) from exc
 
 
 def run(parsed_args: argparse.Namespace, collection: collecting.Collection,

@@ -13,8 +13,7 @@ from nfv_sched.ops.serve.metrics import auth
 from nfv_sched.ops.serve.metrics import server
 from nfv_sched.tests import base
 
-ALLOWED = auth.Verdict.ALLOWED
-DENIED = auth.Verdict.DENIED
+ALLOWED, DENIED = True, False
 
 
 def hashed(password, cost=4, prefix=b'2b'):
@@ -31,8 +30,15 @@ def client():
     return server.Connection(None, '192.0.2.1')
 
 
+def request(authorization, connection=None, certificate=()):
+    return server.HTTPRequest(
+        '/', '', {'Authorization': authorization}, dict(certificate),
+        connection or client())
+
+
 def verdict(users, authorization):
-    return users.check(authorization, client())
+    refusal = users.refusal(request(authorization))
+    return {None: ALLOWED, 401: DENIED}[refusal and refusal.status]
 
 
 class UsersTest(base.TestCase):
@@ -105,7 +111,8 @@ class UsersTest(base.TestCase):
                 connection = client()
                 with mock.patch.object(connection.closed, 'wait',
                                        pauses.append):
-                    self.users.check(header(user, b'x'), connection)
+                    self.users.refusal(
+                        request(header(user, b'x'), connection))
         self.assertEqual(2, len(pauses))
         for pause in pauses:
             self.assertTrue(0.001 < pause <= auth.PAUSE_SECONDS, pauses)
@@ -123,8 +130,8 @@ class UsersTest(base.TestCase):
 
         self.useFixture(fixtures.MockPatchObject(
             connection.closed, 'wait', wait))
-        guess = threading.Thread(target=self.users.check, args=(
-            header(b'prometheus', b'x'), connection))
+        guess = threading.Thread(target=self.users.refusal, args=(
+            request(header(b'prometheus', b'x'), connection),))
         guess.start()
         self.assertTrue(paused.wait(30))
         self.assertIs(ALLOWED, verdict(
@@ -199,9 +206,7 @@ class ReadTest(base.TestCase):
 
     @staticmethod
     def role(users, authorization, certificate=()):
-        user = users.user(server.HTTPRequest(
-            '/', '', {'Authorization': authorization}, dict(certificate),
-            client()))
+        user = users.user(request(authorization, None, certificate))
         return user.status if isinstance(
             user, server.Answer) else user.role
 

@@ -17,6 +17,7 @@ import yaml
 from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import view
+from nfv_sched.ops.answers.journal import reading
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cloud import snapshot
@@ -37,11 +38,12 @@ HOSTILE = 'a"b\\c\nd{}'
 def exposed(cloud, capacities=(), now=1300.0, **more):
     """What Prometheus reads: name, labels -> figure."""
     collector = rendering.Collector(lambda: now)
-    collector.set(
+    collector.collected = rendering.Collected(
         rendering.families(cloud, view.views(cloud), capacities, **more),
         1000.0, 2.5, 1)
-    collector.set_refusals({'nfv:a': 3}, 900.5)
-    collector.set_shadow({'refused': 2}, {('Some', 'refused'): 2}, 901.5)
+    collector.tally = reading.Tally(
+        {'nfv:a': 3}, '1970-01-01T00:15:00.500Z', {'refused': 2},
+        {('Some', 'refused'): 2}, '1970-01-01T00:15:01.500Z')
     registry = prometheus_client.CollectorRegistry()
     registry.register(collector)
     text = prometheus_client.generate_latest(registry).decode()
@@ -327,29 +329,6 @@ def unknown(text):
     return found
 
 
-class UnknownTest(base.TestCase):
-    """The check of expressions itself."""
-
-    def test_unknown(self):
-        for text, wrong in (
-                ('nfv_sched_flavor_fits{aggregate=""} < 2', []),
-                ('nfv_sched_flavor_fit < 2', ['nfv_sched_flavor_fit',
-                                              'no metric in ']),
-                ('rate(nfv_sched_refusals[5m])', ['nfv_sched_refusals',
-                                                  'no metric in ']),
-                ('nfv_sched_flavor_fits{host="x"}',
-                 ['nfv_sched_flavor_fits: host']),
-                ('sum by (host) (nfv_sched_flavor_fits)', ['host']),
-                ('1', ['no metric in ']),
-                ('sum(-(nfv_sched_refusals_total + on (policy) foo))',
-                 ['foo'])):
-            found = unknown(text)
-            self.assertEqual(len(wrong), len(found), found)
-            for expected, got in zip(wrong, found):
-                self.assertTrue(got.startswith(expected), got)
-        self.assertRaises(ValueError, unknown, 'sum(')
-
-
 class DashboardTest(base.TestCase):
 
     def setUp(self):
@@ -399,26 +378,6 @@ class DashboardTest(base.TestCase):
                     variable['query']['query']).groups()
                 self.assertIn(label, EXPORTED[metric])
         self.assertEqual(['datasource', 'flavor', 'host'], names)
-
-    def test_rows(self):
-        self.assertEqual(
-            ['Memory', 'CPU', 'Free by flavor', 'By availability zone',
-             'By host', 'True against Placement', 'NUMA nodes', 'Network',
-             'Refusals', 'Audit', 'Failover'],
-            [panel['title'] for panel in self.panels
-             if panel['type'] == 'row'])
-        ids = [panel['id'] for panel in self.panels]
-        self.assertEqual(len(ids), len(set(ids)))
-
-    def test_nothing_overlaps(self):
-        taken = set()
-        for panel in self.panels:
-            place = panel['gridPos']
-            cells = {(x, y) for x in range(place['x'], place['x'] + place['w'])
-                     for y in range(place['y'], place['y'] + place['h'])}
-            self.assertLessEqual(place['x'] + place['w'], 24)
-            self.assertFalse(cells & taken, panel['title'])
-            taken |= cells
 
     def test_forecast(self):
         """The panel shows what the alarm is about."""
