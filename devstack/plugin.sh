@@ -26,7 +26,6 @@ _NFV_SCHED_LIMITS=(
 
 # Options of [nfv_sched] that settings named NFV_SCHED_<OPTION> give.
 _NFV_SCHED_OPTIONS=(
-    ledger
     vswitch_label
     node_label_prefix
     "${_NFV_SCHED_LIMITS[@]}"
@@ -385,7 +384,7 @@ function _nfv_sched_compute_conf {
 
 function start_nfv_sched_ledger {
     if is_service_enabled nfv-sched-ledger &&
-            [[ $(iniget "$NOVA_CONF" nfv_sched ledger) == placement ]]; then
+            [[ $NFV_SCHED_LEDGER == placement ]]; then
         echo_summary "Starting nfv-sched-ledger"
         run_process nfv-sched-ledger \
             "$NOVA_BIN_DIR/nfv-sched-ledger --config-file $NOVA_CONF"
@@ -480,7 +479,7 @@ function configure_nfv_sched_tempest {
         scheduler_enabled_filters "${words// /,}"
     iniset "$TEMPEST_CONFIG" service_available nfv_sched True
     iniset "$TEMPEST_CONFIG" nfv_sched enabled_filters "${words// /,}"
-    if [[ $(iniget "$NOVA_CONF" nfv_sched ledger) == placement ]]; then
+    if [[ $NFV_SCHED_LEDGER == placement ]]; then
         ledger=True
     fi
     iniset "$TEMPEST_CONFIG" nfv_sched ledger "$ledger"

@@ -271,11 +271,6 @@ class TestLocalSh(base.TestCase):
                 done.stdout)
         self.assertIn('nfv-sched host list\n', done.stdout)
 
-    def test_not_pinned(self):
-        for nodes in [], [{'host_node': 0, 'cpu_pinning': {}}]:
-            done = self.run_script({'topology': {'nodes': nodes}})
-            self.assertNotEqual(0, done.returncode)
-
     def test_understood_by_the_client(self):
         self.run_script(self.TOPOLOGY)
         parsers = {

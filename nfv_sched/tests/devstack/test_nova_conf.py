@@ -4,7 +4,6 @@
 
 import shutil
 
-from nova import exception
 from nova.virt import hardware
 
 from nfv_sched.ops.simulator import configuration
@@ -55,32 +54,6 @@ class TestFilters(base.TestCase):
             OUR_WEIGHERS | STOCK_WEIGHERS | {'LicenceWeigher'},
             self.weighers())
 
-    def test_stock_defaults_where_nothing_is_set(self):
-        self.given('bare.conf', base.CONTROLLER)
-        conf = self.load()
-        stock = conf.filter_scheduler.enabled_filters
-        self.assertIn('ComputeFilter', stock)
-        self.run_phases('stack/post-config')
-        self.assertEqual(
-            stock + ['PciPassthroughFilter', 'NFVTopologyFilter'] + OURS,
-            self.enabled_filters())
-        self.assertLessEqual(
-            OUR_WEIGHERS | STOCK_WEIGHERS, self.weighers())
-
-    def test_stock_filters_stay_available(self):
-        """Also where another plugin has made only its own available."""
-        self.given('bare.conf', base.CONTROLLER)
-        with self.nova_conf.open('a') as nova_conf:
-            nova_conf.write(
-                '[filter_scheduler]\n'
-                'available_filters = nfv_sched.tests.devstack.others.'
-                'LicenceFilter\n')
-        self.assertRaises(exception.SchedulerHostFilterNotFound,
-                          self.host_manager)
-        self.run_phases('stack/post-config')
-        self.assertIn('ComputeFilter', self.enabled_filters())
-        self.assertIn('LicenceFilter', self.host_manager().filter_cls_map)
-
     def test_chosen_filters(self):
         self.given('others.conf', base.CONTROLLER,
                    NFV_SCHED_FILTERS='VSwitchPortLimitFilter,LicenceFilter')
@@ -107,13 +80,11 @@ class TestOptions(base.TestCase):
         self.given('controller.conf', base.CONTROLLER)
         self.run_phases('stack/post-config')
         conf = self.load()
-        self.assertEqual('placement', conf.nfv_sched.ledger)
         self.assertEqual(254, conf.nfv_sched.vswitch_ports_per_node)
         self.assertTrue(conf.workarounds.disable_fallback_pcpu_query)
 
     def test_settings(self):
         given = {
-            'ledger': 'none',
             'vswitch_label': 'my_switch',
             'node_label_prefix': 'my_node',
             'vswitch_ports_per_node': 20,
@@ -242,27 +213,6 @@ class TestCompute(base.TestCase):
         conf = self.load()
         self.assertEqual([1], conf.neutron_physnet_nfv_vswitch.numa_nodes)
 
-    def test_other_label_names(self):
-        self.given('controller.conf', NFV_SCHED_VSWITCH_LABEL='ovs',
-                   NFV_SCHED_NODE_LABEL_PREFIX='cell')
-        self.run_phases('stack/post-config')
-        self.assertEqual({'ovs': [0], 'cell0': [0], 'cell1': [1]},
-                         self.declared())
-        self.assertEqual('ovs', self.load().nfv_sched.vswitch_label)
-
-    def test_many_nodes(self):
-        """Numbers are sorted as numbers, and nodes without CPUs left out."""
-        self.given('controller.conf')
-        self.machine([[[str(2 * n)], [str(2 * n + 1)]] if n != 3 else []
-                      for n in range(12)])
-        self.run_phases('stack/post-config')
-        nodes = [n for n in range(12) if n != 3]
-        self.assertEqual(
-            ['nfv_vswitch'] + [f'nfv_node{n}' for n in nodes],
-            self.load().neutron.physnets)
-        self.assertEqual(({2 * n + 1 for n in nodes}, {2 * n for n in nodes}),
-                         self.cpus())
-
     def test_kernel_without_numa(self):
         self.given('controller.conf')
         self.machine([[['0'], ['1'], ['2'], ['3']]])
@@ -288,11 +238,6 @@ class TestCompute(base.TestCase):
         self.assertIn('No NUMA node of this machine has two cores',
                       self.run_phases('stack/post-config'))
         self.assertEqual((None, None), self.cpus())
-
-    def test_cpus_of_others(self):
-        self.given('others.conf')
-        self.run_phases('stack/post-config')
-        self.assertEqual(({2, 3, 6, 7}, {1, 5}), self.cpus())
 
     def test_given_cpus(self):
         for settings, wanted in (
@@ -396,7 +341,7 @@ class TestTwice(base.TestCase):
             ('available_filters = nfv_sched.filters.all_filters\n',
              'available_filters = nfv_sched.filters.all_filters\n'
              'available_filters = late.Filter\n'),
-            ('ledger = placement', 'ledger = none\nlate = 1'))
+            ('vswitch_label = nfv_vswitch', 'vswitch_label = x\nlate = 1'))
         # Another run does not take theirs for what there was at first.
         self.run_phases('stack/post-config')
         self.run_phases('clean')
@@ -412,42 +357,6 @@ class TestTwice(base.TestCase):
              'nfv_sched.tests.devstack.others.LicenceFilter', 'late.Filter'],
             options['filter_scheduler']['available_filters'])
         self.assertEqual(['1'], options['nfv_sched']['late'])
-
-    def test_undo_what_was_changed_between_others(self):
-        """What others have written between two changes stays."""
-        self.given('others.conf', NFV_SCHED_VNICS_PER_GUEST='5',
-                   NFV_SCHED_FILTERS='NFVTopologyFilter,SharedVCPUFilter')
-        self.run_phases('stack/post-config')
-        self.edit(('SharedVCPUFilter', 'SharedVCPUFilter,Late'),
-                  ('vnics_per_guest = 5', 'vnics_per_guest = 7'))
-        del self.settings['NFV_SCHED_FILTERS']
-        self.run_phases('stack/post-config')
-        self.run_phases('clean')
-        options = base.parse(self.text())
-        self.assertEqual([LATE],
-                         options['filter_scheduler']['enabled_filters'])
-        self.assertEqual(['7'], options['nfv_sched']['vnics_per_guest'])
-
-    def test_undo_of_a_default_that_others_have_extended(self):
-        """When they have taken theirs out again, it is as by default."""
-        self.given('bare.conf')
-        self.run_phases('stack/post-config')
-        self.edit(('weight_classes = nova.scheduler.weights.all_weighers,'
-                   'nfv_sched.weights.all_weighers',
-                   'weight_classes = nfv_sched.weights.all_weighers, '
-                   'nova.scheduler.weights.all_weighers'))
-        self.run_phases('clean')
-        self.assertNotIn('filter_scheduler', base.parse(self.text()))
-
-    def test_new_nova_conf(self):
-        """stack.sh makes nova.conf anew; the old record does not count."""
-        self.given('bare.conf')
-        self.run_phases('stack/post-config')
-        self.given('others.conf')
-        self.run_phases('stack/post-config')
-        self.assertIn('LicenceFilter', self.enabled_filters())
-        self.run_phases('clean')
-        self.assert_undone('others.conf')
 
     def test_lost_record(self):
         self.given('controller.conf')
