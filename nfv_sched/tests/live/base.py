@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import functools
-from importlib import metadata
 import itertools
 import json
 import os
@@ -41,12 +40,6 @@ LEFT = 'compute-left'
 RIGHT = 'compute-right'
 BOTH = 'compute-both'
 QUAD = 'compute-quad'
-
-#: Whether a live migration gets the limits of the scheduler. Before Nova 34 it
-#: does not (bug 2153425), and is refused where a strict guest could lose its
-#: node.
-LIVE_MIGRATION_IS_STEERED = (
-    int(metadata.version('nova').partition('.')[0]) >= 34)
 
 #: [nfv_sched] vswitch_physical_ports of the bed.
 PHYSICAL_PORTS = 4
@@ -230,17 +223,6 @@ class LiveTestCase(testtools.TestCase):
                 self._placement(f'/allocations/{uuid}')['allocations']
                 for uuid in self._migrations(server)), _MOVE,
             f'{server.id} has nothing on its old host any more')
-
-    def assert_not_live_migrated(self, server, host: str) -> None:
-        before = self.show(server).compute_host, self.host_nodes(server)
-        error = self.assertRaises(
-            exceptions.BadRequestException,
-            self.admin.compute.live_migrate_server,
-            server, host=host, block_migration='auto')
-        self.assertIn(NO_VALID_HOST, str(error))
-        self.wait_for(server, 'ACTIVE')
-        self.assertEqual(
-            before, (self.show(server).compute_host, self.host_nodes(server)))
 
     def _migrations(self, server) -> list[str]:
         """The UUIDs of the moves of a guest, those that are over included."""

@@ -38,27 +38,6 @@ class MovesTest(base.LiveTestCase):
             for service in services:
                 self.admin.compute.enable_service(service)
 
-    def test_live_migration_to_the_other_node(self):
-        """From switch node 0 to a host with its switch on node 1."""
-        server = self.boot_strict(base.LEFT)
-        self.assertEqual([0], self.host_nodes(server))
-        if base.LIVE_MIGRATION_IS_STEERED:
-            self.live_migrate(server, base.RIGHT)
-            self.assertEqual([1], self.host_nodes(server))
-        else:
-            self.assert_not_live_migrated(server, base.RIGHT)
-
-    def test_shelve_and_unshelve(self):
-        server = self.boot_strict(base.LEFT)
-        self.admin.compute.shelve_server(server)
-        self.wait_for(server, 'SHELVED_OFFLOADED')
-        self.assertEqual(0, self.allocated(server.id, base.PORTS))
-        with self.only(base.RIGHT):
-            self.admin.compute.unshelve_server(server)
-            self.wait_for(server, 'ACTIVE')
-        self.assert_moved(server, base.LEFT)
-        self.assertEqual([1], self.host_nodes(server))
-
     def test_evacuation(self):
         server = self.boot_strict(base.LEFT)
         compute = self.bed.computes[base.LEFT]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Smoke tests of the policies, on hosts of unlike shape.
+"""Smoke tests of the policies.
 
 All that they come to is asserted by the unit and the functional tests.
 """
@@ -7,39 +7,11 @@ All that they come to is asserted by the unit and the functional tests.
 import time
 
 from nfv_sched.tests.live import base
-from nfv_sched.tests import outcomes
 
 STRICT_PCI = {base.PCI: 'strict'}
 
 
 class PoliciesTest(base.LiveTestCase):
-
-    def check(self, outcome: outcomes.Outcome, host: str) -> None:
-        wanted = self.switch_nodes(host)
-        node = min({0, 1} - wanted)
-        flavor = self.flavor(**base.pinned(**outcome.extra_specs(node)))
-        ends = outcome.ends[outcomes.Declares.ALL]
-        if ends is outcomes.Ends.REFUSED:
-            self.assertIn(outcome.reason.format(node=node),
-                          self.boot_refused(flavor, host=host))
-            return
-        server = self.boot(flavor, host=host)
-        self.assertEqual(wanted if ends is outcomes.Ends.WITH else {node},
-                         set(self.host_nodes(server)))
-
-    def test_virtual_switch(self):
-        """It is on node 0 of one host, and on node 1 of the other."""
-        rows = [*outcomes.rows(policy='strict', guest_nodes=1, full=False),
-                *outcomes.rows(policy='prefer', mapped_away=True)]
-        self.assertEqual(3, len(rows))
-        for row in rows:
-            for host in (base.LEFT, base.RIGHT):
-                self.check(row, host)
-
-    def test_place(self):
-        server = self.boot(self.flavor(**base.pinned(
-            **{f'{outcomes.AWAY_FROM}osd': 'strict'})), host=base.LEFT)
-        self.assertEqual([1], self.host_nodes(server))
 
     def test_the_cloud_has_one_host_with_both(self):
         """The filters decide together, not one after the other."""

@@ -11,7 +11,6 @@ import sys
 
 import fixtures
 
-from nfv_sched.ops.cloud import file
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import configuration
 from nfv_sched.tests.live.bed import database
@@ -55,29 +54,6 @@ class ToolsTestCase(base.LiveTestCase):
 
 
 class CloudTest(ToolsTestCase):
-
-    def test_snapshot(self):
-        server = self.boot(
-            self.flavor(2, **base.STRICT), networks=self.networks(2))
-        path = str(self.directory / 'cloud.json.gz')
-        self.run_command('snapshot', 'save', path)
-        cloud = file.load(path)
-        self.assertEqual(
-            self.hosts, sorted(host.name for host in cloud.hosts))
-        found, = (each for each in cloud.servers if each.uuid == server.id)
-        self.assertEqual(server.compute_host, found.host)
-        self.assertEqual(
-            [(node['host_node'], {int(vcpu): cpu for vcpu, cpu
-                                  in node['cpu_pinning'].items()})
-             for node in self.nodes(server)],
-            [(node.host_node, dict(node.pins)) for node in found.nodes])
-        self.assertEqual(2, len(found.ports))
-        self.assertEqual(
-            2, sum(amounts.get(base.PORTS, 0)
-                   for amounts in found.allocations.values()))
-        for host in cloud.hosts:
-            self.assertEqual(self.pinned_cpus(host.name), sum(
-                len(node.pinned) for node in host.nodes), host.name)
 
     def assert_sound(self):
         """What both readings of the cloud find: nothing."""

@@ -67,6 +67,14 @@ class ReleasesTest(base.TestCase):
                     pins[utils.canonicalize_name(required.name)],
                     required.specifier, (release, required.name))
 
+    def test_live(self):
+        """No package is pinned in both files of a release."""
+        for path in _ROOT.glob('constraints-live*.txt'):
+            both = pinned_versions(_ROOT / path.name.replace('-live', ''))
+            live = pinned_versions(path)
+            self.assertTrue(live)
+            self.assertEqual(set(), both.keys() & live.keys())
+
     def test_nova(self):
         """Each supported Nova has constraints, and a name."""
         names = {int(pinned_versions(path)['nova'].partition('.')[0]): name

@@ -5,19 +5,16 @@ from tempest import config
 from tempest.lib import decorators
 from tempest.lib import exceptions as lib_exc
 
-from nfv_sched.tests import outcomes
 from nfv_sched.tests.tempest.tests.api import base
 
 CONF = config.CONF
 
-VSWITCH = outcomes.KEY
+VSWITCH = 'nfv:vswitch_numa_affinity'
 PCI = 'nfv:pci_numa_affinity'
 SHARED = 'nfv:shared_vcpu'
 
 
 class VSwitchAffinityTest(base.NFVSchedTest):
-    """Three rows of the table of outcomes."""
-
     needed_filters = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter')
 
     @decorators.attr(type='smoke')
@@ -25,39 +22,6 @@ class VSwitchAffinityTest(base.NFVSchedTest):
     def test_strict(self):
         flavor = self.create_flavor(*base.pinned(**{VSWITCH: 'strict'}))
         self.assert_with(self.vswitch_nodes, self.boot(flavor))
-
-    def others(self, host):
-        return set(range(self.numa_nodes(host))) - self.vswitch_nodes(host)
-
-    def mapped_away(self, policy):
-        """Map a guest away from the switch.
-
-        :returns: host, number of a node without the switch, flavor, and the
-            row of the table
-        """
-        self.require_options('node_labels')
-        outcome, = outcomes.rows(policy=policy, mapped_away=True)
-        host = self.host_where(
-            lambda host: self.vswitch_nodes(host) and self.others(host),
-            'NUMA nodes with the virtual switch and without')
-        node = min(self.others(host))
-        return host, node, self.create_flavor(
-            *base.pinned(**outcome.extra_specs(node))), outcome
-
-    @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a009')
-    def test_strict_mapped_away_from_the_switch(self):
-        host, node, flavor, outcome = self.mapped_away('strict')
-        message = self.boot_refused(
-            flavor, client=self.admin_servers_client, host=host)
-        self.assert_reason(message, outcome.reason.format(node=node))
-
-    @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a010')
-    def test_prefer_mapped_away_from_the_switch(self):
-        """The mapping is kept, the preference cannot be."""
-        host, node, flavor, _outcome = self.mapped_away('prefer')
-        server = self.boot(
-            flavor, client=self.admin_servers_client, host=host)
-        self.assertEqual([node], self.host_nodes(server))
 
 
 class PCIAffinityTest(base.NFVSchedTest):
