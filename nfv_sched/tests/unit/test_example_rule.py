@@ -152,31 +152,6 @@ class ExampleTest(ExampleTestCase):
         self.assertIsNone(self.place(
             clouds.host(**{**made, 'free': {0: 2}}), self.spec()))
 
-    def test_with_the_virtual_switch(self):
-        """Both at once, in any order; each rule alone has room."""
-        for enabled in (*test_refusing.turns(ALL),
-                        *test_refusing.turns(ALL[::-1])):
-            for nodes, switch, free, expected in (
-                    (2, (0, 1), {0: 2}, [0]), (4, (1, 2), {2: 2}, [2]),
-                    (4, (1, 2), {2: 1}, None), (2, (1,), {}, None)):
-                state = clouds.host(nodes=nodes, switch=switch, free=free)
-                spec = self.spec(vswitch='strict')
-                passed = self.run_filters([state], spec, enabled)
-                if expected:
-                    self.assertEqual(expected, self.claimed(state, spec))
-                else:
-                    self.assertEqual([], passed)
-                    self.assertRefusedBy(max(
-                        (EVEN, test_refusing.VSWITCH), key=enabled.index),
-                        enabled)
-
-    def test_with_a_node_mapping(self):
-        spec = clouds.spec(nodes={0: 1}, extra_specs={KEY: 'strict'})
-        self.assertIsNone(self.place(clouds.host(), spec))
-        self.assertIn(
-            f'{KEY}=strict: an even number for host NUMA node 1 needed '
-            '(nfv:numa_node.0=1)', self.ours.lines[0])
-
     def test_reasons(self):
         for made, shape, text in (
                 (dict(free={0: 1}), {},
@@ -189,14 +164,6 @@ class ExampleTest(ExampleTestCase):
                 self.place(clouds.host(**made), self.spec(**shape)))
             self.assertIn(f'{KEY}=strict: ', self.ours.lines[0])
             self.assertIn(text, self.ours.lines[0])
-
-    def test_guest_without_numa_topology(self):
-        for even, nodes, passes in (
-                ('strict', 1, True), ('strict', 2, False),
-                ('prefer', 1, True), ('prefer', 2, True)):
-            self.assertEqual(passes, bool(self.run_filters(
-                [clouds.host(nodes=nodes, switch=(0,))],
-                self.spec(even, numa=False), ALL)))
 
     def test_not_enabled(self):
         """The rule does not count, and its key is still known."""
@@ -229,18 +196,6 @@ class ExampleTest(ExampleTestCase):
                     {'neither': [1], 'even': [0], 'both': [2], 'switch': [1]},
                     {state.host: self.claimed(state, spec)
                      for state in states})
-
-    def test_weigher_of_several_nodes(self):
-        """By the part of the guest that is as it should be."""
-        states = [clouds.host('half', nodes=2), clouds.host('all', nodes=3)]
-        spec = self.spec('prefer', cells=2)
-        self.run_filters(states, spec, ALL)
-        weigher, = [each for each in self.weighers
-                    if type(each).__name__ == 'EvenNodesWeigher']
-        self.assertEqual([0.5, 1.0], clouds.weigh(weigher, spec, *states))
-        self.flags('nfvx', even_nodes_weight_multiplier=7.0)
-        clouds.weigh(weigher, spec, *states)
-        self.assertEqual(7.0, weigher.weight_multiplier(states[0]))
 
     def test_keys(self):
         """Those of the namespace are its own; ours are still looked at."""

@@ -66,16 +66,6 @@ class UsedPartsTest(base.TestCase):
                           '            nova.conf.CONF, objects.Flavor,\n'
                           '            weights.WeighedHost)\n'))
 
-    def test_functions_import(self):
-        self.assertEqual(
-            ['nova.db.api.models.Flavors', 'nova.db.main.models.Instance'],
-            self.used('def one():\n'
-                      '    from nova.db.api import models\n'
-                      '    return models.Flavors.__table__\n'
-                      'def two():\n'
-                      '    from nova.db.main import models\n'
-                      '    return models.Instance.__table__\n'))
-
     def test_strings(self):
         self.assertEqual(
             ['nova.network.neutron.get_client',
@@ -84,32 +74,6 @@ class UsedPartsTest(base.TestCase):
                       'from nova.pci import request\n'
                       'replace(neutron, "get_client", "another")\n'
                       'getattr(request, "_not_any_more", None)\n'))
-
-    def test_objects(self):
-        """Private attributes of objects, by the classes that are named."""
-        self.assertEqual(
-            ['nova.pci.stats.PciDeviceStats',
-             'nova.pci.stats.PciDeviceStats._find_pool'],
-            self.used('from nova.pci import stats\n'
-                      'def run(device):\n'
-                      '    found = stats.PciDeviceStats(None)\n'
-                      '    found._find_pool(device)\n'
-                      '    return found.pools, found._other\n'))
-
-    def test_module(self):
-        """A module that is imported for what it does."""
-        self.assertEqual(['nova.monkey_patch'],
-                         self.used('import nova.monkey_patch\n'))
-
-    def test_listed(self):
-        """Methods of objects that the check of Nova lists, by their class."""
-        self.assertEqual(
-            ['nova.scheduler.client.report.SchedulerReportClient.'
-             'get_allocation_candidates',
-             'nova.scheduler.host_manager.HostState.consume_from_request'],
-            self.used('def run(host, client):\n'
-                      '    host.consume_from_request(None)\n'
-                      '    replace(client, "get_allocation_candidates")\n'))
 
     def test_subclass(self):
         """Names of the Nova class, by way of another module."""
