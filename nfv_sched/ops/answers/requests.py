@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describe the assumed ports of requests in documents."""
 
-import collections
 import dataclasses
 import typing as ty
 
@@ -38,18 +37,11 @@ class NewPorts:
 
 
 def new_ports(ports: 'assumed_ports.Ports') -> NewPorts:
-    counts = collections.Counter(
-        (network.vnic_type, network.physnet)
-        for network, _groups in ports.plugs)
-    if ports.unplugged:
-        counts['normal', None] += ports.unplugged
     learnt = ports.basis == 'servers'
     return NewPorts(
         kinds=tuple([PortsOfKind(
             vnic_type=vnic_type, physical_network=physnet or None, count=count)
-            for (vnic_type, physnet), count in sorted(
-                counts.items(), key=lambda item: (item[0][0],
-                                                  item[0][1] or ''))]),
+            for vnic_type, physnet, count in ports.per_kind()]),
         basis=ports.basis.value, servers=ports.servers if learnt else None,
         servers_alike=ports.alike if learnt else None,
         like=ports.server or None)

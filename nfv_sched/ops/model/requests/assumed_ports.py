@@ -84,17 +84,16 @@ class Ports:
         Networks are not named, so that servers of all projects share the
         label.
         """
-        return ', '.join(
-            f'{count} {vnic_type}@{physnet}' if physnet else
-            f'{count} {vnic_type}'
-            for vnic_type, physnet, count in self._per_kind()) or 'none'
+        counts = collections.Counter(self.kinds)
+        return ', '.join(f'{count} {kind}' for kind, count
+                         in counts.items()) or 'none'
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kind of each port, without numbers: ``direct@physnet0``."""
         return tuple([
             f'{vnic_type}@{physnet}' if physnet else vnic_type
-            for vnic_type, physnet, count in self._per_kind()
+            for vnic_type, physnet, count in self.per_kind()
             for _port in range(count)])
 
     @property
@@ -103,9 +102,9 @@ class Ports:
         return ', '.join(
             strings.count(count, f'{vnic_type} port') + (
                 f' on physical network {physnet}' if physnet else '')
-            for vnic_type, physnet, count in self._per_kind()) or 'none'
+            for vnic_type, physnet, count in self.per_kind()) or 'none'
 
-    def _per_kind(self) -> list[tuple[str, str, int]]:
+    def per_kind(self) -> list[tuple[str, str, int]]:
         """Return vNIC type, physical network and number of ports, sorted."""
         kinds = collections.Counter(
             (network.vnic_type, network.physnet or '')
@@ -215,12 +214,13 @@ def plugs(
               if request.alias is None]
     ports = server.ports
     if not ports and server.host is None:
-        ports = tuple([_port_of(request) for request in stored])
+        ports = tuple(map(_port_of, stored))
     by_port = {request.port or request.id: request for request in stored}
     networks_and_groups = []
     for port in ports or ():
-        network = dataclasses.replace(
-            scenario.network_of(port), **_name_field(port, names or {}))
+        network = scenario.network_of(port)
+        network = dataclasses.replace(network, name=(names or {}).get(
+            port.network) or port.network_name or network.name)
         request = by_port.get(port.id)
         if request is not None:
             network = dataclasses.replace(
@@ -252,13 +252,6 @@ def _is_true(text: str | None) -> bool:
     return str(text).lower() == 'true'
 
 
-def _name_field(
-    port: snapshot.Port, names: Mapping[str, str],
-) -> dict[str, str]:
-    name = names.get(port.network) or port.network_name
-    return {'name': name} if name else {}
-
-
 def _kinds(server: snapshot.Server) -> tuple[tuple[str, str], ...]:
     """Return the vNIC type and physical network of each port, sorted."""
     return tuple(sorted((port.vnic_type, port.physnet or '')
@@ -287,27 +280,25 @@ class _Networks:
     """
 
     def __init__(self, cloud: snapshot.Cloud):
-        self._networks = {each.id: each for each in cloud.networks or ()}
-        for service in cloud.network_services:
-            if service.kind == snapshot.DHCP and (
-                    service.id not in self._networks):
-                self._networks[service.id] = snapshot.Network(
-                    id=service.id, name=service.name,
-                    physnet=min(service.physnets or (), default=None))
-        self._vnic_types: dict[str, set[str]] = {}
-        self._rules: dict[str, collections.Counter[int]] = {}
+        networks = [*(cloud.networks or ()), *(
+            snapshot.Network(id=service.id, name=service.name,
+                             physnet=min(service.physnets or (), default=None))
+            for service in cloud.network_services
+            if service.kind == snapshot.DHCP)]
+        self._vnic_types = collections.defaultdict(set)
+        self._rules = collections.defaultdict(collections.Counter)
         for server in cloud.servers:
             for port in server.ports or ():
                 if port.rules is not None:
-                    self._rules.setdefault(
-                        port.network, collections.Counter())[port.rules] += 1
-                if not port.network:
-                    continue
-                self._networks.setdefault(port.network, snapshot.Network(
-                    id=port.network, name=port.network_name,
-                    physnet=port.physnet))
-                self._vnic_types.setdefault(
-                    port.network, set()).add(port.vnic_type)
+                    self._rules[port.network][port.rules] += 1
+                if port.network:
+                    self._vnic_types[port.network].add(port.vnic_type)
+                    networks.append(snapshot.Network(
+                        id=port.network, name=port.network_name,
+                        physnet=port.physnet))
+        self._networks: dict[str, snapshot.Network] = {}
+        for network in networks:
+            self._networks.setdefault(network.id, network)
 
     def find(self, name: str) -> snapshot.Network | None:
         """Return the network of a name or ID; None if there is none."""
@@ -324,17 +315,16 @@ class _Networks:
 
     def vnic_type(self, network: snapshot.Network) -> str | None:
         """Return the vNIC type that all ports have; None if there is none."""
-        if network.vnic_type is not None:
-            return network.vnic_type
-        vnic_types = self._vnic_types.get(network.id, set())
-        return min(vnic_types) if len(vnic_types) == 1 else None
+        vnic_types = self._vnic_types[network.id]
+        return network.vnic_type or (
+            min(vnic_types) if len(vnic_types) == 1 else None)
 
     def rules(self, network: snapshot.Network | None) -> int:
         """Return the number of security group rules that most ports have.
 
         Those of all networks count if the network is None or has none.
         """
-        numbers = (network and self._rules.get(network.id)) or sum(
+        numbers = (network and self._rules[network.id]) or sum(
             self._rules.values(), collections.Counter())
         return max(numbers, key=lambda number: (numbers[number], number),
                    default=0)

@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import typing as ty
 
 from nova import exception
 
@@ -94,18 +95,19 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
 
 def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
     """Return a server by UUID, or by a name that no other server has."""
-    for each in cloud.servers:
-        if each.uuid == name:
-            return each
-    named = [each for each in cloud.servers if each.name == name]
+    return _named('server', name, cloud.servers)
+
+
+def _named(noun: str, name: str, items: Sequence[ty.Any]) -> ty.Any:
+    named = [each for each in items if each.uuid == name] or [
+        each for each in items if each.name == name]
     if not named:
         raise ExplainError(names.unknown(
-            'server', name, [each.name for each in cloud.servers],
-            [each.uuid for each in cloud.servers]))
+            noun, name, [each.name for each in items],
+            [each.uuid for each in items]))
     if len(named) > 1:
-        raise ExplainError(
-            f'several servers named {name!r}: ' +
-            ', '.join(each.uuid for each in named))
+        raise ExplainError(f'several {noun}s named {name!r}: ' +
+                           ', '.join(each.uuid for each in named))
     return named[0]
 
 
@@ -176,7 +178,10 @@ def flavor(
             f', {count} servers' if count > 1 else ''),
         requested=request.BootRequest(
             flavor=flavors[0], image=image or {}, ports=ports.plugs,
-            zone=zone, group=_group(cloud, group), count=count),
+            zone=zone, count=count,
+            group=None if group is None else scenario.unique_names(
+                cloud.groups)[_named(
+                    'server group', group, cloud.groups).uuid]),
         assumed=tuple(assumed), taken=cloud.taken, usual_ports=usual_ports)
 
 
@@ -188,22 +193,6 @@ def _without_ports(usual_ports: assumed_ports.Ports) -> str:
         return (f'{text}, while capacity list assumes {usual_ports.label}, '
                 f'{usual_ports.reason}; --network NET gives it one')
     return f'{text}, as {usual_ports.reason}; --network NET gives it one'
-
-
-def _group(cloud: snapshot.Cloud, name: str | None) -> str | None:
-    if name is None:
-        return None
-    unique = scenario.unique_names(cloud.groups)
-    groups = [each for each in cloud.groups if name in (each.uuid, each.name)]
-    if not groups:
-        raise ExplainError(names.unknown(
-            'server group', name, [each.name for each in cloud.groups],
-            [each.uuid for each in cloud.groups]))
-    if len(groups) > 1:
-        raise ExplainError(
-            f'several server groups named {name!r}: ' +
-            ', '.join(each.uuid for each in groups))
-    return unique[groups[0].uuid]
 
 
 def _ports(cloud: snapshot.Cloud, state: states.State,

@@ -93,16 +93,13 @@ class ServersTest(base.TestCase):
                              (found.label, found.description))
 
     def test_reason(self):
-        for servers, reason in (
-            ([server(VF)], 'as the existing server of the flavor has'),
-            ([server(VF), server(VF)],
-             'as all 2 servers of the flavor have'),
-            ([server(VF), server(VF), server(DATA)],
-             'as 2 of 3 servers of the flavor have'),
-            ([server(VF), server(DATA)],
-             'as 1 of 2 servers of the flavor has'),
-        ):
-            self.assertEqual(reason, assumed_ports.of_servers(servers).reason)
+        for kinds, reason in (
+                ([VF], 'the existing server of the flavor has'),
+                ([VF, VF], 'all 2 servers of the flavor have'),
+                ([VF, VF, DATA], '2 of 3 servers of the flavor have'),
+                ([VF, DATA], '1 of 2 servers of the flavor has')):
+            self.assertEqual(f'as {reason}', assumed_ports.of_servers(
+                list(map(server, kinds))).reason)
 
 
 class NetworksTest(base.TestCase):
@@ -230,12 +227,6 @@ class CountTest(base.TestCase):
         found, = capacity.capacities(cloud, [flavor], ports=choice, **kwargs)
         return found
 
-    def nodes(self, *physnets):
-        return tuple(dataclasses.replace(
-            small_clouds.node(number), physnets=small_clouds.node(
-                number).physnets | set(names))
-            for number, names in enumerate(physnets))
-
     def test_vfs(self):
         flavor = small_clouds.flavor(2, name='fw')
         device = dataclasses.replace(small_clouds.device(1, 1), tags={
@@ -274,53 +265,6 @@ class CountTest(base.TestCase):
             name='fw', hw__pci_numa_affinity_policy='required'))
         self.assertEqual(1, self.count(cloud, flavor, assumed_ports.of_server(
             other)).fits)
-
-    def test_switch_and_network_share_no_node(self):
-        """The hosts are empty, and still take none."""
-        flavor = small_clouds.flavor(
-            2, name='fw', nfv__vswitch_numa_affinity='strict')
-        cloud = small_clouds.cloud(
-            small_clouds.host('one', *self.nodes((), ('data',))))
-        choice = assumed_ports.of_networks(cloud, ['x,physnet=data'])
-        self.assertEqual(0, self.count(cloud, flavor, choice).fits)
-        self.assertEqual(4, self.count(cloud, flavor).fits)
-        near = small_clouds.cloud(
-            small_clouds.host('one', *self.nodes(('data',), ())))
-        self.assertEqual(4, self.count(near, flavor, choice).fits)
-
-    def test_free_where_policies_do_not_allow(self):
-        """The switch and the network are both on the full node."""
-        flavor = small_clouds.flavor(
-            4, name='fw', nfv__vswitch_numa_affinity='strict')
-        first, second = self.nodes(('data',), ())
-        full = dataclasses.replace(first, pinned=first.dedicated)
-        cloud = small_clouds.cloud(small_clouds.host('one', full, second))
-        binding, = self.count(cloud, flavor, assumed_ports.of_networks(
-            cloud, ['x,physnet=data'])).hosts['one'].binding
-        self.assertIs(bindings.BindingKind.CPUS_ON_NODES, binding.kind)
-        self.assertEqual(
-            '4 pCPUs on one NUMA node with the virtual switch needed, 0 free '
-            'on NUMA node 0 (8 on NUMA node 1)', binding.text)
-
-    def test_free_where_devices_do_not_allow(self):
-        """One node of the switch has CPUs, the other pages and a VF."""
-        def near_switch(node):
-            return dataclasses.replace(node, physnets=frozenset(
-                {f'nfv_node{node.number}', 'nfv_vswitch'}))
-
-        cloud = small_clouds.cloud(small_clouds.host(
-            'one', near_switch(small_clouds.node(0, huge=16)),
-            near_switch(small_clouds.node(1, range(8))), small_clouds.node(2),
-            devices=(small_clouds.device(1, 1),)))
-        found = self.count(cloud, small_clouds.flavor(
-            4, memory=2048, hw__mem_page_size='1GB',
-            nfv__vswitch_numa_affinity='strict',
-            nfv__pci_numa_affinity='strict', pci_passthrough__alias='nic:1'))
-        binding, = [each for each in found.hosts['one'].binding
-                    if each.kind is bindings.BindingKind.CPUS_ON_NODES]
-        self.assertEqual((0, 1), binding.allowed_nodes)
-        self.assertEqual('VFs nearby rule out the rest',
-                         binding.text.rpartition('; ')[2])
 
     def test_rules(self):
         flavor = small_clouds.flavor(1, name='fw')

@@ -54,23 +54,6 @@ class SubjectTest(base.SimulatorTestCase):
                 cloud, state, 'pinned', networks=['flat']))
         self.assertFalse(found.fits)
 
-    def test_refused(self):
-        what, found = self.explain(
-            lambda cloud, state: subject.server(cloud, state, 'last'))
-        self.assertIsNone(what.present)
-        self.assertIn('without a host', what.text)
-        self.assertFalse(found.fits)
-
-    def test_networks(self):
-        with start.started(self.found) as state:
-            what = subject.flavor(
-                self.found, state, 'plain', networks=[
-                    'far,physnet=', 'near,physnet=p1,vnic-type=direct'])
-        far, near = (network for network, _groups in what.requested.ports)
-        self.assertIsNone(far.physnet)
-        self.assertEqual(('p1', 'direct'),
-                         (near.physnet, near.vnic_type))
-
     def test_networks_replace_those_of_a_server(self):
         with start.started(self.found) as state:
             name = self.found.servers[0].name
