@@ -4,6 +4,7 @@
 
 import argparse
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import itertools
@@ -64,14 +65,6 @@ def _servers_and_hosts(result, all_hosts: bool):
         servers=[server for server in result.servers if server.name in names],
         hosts=[host for host in result.hosts
                if all_hosts or host.name in hosts])
-
-
-class _Table(ty.NamedTuple):
-    """A table with its cells."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[ty.Any]]
 
 
 class RunSimulation(source.ErrorMixin, base.Lister):
@@ -155,7 +148,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
                 'and options in itself')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        self._failures: Sequence[str] = ()
+        self._failures: list[str] = []
         try:
             code = super().run(parsed_args)
             self.app.stdout.flush()
@@ -171,17 +164,21 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         return code or source.FINDINGS
 
     def take_action(self, parsed_args: argparse.Namespace):
-        self._result = None
+        # Imported here so that --help is quick.
+        from nfv_sched.ops.cli import tables
+        self._tables: 'dict[str, tables.Table]' = {}
         if parsed_args.list_examples:
-            self._document = documents.Document(document.ExampleClouds(
-                examples=tuple([document.ExampleCloud(
+            found = tuple([
+                document.ExampleCloud(
                     name=name, description=examples.description(path),
                     file=str(path))
-                    for name, path in examples.find().items()])),
-                ('examples',))
-            return (('Name', 'Description', 'File'),
-                    [(name, examples.description(path), str(path))
-                     for name, path in examples.find().items()])
+                for name, path in examples.find().items()])
+            self._document = documents.Document(
+                document.ExampleClouds(examples=found), ('examples',))
+            return self.cells(parsed_args, [
+                tables.Column('Name', 'name'),
+                tables.Column('Description', 'description'),
+                tables.Column('File', 'file')], found)
         paths = parsed_args.clouds
         if parsed_args.source is not None:
             if not paths:
@@ -195,36 +192,29 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         if parsed_args.example is not None:
             paths = [self._example(parsed_args.example)]
         if len(paths) > 1:
-            return self._check(paths, parsed_args)
-        self._sections = self._sections_to_show(parsed_args)
-        self._simulate(paths[0], parsed_args)
-        self._failures = self._result.failures
-        return self._tables[0].columns, self._tables[0].rows
+            if parsed_args.show:
+                raise source.UsageError('--show is for a single file')
+            files = tuple([self._check(path, parsed_args) for path in paths])
+            self._document = documents.Document(
+                document.SimulatedFiles(files=files), ('files',))
+            return self.cells(parsed_args, [
+                tables.Column('File', 'file'), tables.Column('Hosts', 'hosts'),
+                tables.Column('Done', 'done'),
+                tables.Column('Refused', 'refused'),
+                tables.Column('Expectations', 'expectations'),
+                tables.Column('Failed', 'failed'),
+                tables.Column('Seconds', 'seconds')], files)
+        return self._simulate(paths[0], parsed_args)
 
-    def _check(self, paths: Sequence[str], parsed_args: argparse.Namespace):
-        """Run several cloud files; return a table with a row for each."""
-        if parsed_args.show:
-            raise source.UsageError('--show is for a single file')
-        rows = []
-        failures: list[str] = []
-        for path in paths:
-            result = self._run_cloud(path, parsed_args)
-            failures += result.failures
-            succeeded = sum(1 for outcome in result.outcomes if outcome.ok)
-            rows.append((
-                path, len(result.hosts), succeeded,
-                len(result.outcomes) - succeeded,
-                result.checks, len(result.failures),
-                round(result.seconds, 1)))
-        self._failures = failures
-        self._document = documents.Document(
-            document.SimulatedFiles(files=tuple([
-                document.SimulatedFile(
-                    file=row[0], hosts=row[1], done=row[2], refused=row[3],
-                    expectations=row[4], failed=row[5], seconds=row[6])
-                for row in rows])), ('files',))
-        return (('File', 'Hosts', 'Done', 'Refused', 'Expectations',
-                 'Failed', 'Seconds'), rows)
+    def _check(self, path: str, parsed_args: argparse.Namespace,
+               ) -> document.SimulatedFile:
+        result = self._run_cloud(path, parsed_args)
+        self._failures += result.failures
+        done = sum(outcome.ok for outcome in result.outcomes)
+        return document.SimulatedFile(
+            file=path, hosts=len(result.hosts), done=done,
+            refused=len(result.outcomes) - done, expectations=result.checks,
+            failed=len(result.failures), seconds=round(result.seconds, 1))
 
     @staticmethod
     def _example(name: str) -> str:
@@ -246,38 +236,28 @@ class RunSimulation(source.ErrorMixin, base.Lister):
                 '--show servers, hosts, network or steps')
         return sections
 
-    def _run_steps(self, path: str, parsed_args: argparse.Namespace):
-        from nfv_sched.ops.cloud.cloud_file import text as cloud_text
-        text = cloud_text.read(path)
+    def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
+        # Importing Nova takes seconds, for which --help must not wait.
+        from nfv_sched.ops.answers.simulation import reading
         from nfv_sched.ops.cloud.cloud_file import loader
+        from nfv_sched.ops.cloud.cloud_file import text as cloud_text
         from nfv_sched.ops.simulator import engine
         from nfv_sched.ops.simulator import nova_internals
         from nfv_sched.ops.simulator import progress
         from nfv_sched.ops.simulator import start
-        scenario = loader.loads_steps(
-            text, path, self._cloud, nova_internals.extra_spec_problem)
-        with (start.started(self._cloud, reasons=parsed_args.reasons,
-                            seed=parsed_args.seed,
-                            scenario=scenario) as state,
-              progress.shown() as update):
+        how = {'reasons': parsed_args.reasons, 'seed': parsed_args.seed}
+        if parsed_args.source is None:
+            started = reading.loaded(
+                path, config_files=parsed_args.config_file, **how)
+        else:
+            started = start.started(self._cloud, **how, scenario=(
+                loader.loads_steps(cloud_text.read(path), path, self._cloud,
+                                   nova_internals.extra_spec_problem)))
+        with started as state, progress.shown() as update:
             result = engine.Simulation(state, update).run()
             self._save(state, parsed_args)
-        return _servers_and_hosts(result, parsed_args.show == 'hosts')
-
-    def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
-        if parsed_args.source is not None:
-            return self._run_steps(path, parsed_args)
-        # Importing Nova takes seconds, for which --help must not wait.
-        from nfv_sched.ops.answers.simulation import reading
-        from nfv_sched.ops.simulator import engine
-        from nfv_sched.ops.simulator import progress
-        with (reading.loaded(
-                path, config_files=parsed_args.config_file,
-                reasons=parsed_args.reasons, seed=parsed_args.seed) as state,
-              progress.shown() as update):
-            result = engine.Simulation(state, update).run()
-            self._save(state, parsed_args)
-        return result
+        return result if parsed_args.source is None else _servers_and_hosts(
+            result, parsed_args.show == 'hosts')
 
     def _save(self, state: ty.Any, parsed_args: argparse.Namespace) -> None:
         if parsed_args.save is None:
@@ -293,68 +273,64 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         self.app.stderr.writelines(snapshot_command.save(
             cloud, parsed_args.save, parsed_args.anonymize))
 
-    def _simulate(self, path: str, parsed_args: argparse.Namespace) -> None:
-        self._result = self._run_cloud(path, parsed_args)
+    def _simulate(self, path: str, parsed_args: argparse.Namespace):
+        sections = self._sections_to_show(parsed_args)
+        result = self._run_cloud(path, parsed_args)
+        self._failures += result.failures
         from nfv_sched.ops.answers.simulation import report
-        self._report = report
-        make = {'servers': lambda: report.servers(self._result),
-                'hosts': lambda: report.hosts(
-                    self._result, parsed_args.show == 'hosts'),
-                'network': lambda: report.network_loads(
-                    self._result, parsed_args.show == 'network'),
-                'steps': lambda: report.steps(self._result)}
-        if len(self._sections) > 1 and not report.has_network(self._result):
-            self._sections = tuple(
-                key for key in self._sections if key != 'network')
-        self._tables = [self._table(parsed_args, make[key]())
-                        for key in self._sections]
-
-    def _table(self, parsed_args: argparse.Namespace,
-               table: ty.Any) -> _Table:
-        columns, rows = table.columns, table.rows
-        if table.groups is not None and parsed_args.formatter == base.TABLE:
-            columns = [each for each in columns if not each.is_detail]
-            rows = table.groups
-        return _Table(table.title, *self.cells(parsed_args, columns, rows))
+        from nfv_sched.ops.cli import tables
+        if len(sections) > 1 and not report.has_network(result):
+            sections = tuple(key for key in sections if key != 'network')
+        if parsed_args.formatter in documents.FORMATS:
+            self._document = documents.Document(
+                report.cloud_document(result, sections), sections)
+            return (), ()
+        self._summary = report.summary(result)
+        for key in sections:
+            table = report.table(result, key, parsed_args.show == key)
+            columns, rows = table.columns, table.rows
+            if table.groups is not None and (
+                    parsed_args.formatter == base.TABLE):
+                columns = [each for each in columns if not each.is_detail]
+                rows = table.groups
+            self._tables[table.title] = tables.Table(
+                *self.cells(parsed_args, columns, rows),
+                report.LEAST_IMPORTANT, is_whole=bool(parsed_args.columns))
+        first, *_others = self._tables.values()
+        return first.columns, first.rows
 
     def document(self, column_names, data):
-        if self._result is None:
-            return self._document
-        return documents.Document(
-            self._report.cloud_document(self._result, self._sections),
-            tuple(self._sections))
+        return self._document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
         """Print JSON and YAML as one document, other formats as tables."""
-        if self._result is None or (
-                parsed_args.formatter in documents.FORMATS):
+        if not self._tables or parsed_args.formatter in documents.FORMATS:
             return super().produce_output(parsed_args, column_names, data)
         self.check_columns(parsed_args, list(dict.fromkeys(
-            column for table in self._tables for column in table.columns)))
+            column for table in self._tables.values()
+            for column in table.columns)))
         chosen = parsed_args.columns
-        tables = [table for table in self._tables
-                  if not chosen or set(chosen) & set(table.columns)]
+        shown = {title: table for title, table in self._tables.items()
+                 if not chosen or set(chosen) & set(table.columns)}
         if parsed_args.formatter == base.TABLE:
-            self.print_text(parsed_args, self._text(tables, chosen))
-            if not chosen:
-                self.print_text(parsed_args, [
-                    self._report.summary(self._result)])
+            self.print_text(parsed_args, self._text(shown, chosen))
             return 0
-        table, = tables
+        table, = shown.values()
         return super().produce_output(parsed_args, table.columns, table.rows)
 
-    def _text(self, shown: Sequence[_Table],
+    def _text(self, shown: Mapping[str, 'tables.Table'],
               chosen: Sequence[str]) -> Iterator['tables.Part']:
-        from nfv_sched.ops.cli import tables
-        for table in shown:
+        for title, table in shown.items():
             picked = [column in chosen if chosen
                       else column not in self.details
                       for column in table.columns]
-            yield table.title
-            yield tables.Table(
-                list(itertools.compress(table.columns, picked)),
-                [list(itertools.compress(row, picked)) for row in table.rows],
-                self._report.LEAST_IMPORTANT, is_whole=bool(chosen))
+            yield title
+            yield dataclasses.replace(
+                table, columns=list(itertools.compress(table.columns, picked)),
+                rows=[list(itertools.compress(row, picked))
+                      for row in table.rows])
             yield ''
+        if not chosen:
+            yield self._summary

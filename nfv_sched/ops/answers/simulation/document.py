@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 import dataclasses
+import typing as ty
 
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.simulator import outcome
@@ -76,6 +77,11 @@ class FreePages:
     total: int  #: number of pages for servers
     free: int  #: number of free pages
 
+    @property
+    def name(self) -> str:
+        names = {2048: '2M', 1048576: '1G', 4: '4K'}
+        return names.get(self.size_kib, f'{self.size_kib}K')
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FreeDevices:
@@ -86,6 +92,10 @@ class FreeDevices:
     physical_network: str | None
     total: int  #: number of devices
     free: int  #: number of free devices
+
+    @property
+    def name(self) -> str:
+        return ' '.join(filter(None, (self.type, self.physical_network)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +114,10 @@ class SimulatedNode:
     memory_free_mib: int  #: free memory in MiB
     pages: tuple[FreePages, ...]  #: pages of each size
     pci_devices: tuple[FreeDevices, ...]  #: PCI devices near it
+    host: str = documents.internal()  #: name of the host, or of a group
+    host_id: str = documents.internal()
+    #: whether the virtual switch runs on any NUMA node of the host
+    has_switch: bool = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +155,9 @@ class SimulatedLoad:
     claimed_ports: int | None
     #: number of rules in the ledger; null without one
     claimed_rules: int | None
+    host_id: str = documents.internal()
+    #: loads of a group of hosts, for which this one stands; empty for none
+    of_group: tuple[ty.Any, ...] = documents.internal(default=())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,11 @@
 
 """Tell the result of a simulation: as a document, and as tables of it."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 import dataclasses
 import functools
 import math
+import operator
 import typing as ty
 
 from nfv_sched.base import cpu_spec
@@ -14,7 +15,6 @@ from nfv_sched.limits import decide
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.ops.answers.simulation import document
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome
@@ -29,7 +29,6 @@ _KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard',
 #: Columns that tables for people lose first.
 LEAST_IMPORTANT = ('Places', 'PCI', 'vSwitch', 'Switch', 'PCI devices',
                    'Flavor')
-_PAGE_NAMES = {2048: '2M', 1048576: '1G', 4: '4K'}
 
 _column = tables.Column
 _detail = functools.partial(tables.Column, is_detail=True)
@@ -44,10 +43,6 @@ class ReportTable:
     rows: Sequence[ty.Any]  #: rows, of each host
     #: rows of groups of equal hosts, for people; None for :attr:`rows`
     groups: Sequence[ty.Any] | None = None
-
-
-def page_name(size_kib: int) -> str:
-    return _PAGE_NAMES.get(size_kib, f'{size_kib}K')
 
 
 def _has_devices(result: outcome.SimulationResult) -> bool:
@@ -100,6 +95,23 @@ def _addresses_by_node(row: _Placed) -> str:
                                                item[0] or 0)))
 
 
+def table(result: outcome.SimulationResult, section: str,
+          full: bool = False) -> ReportTable:
+    """Return the table of a section of the document.
+
+    :param full: whether to list each host even if there are more than
+        ``MANY_HOSTS``; if not, rows are about groups of equal hosts
+    """
+    match section:
+        case 'hosts':
+            return hosts(result, full)
+        case 'network':
+            return network_loads(result, full)
+        case 'servers':
+            return servers(result)
+    return steps(result)
+
+
 def servers(result: outcome.SimulationResult) -> ReportTable:
     """Return the table of servers after the last step.
 
@@ -111,26 +123,16 @@ def servers(result: outcome.SimulationResult) -> ReportTable:
         _column('Flavor', 'flavor'), _column('Status', 'status'),
         _column('Host', 'host'), _detail('Host ID', 'host_id'),
         _column('NUMA nodes', _numa_nodes),
-        _column('Pinned CPUs', _pinned_cpus),
-        _column('vSwitch', 'vswitch', _vswitch),
+        _column('Pinned CPUs', lambda row: cpu_spec.to_text(row.pinned_cpus)),
+        _column('vSwitch', 'vswitch', lambda row: _policy(
+            row.vswitch_policy, row.vswitch)),
         _detail('vSwitch policy', 'vswitch_policy'), *_place_columns(result),
-        _column('PCI', 'pci', _pci, is_detail=no_devices),
+        _column('PCI', 'pci', lambda row: _policy(row.pci_policy, row.pci),
+                is_detail=no_devices),
         _detail('PCI policy', 'pci_policy'),
         _column('PCI devices', _addresses, _addresses_by_node,
                 is_detail=no_devices),
         _column('Remark', 'remark')), server_states(result))
-
-
-def _pinned_cpus(row: document.SimulatedServerState) -> str:
-    return cpu_spec.to_text(row.pinned_cpus)
-
-
-def _vswitch(row: document.SimulatedServerState) -> str:
-    return _policy(row.vswitch_policy, row.vswitch)
-
-
-def _pci(row: document.SimulatedServerState) -> str:
-    return _policy(row.pci_policy, row.pci)
 
 
 def _policy(policy: str | None, near: str | None) -> str:
@@ -169,232 +171,185 @@ def _notes(of: outcome.SimulatedStep) -> tuple[str, ...]:
     return of.notes if of.ok or of.action != 'live_migrate' else ()
 
 
-class NodeOfReport(ty.NamedTuple):
-    """A NUMA node of a host, or the sum over those of a group of hosts."""
-
-    host: str  #: name of the host, or of the group
-    host_id: str
-    has_switch: bool  #: whether the virtual switch is on any node of the host
-    node: document.SimulatedNode
-
-
 def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
     """Return the table of used resources, with a row per host NUMA node.
 
-    :param full: whether to list each host even if there are more than
-        ``MANY_HOSTS``; if not, rows are sums over groups of equal hosts
+    Rows of groups are sums.
     """
-    rows = []
-    for host in result.hosts:
-        nodes = node_states(host)
-        has_switch = any(node.vswitch for node in nodes)
-        rows += [NodeOfReport(host.name, host.uuid, has_switch, node)
-                 for node in nodes]
+    rows = [node for host in result.hosts for node in node_states(host)]
     title, groups = 'Used on the hosts', None
     if not full and len(result.hosts) > MANY_HOSTS:
         title += ', summed up by group'
-        groups = _sum_by_title(rows, _titles(result))
-    sizes = sorted({each.size_kib for row in rows for each in row.node.pages})
-    kinds = sorted({(each.type, each.physical_network) for row in rows
-                    for each in row.node.pci_devices},
-                   key=lambda kind: (kind[0], kind[1] or ''))
+        groups = [_sum(same, title) for title, nodes in _grouped(
+            result, rows).items() for same in _by_number(nodes)]
+    sizes = {each.size_kib: each.name for row in rows for each in row.pages}
+    kinds = {(each.type, each.physical_network or '')
+             for row in rows for each in row.pci_devices}
     partial = functools.partial
-    amounts = []
-    for name, amount in (
-            ('Memory MiB', _memory),
-            *((f'{page_name(size)} pages', partial(_pages, size))
-              for size in sizes),
-            *((f'{kind}s{f" {physnet}" if physnet else ""}',
-               partial(_devices, (kind, physnet)))
-              for kind, physnet in kinds)):
-        amounts += [_detail(f'{name} used', partial(_used, amount)),
-                    _detail(f'{name} total', partial(_total, amount))]
+    pcpus, shared, memory = [
+        operator.attrgetter(*names) for names in (
+            ('pcpus', 'pcpus_free'), ('shared_vcpus', 'shared_vcpus_free'),
+            ('memory_mib', 'memory_free_mib'))]
     return ReportTable(title, (
         _column('Host', 'host'), _detail('Host ID', 'host_id'),
-        _column('Node', 'node.node'), _column('Switch', _switch),
-        _column('Places', 'node.places', is_detail=not _has_places(result)),
-        _column('pCPUs used', partial(_used, _pcpus),
-                partial(_used_text, _pcpus)),
-        _detail('pCPUs total', 'node.pcpus'),
-        _column('Shared used', partial(_used, _shared),
-                partial(_used_text, _shared)),
-        _detail('Shared total', 'node.shared_vcpus'),
-        _column('Memory used MiB', None, partial(_used_text, _memory)),
+        _column('Node', 'node'), _column('Switch', _switch),
+        _column('Places', 'places', is_detail=not _has_places(result)),
+        *_amounts('pCPUs', pcpus, False), *_amounts('Shared', shared, False),
+        _column('Memory used MiB', None, partial(_used_text, memory)),
         _column('Pages used', None, _pages_text),
         *([_column('PCI devices used', None, _devices_text)]
-          if _has_devices(result) else ()), *amounts), rows, groups)
+          if _has_devices(result) else ()),
+        *_amounts('Memory MiB', memory),
+        *(column for size, name in sorted(sizes.items())
+          for column in _amounts(f'{name} pages', partial(
+              _of_part, 'pages', name))),
+        *(column for kind, physnet in sorted(kinds)
+          for column in _amounts(f'{kind}s {physnet}'.rstrip(), partial(
+              _of_part, 'pci_devices', f'{kind} {physnet}'.rstrip()))),
+    ), rows, groups)
 
 
-def _switch(row: NodeOfReport) -> str:
+def _switch(node: document.SimulatedNode) -> str:
     return tables.yes_or_no(
-        None if row.node.node is None or not row.has_switch
-        else row.node.vswitch)
+        None if node.node is None or not node.has_switch else node.vswitch)
 
 
-#: A total and free amount, or None for a NUMA node without any.
-_Amount = tuple[int, int] | None
+#: Returns a total and free amount, or None for a NUMA node without any.
+_Amount = Callable[[document.SimulatedNode], tuple[int, int] | None]
 
 
-def _pcpus(node: document.SimulatedNode) -> _Amount:
-    return node.pcpus, node.pcpus_free
+def _amounts(title: str, amount: _Amount,
+             is_detail: bool = True) -> list[tables.Column]:
+    """Return the columns of what is used of an amount, and of all of it."""
+    partial = functools.partial
+    return [_column(f'{title} used', partial(_used, amount),
+                    partial(_used_text, amount), is_detail),
+            _detail(f'{title} total', partial(_total, amount))]
 
 
-def _shared(node: document.SimulatedNode) -> _Amount:
-    return node.shared_vcpus, node.shared_vcpus_free
+def _of_part(field: str, name: str,
+             node: document.SimulatedNode) -> tuple[int, int] | None:
+    return next(((part.total, part.free) for part in getattr(node, field)
+                 if part.name == name), None)
 
 
-def _memory(node: document.SimulatedNode) -> _Amount:
-    return node.memory_mib, node.memory_free_mib
+def _used(amount: _Amount, node: document.SimulatedNode) -> int | None:
+    pair = amount(node)
+    return pair and pair[0] - pair[1]
 
 
-def _pages(size: int, node: document.SimulatedNode) -> _Amount:
-    return next(((pages.total, pages.free) for pages in node.pages
-                 if pages.size_kib == size), None)
+def _total(amount: _Amount, node: document.SimulatedNode) -> int | None:
+    pair = amount(node)
+    return pair and pair[0]
 
 
-def _devices(kind: tuple[str, str | None],
-             node: document.SimulatedNode) -> _Amount:
-    return next(((each.total, each.free) for each in node.pci_devices
-                 if (each.type, each.physical_network) == kind), None)
+def _used_text(amount: _Amount, node: document.SimulatedNode) -> str:
+    total = _total(amount, node)
+    return f'{_used(amount, node)}/{total}' if total else '-'
 
 
-def _used(amount: ty.Callable[[document.SimulatedNode], _Amount],
-          row: NodeOfReport) -> int | None:
-    pair = amount(row.node)
-    return None if pair is None else pair[0] - pair[1]
-
-
-def _total(amount: ty.Callable[[document.SimulatedNode], _Amount],
-           row: NodeOfReport) -> int | None:
-    pair = amount(row.node)
-    return None if pair is None else pair[0]
-
-
-def _used_text(amount: ty.Callable[[document.SimulatedNode], _Amount],
-               row: NodeOfReport) -> str:
-    total = _total(amount, row)
-    return f'{_used(amount, row)}/{total}' if total else '-'
-
-
-def _pages_text(row: NodeOfReport) -> str:
+def _pages_text(node: document.SimulatedNode) -> str:
     return ', '.join([
-        f'{page_name(each.size_kib)} {each.total - each.free}/{each.total}'
-        for each in row.node.pages if each.size_kib > 4 and each.total])
+        f'{each.name} {each.total - each.free}/{each.total}'
+        for each in node.pages if each.size_kib > 4 and each.total])
 
 
-def _devices_text(row: NodeOfReport) -> str:
+def _devices_text(node: document.SimulatedNode) -> str:
     """Return used devices of a NUMA node: ``VF physnet0 3/8, PF 1/1``."""
-    return ', '.join([' '.join(filter(None, (
-        each.type, each.physical_network,
-        f'{each.total - each.free}/{each.total}')))
-        for each in row.node.pci_devices])
+    return ', '.join([f'{each.name} {each.total - each.free}/{each.total}'
+                      for each in node.pci_devices])
 
 
-def _titles(result: outcome.SimulationResult) -> dict[str, str]:
-    of_group: dict[str, list[str]] = {}
+_Row = ty.TypeVar('_Row', document.SimulatedNode, document.SimulatedLoad)
+
+
+def _grouped(result: outcome.SimulationResult,
+             rows: Iterable[_Row]) -> dict[str, list[_Row]]:
+    """Return the rows of each group of equal hosts, by its title."""
+    names: dict[str, list[str]] = {}
     for host in result.hosts:
-        of_group.setdefault(_group(result, host.name), []).append(host.name)
-    titles = {}
-    for names in of_group.values():
-        title = ' ... '.join(dict.fromkeys((names[0], names[-1])))
-        titles.update(dict.fromkeys(names, title))
-    return titles
+        names.setdefault(_group(result, host.name), []).append(host.name)
+    groups: dict[str, list[_Row]] = {}
+    for row in rows:
+        of_group = names[_group(result, row.host)]
+        groups.setdefault(' ... '.join(dict.fromkeys(
+            (of_group[0], of_group[-1]))), []).append(row)
+    return groups
 
 
 def _group(result: outcome.SimulationResult, host: str) -> str:
     return result.scenario.alike.get(host, host)
 
 
-def _sum_by_title(rows: Iterable[NodeOfReport],
-                  titles: ty.Mapping[str, str]) -> list[NodeOfReport]:
-    groups: dict[tuple[str, int | None], list[NodeOfReport]] = {}
-    for row in rows:
-        groups.setdefault((titles[row.host], row.node.node), []).append(row)
-    names = ('pcpus', 'pcpus_free', 'shared_vcpus', 'shared_vcpus_free',
-             'memory_mib', 'memory_free_mib')
-    return [
-        same[0]._replace(host=title, node=_sum([row.node for row in same],
-                                               names))
-        for (title, _node), same in groups.items()]
+def _by_number(nodes: Iterable[document.SimulatedNode],
+               ) -> Iterable[list[document.SimulatedNode]]:
+    same: dict[int | None, list[document.SimulatedNode]] = {}
+    for node in nodes:
+        same.setdefault(node.node, []).append(node)
+    return same.values()
 
 
-def _sum(values: Sequence[ty.Any], names: Sequence[str]) -> ty.Any:
-    """Return the first of equal nodes, pages or devices, with sums of all."""
-    first = values[0]
-    sums = {name: sum(getattr(each, name) for each in values)
-            for name in names}
-    if isinstance(first, document.SimulatedNode):
-        sums |= {name: tuple([
-            _sum(parts, ('total', 'free'))
-            for parts in zip(*(getattr(each, name) for each in values))])
-            for name in ('pages', 'pci_devices')}
-    return dataclasses.replace(first, **sums)
+def _sum(nodes: Sequence[document.SimulatedNode],
+         title: str) -> document.SimulatedNode:
+    """Return the sums over equal NUMA nodes of a group of hosts."""
+    def sums(values: Sequence[ty.Any], *names: str) -> ty.Any:
+        return dataclasses.replace(values[0], **{
+            name: sum(getattr(each, name) for each in values)
+            for name in names})
+
+    return dataclasses.replace(
+        sums(nodes, 'pcpus', 'pcpus_free', 'shared_vcpus',
+             'shared_vcpus_free', 'memory_mib', 'memory_free_mib'),
+        host=title, **{name: tuple([
+            sums(parts, 'total', 'free')
+            for parts in zip(*(getattr(node, name) for node in nodes))])
+            for name in ('pages', 'pci_devices')})
 
 
 def has_network(result: outcome.SimulationResult) -> bool:
     return network.is_told(result.scenario)
 
 
-class LoadRow(ty.NamedTuple):
-    """The network load of a host, or the loads of a group of hosts."""
-
-    host: str
-    host_id: str
-    loads: tuple[document.SimulatedLoad, ...]
-
-    @property
-    def load(self) -> document.SimulatedLoad:
-        return self.loads[0]
-
-
 def network_loads(result: outcome.SimulationResult,
                   full: bool = False) -> ReportTable:
     """Return the table of the network load, with a row for each host.
 
-    :param full: whether to list each host even if there are more than
-        ``MANY_HOSTS``; if not, such tables have the lowest and highest number
-        of each group of equal hosts
+    Rows of groups have the lowest and the highest number.
     """
     title, groups = 'The network on the hosts', None
-    rows = [LoadRow(host.name, host.uuid, (_load(
-        host.name, result.loads[host.name], result.scenario),))
-        for host in result.hosts]
+    rows = [_load(result, host.name, host.uuid) for host in result.hosts]
     if not full and len(rows) > MANY_HOSTS:
         title += ', least to most of each group'
-        titles = _titles(result)
-        loads: dict[str, list[document.SimulatedLoad]] = {}
-        for row in rows:
-            loads.setdefault(titles[row.host], []).append(row.load)
-        groups = [LoadRow(name, '', tuple(each))
-                  for name, each in loads.items()]
+        groups = [
+            dataclasses.replace(loads[0], host=name, of_group=tuple(loads))
+            for name, loads in _grouped(result, rows).items()]
     no_claims = all(load.claimed is None for load in result.loads.values())
     partial = functools.partial
     return ReportTable(title, (
         _column('Host', 'host'), _detail('Host ID', 'host_id'),
-        _column('vSwitch ports', 'load.vswitch_ports', partial(
+        _column('vSwitch ports', 'vswitch_ports', partial(
             _of_limit, 'vswitch_ports', 'vswitch_port_limit')),
-        _detail('vSwitch port limit', 'load.vswitch_port_limit'),
-        _column('of servers', 'load.server_ports',
-                partial(_span, 'server_ports')),
-        _column('Rules', 'load.security_rules', partial(
+        _detail('vSwitch port limit', 'vswitch_port_limit'),
+        _column('of servers', 'server_ports', partial(_span, 'server_ports')),
+        _column('Rules', 'security_rules', partial(
             _of_limit, 'security_rules', 'security_rule_limit')),
-        _detail('Rule limit', 'load.security_rule_limit'),
-        _column('DHCP servers', 'load.dhcp_servers',
+        _detail('Rule limit', 'security_rule_limit'),
+        _column('DHCP servers', 'dhcp_servers',
                 partial(_span, 'dhcp_servers')),
-        _column('Routers', 'load.routers', partial(_span, 'routers')),
-        *(_column(f'Claimed {noun}', f'load.claimed_{noun}',
+        _column('Routers', 'routers', partial(_span, 'routers')),
+        *(_column(f'Claimed {noun}', f'claimed_{noun}',
                   partial(_span, f'claimed_{noun}'), is_detail=no_claims)
           for noun in ('ports', 'rules'))), rows, groups)
 
 
-def _span(field: str, row: LoadRow) -> str:
-    numbers = [number for load in row.loads
+def _span(field: str, row: document.SimulatedLoad) -> str:
+    numbers = [number for load in row.of_group or (row,)
                if (number := getattr(load, field)) is not None]
     return _ends(numbers) if numbers else '-'
 
 
-def _of_limit(field: str, limit: str, row: LoadRow) -> str:
-    limits = [getattr(load, limit) for load in row.loads]
+def _of_limit(field: str, limit: str, row: document.SimulatedLoad) -> str:
+    limits = [getattr(load, limit) for load in row.of_group or (row,)]
     return f'{_span(field, row)}/' + _ends(
         [math.inf if each is None else each for each in limits])
 
@@ -406,19 +361,19 @@ def _ends(numbers: Collection[float]) -> str:
         for number in (min(numbers), max(numbers))]))
 
 
-def _claimed_amount(load: network.HostLoad, resource_class: str) -> int | None:
-    if load.claimed is None:
-        return None
-    return load.claimed.get(resource_class, 0)
+def _load(result: outcome.SimulationResult, name: str,
+          host_id: str = '') -> document.SimulatedLoad:
+    load = result.loads[name]
 
-
-def _load(name: str, load: network.HostLoad,
-          scenario: scenarios.Scenario) -> document.SimulatedLoad:
     def limit(value: float) -> int | None:
         return None if math.isinf(value) else math.floor(value)
 
+    def claimed(resource_class: str) -> int | None:
+        return None if load.claimed is None else load.claimed.get(
+            resource_class, 0)
+
     return document.SimulatedLoad(
-        host=name, vswitch_ports=load.ports,
+        host=name, host_id=host_id, vswitch_ports=load.ports,
         vswitch_port_limit=limit(decide.PORTS.limit(load.limits)),
         physical_ports=decide.PORTS.hidden(load.limits),
         server_ports=load.usage.guest_ports,
@@ -427,10 +382,10 @@ def _load(name: str, load: network.HostLoad,
         other_ports=load.usage.other_ports,
         sriov_ports=load.usage.sriov_ports, security_rules=load.usage.rules,
         security_rule_limit=limit(decide.RULES.limit(load.limits)),
-        dhcp_servers=network.dhcp_servers(scenario, load),
+        dhcp_servers=network.dhcp_servers(result.scenario, load),
         routers=load.usage.routers,
-        claimed_ports=_claimed_amount(load, ledger_names.PORTS),
-        claimed_rules=_claimed_amount(load, ledger_names.RULES))
+        claimed_ports=claimed(ledger_names.PORTS),
+        claimed_rules=claimed(ledger_names.RULES))
 
 
 def server_states(result: outcome.SimulationResult) -> tuple[
@@ -475,11 +430,15 @@ def node_states(
 
     PCI devices without NUMA information are on an additional node None.
     """
-    states = []
     devices = _free_devices(host)
-    for cell in host.topology().cells:
+    cells = host.topology().cells
+    of_host = functools.partial(
+        document.SimulatedNode, host=host.name, host_id=host.uuid,
+        has_switch=any(cell.id in host.switch_nodes for cell in cells))
+    states = []
+    for cell in cells:
         shared = int(len(cell.cpuset) * host.record.cpu_ratio)
-        states.append(document.SimulatedNode(
+        states.append(of_host(
             node=cell.id, vswitch=cell.id in host.switch_nodes,
             places=tuple(name for name, where in host.places.items()
                          if cell.id in where),
@@ -491,7 +450,7 @@ def node_states(
                 free=page.free) for page in cell.mempages]),
             pci_devices=devices.get(cell.id, ())))
     if None in devices:
-        states.append(document.SimulatedNode(
+        states.append(of_host(
             node=None, vswitch=False, places=(), pcpus=0, pcpus_free=0,
             shared_vcpus=0, shared_vcpus_free=0, memory_mib=0,
             memory_free_mib=0, pages=(), pci_devices=devices[None]))
@@ -535,8 +494,7 @@ def cloud_document(result: outcome.SimulationResult,
         servers=server_states(result) if 'servers' in keys else None,
         hosts=tuple([_host(host, result) for host in result.hosts])
         if 'hosts' in keys else None,
-        network=tuple([_load(name, load, result.scenario)
-                       for name, load in result.loads.items()])
+        network=tuple([_load(result, name) for name in result.loads])
         if 'network' in keys else None,
         steps=tuple(result.outcomes) if 'steps' in keys else None)
 

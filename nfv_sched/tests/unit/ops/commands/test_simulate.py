@@ -8,8 +8,6 @@ import subprocess
 import sys
 import tempfile
 
-
-from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.tests.unit.ops.commands import base
 
 CLOUD = """\
@@ -125,19 +123,6 @@ class SimulateTest(SimulateTestCase):
         # Stock Nova alone does not know the policy.
         self.assertEqual(3, code)
         self.assertIn('expected 4 placed, got 5', err)
-
-    def test_help(self):
-        self.assertIn('simulation run', self.run_command('--help')[1])
-        out = self.run_command('simulation', 'run', '--help')[1]
-        self.assertIn('exit code: 0', out)
-        self.assertIn('--example carrier-grade', out)
-        self.assertIn(cli_base.version(), self.run_command('--version')[1])
-
-    def test_process(self):
-        done = subprocess.run(
-            [sys.executable, '-m', 'nfv_sched.ops.cli.base', '--version'],
-            capture_output=True, text=True, check=False)
-        self.assertEqual((0, ''), (done.returncode, done.stderr))
 
     def test_reader_that_stops(self):
         """What head does: no traceback, and the exit code stays true."""
