@@ -4,6 +4,8 @@
 
 import abc
 import argparse
+from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence
 import dataclasses
 import gc
@@ -25,7 +27,9 @@ from nfv_sched.ops.commands import journal_folder
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
-_TRY_SECONDS = 60.0
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.cli import tables
+
 # NOTE: A large cloud is millions of objects that live as long as the command.
 # Python 3.11 looks for cycles among them whenever there are 700 more.  Without
 # that, "flavor explain" took 4.0 s of CPU time instead of 5.5 s for a snapshot
@@ -56,6 +60,11 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
     #: What --network takes the place of, for its help text.
     replaced_networks = ''
 
+    #: Returns what is printed for people, of the titles and rows of the table;
+    #: None if that is the table.
+    _text: 'Callable[..., Iterable[tables.Part]] | None' = None
+    _host_table: 'tables.Table | None' = None
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         source.add_networks(parser, self.replaced_networks)
@@ -75,7 +84,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             help='print a text for the owner of the server, without names and '
                  'figures of hosts, instead')
         parser.add_argument(
-            '--try-seconds', type=float, metavar='SECONDS',
+            '--try-seconds', type=float, metavar='SECONDS', default=60.0,
             help='how long changes of a request that does not fit are tried; '
                  '0 to try none (default: 60)')
         return parser
@@ -109,82 +118,74 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
     def take_action(self, parsed_args: argparse.Namespace):
         cloud = self.cloud(parsed_args)
         # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.answers.explain import explanation
         from nfv_sched.ops.answers.explain import next_steps
         from nfv_sched.ops.answers.explain import rendering as of_explain
+        from nfv_sched.ops.answers.explain import tenant
         from nfv_sched.ops.model.requests import subject
         from nfv_sched.ops.simulator import start
-        self._render = of_explain
         try:
             with start.started(cloud) as state:
-                self._subject = self.subject(cloud, state, parsed_args)
-                self._found = self._explain(state, self._subject, parsed_args)
+                about = self.subject(cloud, state, parsed_args)
+                with progress.shown() as update:
+                    found = explanation.explain(
+                        state, about, progress=update,
+                        relax_seconds=parsed_args.try_seconds)
         except subject.ExplainError as exc:
             raise source.NotInCloudError(str(exc)) from exc
-        self._found = dataclasses.replace(self._found, next_steps=tuple(
-            next_steps.find(cloud, self._subject, self._found, _options(
-                parsed_args, self._subject))))
-        self._hosts = source.chosen(
-            [host.host for host in self._found.hosts], parsed_args.patterns,
-            'host')
-        self.has_findings = not self._found.fits
-        return of_explain.COLUMNS, of_explain.host_rows(
-            self._found, self._hosts)
+        options = _options(parsed_args)
+        if not parsed_args.networks:
+            options += next_steps.own_ports(about)
+        found = dataclasses.replace(found, next_steps=tuple(
+            next_steps.find(cloud, about, found, options)))
+        names = source.chosen(
+            [host.host for host in found.hosts], parsed_args.patterns, 'host')
+        self.has_findings = not found.fits
+        self._document = documents.Document(dataclasses.replace(
+            found, hosts=tuple([host for host in found.hosts
+                                if host.host in frozenset(names)])),
+            ('hosts',))
+        self._host_table = of_explain.host_table(found, names)
 
-    @staticmethod
-    def _explain(state: ty.Any, subject: ty.Any,
-                 parsed_args: argparse.Namespace) -> ty.Any:
-        """Return the ``document.Explained`` of a subject."""
-        from nfv_sched.ops.answers.explain import explanation
-        seconds = parsed_args.try_seconds
-        with progress.shown() as update:
-            return explanation.explain(
-                state, subject, progress=update,
-                relax_seconds=_TRY_SECONDS if seconds is None else seconds)
+        def text(column_names, data):
+            if parsed_args.for_tenant:
+                return tenant.text(found, about)
+            in_order = bool(parsed_args.sort_columns)
+            return of_explain.text(
+                found, names if not in_order else [
+                    row[0] for row in base.sorted_by(
+                        parsed_args, column_names, data)],
+                everything=parsed_args.all or bool(parsed_args.patterns),
+                all_filters=parsed_args.all_filters, in_order=in_order)
+
+        self._text = text
+        return self.cells(parsed_args, of_explain.COLUMNS,
+                          self._document.content.hosts)
 
     def document(self, column_names, data):
-        return documents.Document(dataclasses.replace(
-            self._found, hosts=tuple([
-                host for host in self._found.hosts
-                if host.host in frozenset(self._hosts)])), ('hosts',))
+        return self._document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
-                       data: ty.Iterable) -> int:
-        if parsed_args.for_tenant:
-            from nfv_sched.ops.answers.explain import tenant
-            self.print_text(parsed_args,
-                            tenant.text(self._found, self._subject))
-            return 0
-        if parsed_args.formatter == base.TABLE and parsed_args.columns:
-            column_names, data = base.on_screen(
-                parsed_args, self._render.host_table(
-                    self._found, self._hosts), column_names, data)
-        elif parsed_args.formatter == base.TABLE:
-            self.check_columns(parsed_args, column_names)
-            in_order = bool(parsed_args.sort_columns)
-            hosts = self._hosts if not in_order else [
-                row[0] for row in base.sorted_by(
-                    parsed_args, column_names, data)]
-            self.print_text(parsed_args, self._render.text(
-                self._found, hosts,
-                parsed_args.all or bool(parsed_args.patterns),
-                parsed_args.all_filters, in_order))
-            return 0
+                       data: Iterable) -> int:
+        if parsed_args.formatter == base.TABLE and self._text is not None:
+            if not parsed_args.columns:
+                self.check_columns(parsed_args, column_names)
+                self.print_text(parsed_args, self._text(column_names, data))
+                return 0
+            if self._host_table is not None:
+                column_names, data = base.on_screen(
+                    parsed_args, self._host_table, column_names, data)
         return super().produce_output(parsed_args, column_names, data)
 
 
-def _options(parsed_args: argparse.Namespace,
-             subject: ty.Any) -> list[str]:
+def _options(parsed_args: argparse.Namespace) -> list[str]:
     """Return the same cloud and ports as options of other commands."""
     options = base.configuration(parsed_args)
     if parsed_args.source is not None:
         options += ['--from', parsed_args.source]
     for network in parsed_args.networks:
         options += ['--network', network]
-    if not parsed_args.networks:
-        # Imported here so that --help does not wait for Nova.
-        from nfv_sched.ops.answers.explain import next_steps
-        options += next_steps.own_ports(subject)
     return options
 
 
@@ -282,25 +283,18 @@ is wrong.
                 raise source.UsageError(f'--{option} needs --then')
 
     def take_action(self, parsed_args):
-        self._refusals = self._report = None
         if not parsed_args.then:
             return super().take_action(parsed_args)
         lists_all = parsed_args.server is None
-        self._one_server = not lists_all
         directories = parsed_args.journal or [
             journal_folder.configured(parsed_args)]
         try:
-            read = reading.read_all(
-                directories, None if lists_all else self._uuid(parsed_args),
-                required=bool(parsed_args.journal))
+            read = reading.read(
+                *directories, required=bool(parsed_args.journal),
+                server=None if lists_all else self._uuid(parsed_args))
         except reading.JournalError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
         self._missing += read.unread
-        self._refusals = read.refusals
-        self._journal = read
-        if not lists_all:
-            self._refusals = sorted((*read.refusals, *read.placed),
-                                    key=lambda each: each.time)
         if lists_all or not read.refusals:
             self.app.stderr.write(rendering.missing(
                 read.lost, read.removed))
@@ -308,54 +302,31 @@ is wrong.
             since = ('' if parsed_args.days is None else
                      writer.stamp(max(time.time() - 86400 *
                                       parsed_args.days, 0)))
-            self._report = shadow_report.report(
-                read.placed, since, read.refusals)
-            return (rendering.SHADOW_COLUMNS,
-                    rendering.shadow_rows(self._report))
+            report = shadow_report.report(read.placed, since, read.refusals)
+            self._document = documents.Document(report, ('counts',))
+            self._text = lambda *table: rendering.shadow_text(report)
+            return self.cells(
+                parsed_args, rendering.SHADOW_COLUMNS, report.counts)
+        entries = read.refusals if lists_all else sorted(
+            (*read.refusals, *read.placed), key=lambda each: each.time)
         self.has_findings = bool(read.refusals) and not lists_all
-        return rendering.COLUMNS, [
-            rendering.row(refusal, parsed_args.full or not lists_all)
-            for refusal in self._refusals]
+        self._document = documents.Document(
+            journal_document.refusals(read, not lists_all), ('refusals',))
+        if not entries:
+            which = 's' if lists_all else ' of this server'
+            self._text = lambda *table: [f'The journal has no refusal{which}.']
+        elif not lists_all:
+            self._text = lambda *table: [
+                part for each in entries
+                for part in ('', *rendering.text(each))][1:]
+        return self.cells(parsed_args, rendering.columns(
+            parsed_args.full or not lists_all), entries)
 
     def _uuid(self, parsed_args: argparse.Namespace) -> str:
         if uuidutils.is_uuid_like(parsed_args.server):
             return parsed_args.server
         return source.server(
             self.cloud(parsed_args), parsed_args.server).uuid
-
-    def produce_output(self, parsed_args, column_names, data) -> int:
-        if self._refusals is None:
-            return super().produce_output(parsed_args, column_names, data)
-        if self._report is not None:
-            if parsed_args.formatter == base.TABLE and not parsed_args.columns:
-                self.print_text(
-                    parsed_args, rendering.shadow_text(self._report))
-                return 0
-            return source.CloudMixin.produce_output(
-                self, parsed_args, column_names, data)
-        if parsed_args.formatter == base.TABLE and not self._refusals:
-            self.print_text(parsed_args, [
-                'The journal has no refusals.' if parsed_args.server is None
-                else 'The journal has no refusal of this server.'])
-            return 0
-        if parsed_args.formatter == base.TABLE and not (
-                parsed_args.columns or parsed_args.server is None):
-            self.check_columns(parsed_args, column_names)
-            self.print_text(parsed_args, [
-                part for refusal in self._refusals
-                for part in ('', *rendering.text(refusal))][1:])
-            return 0
-        return source.CloudMixin.produce_output(
-            self, parsed_args, column_names, data)
-
-    def document(self, column_names, data):
-        if self._refusals is None:
-            return super().document(column_names, data)
-        if self._report is not None:
-            return documents.Document(self._report, ('counts',))
-        return documents.Document(
-            journal_document.refusals(self._journal, self._one_server),
-            ('refusals',))
 
     def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.model.requests import subject

@@ -22,7 +22,7 @@ class JournalTestCase(base.NFVCloudTestCase):
         self.addCleanup(process.STATE.reset)
 
     def refusals(self, server):
-        return reading.read(self.directory, server).refusals
+        return reading.read(self.directory, server=server).refusals
 
 
 class JournalTest(JournalTestCase):

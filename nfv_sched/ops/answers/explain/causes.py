@@ -21,43 +21,44 @@ from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.verdicts import values
 
-_Kind = document.CauseKind
-_KINDS = {
-    values.RefusalKind.DISABLED: _Kind.DISABLED,
-    values.RefusalKind.DOWN: _Kind.DOWN,
-    values.RefusalKind.UNMAPPED: _Kind.UNMAPPED,
-    values.RefusalKind.RESERVED: _Kind.RESERVED,
-    values.RefusalKind.REQUEST: _Kind.REQUEST,
-}
 _DISABLED = os_traits.COMPUTE_STATUS_DISABLED
 # Of causes of equally many hosts, the first of these is told.
-_ORDER = tuple(_Kind)
+_ORDER = ty.get_args(document.CauseKind)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Failure:
     """A failure of one host, which others may have, too."""
 
+    host: document.HostVerdict
     kind: document.CauseKind
-    key: Hashable  #: equal for equal failures
+    detail: Hashable = None  #: equal for equal failures of a kind
     missing: float = 1.0  #: the missing part of the resource, 0 to 1
     lack: values.PlacementLack | None = None
     refusal: values.HostRefusal | None = None
 
     @property
+    def key(self) -> Hashable:
+        return self.kind, self.detail
+
+    @property
     def shortage(self) -> reasons.Shortage | None:
         """The missing resource, if it is one of NUMA nodes."""
-        return None if self.refusal is None else self.refusal.lacks
+        return self.refusal and self.refusal.lacks
 
     @property
-    def rank(self) -> int:
-        """The rank of the refusal; higher is closer."""
-        return 0 if self.refusal is None else self.refusal.rank
-
-    @property
-    def conditions(self) -> int:
+    def order(self) -> tuple[int, int]:
         shortage = self.shortage
-        return len(shortage.places + shortage.beside) if shortage else 0
+        return _ORDER.index(self.kind), (
+            len(shortage.places + shortage.beside) if shortage else 0)
+
+    def is_implied_by(self, other: '_Failure') -> bool:
+        """Return whether a host that has the other has this one, too."""
+        mine, less = self.shortage, other.shortage
+        return self.key == other.key or (
+            self.kind == other.kind == 'shortage'
+            and mine is not None and less is not None
+            and less.is_implied_by(mine))
 
 
 def find(hosts: Sequence[document.HostVerdict],
@@ -69,51 +70,44 @@ def find(hosts: Sequence[document.HostVerdict],
 
     :param networks: the network of each port of the request
     """
-    failures = {host.host: tuple(_failures(host)) for host in hosts}
-    ids = {host.host: host.host_id for host in hosts}
-    kinds = {failure.key: failure for each in failures.values()
-             for failure in each}
-    affected = {key: [name for name, each in failures.items() if any(
-        _is_implied_by(failure, other) for other in each)]
+    failures = [each for host in hosts for each in _failures(host)]
+    kinds = {each.key: each for each in failures}
+    affected = {
+        key: {other.host.host for other in failures
+              if failure.is_implied_by(other)}
         for key, failure in kinds.items()}
-    order = {key: (_ORDER.index(failure.kind), failure.conditions)
-             for key, failure in kinds.items()}
-    unexplained = {name for name, each in failures.items() if each}
+    unexplained = {each.host.host for each in failures}
     causes = []
     # The cause of most hosts first, then of most that are left: few sentences
     # for all hosts.
     while unexplained:
         key = min(affected, key=lambda key: (
-            -len(unexplained.intersection(affected[key])), order[key]))
-        names = [name for name in affected[key] if name in unexplained]
-        each = _cause(key, names, failures, networks, ids)
+            -len(unexplained & affected[key]), kinds[key].order))
+        explained = unexplained & affected[key]
+        others = [each for each in failures if each.host.host in explained]
+        # Every host of the others lacks it, too, but by a smaller need.
+        alike = [each for each in others if each.key == key] or others[:1]
+        each = _cause(alike, len(explained), networks)
         causes.append(dataclasses.replace(
             each, text=sentences.cause(each, len(hosts))))
-        unexplained.difference_update(names)
+        unexplained -= explained
     return tuple(causes)
 
 
-def _cause(key: Hashable, names: Sequence[str],
-           failures: ty.Mapping[str, Sequence[_Failure]],
-           networks: Sequence[snapshot.Network],
-           ids: ty.Mapping[str, str]) -> document.RefusalCause:
+def _cause(alike: Sequence[_Failure], hosts: int,
+           networks: Sequence[snapshot.Network]) -> document.RefusalCause:
     """Return a cause, without its text."""
-    alike = [(failure, name) for name in names for failure in failures[name]
-             if failure.key == key]
-    # Every host of the others lacks it, too, but by a smaller need.
-    nearest, name = min(alike or [(failures[names[0]][0], names[0])],
-                        key=lambda each: (each[0].missing, -each[0].rank))
+    nearest = min(alike, key=lambda each: (
+        each.missing, -(each.refusal.rank if each.refusal else 0)))
     shortage, lack = nearest.shortage, nearest.lack
     return document.RefusalCause(
-        text='', kind=ty.cast(ty.Any, nearest.kind), hosts=len(names),
-        nearest_host=name, nearest_host_id=ids[name],
+        text='', kind=nearest.kind, hosts=hosts,
+        nearest_host=nearest.host.host, nearest_host_id=nearest.host.host_id,
         filters=tuple(dict.fromkeys(
-            failure.refusal.filter for failure, _name in alike
-            if failure.refusal is not None)),
-        need=None if lack is None else lack.need,
-        free=None if lack is None else lack.free,
+            each.refusal.filter for each in alike if each.refusal)),
+        need=lack and lack.need, free=lack and lack.free,
         refusal=_name_networks(nearest.refusal, networks),
-        places=() if shortage is None else tuple(map(str, shortage.places)),
+        places=tuple(map(str, shortage.places)) if shortage else (),
         physical_networks=tuple(dict.fromkeys(
             network.physnet for network in networks if network.physnet))
         if shortage and reasons.Place.NETWORKS in shortage.places else (),
@@ -136,53 +130,41 @@ def _name_networks(refusal: values.HostRefusal | None,
         refusal, lacks=shortage, shortage=values.resource_shortage(shortage))
 
 
-def _is_implied_by(failure: _Failure, other: _Failure) -> bool:
-    """Return whether a host that has the other failure has this one, too."""
-    if failure.key == other.key:
-        return True
-    mine, less = failure.shortage, other.shortage
-    return (failure.kind is other.kind is _Kind.SHORTAGE
-            and mine is not None and less is not None
-            and less.is_implied_by(mine))
-
-
 def _failures(host: document.HostVerdict) -> Iterator[_Failure]:
     """Yield what a host fails, Placement first."""
     for lack in host.placement_lacks:
         need = lack.need
         if need is None:
-            yield _Failure(_Kind.CUT, _Kind.CUT)
-            continue
-        if need.kind == 'forbidden_trait' and need.traits == (_DISABLED,):
-            yield _Failure(_Kind.DISABLED, _Kind.DISABLED, lack=lack)
-            continue
-        needed = sum(need.resources.values())
-        missing = 1.0 if lack.free is None or not needed else (
-            max(needed - lack.free, 0) / needed)
-        yield _Failure(_Kind.PLACEMENT, (_Kind.PLACEMENT, need.text), missing,
-                       lack)
+            yield _Failure(host, 'cut-off')
+        elif need.kind == 'forbidden_trait' and need.traits == (_DISABLED,):
+            yield _Failure(host, 'disabled', lack=lack)
+        else:
+            needed = sum(need.resources.values())
+            missing = 1.0 if lack.free is None or not needed else (
+                max(needed - lack.free, 0) / needed)
+            yield _Failure(host, 'placement', need.text, missing, lack)
     for refusal in host.refusals:
-        yield _failure_of_filter(refusal)
+        kind, detail = _kind_of(refusal)
+        yield _Failure(host, kind, detail, refusal.missing, refusal=refusal)
     if not host.failures and host.removed_by and not host.passes:
-        yield _Failure(_Kind.FILTER, (_Kind.FILTER, host.removed_by),
+        yield _Failure(host, 'filter', host.removed_by,
                        refusal=values.refusal(host.removed_by))
 
 
-def _failure_of_filter(refusal: values.HostRefusal) -> _Failure:
+def _kind_of(
+    refusal: values.HostRefusal,
+) -> tuple[document.CauseKind, Hashable]:
+    """Return the kind of a failure, and its detail."""
     shortage = refusal.lacks
-    key: Hashable
     if refusal.raised:
-        kind, key = _Kind.ERROR, (refusal.filter, refusal.why)
-    elif refusal.kind in _KINDS:
-        kind = _KINDS[refusal.kind]
-        key = refusal.why if kind is _Kind.REQUEST else kind
-    elif shortage is None or shortage.of_limit:
-        kind, key = _Kind.FILTER, (
-            refusal.filter, refusal.key, refusal.need)
-    else:
-        kind = _Kind.DEPLOYMENT if shortage.lacks_node else _Kind.SHORTAGE
-        key = (shortage.amount, shortage.places, shortage.beside,
-               shortage.devices and shortage.devices.requests)
-    # The service is disabled for Placement and for the filter.
-    return _Failure(kind, key if key is kind else (kind, key),
-                    refusal.missing, refusal=refusal)
+        return 'error', (refusal.filter, refusal.why)
+    if refusal.kind == 'request':
+        return 'request', refusal.why
+    if refusal.kind is not None:
+        # The service is disabled for Placement and for the filter.
+        return ty.cast(document.CauseKind, refusal.kind), None
+    if shortage is None or shortage.of_limit:
+        return 'filter', (refusal.filter, refusal.key, refusal.need)
+    return 'deployment' if shortage.lacks_node else 'shortage', (
+        shortage.amount, shortage.places, shortage.beside,
+        shortage.devices and shortage.devices.requests)

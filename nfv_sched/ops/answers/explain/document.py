@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 import dataclasses
-import enum
 import typing as ty
 
 from nfv_sched.base import strings
@@ -121,23 +120,6 @@ class Destination:
     failed_claims: tuple[str, ...]
 
 
-class StepKind(enum.StrEnum):
-    """Kind of what an operator can do after a refusal."""
-
-    #: Enable the compute service of a host that would take the server.
-    ENABLE = 'enable'
-    #: Map such a host to its cell.
-    MAP = 'map'
-    #: Live-migrate servers to make room.
-    DEFRAG = 'defrag'
-    #: See which server is in the way on each host.
-    SERVERS = 'servers'
-    #: Add hosts like some of the cloud.
-    ADD_HOST = 'add-host'
-    #: Add a larger host, as none is large enough, however empty.
-    LARGER_HOST = 'larger-host'
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HelpfulStep:
     """A step that can be taken after a refusal."""
@@ -161,32 +143,9 @@ class HelpfulStep:
     moves: int | None
 
 
-class CauseKind(enum.StrEnum):
-    """Kind of what keeps a request off hosts."""
-
-    #: The compute service is disabled.
-    DISABLED = 'disabled'
-    #: It is down.
-    DOWN = 'down'
-    #: The host is not mapped to its cell.
-    UNMAPPED = 'unmapped'
-    #: OpenStack Blazar keeps the host for reservations.
-    RESERVED = 'reserved'
-    #: The request itself is wrong, on any host.
-    REQUEST = 'request'
-    #: ``[scheduler] max_placement_results`` has cut off the host.
-    CUT = 'cut-off'
-    #: A requirement of the query to Placement is not met.
-    PLACEMENT = 'placement'
-    #: No NUMA node has all that it must be near, however empty it is: the
-    #: virtual switch and the networks, for example.
-    DEPLOYMENT = 'deployment'
-    #: NUMA nodes have too little of a resource.
-    SHORTAGE = 'shortage'
-    #: A filter refuses for another reason.
-    FILTER = 'filter'
-    #: A filter raises an exception.
-    ERROR = 'error'
+CauseKind = ty.Literal[
+    'disabled', 'down', 'unmapped', 'reserved', 'request', 'cut-off',
+    'placement', 'deployment', 'shortage', 'filter', 'error']
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,9 +192,7 @@ class RefusalCause:
     #: "error" if it raises an exception; "request" if the request itself is
     #: wrong; "disabled", "down", "unmapped" hosts, or "reserved" by OpenStack
     #: Blazar; "cut-off" by [scheduler] max_placement_results
-    kind: ty.Literal[
-        'disabled', 'down', 'unmapped', 'reserved', 'request', 'cut-off',
-        'placement', 'deployment', 'shortage', 'filter', 'error']
+    kind: CauseKind
     hosts: int  #: number of hosts; each is in one cause only
     nearest_host: str  #: name of the host that lacks least of it
     nearest_host_id: str  #: UUID of its compute node
@@ -309,9 +266,7 @@ class Explained:
     asks_for: str = documents.internal()  #: the request, for people
 
 
-def requested(
-    boot_request: 'request.BootRequest',
-) -> RequestedServers:
+def requested(boot_request: 'request.BootRequest') -> RequestedServers:
     flavor = boot_request.flavor
     return RequestedServers(
         servers=boot_request.count, flavor=flavor.name,

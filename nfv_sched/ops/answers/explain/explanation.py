@@ -6,9 +6,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
-import dataclasses
 import time
-
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.explain import causes
@@ -54,12 +52,13 @@ def explain(
     queries = [query for query, _count in ran.queries]
     with _time_stage(seconds, 'Placement'):
         answer = placement.explain(state, queries)
-    with _time_stage(seconds, 'filters'):
-        verdicts: filters.Verdicts = {}
-        shadowed: dict[str, Mapping[str, values.HostRefusal]] = {}
+    verdicts: filters.Verdicts = {}
+    shadowed: dict[str, Mapping[str, values.HostRefusal]] = {}
+    with _time_stage(seconds, 'filters'), contextlib.suppress(servers.Refused):
         # Filters are not asked about a request that never got to Placement.
-        spec = _stored_request(state, boot_request) if queries else None
-        if spec is not None:
+        if queries:
+            with scheduling.booting(state, boot_request) as (spec, _booted):
+                pass  # what is booted has to be gone again
             verdicts = filters.alone(
                 state, spec, queries,
                 lambda done, total: progress(done, total, 'filters'),
@@ -67,19 +66,19 @@ def explain(
     first_round = (ran.rounds[0] if ran.rounds
                    else scheduling.SchedulingRound())
     with _time_stage(seconds, 'weights'):
-        weighing = weights.explain(first_round)
-        if weighing is not None:
-            weighing = dataclasses.replace(
-                weighing, read_at=subject.taken or None,
-                age_seconds=snapshot.age(subject.taken))
+        weighing = weights.explain(first_round, subject.taken)
     hosts = tuple(_hosts(state, answer, verdicts, shadowed, first_round,
                          weighing, subject.present))
-    outcome = relaxation.RelaxationResult((), 0, 0)
+    outcome = relaxation.RelaxationResult()
     with _time_stage(seconds, 'changes'):
         if ran.reason is not None and relax_seconds:
             outcome = relaxation.relax(
                 state, boot_request, relax_seconds,
                 lambda done, total: progress(done, total, 'changes'))
+    found_causes: tuple[document.RefusalCause, ...] = ()
+    if queries and ran.reason is not None and not first_round.passed:
+        found_causes = causes.find(hosts, [
+            network for network, _groups in boot_request.ports])
     return document.Explained(
         server=server.name if server else None,
         server_id=server.uuid if server else None,
@@ -90,25 +89,14 @@ def explain(
         usual_ports=None if subject.usual_ports is None
         else request_document.new_ports(subject.usual_ports),
         fits=ran.reason is None, reason=ran.reason or None,
-        causes=_causes(hosts, boot_request) if (
-            queries and ran.reason is not None) else (),
-        destinations=tuple(ran.places), placement=answer.stage,
+        causes=found_causes, destinations=tuple(ran.places),
+        placement=answer.stage,
         filters=tuple(_filters(verdicts, first_round)), hosts=hosts,
         weighing=weighing,
         nearest=_nearest_hosts(hosts) if queries and not weighing else (),
         changes=outcome.changes, changes_tried=outcome.tried,
         changes_untried=outcome.untried, next_steps=(), seconds=seconds,
         subject=subject.text, asks_for=_text(boot_request))
-
-
-def _causes(
-    hosts: tuple[document.HostVerdict, ...],
-    boot_request: request.BootRequest,
-) -> tuple[document.RefusalCause, ...]:
-    if any(host.passes for host in hosts):
-        return ()
-    return causes.find(hosts, [
-        network for network, _groups in boot_request.ports])
 
 
 def _unknown_of(flavor: snapshot.Flavor,
@@ -125,15 +113,6 @@ def _time_stage(seconds: dict[str, float], stage: str) -> Iterator[None]:
     began = time.monotonic()
     yield
     seconds[stage] = round(time.monotonic() - began, 3)
-
-
-def _stored_request(state: states.State, boot_request: request.BootRequest):
-    """Return the request for the scheduler; None if the API refuses it."""
-    with scheduling.booting(state, boot_request) as booted:
-        try:
-            return scheduling.spec_of(state, boot_request, booted)
-        except servers.Refused:
-            return None
 
 
 def _hosts(
@@ -192,8 +171,7 @@ _PART = 600
 
 def _text(boot_request: request.BootRequest) -> str:
     flavor = boot_request.flavor
-    parts = [strings.count(flavor.vcpus, 'vCPU'),
-             f'{flavor.memory} MiB']
+    parts = [strings.count(flavor.vcpus, 'vCPU'), f'{flavor.memory} MiB']
     if flavor.disk + flavor.ephemeral:
         parts.append(f'{flavor.disk + flavor.ephemeral} GiB of disk')
     parts += [f'{key}={value}'

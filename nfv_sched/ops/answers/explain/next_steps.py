@@ -11,10 +11,10 @@ import operator
 import time
 import typing as ty
 
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.capacity import smallest_move
 from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import scheduling
-from nfv_sched.ops.answers.explain import sentences
 from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import document as plan_document
 from nfv_sched.ops.cloud import changed_hosts
@@ -31,7 +31,6 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
 
-_Kind = document.StepKind
 #: Default time limit, in seconds, for each search of servers to move.
 SECONDS = 10.0
 _MOVES = 3  # more take much longer to find
@@ -54,19 +53,21 @@ def find(
     yield from _hosts(cloud, subject, explanation)
     # A server that runs was given back in a copy: its host is not so free.
     # Plans are made for the flavor as the cloud has it.
-    if subject.present is not None or explanation.fits or not _has_flavor(
-            cloud, subject.requested.flavor):
+    if subject.present is not None or explanation.fits or not any(
+            _same_size(each, subject.requested.flavor)
+            for each in cloud.flavors):
         return
     requested = dataclasses.replace(
         subject.requested,
         count=subject.requested.count - len(explanation.destinations))
     bound = ':' in (requested.zone or '') or _must_be_beside(cloud, requested)
     with start.started(changed_hosts.emptied(cloud)) as state:
-        ran = _run(state, requested)
+        ran = scheduling.run(state, requested)
         like = tuple(dict.fromkeys(place.host for place in ran.places))
         if ran.reason and requested.count > 1 and requested.group is None:
             # Not all of them fit the emptied hosts, but each does.
-            ran = _run(state, dataclasses.replace(requested, count=1))
+            ran = scheduling.run(state, dataclasses.replace(
+                requested, count=1))
             like = requested.count * tuple(
                 [place.host for place in ran.places])
         if ran.reason is not None:
@@ -76,9 +77,28 @@ def find(
             return
     # Of what no empty host takes, no moves make room for more.
     steps = list(_moves(cloud, subject, options, seconds))
-    if not bound and not any(each.kind == _Kind.DEFRAG for each in steps):
-        yield sentences.step(_Kind.ADD_HOST, like=like)
+    if not bound and not any(each.kind == 'defrag' for each in steps):
+        yield _step('add-host', f'Add {_some("host", len(like))} like '
+                    f'{" and ".join(dict.fromkeys(like))}', like=like)
     yield from steps
+
+
+def _same_size(flavor: snapshot.Flavor, other: snapshot.Flavor) -> bool:
+    fields = operator.attrgetter('name', 'vcpus', 'memory', 'extra_specs')
+    return fields(flavor) == fields(other)
+
+
+def _step(kind: ty.Any, text: str, command: Sequence[str] = (), *,
+          host: str | None = None, like: Sequence[str] = (),
+          lacks: Sequence[str] = (), moves: int | None = None,
+          ) -> document.HelpfulStep:
+    return document.HelpfulStep(
+        kind=kind, text=text, command=tuple(command), host=host,
+        like=tuple(like), lacks=tuple(lacks), moves=moves)
+
+
+def _some(noun: str, number: int) -> str:
+    return f'a {noun}' if number == 1 else f'{number} {noun}s'
 
 
 def _must_be_beside(cloud: snapshot.Cloud,
@@ -107,22 +127,21 @@ def _larger_hosts(
 
     :param state: the cloud without servers
     """
-    lacking = []
-    with scheduling.booting(state, requested) as booted:
-        try:
+    try:
+        with scheduling.booting(state, requested) as (spec, _booted):
             counting = capacity.Counting(state)
-            guest = counting.guest_of(
-                scheduling.spec_of(state, requested, booted))
-        except servers.Refused:
-            return
-        for host in counting.hosts():
-            lacks = guest.to_grow(host)
-            if lacks:
-                lacking.append((len(lacks), host.name, lacks))
+            guest = counting.guest_of(spec)
+            lacking = {host.name: lacks for host in counting.hosts()
+                       if (lacks := guest.to_grow(host))}
+    except servers.Refused:
+        return
     if lacking:
-        _count, name, lacks = min(lacking, key=operator.itemgetter(0))
-        yield sentences.step(_Kind.LARGER_HOST, like=(name,) * number,
-                             lacks=[each.text for each in lacks])
+        name = min(lacking, key=lambda name: len(lacking[name]))
+        lacks = [each.text for each in lacking[name]]
+        yield _step(
+            'larger-host', f'Add {_some("larger host", number)}: {name} does '
+            f'not suffice, even if it is empty: {"; ".join(lacks)}',
+            like=(name,) * number, lacks=lacks)
 
 
 def _moves(
@@ -143,10 +162,11 @@ def _moves(
                 plan_document.FEW_MOVES, max_moves=_MOVES), ports=ports,
             update=_limit(seconds)).answer
         if plan.enough and _fits_after(cloud, requested, plan):
-            yield sentences.step(
-                _Kind.DEFRAG, moves=len(plan.moves), command=(
+            moves = strings.count(len(plan.moves), 'live migration')
+            yield _step(
+                'defrag', f'{moves} of other servers would make room', (
                     'nfv-sched', 'cloud', 'defrag', f'--flavor={flavor.name}',
-                    *count, *options))
+                    *count, *options), moves=len(plan.moves))
     with contextlib.suppress(TimeoutError, servers.Refused):
         with contextlib.closing(smallest_move.find(
                 cloud, flavor, ports=ports,
@@ -154,9 +174,10 @@ def _moves(
             first = list(itertools.islice(leaving, _TRIED))
         if any(_fits_without(cloud, requested, server)
                for _host, server in first):
-            yield sentences.step(_Kind.SERVERS, command=(
-                'nfv-sched', 'capacity', 'show', '--next', *options, '--',
-                flavor.name))
+            yield _step(
+                'servers', 'the smallest server in the way on each host', (
+                    'nfv-sched', 'capacity', 'show', '--next', *options, '--',
+                    flavor.name))
 
 
 def _limit(seconds: float) -> Callable[..., None]:
@@ -178,7 +199,7 @@ def _fits_after(
         return bool(plan.moves) and trial.failure(
             state, arrangements.Positions(cloud, state),
             list(map(plan_document.move_of, plan.moves)),
-        ) is None and _run(state, requested).reason is None
+        ) is None and scheduling.run(state, requested).reason is None
 
 
 def _fits_without(
@@ -187,12 +208,7 @@ def _fits_without(
 ) -> bool:
     with start.started(cloud) as state:
         subjects.give_back(state, server)
-        return _run(state, requested).reason is None
-
-
-def _run(state: states.State,
-         requested: request.BootRequest) -> scheduling.Course:
-    return scheduling.run(state, requested)
+        return scheduling.run(state, requested).reason is None
 
 
 def own_ports(subject: subjects.ExplainSubject) -> list[str]:
@@ -217,18 +233,11 @@ def _hosts(
         if host is None or not host.up:
             continue
         if not host.mapped:
-            yield sentences.step(
-                _Kind.MAP, host=host.name,
-                command=nova_filters.DISCOVER_COMMAND)
+            yield _step(
+                'map', f'{host.name} would take it, but is not mapped to its '
+                'cell', nova_filters.DISCOVER_COMMAND, host=host.name)
         if not host.enabled:
-            yield sentences.step(
-                _Kind.ENABLE, host=host.name, command=(
+            yield _step(
+                'enable', f'{host.name} would take it, but is disabled', (
                     'openstack', 'compute', 'service', 'set', '--enable', '--',
-                    host.name, 'nova-compute'))
-
-
-def _has_flavor(cloud: snapshot.Cloud, flavor: snapshot.Flavor) -> bool:
-    return any(
-        (each.name, each.vcpus, each.memory, each.extra_specs) == (
-            flavor.name, flavor.vcpus, flavor.memory, flavor.extra_specs)
-        for each in cloud.flavors)
+                    host.name, 'nova-compute'), host=host.name)

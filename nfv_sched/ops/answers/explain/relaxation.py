@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import dataclasses
+import functools
 import itertools
 import time
 import typing as ty
@@ -66,7 +67,7 @@ _VCPU_STEPS = 512  # and of vCPUs, of which no real flavor has more
 _DISABLED_HOSTS = 5  # maximum number that are tried one by one
 _MOST_NODES = 16
 _MOST_DEVICES = 256
-_HOSTS = 'hosts'
+_PORTS = 'ports'
 # Each trial runs the scheduler over all hosts, half a second for a thousand.
 # So pairs end after this part of the time, or if so many make it fit.
 _PAIRS_TIME = 0.25
@@ -85,27 +86,18 @@ class Change(ty.NamedTuple):
     enabled: tuple[str, ...] = ()  #: names of hosts that are enabled for it
 
 
-class Search(ty.NamedTuple):
-    """Changes of one amount, smallest first, to find the largest that fits."""
-
-    changes: Sequence[Change]
-
-
-class Pair(ty.NamedTuple):
-    """Two changes together, the second one of several amounts perhaps."""
-
-    subjects: frozenset[str]
-    size: int  #: rank of the size of both, the smallest first
-    trials: Change | Search  #: what to try, as a single change
+#: A change, or those of one amount, the smallest first, of which the largest
+#: that fits is looked for.
+Changes = Sequence[Change]
 
 
 class RelaxationResult(ty.NamedTuple):
     """The outcome of the trials."""
 
     #: changes that fit, the best first
-    changes: tuple[document.HelpfulChange, ...]
-    tried: int  #: number of trials
-    untried: int  #: number of changes for which there was no time
+    changes: tuple[document.HelpfulChange, ...] = ()
+    tried: int = 0  #: number of trials
+    untried: int = 0  #: number of changes for which there was no time
 
 
 def relax(state: states.State, boot_request: request.BootRequest,
@@ -118,65 +110,51 @@ def relax(state: states.State, boot_request: request.BootRequest,
     :param progress: called with (changes done, all changes)
     """
     ends = time.monotonic() + seconds
-    todo: list[Change | Search] = [
-        *changes(state, boot_request), *searches(boot_request)]
+    todo = list(changes(state, boot_request))
     trier = _Trier(state)
     for number, item in enumerate(todo):
         progress(number, len(todo))
-        trier.try_all(item, ends)
+        trier.find_largest(item, ends)
     # Pairs only if no single change helps: there are hundreds of them.
     if not trier.fitting:
         ends = min(ends, time.monotonic() + _PAIRS_TIME * seconds)
-        helped: set[frozenset[str]] = set()
-        both = pairs(state, boot_request)
-        for number, pair in enumerate(both):
+        helped: set[str] = set()
+        todo = pairs(state, boot_request)
+        for number, pair in enumerate(todo):
             if len(helped) == _MOST_PAIRS:
                 break
-            progress(number, len(both))
-            if pair.subjects not in helped and trier.try_all(
-                    pair.trials, ends):
-                helped.add(pair.subjects)
-        progress(len(both), len(both))
-    else:
-        progress(len(todo), len(todo))
+            progress(number, len(todo))
+            subject = pair[0].subject
+            if subject not in helped and trier.find_largest(pair, ends):
+                helped.add(subject)
+    progress(len(todo), len(todo))
     trier.fitting.sort(key=lambda item: (-item[1].hosts, item[0]))
     return RelaxationResult(tuple(each for _size, each in trier.fitting),
                             trier.tried, trier.untried)
 
 
 def pairs(state: states.State,
-          boot_request: request.BootRequest) -> list[Pair]:
+          boot_request: request.BootRequest) -> list[Changes]:
     """Return the pairs of changes that are worth trying, the smallest first.
 
     Two changes that each take away a part of the request are left out, such as
     two networks: that is another server.
     """
-    both: dict[frozenset[str], Pair] = {}
+    both: dict[frozenset[str], Changes] = {}
     # None is searched for twice: of many ports, none is left.
-    for first in (*changes(state, boot_request), *[
-            search.changes[0] for search in _port_searches(
-                boot_request)]):
-        for second in (*changes(state, first.requested),
-                       *searches(first.requested)):
-            several = second.changes if isinstance(second, Search) else (
-                second,)
-            joined = [_join(first, each) for each in several
-                      if each.subject != first.subject]
-            if not joined or first.size == several[0].size == _WITHOUT:
-                continue
-            both.setdefault(
-                frozenset({first.text, several[-1].text}), Pair(
-                    frozenset({first.subject, several[0].subject}),
-                    joined[0].size, Search(joined) if isinstance(
-                        second, Search) else joined[0]))
-    return sorted(both.values(), key=lambda pair: pair.size)
-
-
-def _join(first: Change, second: Change) -> Change:
-    return Change(
-        f'{first.text} and {second.text}', first.size + second.size,
-        second.requested, f'{first.subject} {second.subject}',
-        first.enabled + second.enabled)
+    for first in (*_single_changes(state, boot_request),
+                  *(search[0] for search in _port_searches(boot_request))):
+        for second in changes(state, first.requested):
+            joined = [Change(
+                f'{first.text} and {each.text}', first.size + each.size,
+                each.requested,
+                ' and '.join(sorted((first.subject, each.subject))),
+                first.enabled + each.enabled)
+                for each in second if each.subject != first.subject]
+            if joined and not first.size == second[0].size == _WITHOUT:
+                both.setdefault(
+                    frozenset({first.text, second[-1].text}), joined)
+    return sorted(both.values(), key=lambda pair: pair[0].size)
 
 
 class _Trier:
@@ -190,45 +168,28 @@ class _Trier:
         self.fitting: list[tuple[int, document.HelpfulChange]] = []
         self.tried = self.untried = 0
 
-    def try_all(self, item: Change | Search, ends: float) -> bool:
-        """Try a change, or the largest that fits; return whether one does."""
-        trials = _find_largest(item.changes) if isinstance(item, Search) else (
-            _try_once(item))
-        result = None
-        try:
-            change = next(trials)
-            while True:
-                if time.monotonic() >= ends:
-                    self.untried += 1
-                    break
-                self.tried += 1
-                this = _try(self._state, change)
-                if this is not None:
-                    result = change.size, this
-                change = trials.send(this is not None)
-        except StopIteration:
-            pass
-        if result is not None:
-            self.fitting.append(result)
-        return result is not None
+    def find_largest(self, several: Changes, ends: float) -> bool:
+        """Bisect for the largest that fits, if all smaller ones fit too.
 
-
-_Trials = ty.Generator[Change, bool, None]
-
-
-def _try_once(change: Change) -> _Trials:
-    yield change
-
-
-def _find_largest(changes: Sequence[Change]) -> _Trials:
-    """Bisect for the largest that fits, if all smaller ones fit too."""
-    low, high = 0, len(changes)
-    while low < high:
-        middle = (low + high) // 2
-        if (yield changes[middle]):
-            low = middle + 1
-        else:
-            high = middle
+        :returns: whether one of them does
+        """
+        found = None
+        low, high = 0, len(several)
+        while low < high:
+            if time.monotonic() >= ends:
+                self.untried += 1
+                break
+            self.tried += 1
+            middle = (low + high) // 2
+            change = several[middle]
+            helpful = _try(self._state, change)
+            if helpful is None:
+                high = middle
+            else:
+                low, found = middle + 1, (change.size, helpful)
+        if found is not None:
+            self.fitting.append(found)
+        return found is not None
 
 
 def _try(state: states.State, change: Change) -> document.HelpfulChange | None:
@@ -268,14 +229,25 @@ def _enable_hosts(state: states.State, names: Sequence[str]) -> Iterator[None]:
 
 
 def changes(state: states.State,
-            boot_request: request.BootRequest) -> Iterator[Change]:
-    yield from _lenient_changes(boot_request)
-    yield from _hosts(state, boot_request)
-    yield from _page_sizes(state, boot_request)
-    yield from _numa_nodes(state, boot_request)
-    yield from _without_keys(boot_request)
-    yield from _without_devices(boot_request)
-    yield from _without_others(boot_request)
+            boot_request: request.BootRequest) -> Iterator[Changes]:
+    for each in _single_changes(state, boot_request):
+        yield [each]
+    yield from searches(boot_request)
+
+
+def _single_changes(state: states.State,
+                    wanted: request.BootRequest) -> Iterator[Change]:
+    specs = wanted.flavor.extra_specs
+    for key, lenient in lenient_values(specs):
+        yield Change(f'{key}={lenient}', _PREFER,
+                     wanted.with_specs({**specs, key: lenient}), key)
+    yield from _hosts(state, wanted)
+    yield from _page_sizes(state, wanted)
+    yield from _numa_nodes(state, wanted)
+    yield from _without_keys(wanted)
+    for alias in _aliases(wanted):
+        yield _change_alias(wanted, alias, '')
+    yield from _without_others(wanted)
 
 
 def lenient_values(
@@ -294,56 +266,42 @@ def lenient_values(
             yield key, lenient
 
 
-def _lenient_changes(
-    boot_request: request.BootRequest,
-) -> Iterator[Change]:
-    specs = boot_request.flavor.extra_specs
-    for key, lenient in lenient_values(specs):
-        yield Change(f'{key}={lenient}', _PREFER,
-                     boot_request.with_specs({**specs, key: lenient}),
-                     key)
-
-
 def _hosts(state: states.State,
-           boot_request: request.BootRequest) -> Iterator[Change]:
-    names = [name for name, host in state.hosts.items()
-             if host.down or not (host.record.enabled and host.record.mapped)]
-    for name in names[:_DISABLED_HOSTS]:
-        yield Change(f'{name} {_repairs_text(state, [name])}', _HOST,
-                     boot_request, _HOSTS, (name,))
-    if len(names) > 1:
-        yield Change(f'all {len(names)} disabled hosts '
-                     f'{_repairs_text(state, names)}', _HOST,
-                     boot_request,
-                     _HOSTS, tuple(names))
+           wanted: request.BootRequest) -> Iterator[Change]:
+    closed = [name for name, host in state.hosts.items()
+              if host.down or not (host.record.enabled and host.record.mapped)]
+    for name in closed[:_DISABLED_HOSTS]:
+        yield _repair(state, wanted, name, [name])
+    if len(closed) > 1:
+        yield _repair(
+            state, wanted, f'all {len(closed)} disabled hosts', closed)
 
 
-def _repairs_text(state: states.State, names: Sequence[str]) -> str:
+def _repair(state: states.State, wanted: request.BootRequest, title: str,
+            names: Sequence[str]) -> Change:
     hosts = [state.hosts[name] for name in names]
-    changes = []
+    repairs = []
     if any(host.down or not host.record.enabled for host in hosts):
-        changes.append('enabled and up')
+        repairs.append('enabled and up')
     if not all(host.record.mapped for host in hosts):
-        changes.append('mapped (nova-manage cell_v2 discover_hosts)')
-    return ', '.join(changes)
+        repairs.append('mapped (nova-manage cell_v2 discover_hosts)')
+    return Change(f'{title} {", ".join(repairs)}', _HOST, wanted, 'hosts',
+                  tuple(names))
 
 
-def _page_sizes(
-    state: states.State, boot_request: request.BootRequest,
-) -> Iterator[Change]:
-    specs = boot_request.flavor.extra_specs
+def _page_sizes(state: states.State,
+                wanted: request.BootRequest) -> Iterator[Change]:
+    specs = wanted.flavor.extra_specs
     if PAGE_SIZE not in specs:
         return
     # A size that no host has could only be refused.
     sizes = {SMALL, *(pages.size for host in state.hosts.values()
                       for node in host.record.nodes or ()
                       for pages in node.pages)}
-    for size in sorted(sizes):
+    for size in sorted(sizes - {page_kib(specs[PAGE_SIZE])}):
         text = _PAGE_TEXTS.get(size, str(size))
-        if page_kib(specs[PAGE_SIZE]) != size:
-            yield Change(f'{PAGE_SIZE}={text}', _PAGES,
-                         boot_request.with_specs(
-                             {**specs, PAGE_SIZE: text}), PAGE_SIZE)
+        yield Change(f'{PAGE_SIZE}={text}', _PAGES,
+                     wanted.with_specs({**specs, PAGE_SIZE: text}), PAGE_SIZE)
 
 
 def page_kib(value: str) -> int | None:
@@ -358,10 +316,9 @@ def page_kib(value: str) -> int | None:
         return None
 
 
-def _numa_nodes(
-    state: states.State, boot_request: request.BootRequest,
-) -> Iterator[Change]:
-    specs = boot_request.flavor.extra_specs
+def _numa_nodes(state: states.State,
+                wanted: request.BootRequest) -> Iterator[Change]:
+    flavor, specs = wanted.flavor, wanted.flavor.extra_specs
     # A guest without such keys has no NUMA topology and may use the whole
     # host; a number of NUMA nodes could only restrict it.
     if not any(key.startswith('hw:') for key in specs):
@@ -374,105 +331,80 @@ def _numa_nodes(
     other_specs = {key: value for key, value in specs.items()
                    if key not in dropped}
     without = f", without {', '.join(dropped)}" if dropped else ''
-    for nodes in range(1, min(most, boot_request.flavor.vcpus,
-                              _MOST_NODES) + 1):
+    for nodes in range(1, min(most, flavor.vcpus, _MOST_NODES) + 1):
         # Nova divides nothing with a remainder: without hw:numa_cpus.N and
         # hw:numa_mem.N it refuses such flavors (ImageNUMATopologyAsymmetric).
-        if nodes == _nodes_of(specs) or (
-                boot_request.flavor.vcpus % nodes
-                or boot_request.flavor.memory % nodes):
+        if nodes == _node_count(specs) or (
+                flavor.vcpus % nodes or flavor.memory % nodes):
             continue
         yield Change(
-            f'{_NUMA_NODES}={nodes}{without}', _NODES,
-            boot_request.with_specs(
+            f'{_NUMA_NODES}={nodes}{without}', _NODES, wanted.with_specs(
                 {**other_specs, _NUMA_NODES: str(nodes)}), _NUMA_NODES)
 
 
-def _nodes_of(specs: Mapping[str, str]) -> int:
-    value = specs.get(_NUMA_NODES, '1')
-    return int(value) if value.isdecimal() and int(value) else 1
+def _node_count(specs: Mapping[str, str]) -> int:
+    return _positive(specs.get(_NUMA_NODES, '')) or 1
 
 
-def _without_keys(
-    boot_request: request.BootRequest,
-) -> Iterator[Change]:
-    specs = boot_request.flavor.extra_specs
+def _without_keys(wanted: request.BootRequest) -> Iterator[Change]:
+    specs = wanted.flavor.extra_specs
     for key in specs:
         if key == ALIAS or key.startswith(_HARMLESS):
             continue
-        dropped = {key, *(
-            other for other in specs for prefix in _DEPENDENT.get(key, ())
-            if other.startswith(prefix))}
+        dropped = sorted({key, *(
+            other for other in specs
+            if other.startswith(_DEPENDENT.get(key, ())))})
         yield Change(
-            'without ' + ', '.join(sorted(dropped)), _KEY,
-            boot_request.with_specs({
-                name: value for name, value in specs.items()
-                if name not in dropped}), key)
+            'without ' + ', '.join(dropped), _KEY,
+            wanted.with_specs(_without(specs, *dropped)), key)
 
 
-def _without_devices(
-    boot_request: request.BootRequest,
-) -> Iterator[Change]:
-    for alias in _aliases(boot_request):
-        yield _change_alias(boot_request, alias, '')
+def _without(items: Mapping[str, ty.Any], *keys: str) -> dict[str, ty.Any]:
+    return {key: value for key, value in items.items() if key not in keys}
 
 
-def _aliases(boot_request: request.BootRequest) -> list[str]:
-    value = boot_request.flavor.extra_specs.get(ALIAS, '')
+def _aliases(wanted: request.BootRequest) -> list[str]:
+    value = wanted.flavor.extra_specs.get(ALIAS, '')
     return [alias.strip() for alias in value.split(',') if alias.strip()]
 
 
-def _change_alias(boot_request: request.BootRequest, alias: str,
+def _change_alias(wanted: request.BootRequest, alias: str,
                   fewer: str) -> Change:
-    specs = dict(boot_request.flavor.extra_specs)
-    aliases = _aliases(boot_request)
+    aliases = _aliases(wanted)
     aliases[aliases.index(alias)] = fewer
-    specs[ALIAS] = ','.join(filter(None, aliases))
-    if not specs[ALIAS]:
-        del specs[ALIAS]
+    left = ','.join(filter(None, aliases))
+    specs = _without(wanted.flavor.extra_specs, ALIAS) | (
+        {ALIAS: left} if left else {})
     text, size = (f'the PCI devices {fewer}', _SMALLER) if fewer else (
         f'without the PCI devices {alias}', _WITHOUT)
-    return Change(text, size, boot_request.with_specs(specs), ALIAS)
+    return Change(text, size, wanted.with_specs(specs), ALIAS)
 
 
-def _without_others(
-    boot_request: request.BootRequest,
-) -> Iterator[Change]:
-    for network, count in _port_counts(boot_request).items():
+def _without_others(wanted: request.BootRequest) -> Iterator[Change]:
+    for network, count in _port_counts(wanted).items():
         if count == 1:
-            yield _fewer_ports(boot_request, network, 1, 1)
-    for name in boot_request.image:
-        yield Change(
-            f'without the image property {name}', _KEY, dataclasses.replace(
-                boot_request, image={
-                    key: value for key, value
-                    in boot_request.image.items() if key != name}),
-            f'image {name}')
-    if boot_request.zone is not None:
+            yield _fewer_ports(wanted, network, 1, 1)
+    replace = functools.partial(dataclasses.replace, wanted)
+    for name in wanted.image:
+        yield Change(f'without the image property {name}', _KEY, replace(
+            image=_without(wanted.image, name)), f'image {name}')
+    if wanted.zone is not None:
         yield Change('in any availability zone', _WITHOUT,
-                     dataclasses.replace(boot_request, zone=None), 'zone')
-    if boot_request.group is not None:
+                     replace(zone=None), 'zone')
+    if wanted.group is not None:
         yield Change('outside its server group', _WITHOUT,
-                     dataclasses.replace(boot_request, group=None),
-                     'group')
-    for name in boot_request.hints:
-        yield Change(
-            f'without the hint {name}', _WITHOUT, dataclasses.replace(
-                boot_request, hints={
-                    key: value for key, value
-                    in boot_request.hints.items() if key != name}),
-            f'hint {name}')
+                     replace(group=None), 'group')
+    for name in wanted.hints:
+        yield Change(f'without the hint {name}', _WITHOUT, replace(
+            hints=_without(wanted.hints, name)), f'hint {name}')
 
 
-def _port_counts(
-    boot_request: request.BootRequest,
-) -> collections.Counter:
-    return collections.Counter(
-        network for network, _ in boot_request.ports)
+def _port_counts(wanted: request.BootRequest) -> collections.Counter:
+    return collections.Counter(network for network, _groups in wanted.ports)
 
 
-def _fewer_ports(boot_request: request.BootRequest,
-                 network: ty.Any, count: int, fewer: int) -> Change:
+def _fewer_ports(wanted: request.BootRequest, network: ty.Any, count: int,
+                 fewer: int) -> Change:
     """Return a change without the last ``fewer`` of the ports on a network."""
     label = assumed_ports.network_label(network)
     if fewer < count:
@@ -482,75 +414,68 @@ def _fewer_ports(boot_request: request.BootRequest,
         ports = 'a port' if count == 1 else f'the {count} ports'
         text, size = f'without {ports} on {label}', _WITHOUT
     own = itertools.count()
-    return Change(text, size, dataclasses.replace(
-        boot_request, ports=tuple([
-            port for port in boot_request.ports
-            if port[0] != network or next(own) < count - fewer])), 'ports')
+    return Change(text, size, dataclasses.replace(wanted, ports=tuple([
+        port for port in wanted.ports
+        if port[0] != network or next(own) < count - fewer])), _PORTS)
 
 
-def searches(boot_request: request.BootRequest) -> Iterator[Search]:
+def searches(wanted: request.BootRequest) -> Iterator[Changes]:
     """Yield amounts of which a smaller one may fit.
 
     Less than half of the CPUs or the memory is another server, which nobody
     asked for.
     """
-    flavor, specs = (boot_request.flavor,
-                     boot_request.flavor.extra_specs)
-    nodes = _nodes_of(specs)
+    flavor, specs = wanted.flavor, wanted.flavor.extra_specs
+    nodes = _node_count(specs)
     step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require'
                     else 1)
-    step *= max(-(-flavor.vcpus // (step * _VCPU_STEPS)), 1)
-    yield Search([
+    yield [
         Change(strings.count(vcpus, 'vCPU'), _SMALLER,
-               boot_request.with_flavor(vcpus=vcpus), 'vcpus')
-        for vcpus in range(step, flavor.vcpus, step)
-        if 2 * vcpus >= flavor.vcpus
-        and _has_topology(vcpus, boot_request)])
+               wanted.with_flavor(vcpus=vcpus), 'vcpus')
+        for vcpus in _smaller(flavor.vcpus, step, _VCPU_STEPS)
+        if _has_topology(vcpus, wanted)]
     page = (page_kib(specs.get(PAGE_SIZE, '')) or SMALL) / 1024
-    step = int(max(page, 64)) * nodes
-    count = -(-flavor.memory // step)
-    step *= max(-(-count // _STEPS), 1)
-    yield Search([
+    yield [
         Change(strings.size(memory * 1024), _SMALLER,
-               boot_request.with_flavor(memory=memory), 'memory')
-        for memory in range(step, flavor.memory, step)
-        if 2 * memory >= flavor.memory])
-    yield from _port_searches(boot_request)
-    for alias in _aliases(boot_request):
+               wanted.with_flavor(memory=memory), 'memory')
+        for memory in _smaller(flavor.memory, int(max(page, 64)) * nodes,
+                               _STEPS)]
+    yield from _port_searches(wanted)
+    for alias in _aliases(wanted):
         name, _colon, count = alias.rpartition(':')
         if count.isdecimal() and 1 < int(count) <= _MOST_DEVICES:
-            yield Search([
-                _change_alias(boot_request, alias, f'{name}:{fewer}')
-                for fewer in range(1, int(count))])
+            yield [_change_alias(wanted, alias, f'{name}:{fewer}')
+                   for fewer in range(1, int(count))]
 
 
-def _port_searches(
-    boot_request: request.BootRequest,
-) -> Iterator[Search]:
-    for network, count in _port_counts(boot_request).items():
+def _port_searches(wanted: request.BootRequest) -> Iterator[Changes]:
+    for network, count in _port_counts(wanted).items():
         if count > 1:
-            yield Search([
-                _fewer_ports(boot_request, network, count, fewer)
-                for fewer in range(count, 0, -1)])
+            yield [_fewer_ports(wanted, network, count, fewer)
+                   for fewer in range(count, 0, -1)]
 
 
-def _has_topology(vcpus: int,
-                  boot_request: request.BootRequest) -> bool:
+def _smaller(amount: int, step: int, most: int) -> Iterator[int]:
+    """Yield at most ``most`` amounts that are half of one at least."""
+    step *= max(-(-amount // (step * most)), 1)
+    return (each for each in range(step, amount, step) if 2 * each >= amount)
+
+
+def _has_topology(vcpus: int, wanted: request.BootRequest) -> bool:
     """Return whether flavor and image allow a virtual CPU topology."""
-    counts = []
-    for part in ('sockets', 'cores', 'threads'):
-        exact = _topology_limit(part, boot_request)
-        most = _topology_limit(f'max_{part}', boot_request)
-        counts.append([
-            count for count in flavors.divisors(vcpus, most or vcpus)
-            if exact in (None, count)])
-    sockets, cores, threads = counts
+    def limit(part: str) -> int | None:
+        return _positive(wanted.flavor.extra_specs.get(
+            f'hw:cpu_{part}', wanted.image.get(f'hw_cpu_{part}', '')))
+
+    sockets, cores, threads = [
+        [count for count in flavors.divisors(
+            vcpus, limit(f'max_{part}') or vcpus)
+         if limit(part) in (None, count)]
+        for part in ('sockets', 'cores', 'threads')]
     return any(vcpus % (a * b) == 0 and vcpus // (a * b) in threads
                for a in sockets for b in cores)
 
 
-def _topology_limit(part: str, boot_request: request.BootRequest,
-                    ) -> int | None:
-    value = boot_request.flavor.extra_specs.get(
-        f'hw:cpu_{part}', boot_request.image.get(f'hw_cpu_{part}', ''))
-    return int(value) if value.isdecimal() and int(value) else None
+def _positive(text: str) -> int | None:
+    """Return the number in a text; None if it is none, or 0."""
+    return int(text) if text.isdecimal() and int(text) else None

@@ -3,10 +3,11 @@
 """Render an explanation as text and as rows."""
 
 from collections.abc import Sequence
+import functools
 import shlex
-import typing as ty
 
 from nfv_sched.base import cpu_spec
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import sentences
 from nfv_sched.ops.cli import tables
@@ -19,18 +20,22 @@ _WEIGHED = 3
 _OLD = 60
 _CHANGES = 10
 _CAUSES = 3
-COLUMNS = ('Host', 'Host ID', 'Placement', 'Refused by', 'Passed', 'Rank',
-           'Lacks')
+#: Columns of the hosts for programs.
+COLUMNS = (
+    tables.Column('Host', 'host'), tables.Column('Host ID', 'host_id'),
+    tables.Column('Placement', 'placement_finds'),
+    tables.Column('Refused by', lambda host: ' '.join(
+        refusal.filter for refusal in host.refusals)),
+    tables.Column('Passed', 'passes'),
+    tables.Column('Rank', lambda host: '' if host.rank is None else host.rank),
+    tables.Column('Lacks', lambda host: '; '.join(_lacks(host))))
 
 
 def text(explanation: document.Explained, hosts: Sequence[str],
-         everything: bool = False, all_filters: bool = False,
-         in_order: bool = False) -> list[tables.Part]:
-    parts: list[tables.Part] = []
-    for _title, section in sections(
-            explanation, hosts, everything, all_filters, in_order):
-        parts += [*([''] if parts else []), *section]
-    return parts
+         **options: bool) -> list[tables.Part]:
+    """Return the sections as one text, with a blank line between them."""
+    return [part for _title, section in sections(explanation, hosts, **options)
+            for part in ('', *section)][1:]
 
 
 def sections(
@@ -62,8 +67,8 @@ def sections(
 
 def _head(explanation: document.Explained) -> list[tables.Part]:
     lines: list[tables.Part] = [
-        explanation.subject, f'Asks for: {explanation.asks_for}']
-    lines += [f'Assumed: {text}' for text in explanation.assumed]
+        explanation.subject, f'Asks for: {explanation.asks_for}',
+        *(f'Assumed: {text}' for text in explanation.assumed)]
     if explanation.fits:
         lines.append(tables.Line('It fits.', tables.GOOD))
     else:
@@ -72,19 +77,17 @@ def _head(explanation: document.Explained) -> list[tables.Part]:
         which = (f' (server {placed + 1} of {explanation.request.servers})'
                  if placed else '')
         causes = explanation.causes
-        lines.append(tables.Line(
-            f'It does not fit{which}.' if causes else
-            f'It does not fit{which}: {explanation.reason or ""}', tables.BAD))
+        why = '.' if causes else f': {explanation.reason or ""}'
+        lines.append(tables.Line(f'It does not fit{which}{why}', tables.BAD))
         for cause in causes[:_CAUSES]:
             lines.append(cause.text)
-            if cause.kind == document.CauseKind.DEPLOYMENT:
+            if cause.kind == 'deployment':
                 lines.append(sentences.deployment(cause))
         more = sum(cause.hosts for cause in causes[_CAUSES:])
         if more:
             lines.append(f'{_of_hosts(more)} more: other causes, see below.')
-    for place in explanation.destinations:
-        lines.append(f'It would go to {_place(place)}.')
-    return lines
+    return lines + [f'It would go to {_place(place)}.'
+                    for place in explanation.destinations]
 
 
 def _place(place: document.Destination) -> str:
@@ -96,8 +99,12 @@ def _place(place: document.Destination) -> str:
         parts.append(f'CPUs {cpu_spec.to_text(place.cpus)}')
     if place.pci_devices:
         parts.append(f'devices {", ".join(place.pci_devices)}')
-    parts += [f'after a {note}' for note in place.failed_claims]
-    return ', '.join(parts)
+    return ', '.join([
+        *parts, *(f'after a {note}' for note in place.failed_claims)])
+
+
+# ``--column`` does not choose the columns of these tables.
+_side_table = functools.partial(tables.Table, is_main=False)
 
 
 def _stages(explanation: document.Explained) -> list[tables.Part]:
@@ -123,12 +130,6 @@ def _stages(explanation: document.Explained) -> list[tables.Part]:
     return lines
 
 
-def _side_table(columns: Sequence[str],
-                rows: Sequence[Sequence[ty.Any]]) -> tables.Table:
-    """Return a table of which ``--column`` does not choose columns."""
-    return tables.Table(columns, rows, is_main=False)
-
-
 def _requirements(stage: values.PlacementAnswer) -> list[tables.Part]:
     if stage.hosts_left == stage.hosts:
         return []
@@ -142,19 +143,16 @@ def _requirements(stage: values.PlacementAnswer) -> list[tables.Part]:
 
 def _filters(explanation: document.Explained,
              all_filters: bool) -> list[tables.Part]:
-    errors = any(each.error for each in explanation.filters)
+    # Without errors, there is no column for them.
+    width = 5 if any(each.error for each in explanation.filters) else 4
     rows = [
-        (each.filter, '-' if each.hosts_in is None else each.hosts_in,
-         '-' if each.hosts_out is None else each.hosts_out, each.refuses_alone,
-         *([each.error] if errors else []))
-        for each in explanation.filters
+        (each.filter, each.hosts_in, each.hosts_out, each.refuses_alone,
+         each.error)[:width] for each in explanation.filters
         if all_filters or each.refuses_alone or each.error]
-    if not rows:
-        return []
     return [_side_table(
         ('Filter', 'Hosts in', 'Out',
-         f'Refuses alone, of {len(explanation.hosts)}',
-         *(['Error'] if errors else [])), rows)]
+         f'Refuses alone, of {len(explanation.hosts)}', 'Error')[:width],
+        rows)] if rows else []
 
 
 def host_table(explanation: document.Explained,
@@ -165,14 +163,13 @@ def host_table(explanation: document.Explained,
 
 def _sort_hosts(explanation: document.Explained, names: Sequence[str],
                 in_order: bool) -> list[document.HostVerdict]:
-    chosen = {name: number for number, name in enumerate(names)}
-    nearest = {name: number for number, name
-               in enumerate(explanation.nearest)}
-    return sorted(
-        (host for host in explanation.hosts if host.host in chosen),
-        key=lambda host: chosen[host.host] if in_order else (
-            host.rank is None, host.rank or 0,
-            nearest.get(host.host, len(nearest)), host.failures))
+    hosts = {host.host: host for host in explanation.hosts}
+    chosen = [hosts[name] for name in names]
+    nearest = explanation.nearest
+    return chosen if in_order else sorted(chosen, key=lambda host: (
+        host.rank is None, host.rank or 0,
+        nearest.index(host.host) if host.host in nearest else len(nearest),
+        host.failures))
 
 
 def _host_table(hosts: Sequence[document.HostVerdict]) -> tables.Table:
@@ -197,20 +194,16 @@ def _hosts(explanation: document.Explained, names: Sequence[str],
 
 def _verdict(host: document.HostVerdict) -> str:
     if host.passes:
-        return f'passes, {_ordinal(host.rank or 1)}'
+        rank = host.rank or 1
+        return 'passes, ' + {1: 'first', 2: 'second', 3: 'third'}.get(
+            rank, f'{rank}th')
     if host.failures == 0:
         return f'removed by {host.removed_by}' if host.removed_by else (
             'not considered')
-    parts = []
-    if host.misses:
-        parts.append('Placement')
-    if host.refusals:
-        parts.append(tables.count(len(host.refusals), 'filter'))
-    return ' + '.join(parts)
-
-
-def _ordinal(rank: int) -> str:
-    return {1: 'first', 2: 'second', 3: 'third'}.get(rank, f'{rank}th')
+    return ' + '.join([
+        *(['Placement'] if host.placement_lacks else ()),
+        *([strings.count(len(host.refusals), 'filter')] if host.refusals
+          else ())])
 
 
 def _lacks(host: document.HostVerdict) -> list[str]:
@@ -251,16 +244,15 @@ def _weights_parts(explanation: document.Explained) -> list[tables.Part]:
         decides = other and f'without it {other} first'
         for index in indexes:
             each = weigher.weights[index]
-            rows.append((
-                weigher.weigher, each.host, _figure(each.raw),
-                _figure(each.normalized), _figure(each.multiplier),
-                _figure(each.weight), decides))
+            rows.append((weigher.weigher, each.host, *map(_figure, (
+                each.raw, each.normalized, each.multiplier, each.weight)),
+                decides))
             decides = None
-    parts: list[tables.Part] = [tables.Table(
+    parts: list[tables.Part] = [_side_table(
         ('Weigher', 'Host', 'Weight', 'Normalized', 'Multiplier', 'Score',
-         'Decides'), rows, is_main=False,
-        least_important=('Multiplier', 'Normalized', 'Weight'))]
-    parts.append(f'{of_first}Score = normalized weight x multiplier.')
+         'Decides'), rows,
+        least_important=('Multiplier', 'Normalized', 'Weight')),
+        f'{of_first}Score = normalized weight x multiplier.']
     if (weighing.age_seconds or 0) >= _OLD:
         parts.append(
             'The hosts are weighed as they were '
@@ -279,8 +271,8 @@ def _weights_parts(explanation: document.Explained) -> list[tables.Part]:
 def duration(seconds: int) -> str:
     for unit, length in (('day', 86400), ('hour', 3600), ('minute', 60)):
         if seconds >= length:
-            return tables.count(seconds // length, unit)
-    return tables.count(seconds, 'second')
+            return strings.count(seconds // length, unit)
+    return strings.count(seconds, 'second')
 
 
 def _figure(value: float) -> str:
@@ -305,9 +297,9 @@ def _changes(explanation: document.Explained) -> list[tables.Part]:
                      f'together ({explanation.changes_tried} were tried).')
     more = len(explanation.changes) - len(shown)
     if more:
-        lines.append(f'{tables.count(more, "more change")}, see -f json')
+        lines.append(f'{strings.count(more, "more change")}, see -f json')
     if explanation.changes_untried:
-        untried = tables.count(explanation.changes_untried, 'change')
+        untried = strings.count(explanation.changes_untried, 'change')
         lines.append(f'{untried} not tried to the end, see --try-seconds')
     return lines
 
@@ -324,19 +316,4 @@ def _steps(explanation: document.Explained) -> list[tables.Part]:
 
 
 def _of_hosts(number: int) -> str:
-    return tables.count(number, 'host')
-
-
-def host_rows(explanation: document.Explained,
-              hosts: Sequence[str]) -> list[tuple]:
-    """Return a row for each host, in the order of :data:`COLUMNS`.
-
-    :param hosts: names of the hosts to show
-    """
-    chosen = frozenset(hosts)
-    return [
-        (host.host, host.host_id, host.placement_finds,
-         ' '.join(refusal.filter for refusal in host.refusals),
-         host.passes, '' if host.rank is None else host.rank,
-         '; '.join(_lacks(host)))
-        for host in explanation.hosts if host.host in chosen]
+    return strings.count(number, 'host')

@@ -8,6 +8,7 @@ and claims in the model of the cloud are undone afterwards.
 
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
 import dataclasses
 import typing as ty
@@ -43,7 +44,7 @@ class Weighed:
 
     weigher: ty.Any
     hosts: tuple[str, ...]
-    raw: tuple[float, ...]  #: weight of each host, not normalized
+    raw: Sequence[float]  #: weight of each host, not normalized
     multipliers: list[float] = dataclasses.field(default_factory=list)
 
 
@@ -76,15 +77,19 @@ class Course:
         return self.rounds[0].passed if self.rounds else ()
 
 
-class _Filter:
-    """A recorder around a filter, of the hosts it is given and passes."""
+class _Recorder:
+    """A filter or weigher of which a run is recorded."""
 
     def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
         self._inner = inner
         self._rounds = rounds
 
-    def run_filter_for_index(self, index: int) -> bool:
-        return self._inner.run_filter_for_index(index)
+    def __getattr__(self, name: str) -> ty.Any:
+        return getattr(self._inner, name)
+
+
+class _Filter(_Recorder):
+    """A recorder of the hosts that a filter is given and passes."""
 
     def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
         hosts = list(hosts)
@@ -104,25 +109,13 @@ class _Filter:
         return passing
 
 
-class _Weigher:
-    """A recorder around a weigher, of the weights it returns."""
-
-    def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
-        self._inner = inner
-        self._rounds = rounds
-
-    @property
-    def minval(self) -> float | None:
-        return self._inner.minval
-
-    @property
-    def maxval(self) -> float | None:
-        return self._inner.maxval
+class _Weigher(_Recorder):
+    """A recorder of the weights that a weigher returns."""
 
     def weigh_objects(self, weighed: list, spec_obj: ty.Any):
         raw = list(self._inner.weigh_objects(weighed, spec_obj))
         self._rounds[-1].weighers.append(Weighed(
-            self._inner, _names(each.obj for each in weighed), tuple(raw)))
+            self._inner, _names(each.obj for each in weighed), raw))
         return raw
 
     def weight_multiplier(self, host_state: ty.Any) -> float:
@@ -164,13 +157,15 @@ def _record_rounds(state: states.State,
 
 
 @contextlib.contextmanager
-def booting(state: states.State,
-            boot_request: request.BootRequest) -> Iterator[
-                list[servers.SimulatedServer]]:
+def booting(
+    state: states.State, boot_request: request.BootRequest,
+) -> Iterator[tuple[objects.RequestSpec, list[servers.SimulatedServer]]]:
     """Add the servers of a request to the cloud in this context.
 
     :param state: the cloud; restored afterwards
-    :returns: context with the servers, which have no host yet
+    :returns: context with the request, as nova-conductor sends it, and the
+        servers, which have no host yet
+    :raises Refused: if the API refuses the request
     """
     booted = [servers.SimulatedServer(f'{_NAME}-{number}',
                                       boot_request.flavor.name,
@@ -179,7 +174,14 @@ def booting(state: states.State,
     notes = state.notes
     state.servers.update((server.name, server) for server in booted)
     try:
-        yield booted
+        for server in booted:
+            request.create(state, server, boot_request, booted[0])
+        spec = booted[0].spec.obj_clone()
+        if boot_request.group:
+            spec.instance_group = request.server_group(
+                state, boot_request.group)
+        request.set_destination(state, spec, boot_request.host)
+        yield spec, booted
     finally:
         members = state.groups.get(boot_request.group or '', [])
         for server in booted:
@@ -188,23 +190,6 @@ def booting(state: states.State,
             if server.name in members:
                 members.remove(server.name)
         state.notes = notes
-
-
-def spec_of(state: states.State, boot_request: request.BootRequest,
-            booted: list[servers.SimulatedServer]):
-    """Return the request for some servers, as nova-conductor sends it.
-
-    :param booted: the servers; their instances are created
-    :returns: ``nova.objects.RequestSpec``
-    :raises Refused: if the API refuses the request
-    """
-    for server in booted:
-        request.create(state, server, boot_request, booted[0])
-    spec = booted[0].spec.obj_clone()
-    if boot_request.group:
-        spec.instance_group = request.server_group(state, boot_request.group)
-    request.set_destination(state, spec, boot_request.host)
-    return spec
 
 
 def run(state: states.State, boot_request: request.BootRequest,
@@ -218,30 +203,23 @@ def run(state: states.State, boot_request: request.BootRequest,
     """
     course = Course()
     state.placement.queries.clear()
-    # A server that is removed from a host that is down leaves its resources
-    # there, so the hosts stay enabled until all is undone.
-    with (contextlib.ExitStack() as until_undone,
-          booting(state, boot_request) as booted):
-        with _errors_as_reason(course):
-            spec = spec_of(state, boot_request, booted)
+    try:
+        # A server that is removed from a host that is down leaves its
+        # resources there, so the hosts stay enabled until all is undone.
+        with (contextlib.ExitStack() as until_undone,
+              booting(state, boot_request) as (spec, booted)):
             until_undone.enter_context(enabled)
             _boot(state, spec, booted, course)
-        course.queries = tuple(state.placement.queries)
-    # The rounds for alternates are no part of the answer.
-    del course.rounds[boot_request.count:]
-    return course
-
-
-@contextlib.contextmanager
-def _errors_as_reason(course: Course) -> Iterator[None]:
-    try:
-        yield
     except servers.Refused as exc:
         course.reason = str(exc)
     except Exception as exc:
         # A third-party filter or weigher raised, or Nova's own code did for
         # an odd flavor.
         course.reason = f'{type(exc).__name__}: {exc}'
+    course.queries = tuple(state.placement.queries)
+    # The rounds for alternates are no part of the answer.
+    del course.rounds[boot_request.count:]
+    return course
 
 
 def _boot(state: states.State, spec: objects.RequestSpec,

@@ -15,7 +15,6 @@ from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.model.requests import subject as subjects
 from nfv_sched.ops.model.verdicts import values
 
-_Kind = document.CauseKind
 _NOUNS = {orc.PCPU: 'dedicated CPUs', orc.VCPU: 'vCPUs',
           orc.MEMORY_MB: 'MiB of memory', orc.DISK_GB: 'GiB of disk'}
 _CHANGES = 5
@@ -49,9 +48,9 @@ def text(explanation: document.Explained,
 def _needed_texts(explanation: document.Explained) -> Iterator[str]:
     for cause in explanation.causes:
         refusal = cause.refusal
-        if cause.kind in (_Kind.DISABLED, _Kind.DOWN, _Kind.UNMAPPED):
+        if cause.kind in ('disabled', 'down', 'unmapped'):
             yield _OUT_OF_SERVICE
-        elif cause.kind is _Kind.REQUEST and refusal is not None:
+        elif cause.kind == 'request' and refusal is not None:
             yield refusal.why or ''
         elif refusal is not None and refusal.need and not refusal.raised:
             yield (f'{refusal.key}: {refusal.need}' if refusal.key
@@ -66,11 +65,9 @@ def _of_placement(need: values.PlacementNeed) -> str:
     """Return a requirement of Placement; aggregates are the operator's."""
     words = [f'{amount} {_NOUNS.get(name, name)}'
              for name, amount in need.resources.items()]
-    if need.kind != 'forbidden_trait':
-        words += [f'the trait {trait}' for trait in need.traits]
-    else:
-        words += [f'not the trait {trait}' for trait in need.traits]
-    words += [f'not the trait {trait}' for trait in need.forbidden_traits]
+    trait = 'not the trait' if need.kind == 'forbidden_trait' else 'the trait'
+    words += [f'{trait} {name}' for name in need.traits]
+    words += [f'not the trait {name}' for name in need.forbidden_traits]
     return f'{" and ".join(words)} needed' if words else (
         'a host in the zone, or for the project, of the server needed')
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Define the document of ``journal list`` and ``server explain --then``."""
+"""Define the document of ``server explain --then``."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping

@@ -3,14 +3,13 @@
 
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import heapq
 import json
 import operator
 import os
 import re
+import typing as ty
 
 from nfv_sched.base import files
 from nfv_sched.journal import entry
@@ -23,6 +22,8 @@ NFV_SCHED = 'nfv-sched'
 #: Number of policies that are counted apart; further ones are "other".
 MAX_POLICIES = 40
 
+# Outcome for servers for which nothing would have been different.
+_SAME = 'same'
 _KEY = re.compile(r'(nfv|hw):[a-z_]+')
 
 #: Bytes; longer lines are not written by the journal.
@@ -40,7 +41,7 @@ class JournalError(Exception):
 class JournalContent:
     """The content of a journal."""
 
-    refusals: tuple[entry.Refusal, ...]  #: refusals, the oldest first
+    refusals: tuple[entry.Refusal, ...] = ()  #: the oldest first
     lost: int = 0  #: number of entries that could not be written
     removed: int = 0  #: number of entries that were removed to limit the size
     #: errors while reading, a sentence each; this includes truncated lines, as
@@ -51,18 +52,36 @@ class JournalContent:
     placed: tuple[entry.PlacedServer, ...] = ()
 
 
-def read(directory: str, server: str | None = None, *,
+def read(*directories: str, server: str | None = None,
          required: bool = False) -> JournalContent:
-    """Read a journal, which other processes may be writing.
+    """Read journals, which other processes may be writing, as one.
 
     :param server: UUID of the only server of interest; None for all
-    :param required: whether it is an error if the directory has no journal
-    :raises JournalError: if the directory cannot be read
+    :param required: whether it is an error if a directory has no journal
+    :raises JournalError: if a directory cannot be read
     """
-    refusals: list[entry.Refusal] = []
-    placed: list[entry.PlacedServer] = []
+    entries: list[entry.Entry] = []
     unread: list[str] = []
-    lost = removed = 0
+    for directory in {os.path.realpath(each): each
+                      for each in directories}.values():
+        unread += sorted(_read(directory, server, required, entries))
+    lost = [each for each in entries if isinstance(each, entry.Lost)]
+    return JournalContent(
+        refusals=_sorted(each for each in entries
+                         if isinstance(each, entry.Refusal)),
+        placed=_sorted(each for each in entries
+                       if isinstance(each, entry.PlacedServer)),
+        lost=sum(each.count for each in lost),
+        removed=sum(each.removed for each in lost), unread=tuple(unread))
+
+
+def _sorted(entries: Iterable[ty.Any]) -> tuple[ty.Any, ...]:
+    return tuple(sorted(entries, key=operator.attrgetter('time')))
+
+
+def _read(directory: str, server: str | None, required: bool,
+          entries: list[entry.Entry]) -> Iterator[str]:
+    """Add the entries of a journal; yield what could not be read."""
     try:
         journal_files = writer.listed(directory)
     except OSError as exc:
@@ -70,64 +89,36 @@ def read(directory: str, server: str | None = None, *,
     if required and not journal_files:
         raise JournalError(
             f'{directory}: has no decision journal (refusals-*.jsonl)')
-    entries = 0
-    most_entries = files.max_items() // _ITEMS_PER_ENTRY
+    newest, left_out = _newest(journal_files)
+    yield from left_out
+    lines = 0
+    most_lines = files.max_items() // _ITEMS_PER_ENTRY
     # The newest first: what exceeds the limit is left out at the other end.
-    for file in reversed(_newest(journal_files, unread)):
+    for file in newest:
         damaged = 0
         try:
             for line in _lines(file.path):
-                entries += 1
-                if entries > most_entries:
-                    break
+                lines += 1
+                if lines > most_lines:
+                    yield f'{file.path}, with older files, ' + str(
+                        files.beyond(f'{most_lines} entries'))
+                    return
                 try:
                     value = parse(line)
                 except entry.LineError:
                     damaged += 1
                     continue
-                if isinstance(value, entry.Lost):
-                    lost += value.count
-                    removed += value.removed
-                elif isinstance(value, entry.PlacedServer):
-                    if server in (None, value.server):
-                        placed.append(value)
-                elif server in (None, value.server, *value.before):
-                    refusals.append(value)
-            if entries > most_entries:
-                unread.append(f'{file.path}, with older files, ' + str(
-                    files.beyond(f'{most_entries} entries')))
-                break
+                if isinstance(value, entry.Lost) or server in (
+                        None, value.server, *getattr(value, 'before', ())):
+                    entries.append(value)
         except FileNotFoundError:
             continue  # removed meanwhile, to make room
         except OSError as exc:
-            unread.append(f'{file.path}: {exc.strerror or exc}')
+            yield f'{file.path}: {exc.strerror or exc}'
         if damaged:
-            unread.append(
-                f'{file.path}: '
-                f'{"1 line is" if damaged == 1 else f"{damaged} lines are"} '
-                f'cut off, or of no version that is known')
-    refusals.sort(key=lambda refusal: refusal.time)
-    placed.sort(key=lambda each: each.time)
-    return JournalContent(tuple(refusals), lost, removed,
-                          tuple(sorted(unread)), tuple(placed))
-
-
-def read_all(directories: Iterable[str],
-             server: str | None = None, *,
-             required: bool = False) -> JournalContent:
-    """Read journals of several hosts of nova-scheduler as one, as ``read``."""
-    contents = [read(directory, server, required=required)
-                for directory in {os.path.realpath(each): each
-                                  for each in directories}.values()]
-    by_time = operator.attrgetter('time')
-    return JournalContent(
-        refusals=tuple(heapq.merge(
-            *[each.refusals for each in contents], key=by_time)),
-        lost=sum(each.lost for each in contents),
-        removed=sum(each.removed for each in contents),
-        unread=tuple(text for each in contents for text in each.unread),
-        placed=tuple(heapq.merge(
-            *[each.placed for each in contents], key=by_time)))
+            yield (f'{file.path}: '
+                   f'{"1 line is" if damaged == 1 else f"{damaged} lines are"}'
+                   ' cut off, or of no version that is known')
 
 
 def parse(text: bytes) -> entry.Entry:
@@ -161,33 +152,24 @@ def policies(refusal: entry.Refusal) -> set[str]:
     return names
 
 
+@dataclasses.dataclass(slots=True)
 class Tally:
     """A count of refusals by policy, and of outcomes in shadow.
 
     A journal forgets the oldest entries; a tally does not.
-
-    :ivar counts: policy -> number of refusals for which a host was refused by
-        it; see :func:`policies`
-    :ivar latest: time of the latest counted refusal; ISO 8601
-    :ivar servers: what would have become of servers that were placed, if
-        filters and weighers in shadow had counted -> number
-    :ivar decisions: the same for each name of such a filter or weigher
-    :ivar latest_placed: time of the latest of them; ISO 8601
     """
 
-    #: Outcome for servers for which nothing would have been different.
-    SAME = 'same'
-
-    def __init__(self, counts: Mapping[str, int] | None = None,
-                 latest: str = '',
-                 servers: Mapping[str, int] | None = None,
-                 decisions: Mapping[tuple[str, str], int] | None = None,
-                 latest_placed: str = ''):
-        self.counts = dict(counts or {})
-        self.latest = latest
-        self.servers = dict(servers or {})
-        self.decisions = dict(decisions or {})
-        self.latest_placed = latest_placed
+    #: policy -> number of refusals for which a host was refused by it; see
+    #: :func:`policies`
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    latest: str = ''  #: time of the latest counted refusal; ISO 8601
+    #: what would have become of servers that were placed, if filters and
+    #: weighers in shadow had counted -> number
+    servers: dict[str, int] = dataclasses.field(default_factory=dict)
+    #: the same for each name of such a filter or weigher
+    decisions: dict[tuple[str, str], int] = dataclasses.field(
+        default_factory=dict)
+    latest_placed: str = ''  #: time of the latest of them; ISO 8601
 
     def add(self, refusals: Iterable[entry.Refusal],
             placed: Iterable[entry.PlacedServer] = ()) -> None:
@@ -207,44 +189,45 @@ class Tally:
             if each.time <= counted_until or not each.shadow:
                 continue
             self.latest_placed = max(self.latest_placed, each.time)
-            outcome = each.change or self.SAME
+            outcome = each.change or _SAME
             self.servers[outcome] = self.servers.get(outcome, 0) + 1
             for name in each.shadow:
-                key = name, outcome if name in each.by else self.SAME
+                key = name, outcome if name in each.by else _SAME
                 self.decisions[key] = self.decisions.get(key, 0) + 1
 
     def restarted(self) -> 'Tally':
         """Return a tally that continues this one, from 0."""
-        return Tally(
-            dict.fromkeys(self.counts, 0), self.latest,
-            dict.fromkeys(self.servers, 0), dict.fromkeys(self.decisions, 0),
-            self.latest_placed)
+        return dataclasses.replace(
+            self, counts=dict.fromkeys(self.counts, 0),
+            servers=dict.fromkeys(self.servers, 0),
+            decisions=dict.fromkeys(self.decisions, 0))
 
 
-def _newest(journal_files: Sequence[writer.File],
-            unread: list[str]) -> list[writer.File]:
-    """Return the files, without the oldest if all are too large together.
+def _newest(
+    journal_files: Sequence[writer.File],
+) -> tuple[list[writer.File], list[str]]:
+    """Return the files, the newest first, that are not too large together.
 
     :param journal_files: the oldest first
-    :param unread: gets the error if some are left out
+    :returns: also the error if some are left out
     """
     most = files.max_size()
     size = 0
     newest: list[writer.File] = []
-    left_out: list[writer.File] = []
+    left_out: list[str] = []
     full = False
     for file in reversed(journal_files):
         full = full or file.size <= most < size + file.size
         if full or file.size > most:
-            left_out.append(file)
+            left_out.append(file.path)
             continue
         size += file.size
         newest.append(file)
-    if left_out:
-        suffix = f' and {len(left_out) - 1} more' if left_out[1:] else ''
-        unread.append(f'{left_out[0].path}{suffix}, with newer files, ' + str(
-            files.beyond(f'{most >> 20} MiB')))
-    return newest[::-1]
+    if not left_out:
+        return newest, []
+    more = f' and {len(left_out) - 1} more' if left_out[1:] else ''
+    return newest, [f'{left_out[0]}{more}, with newer files, '
+                    f'{files.beyond(f"{most >> 20} MiB")}']
 
 
 def _lines(path: str) -> Iterator[bytes]:

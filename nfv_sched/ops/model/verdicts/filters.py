@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from collections.abc import MutableMapping
 from collections.abc import Sequence
 import copy
+import functools
 import typing as ty
 
 from nova import exception
@@ -33,117 +34,106 @@ from nfv_sched.scheduler import shadow_outcomes
 Verdicts = Mapping[str, Mapping[str, values.HostRefusal]]
 
 
-class _SingleFilter:
-    """One filter, with a request for it alone.
+_NewHosts = Callable[[], tuple[list, objects.RequestSpec]]
+
+
+def _new_hosts(
+    state: states.State, stored: objects.RequestSpec,
+    candidates: Mapping[str, Sequence[Mapping]],
+    summaries: Mapping[str, Mapping],
+) -> tuple[list, objects.RequestSpec]:
+    """Return new HostStates of all hosts, and a copy of the request.
 
     :param candidates: UUID of each compute node -> allocation candidates
     :param summaries: UUID of each provider -> provider summary
     """
+    spec = stored.obj_clone()
+    notes.note_of(spec).use(state.network.lookups,
+                            notes.note_of(stored).live_migration)
+    figures.placement_answered(spec, summaries)
+    hosts = list(state.manager.get_host_states_by_uuids(
+        state.context, list(candidates), spec))
+    for host in hosts:
+        # Filters may change them. copy.deepcopy() takes seven times as long.
+        host.allocation_candidates = [{
+            'allocations': {
+                uuid: {'resources': dict(allocation['resources'])}
+                for uuid, allocation in candidate['allocations'].items()},
+            'mappings': {suffix: list(uuids) for suffix, uuids
+                         in candidate['mappings'].items()}}
+            for candidate in candidates[host.uuid]]
+    return hosts, spec
 
-    def __init__(self, state: states.State, name: str, inner: ty.Any,
-                 spec: objects.RequestSpec,
-                 candidates: Mapping[str, Sequence[Mapping]],
-                 summaries: Mapping[str, Mapping]):
-        self._state = state
-        self._name = name
-        self._inner = inner
-        self._stored = spec
-        self._candidates = candidates
-        self._summaries = summaries
-        self.shadowed: dict[str, values.HostRefusal] = {}
 
-    def _new_hosts(self) -> tuple[list, objects.RequestSpec]:
-        """Return new HostStates of all hosts, and a copy of the request."""
-        state = self._state
-        spec = self._stored.obj_clone()
+def _passing_hosts(inner: ty.Any, hosts: Sequence,
+                   spec: objects.RequestSpec) -> set[str]:
+    """Return the names of the hosts that a filter passes.
+
+    :raises Exception: whatever the filter raises, except NoValidHost
+    """
+    # A filter of another package may skip the first server of a request.
+    if not inner.run_filter_for_index(0):
+        return {host.host for host in hosts}
+    try:
+        return {host.host for host in inner.filter_all(hosts, spec) or ()}
+    except exception.NoValidHost:
+        # Filters of nfv-sched raise it to tell the tenant the reason.
+        return set()
+
+
+def _verdict(
+    name: str, inner: ty.Any, new_hosts: _NewHosts,
+    shadowed: MutableMapping[str, Mapping[str, values.HostRefusal]],
+) -> dict[str, values.HostRefusal]:
+    """Return why a filter refuses each host that it refuses, by host name.
+
+    :param shadowed: gets the hosts that it would refuse, but for shadow
+    """
+    hosts, spec = new_hosts()
+    try:
+        passed = _passing_hosts(inner, hosts, spec)
+    except Exception:
+        # One odd host must not hide what the filter says of the others.
+        return _one_by_one(name, inner, new_hosts)
+    note = notes.note_of(spec)
+    shadow_note = note.part(shadow_outcomes.ShadowNote)
+    if shadow_note is not None:
+        shadowed[name] = {
+            host: _refusal(name, reason) for host, (_name, reason)
+            in shadow_note.rejected.items()}
+    refused = [host.host for host in hosts if host.host not in passed]
+    by_host = {host: _refusal(name, reason) for host, reason in note.rejected}
+    silent = set(refused) - by_host.keys()
+    # Nova's own filters give reasons in debug logs at most, so these are
+    # worked out.
+    if silent:
+        hosts, spec = new_hosts()
         note = notes.note_of(spec)
-        note.use(state.network.lookups,
-                 notes.note_of(self._stored).live_migration)
-        figures.placement_answered(spec, self._summaries)
-        hosts = list(state.manager.get_host_states_by_uuids(
-            state.context, list(self._candidates), spec))
+        note.begin(0, spec)
         for host in hosts:
-            host.allocation_candidates = [
-                _copy_candidate(each) for each in self._candidates[host.uuid]]
-        return hosts, spec
+            if host.host in silent:
+                by_host[host.host] = nova_filters.reason(
+                    name, host, spec, note)
+    return {host: by_host[host] for host in refused}
 
-    def _passing_hosts(
-        self, hosts: Sequence, spec: objects.RequestSpec,
-    ) -> set[str]:
-        """Return the names of the hosts that the filter passes.
 
-        :raises Exception: whatever the filter raises, except NoValidHost
-        """
-        # A filter of another package may skip the first server of a request.
-        if not self._inner.run_filter_for_index(0):
-            return {host.host for host in hosts}
+def _refusal(name: str, reason: reasons.Lazy) -> values.HostRefusal:
+    return values.of_reason(name, refusals.resolve(reason))
+
+
+def _one_by_one(name: str, inner: ty.Any,
+                new_hosts: _NewHosts) -> dict[str, values.HostRefusal]:
+    """Ask a filter that raises about each host by itself."""
+    hosts, spec = new_hosts()
+    by_host = {}
+    for host in hosts:
         try:
-            passing = self._inner.filter_all(hosts, spec)
-            return {host.host for host in passing or ()}
-        except exception.NoValidHost:
-            # Filters of nfv-sched raise it to tell the tenant the reason.
-            return set()
-
-    def verdict(self) -> dict[str, values.HostRefusal]:
-        """Return the reason for each refused host, by host name.
-
-        ``shadowed`` has the hosts then that it would refuse, but for shadow.
-        """
-        hosts, spec = self._new_hosts()
-        try:
-            passed = self._passing_hosts(hosts, spec)
-        except Exception:
-            # One odd host must not hide what the filter says of the others.
-            return self._one_by_one()
-        shadow_note = notes.note_of(spec).part(
-            shadow_outcomes.ShadowNote)
-        if shadow_note is not None:
-            self.shadowed = {
-                host: self._to_refusal(reason) for host, (_name, reason)
-                in shadow_note.rejected.items()}
-        refused = [host for host in hosts if host.host not in passed]
-        if not refused:
-            return {}
-        rejected = {host: reason for host, reason
-                    in notes.note_of(spec).rejected}
-        by_host = {host: self._to_refusal(reason)
-                   for host, reason in rejected.items()}
-        silent = {host.host for host in refused} - by_host.keys()
-        # Nova's own filters give reasons in debug logs at most, so these are
-        # worked out.
-        if silent:
-            hosts, spec = self._new_hosts()
-            note = notes.note_of(spec)
-            note.begin(0, spec)
-            for host in hosts:
-                if host.host in silent:
-                    lack = nova_filters.reason(self._name, host, spec, note)
-                    by_host[host.host] = values.refusal(
-                        self._name, lack.text, need=lack.need, rank=lack.rank,
-                        shortage=lack.shortage, kind=lack.kind)
-        return {host.host: by_host[host.host] for host in refused}
-
-    def _to_refusal(self, lazy_reason: reasons.Lazy) -> values.HostRefusal:
-        reason = refusals.resolve(lazy_reason)
-        return values.refusal(
-            self._name, nova_filters.text(reason), policy=reason.policy,
-            need=reason.need, rank=reason.rank, shortage=reason.shortage,
-            kind=nova_filters.kind(reason))
-
-    def _one_by_one(self) -> dict[str, values.HostRefusal]:
-        """Ask a filter that raises about each host by itself."""
-        hosts, spec = self._new_hosts()
-        by_host = {}
-        for host in hosts:
-            try:
-                if host.host in self._passing_hosts([host], copy.copy(spec)):
-                    continue
-                by_host[host.host] = values.refusal(self._name)
-            except Exception as exc:
-                by_host[host.host] = values.refusal(
-                    self._name, f'raised {type(exc).__name__}: {exc}',
-                    raised=True)
-        return by_host
+            if not _passing_hosts(inner, [host], copy.copy(spec)):
+                by_host[host.host] = values.refusal(name)
+        except Exception as exc:
+            by_host[host.host] = values.refusal(
+                name, f'raised {type(exc).__name__}: {exc}', raised=True)
+    return by_host
 
 
 def _candidates(model: placement.Placement, root: str,
@@ -175,16 +165,6 @@ def _unreadable(state: states.State, spec: objects.RequestSpec
                              f'{type(exc).__name__}: {exc}')
 
 
-def _copy_candidate(candidate: Mapping[str, Mapping]) -> dict[str, dict]:
-    """Return a copy of an allocation candidate: filters may change it."""
-    return {
-        'allocations': {
-            uuid: {'resources': dict(allocation['resources'])}
-            for uuid, allocation in candidate['allocations'].items()},
-        'mappings': {suffix: list(uuids) for suffix, uuids
-                     in candidate['mappings'].items()}}
-
-
 def alone(
     state: states.State, spec: objects.RequestSpec,
     queries: Sequence[placement.Query],
@@ -207,16 +187,14 @@ def alone(
     unreadable = dict(_unreadable(state, spec))
     for name in unreadable:
         candidates.pop(state.hosts[name].uuid, None)
-    summaries = state.placement.summaries()
+    new_hosts = functools.partial(_new_hosts, state, spec, candidates,
+                                  state.placement.summaries())
     verdicts: dict[str, dict[str, values.HostRefusal]] = {}
     for number, inner in enumerate(enabled):
         progress(number, len(enabled))
         name = type(inner).__name__
-        single = _SingleFilter(
-            state, name, inner, spec, candidates, summaries)
-        verdicts[name] = single.verdict()
-        if shadowed is not None:
-            shadowed[name] = single.shadowed
+        verdicts[name] = _verdict(
+            name, inner, new_hosts, {} if shadowed is None else shadowed)
         verdicts[name].update(
             (host, values.refusal(name, text, raised=True))
             for host, text in unreadable.items())

@@ -2,7 +2,6 @@
 """Define why Placement or a filter refuses a host, as plain values."""
 
 import dataclasses
-import enum
 import functools
 import typing as ty
 
@@ -12,22 +11,6 @@ from nfv_sched.ops.simulator import placement
 
 #: As ``ops.cli.documents.internal``.
 _internal = functools.partial(dataclasses.field, metadata={'internal': True})
-
-
-class RefusalKind(enum.StrEnum):
-    """Kind of a refusal; it is known for few filters."""
-
-    #: The host is not mapped to its cell.
-    UNMAPPED = 'unmapped'
-    #: The compute service of the host is disabled.
-    DISABLED = 'disabled'
-    #: It is down.
-    DOWN = 'down'
-    #: OpenStack Blazar keeps the host for reservations.
-    RESERVED = 'reserved'
-    #: The request itself is wrong, on any host.
-    REQUEST = 'request'
-    OTHER = ''
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +123,7 @@ class HostRefusal:
 def refusal(
     filter_name: str, text: str = '', *, policy: str = '', need: str = '',
     rank: int = 0, shortage: reasons.Shortage | None = None,
-    kind: RefusalKind = RefusalKind.OTHER, raised: bool = False,
+    kind: str | None = None, raised: bool = False,
 ) -> HostRefusal:
     """Return the refusal of a host by a filter.
 
@@ -151,8 +134,17 @@ def refusal(
     return HostRefusal(
         filter=filter_name, policy=key or None,
         policy_value=value if equals else None, why=text or None,
-        shortage=resource_shortage(shortage), kind=kind or None,
-        raised=raised, need=need, rank=rank, lacks=shortage)
+        shortage=resource_shortage(shortage), kind=kind, raised=raised,
+        need=need, rank=rank, lacks=shortage)
+
+
+def of_reason(filter_name: str, reason: reasons.Reason) -> HostRefusal:
+    of_request = reason.order == reasons.REQUEST
+    return refusal(
+        # Beside the name of the filter, the policy need not be told.
+        filter_name, str(reason) if of_request else reasons.text(reason),
+        policy=reason.policy, need=reason.need, rank=reason.rank,
+        shortage=reason.shortage, kind='request' if of_request else None)
 
 
 def resource_shortage(

@@ -188,10 +188,3 @@ class ThenTest(test_simulate.SimulateTestCase):
         code, out, err = self.then('nobody', '--from', cloud)
         self.assertEqual((2, "error: no server named 'nobody'\n"),
                          (code, err))
-
-    def test_unread(self):
-        code, out, err = self.run_command(
-            'server', 'explain', self.UUID, '--then', '--journal',
-            f'{self.directory}/none')
-        self.assertEqual(1, code)
-        self.assertIn('none: No such file', err)

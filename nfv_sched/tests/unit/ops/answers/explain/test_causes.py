@@ -3,13 +3,10 @@
 from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
 from nfv_sched.ops.answers.explain import causes
-from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import rendering
 from nfv_sched.ops.answers.explain import sentences
-from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.commands import source
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.model.verdicts import values
 from nfv_sched.ops.simulator import record
@@ -43,32 +40,10 @@ def short(free, *places, amount=_CPUS, **fields):
             amount, free, places, **fields))
 
 
-class DocumentTest(base.TimedTestCase):
-
-    def test_devices(self):
-        """The requests and near misses, not only numbers."""
-        found = clouds.explained(hosts=(host('a', short(
-            0, amount=reasons.Amount(reasons.Resource.PCI_DEVICES, 1),
-            devices=_UNTRUSTED)), host('b', short(4))))
-        devices, none = [
-            each['refusals'][0]['shortage']['pci_devices']
-            for each in documents.builtins_of(found)['hosts']]
-        self.assertIsNone(none)
-        near, = devices.pop('near_misses')
-        self.assertTrue(near.pop('do'))
-        self.assertEqual({
-            'lacks': 'trusted', 'count': 2, 'devices': 'VF', 'wanted': 'True',
-            'found': ['false']}, near)
-        self.assertEqual({'kind': 'numa', 'requests': [{
-            'count': 1, 'devices': 'VF', 'alias': None,
-            'physical_network': 'data', 'networks': [], 'trusted': True,
-            'numa_policy': 'required'}]}, devices)
-
-
 class FindTest(base.TimedTestCase):
 
     def find(self, *hosts, networks=()):
-        return [(each.kind.value, each.hosts, each.nearest_host)
+        return [(each.kind, each.hosts, each.nearest_host)
                 for each in causes.find(hosts, networks)]
 
     def test_common_to_most(self):
@@ -79,7 +54,7 @@ class FindTest(base.TimedTestCase):
             host('d', short(6, _SWITCH), short(0, filter='BFilter'))), ())
         each, = found
         self.assertEqual(
-            (document.CauseKind.SHORTAGE, 4, 'c', 'id of c', ('AFilter',)),
+            ('shortage', 4, 'c', 'id of c', ('AFilter',)),
             (each.kind, each.hosts, each.nearest_host, each.nearest_host_id,
              each.filters))
 
@@ -101,7 +76,7 @@ class FindTest(base.TimedTestCase):
                 host('a', _DISABLED, short(0)), host('b', short(1)),
                 host('c', short(3), pages), host('d', _DISABLED),
                 host('e', values.refusal(
-                    'ComputeFilter', kind=values.RefusalKind.DISABLED)),
+                    'ComputeFilter', kind='disabled')),
                 host('f', pages), host('passes')))
 
     def test_kinds(self):
@@ -114,9 +89,9 @@ class FindTest(base.TimedTestCase):
                 (values.refusal('F', raised=True), 'error'),
                 (values.refusal('F'), 'filter'),
                 (clouds.lack('cut off'), 'cut-off'), *[
-                    (values.refusal('F', kind=kind), kind.value) for kind in (
-                        values.RefusalKind.REQUEST, values.RefusalKind.DOWN,
-                        values.RefusalKind.UNMAPPED)]):
+                    (values.refusal('F', kind=kind), kind) for kind in (
+                        'request', 'down',
+                        'unmapped')]):
             self.assertEqual([(kind, 1, 'a')], self.find(host('a', failure)))
         self.assertEqual([('filter', 1, 'a')], self.find(
             host('a', removed_by='F')))
@@ -216,7 +191,7 @@ class SentenceTest(base.TimedTestCase):
                 ({'policy': 'p=strict', 'text': 'x needed, y'},
                  'F refuses for p=strict, a for example: x needed, y'),
                 ({'raised': True, 'text': 'raised E: x'}, 'F raised E: x'),
-                ({'kind': values.RefusalKind.REQUEST, 'text': 'bad key'},
+                ({'kind': 'request', 'text': 'bad key'},
                  'the request itself is wrong: bad key')):
             self.assertEqual([f'Both hosts: {text}.'], self.sentences(
                 *[host(name, values.refusal('F', **fields))
@@ -261,14 +236,11 @@ steps:
         for specs, networks, where, change in (
                 (self.POLICY, 'data', 'with the virtual switch and near '
                  'physnet1', 'another nfv:vswitch_numa_affinity,'),
-                (self.POLICY + ', hw:numa_nodes: 2', 'data', 'with the '
-                 'virtual switch and near physnet1',
-                 'another nfv:vswitch_numa_affinity,'),
                 ('', 'lan, data', 'near physnet0 and physnet1',
                  'more guest NUMA nodes (hw:numa_nodes),')):
             found = self.explain_server(specs, networks)
             cause, = found.causes
-            self.assertEqual(document.CauseKind.DEPLOYMENT, cause.kind)
+            self.assertEqual('deployment', cause.kind)
             self.assertEqual(f'Both hosts: no NUMA node is {where}.',
                              cause.text)
             self.assertIn(f'helps, only {change} other networks, or',
@@ -276,29 +248,6 @@ steps:
             self.assertIn(sentences.deployment(cause), rendering.text(
                 found, ['h-1', 'h-2']))
             # What it says of changes is so.
-            self.assertFalse([each for each in found.changes
-                              if 'vCPU' in each.text or 'GiB' in each.text])
-            self.assertTrue(any(
-                'nfv:vswitch' in each.text or 'hw:numa_nodes' in each.text
-                for each in found.changes))
-
-
-class ExamplesTest(base.TimedTestCase):
-    def explain(self, example, *servers):
-        cloud = source.load(example)
-        with start.started(cloud) as state:
-            for name in servers:
-                asked = subject.server(cloud, state, name)
-                found = explanation.explain(
-                    state, asked, relax_seconds=0)
-                yield [each.text for each in found.causes]
-
-    def test_refusals(self):
-        self.assertEqual(
-            [['Both hosts: 4 free dedicated CPUs on one NUMA node with the '
-              'virtual switch needed, the nearest host, compute-2, has 2.'],
-             ['Both hosts: VSwitchPortLimitFilter refuses for vSwitch ports, '
-              'compute-2 for example: 8 needed, 7 of 12 free.'],
-             ['Both hosts: 40 PCPU needed by Placement, the nearest host, '
-              'compute-2, has 12.']],
-            list(self.explain('refusals', 'no-room', 'full-switch', 'large')))
+            texts = [each.text for each in found.changes]
+            self.assertNotRegex(' '.join(texts), 'vCPU|GiB')
+            self.assertRegex(' '.join(texts), 'nfv:vswitch|hw:numa_nodes')

@@ -6,7 +6,6 @@ import sys
 
 from openstackclient.compute.v2 import service
 
-from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import next_steps
 from nfv_sched.ops.cloud import snapshot
@@ -15,7 +14,6 @@ from nfv_sched.ops.simulator import start
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops import small_clouds
 
-_Kind = document.StepKind
 _GROUP = '4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11'
 
 
@@ -50,12 +48,12 @@ class NextStepsTest(running.RunningTestCase):
             for number in range(3)])
         step, servers = self.steps(cloud, 'p4', options=('--from', 'a b'))
         self.assertEqual(
-            (_Kind.DEFRAG, 1, ('nfv-sched', 'cloud', 'defrag', '--flavor=p4',
-                               '--from', 'a b')),
+            ('defrag', 1, ('nfv-sched', 'cloud', 'defrag', '--flavor=p4',
+                           '--from', 'a b')),
             (step.kind, step.moves, step.command))
-        self.assertEqual(_Kind.SERVERS, servers.kind)
+        self.assertEqual('servers', servers.kind)
         # No other host helps a server that must be beside others.
-        self.assertEqual([_Kind.SERVERS], [each.kind for each in self.steps(
+        self.assertEqual(['servers'], [each.kind for each in self.steps(
             self.running('a p4 one together', 'b p4 one together'), 'p4',
             group='together')])
 
@@ -65,19 +63,19 @@ class NextStepsTest(running.RunningTestCase):
                                for host in ('one', 'two', 'three')
                                for number in range(2)])
         self.assertEqual(
-            [_Kind.ADD_HOST, _Kind.SERVERS],
+            ['add-host', 'servers'],
             [each.kind for each in self.steps(cloud, 'p2')])
 
     def test_add_host(self):
-        self.assertEqual([(_Kind.ADD_HOST, 'one')],
+        self.assertEqual([('add-host', 'one')],
                          self.kinds(self.host('one', 6, 6)))
         # One like a host that is down may do.
         small = small_clouds.host('one', small_clouds.node(0))
-        self.assertEqual([(_Kind.ADD_HOST, 'two')], self.kinds(
+        self.assertEqual([('add-host', 'two')], self.kinds(
             small, dataclasses.replace(self.host('two', 0, 0), up=False),
             vcpus=10, hw__numa_nodes='2'))
         self.assertEqual(
-            [(_Kind.ADD_HOST, 'one', 'two')], self.kinds(
+            [('add-host', 'one', 'two')], self.kinds(
                 self.host('one', 8, 8), self.host('two', 8, 8), vcpus=8,
                 count=3))
 
@@ -85,14 +83,14 @@ class NextStepsTest(running.RunningTestCase):
         for vcpus, lacks in ((10, 1), (20, 2)):
             step, = self.steps(small_clouds.cloud(
                 self.host('one', 0, 0), flavors=(small_clouds.flavor(vcpus),)))
-            self.assertEqual((_Kind.LARGER_HOST, ('one',), lacks),
+            self.assertEqual(('larger-host', ('one',), lacks),
                              (step.kind, step.like, len(step.lacks)))
         uneven = small_clouds.host('uneven', small_clouds.node(0, cpus=12),
                                    dataclasses.replace(
                                        small_clouds.node(1, cpus=2), siblings=(
                                            frozenset({2, 3}),)))
         self.assertEqual(
-            [(_Kind.LARGER_HOST, 'uneven')],
+            [('larger-host', 'uneven')],
             self.kinds(uneven, vcpus=8, hw__numa_nodes='2'))
 
     def test_larger_hosts_of_a_group(self):
@@ -105,7 +103,7 @@ class NextStepsTest(running.RunningTestCase):
             step, = self.steps(dataclasses.replace(cloud, groups=(
                 snapshot.Group(uuid=_GROUP, name='g', policy=policy,
                                rules=rules),)), count=3, group='g')
-            self.assertEqual((_Kind.LARGER_HOST, ('one',) * hosts),
+            self.assertEqual(('larger-host', ('one',) * hosts),
                              (step.kind, step.like))
 
     def test_more_devices(self):
@@ -117,7 +115,7 @@ class NextStepsTest(running.RunningTestCase):
                 small_clouds.device(number, place)
                 for number, place in enumerate(places)]))
             self.assertEqual(
-                [(_Kind.LARGER_HOST, 'one')] if helps else [], self.kinds(
+                [('larger-host', 'one')] if helps else [], self.kinds(
                     host, networks=['data,physnet=data'],
                     pci_passthrough__alias='nic:2'), places)
 
@@ -133,9 +131,6 @@ class NextStepsTest(running.RunningTestCase):
                        'limits': {'vswitch_ports_per_node': 16}}):
             self.assertEqual([], self.kinds(self.host('one', 0, 0), **specs),
                              specs)
-
-    def test_fits(self):
-        self.assertEqual([], self.kinds(self.host('one', 4, 2)))
 
     def test_not_the_flavor_of_the_cloud(self):
         """Plans are made for flavors of the cloud."""
@@ -162,15 +157,15 @@ class NextStepsTest(running.RunningTestCase):
             odd, new, down, full, flavors=(small_clouds.flavor(6),)),
             seconds=60)
         by_kind = {each.kind: each for each in steps}
-        self.assertEqual({_Kind.ENABLE, _Kind.MAP, _Kind.ADD_HOST},
+        self.assertEqual({'enable', 'map', 'add-host'},
                          by_kind.keys())
-        words = by_kind[_Kind.ENABLE].command
+        words = by_kind['enable'].command
         self.assertEqual(('openstack', 'compute', 'service', 'set'), words[:4])
         args = service.SetService(None, None).get_parser('set').parse_args(
             words[4:])
         self.assertEqual(('-odd', 'nova-compute', True),
                          (args.host, args.service, args.enable))
-        words = by_kind[_Kind.MAP].command
+        words = by_kind['map'].command
         self.assertEqual('nova-manage', words[0])
         # In a process of its own: nova-manage patches the standard library.
         done = subprocess.run(

@@ -58,10 +58,10 @@ class TextTest(base.TimedTestCase):
                 ({'text': 'raised secret', 'raised': True},
                  'a host that the operator of the cloud must look at'),
                 ({'text': 'service disabled: secret',
-                  'kind': values.RefusalKind.DISABLED},
+                  'kind': 'disabled'},
                  'hosts that would do are not in service'),
                 ({'text': 'flavor: bad key',
-                  'kind': values.RefusalKind.REQUEST}, 'flavor: bad key'),
+                  'kind': 'request'}, 'flavor: bad key'),
                 ({'text': 'a needed, secret', 'need': 'a needed',
                   'policy': 'p=strict'}, 'p=strict: a needed')):
             self.assertEqual([text], self.needs(clouds.verdict(

@@ -63,15 +63,6 @@ class ReadTest(base.TestCase):
                            else test_entry.line(value))
             file.write(end)
 
-    def test_by_time(self):
-        early, late = [test_entry.refusal(time=time, server=time)
-                       for time in ('2026-01-02', '2026-01-03')]
-        self.write(late)
-        self.write(early, name='20260102T030405Z-2-0123abcd')
-        found = reading.read(self.directory)
-        self.assertEqual((early, late), found.refusals)
-        self.assertEqual((0, ()), (found.lost, found.unread))
-
     def test_of_a_server(self):
         """Also if it failed with another server of its request."""
         mine, others = [test_entry.refusal(server=name, before=())
@@ -79,8 +70,10 @@ class ReadTest(base.TestCase):
         together = test_entry.refusal(server='other', before=('mine',))
         self.write(mine, others, together)
         self.assertEqual([mine, together],
-                         list(reading.read(self.directory, 'mine').refusals))
-        self.assertEqual((), reading.read(self.directory, 'none').refusals)
+                         list(reading.read(
+                             self.directory, server='mine').refusals))
+        self.assertEqual((), reading.read(
+            self.directory, server='none').refusals)
 
     def test_too_large(self):
         """The oldest files are left out; one of them may be no journal."""
@@ -146,7 +139,7 @@ class ReadTest(base.TestCase):
              for text in found.unread])
 
     def test_nothing(self):
-        self.assertEqual(reading.JournalContent(()),
+        self.assertEqual(reading.JournalContent(),
                          reading.read(self.directory))
         missing = os.path.join(self.directory, 'missing')
         exc = self.assertRaises(
@@ -170,18 +163,18 @@ class ReadAllTest(base.TestCase):
         one = self.directory(values[0], placed[1], values[2])
         two = self.directory(
             values[1], placed[0], entry.Lost(time='t', count=2, removed=3))
-        found = reading.read_all([one, two, f'{one}/'])
+        found = reading.read(one, two, f'{one}/')
         self.assertEqual(tuple(values), found.refusals)
         self.assertEqual(tuple(placed), found.placed)
         self.assertEqual((2, 3, ()), (found.lost, found.removed, found.unread))
         self.assertEqual((values[1],),
-                         reading.read_all([one, two], '2').refusals)
+                         reading.read(one, two, server='2').refusals)
 
     def test_unreadable(self):
         """Without one of them it is not a report of the cloud."""
         self.assertRaisesRegex(
-            reading.JournalError, '/none: No such file', reading.read_all,
-            [self.directory(), '/none'])
+            reading.JournalError, '/none: No such file', reading.read,
+            self.directory(), '/none')
 
 
 class TallyTest(base.TestCase):

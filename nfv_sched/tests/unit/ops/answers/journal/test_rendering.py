@@ -20,6 +20,11 @@ class TextTest(base.TimedTestCase):
         return tables.render(
             rendering.text(test_entry.refusal(**fields)), 79)
 
+    def cell(self, value, title, full=False):
+        column, = [each for each in rendering.columns(full)
+                   if each.title == title]
+        return column.cell(value)
+
     def test_text(self):
         self.assertEqual(textwrap.dedent("""\
             2026-01-02T03:04:05.678Z Second refused the last host
@@ -52,10 +57,10 @@ class TextTest(base.TimedTestCase):
             or        resources=VCPU:4
             """), tables.render([part for part in rendering.text(value)
                                  if 'Flavor' not in str(part)], 79))
-        self.assertEqual('Placement', rendering.row(value)[4])
+        self.assertEqual('Placement', self.cell(value, 'Filter'))
         self.assertEqual(
             'no allocation candidates for required=HW_CPU&resources=PCPU:4 or '
-            'resources=VCPU:4', rendering.row(value, True)[5])
+            'resources=VCPU:4', self.cell(value, 'Reason', True))
 
     def test_others(self):
         for by, name, text, more in (
@@ -65,8 +70,8 @@ class TextTest(base.TimedTestCase):
                 ('nova', 'Nova', 'No such host', {'message': 'No such host'}),
                 ('nova', 'Nova', 'is allowed', {})):
             value = test_entry.other(1, by, **more)
-            self.assertEqual(name, rendering.row(value)[4])
-            self.assertIn(text, rendering.row(value)[5])
+            self.assertEqual(name, self.cell(value, 'Filter'))
+            self.assertIn(text, self.cell(value, 'Reason'))
             self.assertIn(text, tables.render(rendering.text(value)))
 
     def test_many_hosts(self):

@@ -54,13 +54,3 @@ class ReportTest(base.TestCase):
                              (), '2026-01-02T03:04:05.004Z', refused)))
         self.assertEqual('', shadow_report.refusals_sentence(
             shadow_report.report(())))
-
-    def test_since(self):
-        report = shadow_report.report(
-            self.PLACED, '2026-01-02T03:04:05.005Z')
-        self.assertEqual((1, 0), (report.servers, report.refused))
-
-    def test_nothing(self):
-        report = shadow_report.report(self.PLACED[-1:])
-        self.assertEqual((0, None), (report.servers, report.first_time))
-        self.assertIn('has no server', shadow_report.sentence(report))

@@ -4,8 +4,6 @@ import types
 
 from nfv_sched.ops.model.verdicts import placement
 from nfv_sched.ops.simulator import placement as simulated
-from nfv_sched.ops.simulator.placement import requirements
-from nfv_sched.ops.simulator.placement import sentences
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 
@@ -113,26 +111,6 @@ class PlacementTest(base.TimedTestCase):
                           'c': ('no trait SEV', 'has trait X')},
                          misses(answer))
 
-    def test_units(self):
-        """Enough is free, but not for one server."""
-        self.cloud.add('a', VCPU=2)
-        self.cloud.placement.change('a', inventories={
-            'VCPU': simulated.inventory(2, ratio=4.0)})
-        answer = self.explain('resources=VCPU:3')
-        self.assertEqual({'VCPU=3': (1, 1)}, self.without(answer))
-        self.assertEqual((sentences.lack(requirements.UnmetRequirement(
-            requirements.RequirementKind.RESOURCE, ('VCPU',), (('VCPU', 3),),
-            providers=1, free=8, at_once=False), {}),), misses(answer)['a'])
-
-    def test_nested_class_of_providers_that_are_allowed(self):
-        self.cloud.add('a', VCPU=2)
-        for number, trait in enumerate('XY'):
-            self.cloud.placement.add(snapshots.provider(
-                f'gpu{number}', {trait}, parent='a', VGPU=4 - number))
-        answer = self.explain('resources=VCPU:1,VGPU:4&required=!X')
-        self.assertEqual({'VCPU=1': (0, 0), 'VGPU=4': (1, 1),
-                          'no trait X': (0, 1)}, self.without(answer))
-
     def test_groups_with_other_forbidden_traits(self):
         self.cloud.add('a', 2, VCPU=1)
         answer = self.explain(
@@ -187,10 +165,3 @@ class PlacementTest(base.TimedTestCase):
         answer = self.explain('resources=VCPU:1&in_tree=b')
         self.assertEqual((1, 2), self.without(answer)['host b'])
         self.assertEqual(('not host b',), misses(answer)['a'])
-
-    def test_nothing_asked(self):
-        """The API refused the request."""
-        self.cloud.add('a', VCPU=1)
-        answer = self.explain()
-        self.assertEqual((1, 0), (
-            answer.stage.hosts, answer.stage.hosts_left))
