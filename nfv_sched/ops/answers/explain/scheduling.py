@@ -77,7 +77,7 @@ class Course:
         return self.rounds[0].passed if self.rounds else ()
 
 
-class _Recorder:
+class _Recorded:
     """A filter or weigher of which a run is recorded."""
 
     def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
@@ -88,7 +88,7 @@ class _Recorder:
         return getattr(self._inner, name)
 
 
-class _Filter(_Recorder):
+class _Filter(_Recorded):
     """A recorder of the hosts that a filter is given and passes."""
 
     def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
@@ -109,7 +109,7 @@ class _Filter(_Recorder):
         return passing
 
 
-class _Weigher(_Recorder):
+class _Weigher(_Recorded):
     """A recorder of the weights that a weigher returns."""
 
     def weigh_objects(self, weighed: list, spec_obj: ty.Any):
