@@ -250,161 +250,6 @@ class PublicationTest(LedgerTestCase):
         self.publish(made)
         self.assertEqual((20, 2), self.inventory('host1'))
 
-    def test_deleted_between_the_readings(self):
-        """It counts no more, and nothing is said of it."""
-        self.start_host('host1')
-        made = self.publisher()
-        self.publish(made)
-        self.allocate(uuids.guest, 'host1', 3)
-        ports = self.bind('host1', 3, uuids.guest)
-        self.publish(made)
-
-        def delete(method, path):
-            if path.endswith('/allocations'):
-                self.placement_api.before = lambda method, path: None
-                for port in ports:
-                    self.neutron_api.ports.remove(port)
-                self.release(uuids.guest)
-
-        self.placement_api.before = delete
-        self.publish()
-        self.assertEqual([], self.neutron_api.ports)
-        self.assertEqual((20, 2), self.inventory('host1'))
-        self.publish(made)
-        self.assertEqual((20, 2), self.inventory('host1'))
-
-    def test_ports_that_change_their_owner(self):
-        """Whatever their project makes of them, they count once."""
-        self.start_host('host1')
-        ports = self.bind('host1', 3, uuids.guest, groups=[self.group(10)],
-                          project=uuids.project)
-        self.bind('host1', 1, uuids.neighbour, project=uuids.project)
-        self.publish()
-        self.allocate(uuids.guest, 'host1', 3, 30)
-        self.allocate(uuids.neighbour, 'host1', 1)
-        made = self.publisher()
-        for owner, device in (
-            ('compute:nova', uuids.nobody),
-            ('compute:nova', uuids.neighbour),
-            ('', ''),
-            ('network:dhcp', uuids.dhcp),
-            ('network:router_interface', uuids.router),
-        ):
-            for port in ports:
-                port.update(device_owner=owner, device_id=device)
-            for publisher_ in self.publisher(), made, self.publisher(), made:
-                self.publish(publisher_)
-                self.assertEqual((20, 2), self.inventory('host1'), owner)
-                self.assertEqual(
-                    (100, 0), self.inventory('host1', names.RULES))
-        # It has not given back what it uses.
-        self.allocate(uuids.too_large, 'host1', 15, status=409)
-        self.allocate(uuids.just_right, 'host1', 14)
-
-    def test_port_that_nova_has_not_noted_yet(self):
-        """It counts twice while Nova plugs it, and no round longer."""
-        self.start_host('host1')
-        made = self.publisher()
-        self.publish(made)
-        self.allocate(uuids.guest, 'host1', 2, 20)
-        groups = [self.group(10)]
-        for rest in 1, 0:
-            port = neutron_api.port(
-                device=uuids.guest, host='host1', groups=groups)
-            self.neutron_api.ports.append(port)
-            self.publish(made)
-            self.assertEqual((20, 3), self.inventory('host1'), rest)
-            self.assertEqual((100, 10), self.inventory('host1', names.RULES))
-            self.plug([port], uuids.guest)
-            self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
-            self.assertEqual((20, 2), self.inventory('host1'), rest)
-            self.assertEqual((100, 0), self.inventory('host1', names.RULES))
-        # One that comes beside what was claimed, as when it is attached.
-        port, = self.bind('host1', 1, uuids.guest, groups=groups)
-        self.publish(made)
-        self.assertEqual((20, 3), self.inventory('host1'))
-
-    def test_port_that_was_handed_on_and_renamed(self):
-        """Neutron shows the same before and after."""
-        self.start_host('host1')
-        made = self.publisher()
-        self.publish(made)
-        ports = {}
-        for guest in uuids.guest, uuids.neighbour:
-            self.allocate(guest, 'host1', 1)
-            ports[guest], = self.bind('host1', 1, guest)
-        self.publish(made)
-        self.assertEqual((20, 2), self.inventory('host1'))
-        # The port still says that it is the first one's.
-        self.plug([ports[uuids.guest]], uuids.neighbour)
-        for _ in range(4):
-            self.publish(made)
-        self.assertEqual((20, 3), self.inventory('host1'))
-        # Which has given back what it has claimed for the port.
-        self.allocate(uuids.large, 'host1', 17, status=409)
-        self.allocate(uuids.large, 'host1', 16)
-
-    def test_renamed_port_of_a_server_that_is_gone(self):
-        """Nova leaves it bound: it counts once, whoever it says it is."""
-        self.start_host('host1')
-        port, = self.bind('host1', 1, uuids.guest, project=uuids.project)
-        made = self.publisher()
-        self.publish(made)
-        port['device_id'] = uuids.nobody
-        objects.VirtualInterface.get_by_uuid(
-            context.get_admin_context(), port['id']).destroy()
-        # Not even a server that is being built in the same project has it.
-        self.allocate(uuids.building, 'host1', 2)
-        for name in uuids.nobody, uuids.building:
-            port['device_id'] = name
-            for publisher_ in made, self.publisher():
-                self.publish(publisher_)
-                self.assertEqual((20, 3), self.inventory('host1'), name)
-        self.unbind([port])
-        self.publish(made)
-        self.assertEqual((20, 2), self.inventory('host1'))
-
-    def test_port_of_a_server_that_was_shown_elsewhere(self):
-        """A port bound where its server has claimed nothing is reserved."""
-        for host in 'host1', 'host2':
-            self.start_host(host)
-        made = self.publisher()
-        self.publish(made)
-        self.allocate(uuids.guest, 'host1', 2)
-        self.bind('host1', 1, uuids.guest)
-        self.bind('host2', 1, uuids.guest)
-        self.publish(made)
-        self.assertEqual((20, 2), self.inventory('host1'))
-        self.assertEqual((20, 3), self.inventory('host2'))
-
-    def test_port_that_another_server_got(self):
-        """It is that one's by what Nova says, and by what the port says."""
-        self.start_host('host1')
-        ports = self.bind('host1', 2, uuids.guest)
-        self.publish()
-        self.allocate(uuids.guest, 'host1', 2)
-        self.allocate(uuids.neighbour, 'host1', 1)
-        self.publish()
-        self.assertEqual((20, 2), self.inventory('host1'))
-        self.plug(ports[:1], uuids.neighbour)
-        ports[0]['device_id'] = uuids.neighbour
-        self.publish()
-        self.assertEqual((20, 2), self.inventory('host1'))
-        # It is on another host: what is claimed here covers nothing there.
-        self.start_host('host2')
-        self.plug(self.bind('host2', 1, uuids.neighbour), uuids.guest)
-        self.publish()
-        self.assertEqual((20, 2), self.inventory('host1'))
-        self.assertEqual((20, 3), self.inventory('host2'))
-        # Nobody lives on what another does not use.
-        self.plug(ports[1:], uuids.nobody)
-        ports[1]['device_id'] = uuids.old_name
-        self.publish()
-        self.assertEqual((20, 3), self.inventory('host1'))
-        ports[1]['device_id'] = uuids.guest
-        self.publish()
-        self.assertEqual((20, 3), self.inventory('host1'))
-
     def test_too_little(self):
         """Ports that Neutron suddenly does not show stay reserved."""
         self.start_host('host1')
@@ -423,68 +268,6 @@ class PublicationTest(LedgerTestCase):
         self.neutron_api.faults = {}
         self.publish(made)
         self.assertEqual((20, 7), self.inventory('host1'))
-
-    def test_much_of_one_project(self):
-        """What it removes delays its own figures, and nobody else's."""
-        self.start_host('host1')
-        self.start_host('host2')
-        self.flags(security_rules_per_node=1000, group='nfv_sched')
-        large, small = self.group(60), self.group(5)
-        owned = self.bind('host1', 10, groups=[large], project=uuids.large)
-        self.bind('host2', 2, groups=[small], project=uuids.small)
-        made = self.publisher()
-        self.publish(made)
-        del self.neutron_api.rules[:55]
-        self.bind('host2', 1, groups=[small], project=uuids.small)
-        self.assertFalse(made.round().failed)
-        self.assertEqual((1000, 600), self.inventory('host1', names.RULES))
-        self.assertEqual((1000, 15), self.inventory('host2', names.RULES))
-        self.assertEqual((20, 5), self.inventory('host2'))
-        # So do all limits and the ports of Neutron itself.
-        self.bind('host1', 1, owner='network:dhcp')
-        self.unbind(owned[:1])
-        self.flags(security_rules_per_node=900, group='nfv_sched')
-        self.assertFalse(made.round().failed)
-        self.assertEqual((900, 540), self.inventory('host1', names.RULES))
-        self.assertEqual((20, 12), self.inventory('host1'))
-        # It is believed in the end.
-        self.flags(max_snapshot_age=4.0, group='nfv_sched')
-        time.sleep(2.1)
-        self.assertFalse(made.round().failed)
-        self.assertEqual((900, 45), self.inventory('host1', names.RULES))
-
-    def test_without_allocation(self):
-        """Ports attached after boot, and guests from before, are reserved."""
-        self.start_host('host1')
-        group = self.group(10)
-        self.bind('host1', 2, uuids.old_guest, groups=[group])
-        made = self.publisher()
-        self.publish(made)
-        self.allocate(uuids.guest, 'host1', 1, 10)
-        self.bind('host1', 1, uuids.guest, groups=[group])
-        attached = self.bind('host1', 3, uuids.guest, groups=[group])
-        self.bind('host1', 4, uuids.guest, vnic_type='direct')
-        self.publish(made)
-        self.assertEqual((20, 2 + 2 + 3), self.inventory('host1'))
-        self.assertEqual((100, 20 + 30),
-                         self.inventory('host1', names.RULES))
-        for port in attached:
-            self.neutron_api.ports.remove(port)
-        self.publish(made)
-        self.assertEqual((20, 4), self.inventory('host1'))
-
-    def test_allocation_removed_by_hand(self):
-        """Placement does not tell, so it is looked for now and then."""
-        self.start_host('host1')
-        made = self.publisher()
-        self.publish(made)
-        self.allocate(uuids.guest, 'host1', 3)
-        self.bind('host1', 3, uuids.guest)
-        self.publish(made)
-        self.release(uuids.guest)
-        for _ in range(publisher.ROUNDS + 1):
-            self.publish(made)
-        self.assertEqual((20, 5), self.inventory('host1'))
 
     def test_changed_by_hand(self):
         """It is changed back; what is not the ledger's is left alone."""
@@ -522,14 +305,6 @@ class PublicationTest(LedgerTestCase):
         self.allocate(uuids.another, 'host1', 8)
         self.allocate(uuids.one_more, 'host1', 1, status=409)
 
-    def test_all_reserved(self):
-        """More physical ports and routers than the limit has."""
-        self.start_host('host1')
-        self.bind('host1', 30, owner='network:router_gateway')
-        self.publish()
-        self.assertEqual((20, 20), self.inventory('host1'))
-        self.allocate(uuids.guest, 'host1', 1, status=409)
-
     def test_limit_lifted(self):
         """No limit is a huge one; the inventory stays."""
         self.start_host('host1')
@@ -556,15 +331,6 @@ class PublicationTest(LedgerTestCase):
                 'vswitch_physical_ports': '3'}}})
         self.publish()
         self.assertEqual((10, 3), self.inventory('host1'))
-        self.assertEqual((20, 2), self.inventory('host2'))
-
-    def test_new_host(self):
-        self.start_host('host1')
-        made = self.publisher()
-        self.publish(made)
-        self.start_host('host2')
-        self.assertEqual({'host1': Action.UNCHANGED, 'host2': Action.CREATED},
-                         self.publish(made))
         self.assertEqual((20, 2), self.inventory('host2'))
 
     def test_host_without_provider(self):
@@ -780,11 +546,6 @@ class PublicationTest(LedgerTestCase):
         second.create()
         return second
 
-    def test_several_compute_nodes(self):
-        self.start_host('host1')
-        self.second_node('host1')
-        self.assertEqual({'host1': Action.LEFT_OUT}, self.publish())
-
     def test_second_compute_node(self):
         """A host loses its place in the ledger, and gets it back."""
         self.start_host('host1')
@@ -908,17 +669,6 @@ class ReturnTest(LedgerTestCase):
         self.allocate(uuids.another, 'host1', 2, status=409)
         self.allocate(uuids.another, 'host1', 1)
 
-    def test_used_again(self):
-        self.allocate(uuids.guest, 'host1', 6)
-        ports = self.bind('host1', 6, uuids.guest)
-        self.rounds(1)
-        self.unbind(ports[1:])
-        self.rounds()
-        self.assertEqual((1, 0), self.claimed(uuids.guest))
-        self.bind('host1', 4, uuids.guest)
-        self.rounds(1)
-        self.assertEqual((20, 6), self.inventory('host1'))
-
     def test_all_detached(self):
         """Everything else that a server has allocated stays as it is."""
         server = self.server()
@@ -939,21 +689,6 @@ class ReturnTest(LedgerTestCase):
         self.assertIn('PCPU', str(after))
         self._run_periodics(raise_on_error=True)
 
-    def test_not_there_yet(self):
-        """A guest whose ports have never been bound here keeps its claim."""
-        self.allocate(uuids.guest, 'host1', 3, 30)
-        self.rounds(6)
-        self.assertEqual((3, 30), self.claimed(uuids.guest))
-
-    def test_ports_change(self):
-        self.allocate(uuids.guest, 'host1', 6)
-        for _ in range(5):
-            self.rounds(2)
-            self.assertEqual((6, 0), self.claimed(uuids.guest))
-            self.bind('host1', 1, uuids.guest)
-        self.rounds()
-        self.assertEqual((5, 0), self.claimed(uuids.guest))
-
     def test_being_built(self):
         """However long the next port takes."""
         server = self.server()
@@ -969,19 +704,6 @@ class ReturnTest(LedgerTestCase):
         instance.save()
         self.rounds(6)
         self.assertEqual((1, 0), self.claimed(server))
-
-    def test_rules(self):
-        group = self.group(10)
-        for guest, groups in ((uuids.guest, [group]), (uuids.other, [])):
-            self.allocate(guest, 'host1', 2, 20)
-            self.bind('host1', 2, guest, groups=groups)
-        del self.neutron_api.rules[4:]
-        self.rounds()
-        self.assertEqual((2, 8), self.claimed(uuids.guest))
-        self.assertEqual((2, 0), self.claimed(uuids.other))
-        self.assertEqual((100, 0), self.inventory('host1', names.RULES))
-        self.allocate(uuids.large, 'host1', 1, 93, status=409)
-        self.allocate(uuids.large, 'host1', 1, 92)
 
     def test_hidden_groups(self):
         """Rules that are not shown are not known to be none."""
@@ -1046,38 +768,8 @@ class ReturnTest(LedgerTestCase):
         self.rounds(1)
         self.assertEqual((1, 0), self.claimed(server))
 
-    def test_two_publishers(self):
-        self.allocate(uuids.guest, 'host1', 6, 60)
-        self.bind('host1', 2, uuids.guest)
-        other = self.publisher()
-        for _ in range(5):
-            self.rounds(1)
-            self.assertFalse(other.round().failed)
-        self.assertEqual((2, 0), self.claimed(uuids.guest))
-        self.assertEqual((20, 2), self.inventory('host1'))
-
 
 class RaceTest(LedgerTestCase):
-    def test_allocation_in_between(self):
-        """What was allocated after it was read is not overwritten."""
-        self.start_host('host1')
-        made = self.publisher()
-        self.publish(made)
-        self.flags(vswitch_ports_per_node=5, group='nfv_sched')
-
-        def allocate(method, path):
-            if method == 'PUT' and path.endswith('/inventories'):
-                self.placement_api.before = lambda method, path: None
-                self.allocate(uuids.guest, 'host1', 18)
-
-        self.placement_api.before = allocate
-        self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
-        # The first one, the one that came too late, and the right one.
-        self.assertEqual(3, len([
-            path for method, path in self.placement_api.writes()
-            if path.endswith('/inventories')]))
-        self.assertEqual((18, 15), self.inventory('host1'))
-
     def test_always_in_between(self):
         """A host that is never still fails; the others do not."""
         self.start_host('host1')
@@ -1126,46 +818,6 @@ class RaceTest(LedgerTestCase):
         self.neutron_api.ports.pop()
         self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
         self.assertEqual((20, 9), self.inventory('host1'))
-
-    def test_older_figures_of_a_new_publisher(self):
-        self.start_host('host1')
-        other = self.publisher()
-        self.bind('host1', 3, owner='network:dhcp')
-        self.publish(other)
-        self.neutron_api.ports.clear()
-
-        def overtake(method, path):
-            if path.endswith('/allocations'):
-                self.placement_api.before = lambda method, path: None
-                self.bind('host1', 8, owner='network:dhcp')
-                self.publish(other)
-
-        self.placement_api.before = overtake
-        made = self.publisher()
-        self.assertEqual({'host1': Action.LATER}, self.publish(made))
-        self.assertEqual((20, 10), self.inventory('host1'))
-        self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
-
-    def test_less_room_on_older_figures(self):
-        """That is always taken; the other corrects it."""
-        self.start_host('host1')
-        made, other = self.publisher(), self.publisher()
-        self.publish(made)
-        ports = self.bind('host1', 8, owner='network:dhcp')
-
-        def overtake(method, path):
-            if path.endswith('/allocations'):
-                self.placement_api.before = lambda method, path: None
-                for port in ports[1:]:
-                    self.neutron_api.ports.remove(port)
-                self.publish(other)
-
-        self.publish(other)
-        self.placement_api.before = overtake
-        self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
-        self.assertEqual((20, 10), self.inventory('host1'))
-        self.assertEqual({'host1': Action.CHANGED}, self.publish(other))
-        self.assertEqual((20, 3), self.inventory('host1'))
 
     def test_busy_host(self):
         """Guests that come while Neutron is read do not keep it waiting."""
@@ -1334,14 +986,6 @@ class FindTest(LedgerTestCase):
         self.assertEqual(201, answer.status)
         self.assertEqual([], self.client.providers())
 
-    def test_found(self):
-        for host in ('host1', 'host2'):
-            self.start_host(host)
-        self.publish()
-        self.assertEqual(
-            {self.provider('host1'), self.provider('host2')},
-            {provider.uuid for provider in self.client.providers()})
-
     def test_refused(self):
         """A 400 for any other reason does not mean that there is none."""
         self.placement_api.fault = lambda method, path: 400
@@ -1413,15 +1057,6 @@ class FailureTest(LedgerTestCase):
         self.placement_api.fault = lambda method, path: None
         self.publish(made)
         self.assertEqual((20, 2), self.inventory('host1'))
-
-    def test_one_host(self):
-        self.start_host('host1')
-        self.start_host('host2')
-        made = self.publisher()
-        self.placement_api.fault = lambda method, path: (
-            500 if self.provider('host1') in path else None)
-        self.assertEqual({'host1': Action.FAILED, 'host2': Action.CREATED},
-                         self.publish(made))
 
     #: What Placement never answers with.
     ODD = (b'', b'<html>', b'[]', b'null', b'"text"', b'{}', b'[' * 100000,

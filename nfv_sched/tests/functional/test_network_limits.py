@@ -97,31 +97,6 @@ class PortLimitTest(network.NetworkCloudTestCase):
             self.refused()
 
 
-class DefaultLimitsTest(network.NetworkCloudTestCase):
-    limits = {}
-
-    def test_254_ports_and_16384_rules(self):
-        for host in ('host1', 'host2'):
-            self.start_host(host)
-        self.bind('host1', 100, owner='compute:nova')
-        self.bind('host1', 100, owner='network:dhcp')
-        self.bind('host1', 49, owner='network:router_interface')
-        group = self.security_group(128)
-        # 127 ports are 16256 rules.
-        self.bind('host2', 127, groups=[group['name']])
-        self.publish()
-        # With 4 physical ports, it is the 254th.
-        self.guest(host='host1')
-        self.guest(host='host2', security_groups=[group])
-        ports = 'vSwitch ports: 1 needed, 0 of 254 free'
-        rules = 'security-group rules: 4 needed, 0 of 16384 free'
-        self.refused(ports, rules)
-        self.publish()
-        self.assertEqual(250, self.on_host('host1')[0])
-        self.assertEqual((128, 16384), self.on_host('host2'))
-        self.refused(ports, rules)
-
-
 class RuleLimitTest(network.NetworkCloudTestCase):
     """A host takes 20 rules; the default group has 4 of them."""
 

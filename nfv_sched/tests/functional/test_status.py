@@ -49,15 +49,6 @@ class LabelsTest(ResultMixin, base.NFVCloudTestCase):
         self.start_host('host2', switch=[0, 1])
         self.assertResult(self.check(), SUCCESS, '2 compute nodes declare')
 
-    def test_some_declare_nothing(self):
-        self.start_host('host1')
-        self.start_host('host2', labels=base.NO_LABELS)
-        self.start_host('host3', labels=base.NO_LABELS)
-        self.assertResult(
-            self.check(), WARNING, 'host2, host3: no label nfv_vswitch. '
-            'Servers with nfv:vswitch_numa_affinity=strict are not placed',
-            'host2, host3: no label nfv_node0, nfv_node1.')
-
     def test_nobody_declares_anything(self):
         self.start_host('host1', labels=base.NO_LABELS)
         self.assertResult(
@@ -73,44 +64,37 @@ class LabelsTest(ResultMixin, base.NFVCloudTestCase):
                    group='filter_scheduler')
         self.assertResult(self.check(), SUCCESS, 'Not needed')
 
-    def test_networks_only(self):
-        self.start_host('host1', labels=base.NO_LABELS,
-                        physnets={'foo': [0]})
-        self.assertResult(
-            self.check(), WARNING, 'Only their physical networks say')
-
-    def test_no_node_labels(self):
-        self.start_host('host1', labels=base.SWITCH_LABEL)
-        self.assertResult(
-            self.check(), WARNING, 'no label nfv_node0, nfv_node1. Servers')
-
-    def test_incomplete(self):
-        self.start_host('host1', labels=base.SWITCH_LABEL,
-                        physnets={'nfv_node1': [1]})
+    def test_faults(self):
+        for name, fields in (
+                ('host1', {}),
+                ('host2', {'labels': base.NO_LABELS}),
+                ('host3', {'labels': base.NO_LABELS}),
+                ('networks', {'labels': base.NO_LABELS,
+                              'physnets': {'foo': [0]}}),
+                ('incomplete', {'labels': base.SWITCH_LABEL,
+                                'physnets': {'nfv_node1': [1]}}),
+                ('elsewhere', {'labels': base.SWITCH_LABEL, 'physnets': {
+                    'nfv_node0': [1], 'nfv_node1': [0, 1]}}),
+                ('seven', {'physnets': {'nfv_node7': [0]}}),
+                ('odd', {})):
+            self.start_host(name, **fields)
+        node = objects.ComputeNode.get_by_host_and_nodename(
+            self.ctxt, 'odd', 'odd')
+        node.numa_topology = '{"nova_object.name": "Other"}'
+        node.save()
         result = self.check()
-        self.assertResult(result, WARNING, 'no label nfv_node0. Servers')
-
-    def test_on_another_node(self):
-        self.start_host('host1', labels=base.SWITCH_LABEL, physnets={
-            'nfv_node0': [1], 'nfv_node1': [0, 1]})
         self.assertResult(
-            self.check(), WARNING,
-            'host1: label nfv_node0 is on NUMA node 1, and not used. Set '
+            result, WARNING, 'host2, host3: no label nfv_vswitch. '
+            'Servers with nfv:vswitch_numa_affinity=strict are not placed',
+            'host2, host3, networks: no label nfv_node0, nfv_node1. Servers',
+            'networks: no label nfv_vswitch. Only their physical networks say',
+            'incomplete: no label nfv_node0. Servers',
+            'elsewhere: label nfv_node0 is on NUMA node 1, and not used. Set '
             '[neutron_physnet_nfv_node0] numa_nodes = 0.',
-            'host1: label nfv_node1 is on NUMA node 0, 1, and not used.')
-
-    def test_of_a_node_that_is_not_there(self):
-        self.start_host('host1', physnets={'nfv_node7': [0]})
-        self.assertResult(
-            self.check(), WARNING,
-            'label nfv_node7, but the host has no NUMA node 7')
-
-    def test_other_names(self):
-        self.start_host('host1')
-        self.flags(vswitch_label='switch', node_label_prefix='n',
-                   group='nfv_sched')
-        self.assertResult(
-            self.check(), WARNING, 'no label switch.', 'no label n0, n1.')
+            'elsewhere: label nfv_node1 is on NUMA node 0, 1, and not used.',
+            'seven: label nfv_node7, but the host has no NUMA node 7',
+            'odd: its NUMA topology is unreadable')
+        self.assertNotIn('host1', result.details)
 
     def test_one_node_needs_no_node_label(self):
         self.start_host('host1', nodes=1, switch=[0],
@@ -121,15 +105,12 @@ class LabelsTest(ResultMixin, base.NFVCloudTestCase):
         self.start_host('host1', nodes=0)
         self.assertResult(self.check(), FAILURE, 'host1: no NUMA topology')
 
-    def test_unreadable(self):
+    def test_other_names(self):
         self.start_host('host1')
-        self.start_host('host2')
-        node = objects.ComputeNode.get_by_host_and_nodename(
-            self.ctxt, 'host2', 'host2')
-        node.numa_topology = '{"nova_object.name": "Other"}'
-        node.save()
+        self.flags(vswitch_label='switch', node_label_prefix='n',
+                   group='nfv_sched')
         self.assertResult(
-            self.check(), WARNING, 'host2: its NUMA topology is unreadable')
+            self.check(), WARNING, 'no label switch.', 'no label n0, n1.')
 
 
 class PinningTest(ResultMixin, base.NFVCloudTestCase):

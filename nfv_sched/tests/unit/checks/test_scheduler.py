@@ -69,70 +69,55 @@ class FiltersTest(CheckTestCase):
         self.read(f'{available}enabled_filters = {enabled}')
         return scheduler.filters(CONF)
 
-    def test_as_documented(self):
-        self.assertSuccess(
-            self.check(f'{STOCK},PciPassthroughFilter,{PLUGIN},{LIMITS}'),
-            'Enabled: NFVTopologyFilter', 'SecurityRuleLimitFilter.')
-
-    def test_subset(self):
-        result = self.check(f'{STOCK},NFVTopologyFilter')
-        self.assertSuccess(
-            result, 'Not enabled, so not enforced: '
-            'nfv:vswitch_numa_affinity, nfv:pci_numa_affinity, ',
-            ', limits of ports, limits of security-group rules.')
-
-    def test_none_of_ours(self):
-        self.assertWarning(
-            self.check(f'{STOCK},NUMATopologyFilter', ''),
-            'No filter of nfv-sched is enabled',
-            'nfv_sched.filters.all_filters')
-
-    def test_stock_filters_lost(self):
-        self.assertFailure(
-            self.check(f'{STOCK},{PLUGIN}',
-                       'available_filters = nfv_sched.filters.all_filters\n'),
-            'enabled_filters has ComputeFilter, ',
-            'available_filters = nova.scheduler.filters.all_filters;')
-
-    def test_own_filters_lost(self):
-        self.assertFailure(
-            self.check(f'{STOCK},NFVTopologyFilter', ''),
-            'enabled_filters has NFVTopologyFilter, which',
-            'available_filters = nfv_sched.filters.all_filters;')
-
-    def test_both_lost(self):
-        self.assertFailure(
-            self.check(
-                f'{STOCK},NFVTopologyFilter', 'available_filters = '
-                'nova.scheduler.filters.compute_filter.ComputeFilter\n'),
-            'nova.scheduler.filters.all_filters and nfv_sched.filters.all')
-
-    def test_only_what_is_missing_is_lost(self):
-        compute = ('available_filters = '
-                   'nova.scheduler.filters.compute_filter.ComputeFilter\n')
-        self.assertFailure(
-            self.check('ComputeFilter,NFVTopologyFilter', compute),
-            'add lines available_filters = nfv_sched.filters.all_filters;')
-        self.assertFailure(self.check('ComputeFilter,ComputFilter', ''),
-                           'has ComputFilter, which', 'check the spelling')
-
-    def test_listed_one_by_one(self):
-        self.assertSuccess(self.check(
-            'ComputeFilter,NFVTopologyFilter', """\
-available_filters = nova.scheduler.filters.compute_filter.ComputeFilter
-available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
-"""))
-
-    def test_misspelt(self):
-        self.assertFailure(
-            self.check(f'{STOCK},NFVTopologyFiler'), 'NFVTopologyFiler, which',
-            'check the spelling')
-
-    def test_not_importable(self):
-        self.assertFailure(
-            self.check(f'{STOCK},NFVTopologyFilter', AVAILABLE +
-                       'available_filters = other_plugin.all_filters\n'),
-            'other_plugin.all_filters cannot be loaded')
+    def test_enabled(self):
+        nova = 'available_filters = nova.scheduler.filters.'
+        ours = 'available_filters = nfv_sched.filters.'
+        compute = f'{nova}compute_filter.ComputeFilter\n'
+        for check, enabled, available, *texts in (
+                (self.assertSuccess,
+                 f'{STOCK},PciPassthroughFilter,{PLUGIN},{LIMITS}', AVAILABLE,
+                 'Enabled: NFVTopologyFilter', 'SecurityRuleLimitFilter.'),
+                (self.assertSuccess, f'{STOCK},NFVTopologyFilter', AVAILABLE,
+                 'Not enabled, so not enforced: nfv:vswitch_numa_affinity, '
+                 'nfv:pci_numa_affinity, ',
+                 ', limits of ports, limits of security-group rules.'),
+                (self.assertSuccess, 'ComputeFilter,NFVTopologyFilter',
+                 f'{compute}{ours}nfv_topology.NFVTopologyFilter\n'),
+                # Rules of all guests, and limits, need no topology.
+                (self.assertSuccess,
+                 f'{STOCK},NUMATopologyFilter,CPUThreadPolicyFilter',
+                 AVAILABLE),
+                (self.assertSuccess, f'{STOCK},{LIMITS}', AVAILABLE),
+                (self.assertWarning, f'{STOCK},NUMATopologyFilter', '',
+                 'No filter of nfv-sched is enabled',
+                 'nfv_sched.filters.all_filters'),
+                (self.assertWarning, f'{STOCK},VSwitchNUMAAffinityFilter',
+                 AVAILABLE, 'VSwitchNUMAAffinityFilter enabled without '
+                 'NFVTopologyFilter', 'nfv:numa_node.N is not kept',
+                 'no filter looks'),
+                (self.assertWarning, f'{STOCK},{PLUGIN}', AVAILABLE,
+                 'add PciPassthroughFilter'),
+                (self.assertFailure, f'{STOCK},{PLUGIN}',
+                 f'{ours}all_filters\n', 'enabled_filters has ComputeFilter, ',
+                 f'{nova}all_filters;'),
+                (self.assertFailure, f'{STOCK},NFVTopologyFilter', '',
+                 'enabled_filters has NFVTopologyFilter, which',
+                 f'{ours}all_filters;'),
+                (self.assertFailure, f'{STOCK},NFVTopologyFilter', compute,
+                 'nova.scheduler.filters.all_filters and '
+                 'nfv_sched.filters.all'),
+                # Only what is missing is lost.
+                (self.assertFailure, 'ComputeFilter,NFVTopologyFilter',
+                 compute, f'add lines {ours}all_filters;'),
+                (self.assertFailure, 'ComputeFilter,ComputFilter', '',
+                 'has ComputFilter, which', 'check the spelling'),
+                (self.assertFailure, f'{STOCK},NFVTopologyFiler', AVAILABLE,
+                 'NFVTopologyFiler, which', 'check the spelling'),
+                (self.assertFailure, f'{STOCK},NFVTopologyFilter',
+                 f'{AVAILABLE}available_filters = other_plugin.all_filters\n',
+                 'other_plugin.all_filters cannot be loaded')):
+            with self.subTest(enabled, available=available):
+                check(self.check(enabled, available), *texts)
 
     def test_beside_the_stock_filter(self):
         """It would write over labels; those in shadow write none."""

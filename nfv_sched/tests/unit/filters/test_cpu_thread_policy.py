@@ -35,13 +35,6 @@ class TestCPUThreadPolicyFilter(base.JointTestCase):
             self.assertEqual(not looked, self.passes(
                 base.unreadable(), self.spec(policy)))
 
-    def test_hosts(self):
-        for policy, threads, passes in (
-                ('require', 1, False), ('require', 2, True),
-                ('isolate', 1, True), ('isolate', 2, False)):
-            self.assertEqual(passes, self.passes(
-                self.host(threads), self.spec(policy)), (policy, threads))
-
     def test_free_cpus_are_for_others_to_count(self):
         host = self.host(2, free={0: 0, 1: 0})
         self.assertTrue(self.passes(host, self.spec('require')))

@@ -127,23 +127,6 @@ class TestLedger(network.NetworkTestCase):
         self.assertEqual('vSwitch ports: 2 needed, 1 free (1 host)',
                          self.refused([self.host()], self.spec(2)))
 
-    def test_another_host(self):
-        """One full host does not matter where there are others."""
-        self.ledgers(ports=0)
-        self.neutron()
-        self.assertEqual(['host2'], self.passing(
-            [self.host(), self.host('host2', uuid=UUIDS[6])], self.spec()))
-
-    def test_deleted_meanwhile(self):
-        """What Neutron still shows refuses no host that has room."""
-        self.ledgers(ports=1)
-        self.neutron({'number': 8})
-        host = self.host()
-        self.assertEqual(['host1'], self.passing([host], self.spec()))
-        self.assertEqual({'resources': {ledger_names.PORTS: 1}},
-                         self.claimed(host)[0])
-        self.assertTrue(host.allocation_candidates)
-
     def test_limit_too_low_for_the_guest(self):
         """A limit that was lowered holds before the ledger has it."""
         self.ledgers(ports=2)

@@ -2,13 +2,9 @@
 """The filter in place of Nova's NUMATopologyFilter."""
 
 import fixtures
-from nova import objects
-import testtools
 
 from nfv_sched.filters import nfv_topology
-from nfv_sched.nova import scheduler
 from nfv_sched.tests import cards
-from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 
@@ -37,38 +33,6 @@ class TestInPlaceOfNovas(base.FilterTestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger('nova.virt.hardware'))
-
-    def test_same_hosts_and_limits(self):
-        pages = clouds.guest()
-        pages.cells[0].pagesize = 4
-        isolated = clouds.guest()
-        isolated.cells[0].cpu_thread_policy = 'isolate'
-        foo = clouds.network('foo')
-        seen = set()
-        for guest, network, host in (
-                (clouds.guest(), None, {}),
-                (clouds.guest(), None, {'free': {0: 1, 1: 1}}),
-                (clouds.guest(), foo, {'physnets': {'foo': (1,)}}),
-                (clouds.guest(), foo, {'physnets': {'foo': (1,)},
-                                       'free': {1: 1}}),
-                (clouds.guest(), foo, {}),
-                (clouds.guest(), clouds.network(tunneled=True),
-                 {'tunnel': (1,), 'free': {1: 1}}),
-                (clouds.guest(cells=2), None, {}),
-                (clouds.guest(cells=2), None, {'free': {0: 1}}),
-                (clouds.guest(cells=3), None, {}),
-                (pages, None, {}), (isolated, None, {'free': {0: 2}})):
-            answers = []
-            for instance in (self.stock, self.topology):
-                state = clouds.host(**host)
-                spec = strategies.request_spec(guest, network)
-                answers.append((
-                    instance.host_passes(state, spec),
-                    {name: limits.obj_to_primitive()
-                     for name, limits in state.limits.items()}))
-            self.assertEqual(*answers)
-            seen.add(answers[0][0])
-        self.assertEqual({True, False}, seen)
 
     def test_guest_without_numa_topology(self):
         spec = clouds.spec(numa=False)
@@ -104,18 +68,6 @@ class TestBeyondNovas(base.FilterTestCase):
         self.assertEqual(['host1'], self.passing(
             [host], clouds.spec('strict'), [self.topology]))
         self.assertEqual([0], self.node_of(host))
-
-    @testtools.skipIf(scheduler.pinned_guests_need_cell_memory(),
-                      'this Nova looks at no pages of a guest without a size')
-    def test_a_claim_that_would_take_long(self):
-        """The first eight nodes are full, and Nova begins with them."""
-        topology = clouds.host_topology(nodes=16)
-        for cell in topology.cells[:8]:
-            cell.mempages = [objects.NUMAPagesTopology(
-                size_kb=4, total=8192 * 256, used=8192 * 256, reserved=0)]
-        self.assertIn('a claim of reasonable length needed', self.refusal(
-            [strategies.host_state(topology)],
-            clouds.spec(cells=8, vcpus=1), [self.topology]))
 
 
 class TestCards(base.JointTestCase):

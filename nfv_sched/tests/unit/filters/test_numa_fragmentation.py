@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NUMA node within the host, with numa_fragmentation_within_host."""
 
-import hypothesis
-from hypothesis import strategies as st
-from nova import objects
-
-from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 
@@ -139,71 +134,3 @@ class TestMultiCreate(WithinHostTestCase):
         host = clouds.host(free={0: 8, 1: 2}, cpus=8)
         self.boot(host, clouds.spec(), 2)
         self.assertEqual(set(), self.physnets(host))
-
-
-class TestGenerated(WithinHostTestCase):
-
-    def test_same_hosts_and_claims_that_succeed(self):
-        """With the option, no host is refused that stock Nova accepts."""
-        seen = {'labels': 0, 'refused': 0}
-
-        @hypothesis.settings(max_examples=150)
-        @hypothesis.given(st.data())
-        def check(data):
-            nodes = data.draw(st.integers(1, 4))
-            cells = data.draw(st.integers(1, 2))
-            free = {node: data.draw(st.integers(0, 4))
-                    for node in range(nodes)}
-            packing = data.draw(st.booleans())
-            devices = data.draw(st.dictionaries(
-                st.integers(0, nodes - 1), st.integers(0, 2)))
-            labels = data.draw(st.booleans())
-            asked = [clouds.pci_request(policy=policy)
-                     for policy in data.draw(st.lists(st.sampled_from((
-                         'legacy', 'required', 'preferred')), max_size=1))]
-            self.flags('compute',
-                       packing_host_numa_cells_allocation_strategy=packing)
-            answers = []
-            for on in False, True:
-                self.enable(on=on)
-                host = clouds.host(nodes=nodes, free=free, devices=devices,
-                                   node_labels=labels)
-                spec = clouds.spec(cells=cells, devices=asked)
-                # At an index above 0 a refusal does not raise.
-                accepted = self.passing(
-                    [host], spec, [self.topology], 1) != []
-                answers.append(accepted)
-            self.assertEqual(*answers)
-            if not accepted:
-                seen['refused'] += 1
-                return
-            guest = clouds.guest(cells=cells)
-            if not asked:
-                self.assertIsNotNone(self.node_of(host, guest))
-            seen['labels'] += bool(self.physnets(host))
-
-        check()
-        self.assertTrue(all(seen.values()), seen)
-
-
-class TestOff(WithinHostTestCase):
-
-    def test_limits_are_those_of_stock_nova(self):
-        """Byte by byte; a multiplier changes nothing about that."""
-        self.enable(on=False)
-        self.flags(numa_fragmentation_weight_multiplier=100.0)
-        for guest, network, host in (
-                (clouds.guest(), None, {'free': {1: 2}}),
-                (clouds.guest(), clouds.network('foo'),
-                 {'physnets': {'foo': (1,)}}),
-                (clouds.guest(cells=2), None, {'nodes': 4}),
-                (clouds.guest(), clouds.network(tunneled=True),
-                 {'tunnel': (1,)})):
-            limits = []
-            for filters in [self.stock], [self.topology]:
-                state = clouds.host(**host)
-                self.passing([state], strategies.request_spec(
-                    guest, network), filters)
-                limits.append(objects.Selection.from_host_state(
-                    state).limits.obj_to_primitive())
-            self.assertEqual(*limits)

@@ -29,24 +29,6 @@ class TestPCINUMAAffinityFilter(base.PCITestCase):
             self.assertEqual(
                 not looked, self.passes(base.unreadable(), spec))
 
-    def test_strict(self):
-        for topology, passes in (
-                ({'devices': {1: 1}}, True),
-                ({'devices': {1: 1}, 'free': {1: 1}}, False),
-                ({'devices': {}}, False), ({'devices': {None: 1}}, False)):
-            host, spec = clouds.host(**topology), self.spec(base.PCI_STRICT)
-            self.assertEqual(passes, self.passes(host, spec))
-            if passes:
-                self.assertEqual(([1], [1]), self.claimed(host, spec))
-
-    def test_prefer(self):
-        """No host is lost by it."""
-        for free, expected in (({}, ([1], [1])), ({1: 1}, ([0], [1]))):
-            host = clouds.host(devices={1: 1}, free=free)
-            spec = self.spec(base.PCI_PREFER, 'preferred')
-            self.assertTrue(self.passes(host, spec))
-            self.assertEqual(expected, self.claimed(host, spec))
-
     def test_host_without_devices(self):
         host = clouds.host()
         host.pci_stats = None

@@ -32,22 +32,3 @@ class TestPlaceNUMAAffinityFilter(base.PlaceTestCase):
                   for key in (AT, AWAY) for value in ('strict', 'prefer'))):
             self.assertEqual(
                 not looked, self.passes(base.unreadable(), spec))
-
-    def test_strict(self):
-        for key, osd, node in (
-                (AT, (0,), 0), (AT, (1,), 1), (AT, (), None),
-                (AWAY, (0,), 1), (AWAY, (0, 1), None), (AWAY, (), 0)):
-            host = self.host(osd=osd)
-            spec = self.spec({f'{key}osd': 'strict'})
-            self.assertEqual(node is not None, self.passes(host, spec))
-            if node is not None:
-                self.assertEqual(([node], []), self.claimed(host, spec))
-
-    def test_prefer(self):
-        """No host is lost by it."""
-        for key, osd, node in ((AT, (1,), 1), (AT, (), 0),
-                               (AWAY, (0,), 1), (AWAY, (0, 1), 0)):
-            host = self.host(osd=osd)
-            spec = self.spec({f'{key}osd': 'prefer'})
-            self.assertTrue(self.passes(host, spec))
-            self.assertEqual(([node], []), self.claimed(host, spec))

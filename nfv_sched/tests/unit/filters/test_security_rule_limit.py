@@ -2,8 +2,6 @@
 """The filter of security-group rules."""
 
 from nfv_sched.filters import security_rule_limit
-from nfv_sched.limits import names
-from nfv_sched.limits import usage
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import network
 
@@ -29,21 +27,6 @@ class TestSecurityRuleLimitFilter(network.NetworkTestCase):
             self.assertEqual([] if refused else ['host1'], self.passing(
                 [self.host()], self.spec(**request, groups=['a']),
                 self.rules), request)
-
-    def test_full(self):
-        """Full ports, whatever the switch still takes."""
-        self.neutron({'groups': ['a']}, rules={'a': 4, 'b': 3})
-        self.assertEqual(['host1'], self.passing(
-            [self.host()], self.spec(2, ['b']), self.rules))
-        self.assertEqual(
-            'security-group rules: 8 needed, 6 of 10 free (1 host)',
-            self.refused([self.host()], self.spec(2, ['a']), self.rules))
-
-    def test_what_it_counts(self):
-        self.assertEqual(names.RULES, self.rules.counted.resource_class)
-        self.assertEqual(70, self.rules.counted.pick(5, 70))
-        self.assertEqual(
-            0, self.rules.counted.carried(usage.HostUsage('host1')))
 
 
 class TestRules(network.NetworkTestCase):
@@ -98,9 +81,3 @@ class TestRules(network.NetworkTestCase):
         lacking, = self.lookups.asked
         self.assertEqual((('a',), ('net',)),
                          (lacking.groups, lacking.networks))
-
-    def test_no_rules(self):
-        """A guest without rules goes where there is room for none."""
-        self.neutron({'number': 10, 'groups': ['a']}, rules={'a': 10})
-        self.assertEqual(['host1'], self.passing(
-            [self.host()], self.spec(1)))

@@ -76,17 +76,6 @@ class TestShadowedFilter(ShadowTestCase):
                       'one NUMA node with the virtual switch needed, 0 free '
                       '(1 host)', self.log.output)
 
-    def test_leaves_no_labels(self):
-        """Where it accepts a host it does not steer the claim, either."""
-        for policy in ('strict', 'prefer'):
-            enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
-            spec, host = clouds.spec(policy), clouds.host()
-            self.assertEqual(['host1'], self.passing([host], spec, enabled))
-            self.assertEqual(set(), self.labels(host))
-            self.assertEqual({}, rejected(spec))
-        self.place(host, spec)
-        self.assertEqual((1, 0, 0), self.counted())
-
     def test_elsewhere(self):
         enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
         full, empty = clouds.host('full', free={1: 0}), clouds.host('empty')
@@ -183,12 +172,6 @@ class TestShadowedFilter(ShadowTestCase):
         enabled = self.enable(VSWITCH)
         notes.note_of(spec).shadowed = None  # of the next server
         self.assertEqual([], self.passing([clouds.host()], spec, enabled))
-
-    def test_host_that_cannot_be_read(self):
-        enabled = self.enable(VSWITCH, shadow=[VSWITCH])
-        host, spec = base.unreadable(), clouds.spec('strict')
-        self.assertEqual(['host1'], self.passing([host], spec, enabled))
-        self.assertEqual({'host1': VSWITCH}, rejected(spec))
 
     def test_host_that_cannot_be_copied(self):
         enabled = self.enable(VSWITCH, shadow=[VSWITCH])
@@ -474,13 +457,6 @@ class TestShadowedLimits(network.NetworkTestCase):
         self.assertEqual(['host1'], self.passing([host], spec, *self.enabled))
         self.assertEqual({'host1': PORTS}, rejected(spec))
         self.assertTrue(host.allocation_candidates)
-
-    def test_guest_too_large(self):
-        self.flags(vnics_per_guest=2)
-        self.neutron()
-        host, spec = self.host(), self.spec(3)
-        self.assertEqual(['host1'], self.passing([host], spec, *self.enabled))
-        self.assertEqual({'host1': PORTS}, rejected(spec))
 
     def test_last_host(self):
         """It is not named for what another filter refuses."""

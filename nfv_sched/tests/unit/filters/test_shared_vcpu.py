@@ -25,25 +25,6 @@ class TestSharedVCPUFilter(base.SharedVCPUTestCase):
             self.assertEqual(not looked, self.filters[0].host_passes(
                 base.unreadable(), spec))
 
-    def test_alone(self):
-        """Its shared vCPU finds room on one of the nodes, or nowhere."""
-        for usage, expected in (((0, 0), [0]), ((64, 63), [1]),
-                                ((64, 64), None)):
-            host, spec = self.host(usage), self.spec()
-            self.assertEqual(
-                expected is not None,
-                self.filters[0].host_passes(host, spec))
-            if expected is not None:
-                self.assertEqual((expected, []), self.claimed(host, spec))
-
-    def test_reason(self):
-        self.assertEqual(
-            'No valid host was found. nfv:shared_vcpu=0: capacity for 1 on '
-            'the shared CPUs of one NUMA node needed, best host: 0 free '
-            '(2 hosts)',
-            self.refusal([self.host((64, 64)), self.host((65, 64))],
-                         self.spec()))
-
     def test_limit_that_a_live_migration_loses(self):
         """It is in the limits, also where both nodes have room."""
         self.useFixture(fixtures.MockPatchObject(

@@ -24,27 +24,3 @@ class TestVSwitchNUMAAffinityFilter(base.FilterTestCase):
                 (True, clouds.spec(nodes={0: 0}))):
             self.assertEqual(
                 not looked, self.passes(base.unreadable(), spec))
-
-    def test_strict(self):
-        for topology, passes in (
-                ({}, True), ({'free': {0: 0}}, True),
-                ({'free': {1: 1}}, False), ({'switch': None}, False)):
-            host = clouds.host(**topology)
-            self.assertEqual(passes, self.passes(host, clouds.spec('strict')))
-            if passes:
-                self.assertEqual([1], self.node_of(host))
-
-    def test_prefer(self):
-        """No host is lost by it."""
-        for topology, node in (({}, 1), ({'free': {1: 1}}, 0),
-                               ({'switch': None}, 0)):
-            host = clouds.host(**topology)
-            self.assertTrue(self.passes(host, clouds.spec('prefer')))
-            self.assertEqual([node], self.node_of(host))
-
-    def test_mapping(self):
-        host = clouds.host()
-        self.assertTrue(self.passes(host, clouds.spec(nodes={0: 1})))
-        self.assertEqual([1], self.node_of(host))
-        self.assertFalse(self.passes(
-            clouds.host(free={1: 1}), clouds.spec(nodes={0: 1})))

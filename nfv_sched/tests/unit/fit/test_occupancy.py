@@ -45,30 +45,10 @@ def state(found):
 
 
 class TestShare(base.TestCase):
-
-    def test_isolated_vcpus_have_their_siblings(self):
-        cell = guest_cell(threads=topology.THREADS_ISOLATE)
-        self.assertEqual({2, 3, 4, 5}, share(
-            host(legacy=True), 0, cell, {2, 4}, None).cpus)
-
     def test_isolated_vcpus_on_cpus_of_another_cell(self):
         cell = guest_cell(threads=topology.THREADS_ISOLATE)
         self.assertEqual({8, 9}, share(
             host(legacy=True, nodes=2), 1, cell, {2, 8}, None).cpus)
-
-    def test_cpus_of_a_shared_guest(self):
-        cell = guest_cell(0, policy=topology.SHARED, shared=2)
-        self.assertEqual(
-            occupancy.Share(0, frozenset(), 2, 1024, 4),
-            share(host(), 0, cell, {1}, None))
-
-    def test_page_size(self):
-        for size, pages in ((None, 262144), (2048, 512), (1048576, 1)):
-            self.assertEqual(pages, share(
-                host(pages=(2048, 4, 1048576)), 0, guest_cell(), {0, 1},
-                size).pages)
-        self.assertEqual(0, share(
-            host(pages=()), 0, guest_cell(), {0, 1}, None).pages)
 
 
 class TestTake(base.TestCase):
@@ -76,22 +56,6 @@ class TestTake(base.TestCase):
     def share(self, found, cpus, size=None, **kwargs):
         return share(
             found, 0, guest_cell(**kwargs), cpus, size)
-
-    def test_pages_of_its_size(self):
-        before = host(pages=(4, 2048))
-        for size, free in ((None, [3145724, 4192256]),
-                           (2048, [4194300, 3143680])):
-            cell = occupancy.take(before, [self.share(
-                before, {0, 1}, size)]).cells[0]
-            self.assertEqual(1024, cell.memory_usage)
-            self.assertEqual(free, [page.free_kb for page in cell.pages])
-
-    def test_mixed(self):
-        before = host()
-        cell = occupancy.take(before, [self.share(
-            before, {3}, policy=topology.MIXED, shared=2)]).cells[0]
-        self.assertEqual((2, {0, 1, 2, 4, 5, 6, 7}),
-                         (cell.cpu_usage, cell.free_cpus))
 
     def test_the_host_before_is_kept(self):
         before = host()
@@ -112,21 +76,6 @@ class TestTake(base.TestCase):
 
 
 class TestGiveBack(base.TestCase):
-
-    def test_restores_what_was_taken(self):
-        before = host(pages=(4, 2048), nodes=2, legacy=True)
-        shares = [
-            share(before, 1, guest_cell(
-                threads=topology.THREADS_ISOLATE), {8, 10}, 2048),
-            share(before, 0, guest_cell(
-                1, policy=topology.MIXED, shared=1), {0}, None)]
-        later = share(
-            before, 1, guest_cell(), {12, 13}, 2048)
-        both = occupancy.take(occupancy.take(before, shares), [later])
-        self.assertEqual(
-            state(occupancy.take(before, [later])),
-            state(occupancy.give_back(both, shares)))
-
     def test_nothing_beyond_an_empty_host(self):
         before = host(pinned=(0,))
         share = occupancy.Share(0, frozenset((0, 1, 99)), 3, 2048, 4)

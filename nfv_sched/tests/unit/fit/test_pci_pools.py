@@ -52,24 +52,6 @@ class PCIPoolsTestCase(base.TestCase):
 
 
 class TestTake(PCIPoolsTestCase):
-
-    def test_a_vf_blocks_its_pf(self):
-        self.assertEqual(
-            [('type-VF', 0, 2), ('type-VF', 1, 1), ('type-PF', 0, 1)],
-            self.counts(self.take(self.free, demand('type-VF'), 0b10)))
-
-    def test_a_pf_blocks_its_vfs(self):
-        after = self.take(self.free, demand('type-PF'), 0b01)
-        # An empty pool stays if devices were given from it.
-        self.assertEqual([('type-VF', 1, 2), ('type-PF', 0, 0),
-                          ('type-PF', 1, 1)], self.counts(after))
-        self.assertIsNone(self.claim(after, demand('type-VF'), 0b01))
-
-    def test_a_pf_of_a_vf_of_the_same_guest_is_blocked(self):
-        both = demand('type-VF') + demand('type-PF')
-        self.assertIsNone(self.claim(self.free, both, 0b01))
-        self.assertIsNotNone(self.claim(self.free, both, 0b11))
-
     def test_anywhere(self):
         after = self.take(
             self.free, demand('type-VF', 4, 'required'), None)
@@ -97,22 +79,6 @@ class TestTake(PCIPoolsTestCase):
 
 
 class TestGiveBack(PCIPoolsTestCase):
-
-    def test_undoes_a_claim(self):
-        for kind in ('type-VF', 'type-PF'):
-            pools, devices = self.claim(self.free, demand(kind, 2))
-            self.assertEqual(
-                sorted(self.counts(self.free)),
-                sorted(self.counts(pools.give_back(devices))))
-
-    def test_a_pf_stays_blocked_by_another_vf(self):
-        one, first = self.claim(self.free, demand('type-VF'), 0b01)
-        both, second = self.claim(one, demand('type-VF'), 0b01)
-        self.assertNotIn(('type-PF', 0, 1),
-                         self.counts(both.give_back(first)))
-        self.assertIn(('type-PF', 0, 1), self.counts(
-            both.give_back(first).give_back(second)))
-
     def test_devices_of_servers_that_were_there(self):
         """Their pool may have no free device, and Nova then has none."""
         vfs = {name: value for name, value in pool(

@@ -83,13 +83,6 @@ class InventoryTest(base.TestCase):
             self.assertEqual(
                 expected, ledger_inventory.Account(*account).overdrawn)
 
-    def test_to_placement(self):
-        self.assertEqual(
-            {'total': 10, 'reserved': 3, 'min_unit': 1, 'max_unit': 10,
-             'step_size': 1, 'allocation_ratio': 1.0},
-            ledger_inventory.LedgerInventory(10, 3).to_placement())
-        self.assertEqual(7, ledger_inventory.LedgerInventory(10, 3).capacity)
-
     @given(st.one_of(st.just(math.inf),
                      st.floats(0.001, 1e10, allow_nan=False)),
            st.integers(0, 10 ** 6), st.integers(0, 10 ** 6))
@@ -181,46 +174,6 @@ class UpdateTest(base.TestCase):
 
 
 class AccountsTest(base.TestCase):
-    def test_empty(self):
-        self.assertEqual(((20, 2), (100, 0)), inventories(host_usage()))
-
-    def test_others(self):
-        self.assertEqual(
-            ((20, 5), (100, 12)),
-            inventories(host_usage(others=3, rules=12)))
-
-    def test_guest_with_allocation(self):
-        """Before and after its ports are bound."""
-        allocations = {'vm1': allocation(3, 30)}
-        for host in (host_usage(), host_usage([('vm1', 2, 20)]),
-                     host_usage([('vm1', 3, 30)])):
-            self.assertEqual(((20, 2), (100, 0)),
-                             inventories(host, allocations))
-
-    def test_guest_with_more_than_its_allocation(self):
-        self.assertEqual(
-            ((20, 4), (100, 11)),
-            inventories(host_usage([('vm1', 5, 41)]),
-                        {'vm1': allocation(3, 30)}))
-
-    def test_guest_without_allocation(self):
-        self.assertEqual(
-            ((20, 5), (100, 30)),
-            inventories(host_usage([('vm1', 3, 30)])))
-
-    def test_one_class_only(self):
-        """A guest placed by one of the two filters."""
-        self.assertEqual(
-            ((20, 2), (100, 30)),
-            inventories(host_usage([('vm1', 3, 30)]),
-                        {'vm1': allocation(3)}))
-
-    def test_nobody_lives_on_what_another_does_not_use(self):
-        host = host_usage([('vm1', 1, 10), ('vm2', 4, 40)])
-        self.assertEqual(
-            ((20, 6), (100, 40)),
-            inventories(host, {'vm1': allocation(5, 50)}))
-
     def test_migration(self):
         """It covers the guest that moves, and no other."""
         host = host_usage([('vm1', 3, 30), ('vm2', 2, 20)])
@@ -232,15 +185,6 @@ class AccountsTest(base.TestCase):
             ((20, 5), (100, 30)),
             inventories(host, allocations, {'migration': 'vm2'}))
         self.assertEqual(((20, 7), (100, 50)), inventories(host, allocations))
-
-    def test_same_host_resize(self):
-        """The guest and its migration have allocations here."""
-        host = host_usage([('vm1', 4, 40)])
-        allocations = {'vm1': allocation(2, 20),
-                       'migration': allocation(2, 20)}
-        self.assertEqual(
-            ((20, 2), (100, 0)),
-            inventories(host, allocations, {'migration': 'vm1'}))
 
     def test_guest_whose_port_counted_elsewhere(self):
         """What it is covered by does not depend on what it counts as."""

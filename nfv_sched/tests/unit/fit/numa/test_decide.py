@@ -42,22 +42,6 @@ class TestNovaSearch(base.FilterTestCase):
             hardware.numa_usage_from_instance_numa(
                 host.numa_topology, placed)
 
-    def test_claims_that_would_take_long(self):
-        # Nova would go through millions of permutations to get to the last
-        # nodes of the host.
-        for last, passed in ((4, ['host1']), (16, [])):
-            self.flags(expose_reasons='none')
-            host = clouds.host(nodes=16, switch=tuple(range(last - 4, last)))
-            self.assertEqual(passed, self.passing(
-                [host], clouds.spec('strict', cells=4, vcpus=1)))
-
-    def test_prefer_never_costs_a_host(self):
-        for nodes, cells in ((4, 2), (8, 4), (16, 6)):
-            for switch in ((1, 3), tuple(range(nodes - cells, nodes))):
-                self.assertEqual(['host1'], self.passing(
-                    [clouds.host(nodes=nodes, switch=switch)],
-                    clouds.spec('prefer', cells=cells)))
-
     def test_prefer_where_nova_mistakes_the_guest_nodes(self):
         # No host node has room for the third guest node; Nova's search takes
         # another one for it.

@@ -124,10 +124,6 @@ class TestChoice(tests_base.TestCase):
         self.assertEqual(
             [2, 0, 1], base.evaluation(host, clouds.guest()).order)
 
-    def test_own_order_if_all_host_cells_are_taken(self):
-        host = clouds.host_topology(free={0: 2, 1: 4})
-        self.assertEqual((0, 1), self.claimed(host, clouds.guest(cells=2)))
-
     def test_packing(self):
         host = clouds.host_topology(nodes=3, free={0: 3, 1: 2, 2: 4})
         self.assertEqual([1, 0, 2], base.evaluation(
@@ -185,12 +181,6 @@ class TestChoice(tests_base.TestCase):
                 expected, self.claimed(host, clouds.guest(), networks))
         self.assertEqual(
             (1, 2), self.claimed(host, clouds.guest(cells=2), ['foo', 'baz']))
-
-    def test_full(self):
-        self.assertIsNone(self.claimed(
-            clouds.host_topology(free={0: 1, 1: 1}), clouds.guest()))
-        self.assertIsNone(self.claimed(
-            clouds.host_topology(free={0: 1}), clouds.guest(cells=2)))
 
     def test_unlike_guest_cells(self):
         """The course of Nova's search is followed."""

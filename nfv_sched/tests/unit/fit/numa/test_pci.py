@@ -37,47 +37,6 @@ class TestDevices(base.TestCase):
             [objects.InstanceNUMACell(id=node) for node in range(8)
              if cells >> node & 1])
 
-    def test_policies(self):
-        for policy, remote in (('required', None), ('legacy', None),
-                               ('socket', None), ('preferred', (0, 2))):
-            devices = self.devices(
-                {1: 4}, clouds.pci_request(2, policy))
-            self.assertServed(2, 2, devices, 0b10)
-            self.assertServed(2, 2, devices, 0b11)
-            if remote is None:
-                self.assertNotServed(devices, 0b01)
-            else:
-                self.assertServed(*remote, devices, 0b01)
-
-    def test_no_numa_information(self):
-        for policy, served in (('required', False), ('socket', False),
-                               ('legacy', True), ('preferred', True)):
-            devices = self.devices({None: 4}, clouds.pci_request(2, policy))
-            if served:
-                self.assertServed(0, 2, devices, 0b01)
-                self.assertFalse(devices.keeps_local(0b01))
-            else:
-                self.assertNotServed(devices, 0b01)
-
-    def test_one_node_has_all_devices(self):
-        devices = self.devices({None: 4}, clouds.pci_request(2), nodes=1)
-        self.assertServed(2, 2, devices, 0b1)
-
-    def test_requests_share_the_devices(self):
-        devices = self.devices(
-            {0: 2, 1: 1}, clouds.pci_request(2), clouds.pci_request(1))
-        self.assertNotServed(devices, 0b01)
-        self.assertServed(3, 3, devices, 0b11)
-
-    def test_same_socket(self):
-        devices = self.devices(
-            {1: 2}, clouds.pci_request(1, 'socket'), nodes=4)
-        for cell in self.stats.numa_topology.cells:
-            cell.socket = cell.id // 2
-        self.assertServed(0, 1, devices, 0b0001)
-        self.assertServed(1, 1, devices, 0b0110)
-        self.assertNotServed(devices, 0b0100)
-
     def test_sockets_unknown(self):
         devices = self.devices({1: 2}, clouds.pci_request(1, 'socket'))
         for cell in self.stats.numa_topology.cells:

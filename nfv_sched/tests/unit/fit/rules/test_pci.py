@@ -26,27 +26,6 @@ PREFER = base.PCI_PREFER
 
 
 class TestPCI(base.PCITestCase):
-
-    def test_strict(self):
-        for policy in ('legacy', 'required'):
-            host, spec = clouds.host(devices={1: 2}), self.spec(
-                STRICT, policy)
-            self.assertEqual(['host1'], self.passing([host], spec))
-            self.assertEqual(([1], [1]), self.claimed(host, spec))
-
-    def test_strict_without_labels(self):
-        host = clouds.host(devices={1: 2}, switch=None, node_labels=False)
-        spec = self.spec(STRICT)
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(([1], [1]), self.claimed(host, spec))
-
-    def test_strict_with_local_devices_gone(self):
-        host = clouds.host(devices={1: 2}, free={1: 1})
-        self.assertIn(
-            '2 free dedicated CPUs, 0 free on NUMA node 0; 2 free VFs are on '
-            'NUMA node 1 ',
-            self.refusal([host], self.spec(STRICT)))
-
     def test_default_reason(self):
         """It tells nothing of which NUMA node has room, or devices."""
         self.flags(expose_reasons='policy')
@@ -58,35 +37,6 @@ class TestPCI(base.PCITestCase):
             'No valid host was found. PCI devices: needs a NUMA node that has '
             '1 free VF (vf) under PCI NUMA policy legacy and 2 free dedicated '
             'CPUs, no host has it'}, texts)
-
-    def test_reason_names_the_policy(self):
-        host = clouds.host(devices={0: 3, 1: 8})
-        self.assertIn(
-            'nfv:pci_numa_affinity=strict: needs a NUMA node that has 8 free '
-            'VFs (vf) and 2 free dedicated CPUs, 3 free on NUMA node 0',
-            self.refusal(
-                [host], self.spec(STRICT, 'preferred', 8, nodes={0: 0})))
-
-    def test_strict_and_no_numa_information(self):
-        for devices in ({None: 2}, {None: 2, 0: 1, 1: 1}):
-            host = clouds.host(devices=devices)
-            self.refusal([host], self.spec(STRICT, count=1))
-        self.assertIn('NUMA information', self.refusal(
-            [clouds.host(devices={None: 2, 0: 1, 1: 1})], self.spec(STRICT)))
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host(devices={None: 2}, nodes=1, switch=None)],
-            self.spec(STRICT)))
-
-    def test_strict_and_preferred(self):
-        # Nova would take a remote device if the local one is gone.
-        host = clouds.host(devices={0: 1, 1: 1})
-        spec = self.spec(STRICT, 'preferred')
-        self.assertIn('hw:pci_numa_affinity_policy=required needed',
-                      self.refusal([host], spec))
-        self.flags(strict_enforcement='predicted')
-        host = clouds.host(devices={0: 1, 1: 1})
-        self.assertEqual(['host1'], self.passing(
-            [host], self.spec(STRICT, 'preferred')))
 
     def test_strict_and_preferred_with_pci_in_placement(self):
         # The allocation names the device, the label holds the guest there.
@@ -111,20 +61,6 @@ class TestPCI(base.PCITestCase):
             f'{request.request_id}-0': ['provider0'],
             f'{request.request_id}-1': ['provider1']}}]
         self.refusal([host], spec)
-
-    def test_strict_and_socket(self):
-        # Nova takes no device without NUMA information for these.
-        for sockets, passes in (((0, 1), True), ((0, 0), False)):
-            host = clouds.host(devices={None: 2, 0: 1, 1: 1})
-            for cell, socket in zip(host.numa_topology.cells, sockets):
-                cell.socket = socket
-            spec = self.spec(STRICT, 'socket')
-            if passes:
-                self.assertEqual(['host1'], self.passing([host], spec))
-                self.assertEqual(
-                    1, len(set(map(tuple, self.claimed(host, spec)))))
-            else:
-                self.refusal([host], spec)
 
     def placement_host(self, spec, devices, **topology):
         """A host with one allocation candidate for each node's device."""
@@ -171,13 +107,6 @@ class TestPCI(base.PCITestCase):
         spec = self.spec(STRICT, 'preferred', move=True)
         self.assertIn('aliases', self.refusal(
             [self.placement_host(spec, {0: 1, 1: 1})], spec))
-
-    def test_candidates_that_break_strict_are_dropped(self):
-        spec = self.spec(STRICT, vswitch='strict')
-        host = self.placement_host(spec, {0: 1, 1: 1})
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(1, len(host.allocation_candidates))
-        self.assertEqual(([1], [1]), self.claimed(host, spec))
 
     def test_local_candidate_first(self):
         # One node has the devices of two kinds, the other those of one.
@@ -233,18 +162,6 @@ class TestPCI(base.PCITestCase):
             self.assertTrue(pci_passthrough_filter.PciPassthroughFilter()
                             .host_passes(state, spec))
 
-    def test_prefer_picks_the_node(self):
-        # Node 1 has more devices in all, and Nova tries it first.
-        host = clouds.host(devices={0: 1, 1: 0})
-        host.pci_stats.pools.append({
-            'vendor_id': '8086', 'product_id': '1572', 'numa_node': 1,
-            'count': 4, 'dev_type': 'type-PCI'})
-        spec = self.spec(PREFER, 'preferred')
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(
-            {'nfv_node0'},
-            host.limits['numa_topology'].network_metadata.physnets)
-
     def test_preference_of_nova_does_not_steer(self):
         """Without a key of ours the claim gets what stock Nova sends."""
         for move in (False, True):
@@ -264,12 +181,6 @@ class TestPCI(base.PCITestCase):
             self.assertEqual([0.0, 1.0], clouds.weigh(
                 pci_weigher.PCINUMAAffinityWeigher(), spec, ours, near))
 
-    def test_prefer_takes_remote_devices(self):
-        host = clouds.host(devices={1: 2}, free={1: 1})
-        spec = self.spec(PREFER, 'preferred')
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(([0], [1]), self.claimed(host, spec))
-
     def test_guest_without_numa_topology(self):
         self.assertIn('set hw:numa_nodes', self.refusal(
             [clouds.host(devices={0: 1})], self.spec(STRICT, numa=False)))
@@ -278,10 +189,6 @@ class TestPCI(base.PCITestCase):
             self.spec(STRICT, numa=False)))
         self.assertEqual(['host1'], self.passing(
             [clouds.host(devices={0: 1})], self.spec(PREFER, numa=False)))
-
-    def test_no_devices_asked_for(self):
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host()], clouds.spec(extra_specs=STRICT)))
 
 
 class UnshelveTest(base.EnforcementTestCase):

@@ -165,79 +165,6 @@ class TestKeys(base.PlaceTestCase):
 class TestHosts(base.PlaceTestCase):
     """Alone, on hosts of all sizes."""
 
-    def test_affinity(self):
-        """The label of the place says it to the claim."""
-        for nodes, labels, value in itertools.product(
-                (1, 2, 4, 8), (True, False), ('strict', 'prefer')):
-            host = self.host(nodes=nodes, node_labels=labels,
-                             nvme=(nodes - 1,))
-            self.assertEqual([nodes - 1], self.placed(
-                host, self.spec({f'{AT}nvme': value})))
-            if value == 'strict':
-                self.assertEqual({'nfv_nvme'}, self.labels(host))
-
-    def test_anti_affinity(self):
-        """Only node labels say it to the claim."""
-        for nodes, labels in itertools.product((1, 2, 4, 8), (True, False)):
-            topology = {'nodes': nodes, 'node_labels': labels, 'osd': (0,)}
-            strict = self.spec({f'{AWAY}osd': 'strict'})
-            prefer = self.spec({f'{AWAY}osd': 'prefer'})
-            host = self.host(**topology)
-            there = self.placed(host, strict)
-            if nodes == 1 or not labels:
-                self.assertIsNone(there)
-                self.assertEqual(
-                    [0], self.placed(self.host(**topology), prefer))
-                continue
-            self.assertEqual({f'nfv_node{there[0]}'}, self.labels(host))
-            for nodes_of_guest in (there, self.placed(
-                    self.host(**topology), prefer)):
-                self.assertNotIn(0, nodes_of_guest)
-
-    def test_node_labels_are_missing(self):
-        self.assertIn(
-            f'{AWAY}osd=strict: labels nfv_node0, nfv_node1, ... needed',
-            self.refusal([self.host(node_labels=False, osd=(0,))],
-                         self.spec({f'{AWAY}osd': 'strict'})))
-
-    def test_a_prediction_if_the_operator_says_so(self):
-        self.flags(strict_enforcement='predicted')
-        strict = {f'{AWAY}osd': 'strict'}
-        for free, expected in (({0: 2}, [1]), ({1: 2}, None)):
-            self.assertEqual(expected, self.placed(self.host(
-                node_labels=False, osd=(0,), free=free), self.spec(strict)))
-
-    def test_several_guest_nodes(self):
-        for nodes, away in ((4, (0, 1)), (4, (1, 2)), (8, (0, 1, 2, 5))):
-            there = self.placed(
-                self.host(nodes=nodes, osd=away),
-                self.spec({f'{AWAY}osd': 'strict'}, cells=2))
-            self.assertEqual(2, len(set(there)))
-            self.assertEqual(set(), set(there) & set(away))
-            there = self.placed(
-                self.host(nodes=nodes, nvme=away[:2]),
-                self.spec({f'{AT}nvme': 'strict'}, cells=2))
-            self.assertEqual(set(away[:2]), set(there))
-
-    def test_too_few_nodes(self):
-        for key, word in ((f'{AT}osd', 'with'), (f'{AWAY}osd', 'without')):
-            self.assertIn(
-                f'{key}=strict: 2 host NUMA nodes {word} osd needed, '
-                'has 1', self.refusal([self.host(osd=(0,))], self.spec(
-                    {key: 'strict'}, cells=2)))
-
-    def test_full(self):
-        """Strict guests land nowhere else, others do."""
-        for key, full, word in (
-                (f'{AT}osd', 0, 'with'), (f'{AWAY}osd', 1, 'without')):
-            topology = {'osd': (0,), 'free': {full: 1}}
-            self.assertIn(
-                f'{key}=strict: 2 dedicated CPUs on one NUMA node {word} osd '
-                'needed, 1 free', self.refusal(
-                    [self.host(**topology)], self.spec({key: 'strict'})))
-            self.assertEqual([1 - full], self.placed(
-                self.host(**topology), self.spec({key: 'prefer'})))
-
     def test_the_claim_is_held_to_it(self):
         """Whatever happens between the decision and the claim."""
         for key, labels in ((f'{AT}osd', True), (f'{AT}osd', False),
@@ -250,34 +177,6 @@ class TestHosts(base.PlaceTestCase):
                 chosen = host.numa_topology.cells[there]
                 chosen.pinned_cpus = set(chosen.pcpuset)
                 self.assertIsNone(self.claimed(host, spec))
-
-    def test_not_declared(self):
-        for nodes, labels in itertools.product((1, 2, 4), (True, False)):
-            topology = {'nodes': nodes, 'node_labels': labels, 'nvme': (0,)}
-            self.assertIn(
-                f'{AT}osd=strict: a host that declares the place osd needed, '
-                'no label', self.refusal(
-                    [self.host(**topology)],
-                    self.spec({f'{AT}osd': 'strict'})))
-            for specs in ({f'{AT}osd': 'prefer'}, {f'{AWAY}osd': 'prefer'},
-                          {f'{AWAY}osd': 'strict'}):
-                host = self.host(**topology)
-                self.assertEqual([0], self.placed(host, self.spec(specs)))
-                self.assertEqual(set(), self.labels(host))
-
-    def test_on_all_nodes(self):
-        for nodes, labels in itertools.product((1, 2, 4), (True, False)):
-            topology = {'nodes': nodes, 'node_labels': labels,
-                        'osd': range(nodes)}
-            self.assertIn(
-                f'{AWAY}osd=strict: 1 host NUMA node without osd needed, '
-                'has 0', self.refusal(
-                    [self.host(**topology)],
-                    self.spec({f'{AWAY}osd': 'strict'})))
-            for specs in ({f'{AT}osd': 'prefer'}, {f'{AWAY}osd': 'prefer'},
-                          {f'{AT}osd': 'strict'}):
-                self.assertEqual([0], self.placed(
-                    self.host(**topology), self.spec(specs)))
 
     def test_the_place_of_the_switch(self):
         """It has a label of its own, which an option names."""
@@ -363,48 +262,12 @@ class TestTogether(base.PlaceTestCase):
                 ['host1'], self.passing([host], spec, enabled))
             self.assertEqual(expected, self.claimed(host, spec))
 
-    def test_switch(self):
-        strict = {f'{AWAY}osd': 'strict'}
-        self.check(([1], []), strict, {'osd': (0,), 'switch': (1,)},
-                   vswitch='strict')
-        self.check(([1], []), {f'{AT}osd': 'strict'},
-                   {'osd': (0, 1), 'switch': (1,)}, vswitch='strict')
-        self.check(None, strict, {'osd': (1,), 'switch': (1,)}, (
-            ' with the virtual switch', ' without osd', 'has none'),
-            vswitch='strict')
-        # A preference gives way.
-        self.check(([0], []), strict, {'osd': (1,), 'switch': (1,)},
-                   vswitch='prefer')
-        self.check(([1], []), {f'{AWAY}osd': 'prefer'},
-                   {'osd': (1,), 'switch': (1,)}, vswitch='strict')
-
     def test_switch_holds_it_by_chance(self):
         """Nodes without labels: that of the switch does as well."""
         host = self.host(osd=(0,), switch=(1,), node_labels=False)
         self.assertEqual([1], self.placed(
             host, self.spec({f'{AWAY}osd': 'strict'})))
         self.assertEqual({'nfv_vswitch'}, self.labels(host))
-
-    def test_switch_and_its_place(self):
-        self.check(None, {f'{AWAY}vswitch': 'strict'}, {'switch': (1,)},
-                   vswitch='strict')
-        self.check(([1], []), {f'{AT}vswitch': 'strict'}, {'switch': (1,)},
-                   vswitch='strict')
-
-    def test_devices(self):
-        for node in (0, 1):
-            self.check(([node], [node]), {
-                f'{AWAY}osd': 'strict', **base.PCI_STRICT},
-                {'osd': (1 - node,), 'devices': {0: 1, 1: 1}})
-            self.check(None, {f'{AWAY}osd': 'strict', **base.PCI_STRICT},
-                       {'osd': (node,), 'devices': {node: 1}}, ('strict',))
-        # It is the preference for local devices that gives way.
-        host = self.host(osd=(0,), devices={0: 1})
-        spec = self.spec(
-            {f'{AWAY}osd': 'strict', 'nfv:pci_numa_affinity': 'prefer'},
-            devices=[clouds.pci_request(policy='preferred')])
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(([1], [0]), self.claimed(host, spec))
 
     def test_node_map(self):
         mapped = {0: 0}
@@ -424,25 +287,6 @@ class TestTogether(base.PlaceTestCase):
             self.check(([0], []), {key: 'prefer'}, {'osd': osd},
                        nodes=mapped)
 
-    def test_places(self):
-        keys = {f'{AT}nvme': 'strict', f'{AWAY}osd': 'strict'}
-        self.check(([2], []), keys, {
-            'nodes': 4, 'nvme': (0, 2), 'osd': (0, 1)})
-        self.check(None, keys, {'nodes': 4, 'nvme': (0,), 'osd': (0, 1)}, (
-            'a NUMA node with nvme and without osd, has none',))
-        # Room there is, but not where both are kept.
-        self.check(None, keys, {
-            'nodes': 4, 'nvme': (0, 2), 'osd': (0, 1), 'free': {2: 1}}, (
-            'with nvme and without osd',))
-
-    def test_networks(self):
-        """What the networks need counts before any preference."""
-        for value, expected in (('strict', None), ('prefer', [0])):
-            host = clouds.host(switch=None, physnets={
-                'nfv_osd': (0,), 'physnet0': (0,)})
-            self.assertEqual(expected, self.placed(host, self.spec(
-                {f'{AWAY}osd': value}, network=clouds.network('physnet0'))))
-
 
 class TestServersOfOneRequest(base.PlaceTestCase):
     """Those on one host share its limits."""
@@ -460,15 +304,6 @@ class TestServersOfOneRequest(base.PlaceTestCase):
             placed += 1
         return placed
 
-    def test_affinity_fills_all_nodes_of_the_place(self):
-        for labels in (True, False):
-            host = self.host(nodes=4, node_labels=labels, nvme=(2, 3))
-            spec = self.spec({f'{AT}nvme': 'strict'})
-            self.assertEqual(4, self.place(host, spec, 8))
-            self.assertEqual([set(), set(), 4, 4], [
-                cell.pinned_cpus and len(cell.pinned_cpus)
-                for cell in host.numa_topology.cells])
-
     def test_anti_affinity_fills_the_nodes_of_the_first(self):
         """The claim can be told of one set of nodes only."""
         host = self.host(nodes=4, osd=(0,))
@@ -481,15 +316,6 @@ class TestServersOfOneRequest(base.PlaceTestCase):
         there = self.placed(again, self.spec({f'{AWAY}osd': 'strict'}))
         self.assertNotIn(there[0], (0, int(
             self.labels(host).pop().removeprefix('nfv_node'))))
-
-    def test_a_spill_costs_the_others_their_preference(self):
-        for key in (f'{AT}osd', f'{AWAY}osd'):
-            osd = (1,) if key.startswith(AT) else (0,)
-            host = self.host(osd=osd)
-            spec = self.spec({key: 'prefer'})
-            self.assertEqual(2, self.place(host, spec, 2))
-            weigher = place_weigher.PlaceNUMAAffinityWeigher()
-            self.assertEqual([-1.0], clouds.weigh(weigher, spec, host))
 
 
 class TestNarrowedPages(base.PlaceTestCase):

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guests with the virtual switch."""
 
-import itertools
-
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit.rules import vswitch
-from nfv_sched.tests import outcomes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.tests.unit.fit.numa import base as numa_base
@@ -32,47 +29,6 @@ class TestTable(base.FilterTestCase):
         host = clouds.host()
         self.assertTrue(self.stock.host_passes(host, clouds.spec()))
         self.assertEqual([0], self.node_of(host))
-
-    def test_outcomes(self):
-        for row, declares in itertools.product(
-                outcomes.OUTCOMES, outcomes.Declares):
-            switch = range(2 - row.wanted_nodes, 2)
-            topology = {
-                'switch': (
-                    None if declares is outcomes.Declares.NOTHING else switch),
-                'node_labels': declares is outcomes.Declares.ALL,
-                # A mapped guest does not go to node 0 by itself.
-                'free': {1: 1} if row.full else (
-                    {0: 2} if row.mapped_away else {})}
-            guest = clouds.guest(cells=row.guest_nodes)
-            found = self._result(
-                lambda row=row: clouds.spec(
-                    cells=row.guest_nodes,
-                    extra_specs=row.extra_specs(node=0)),
-                guest, **topology)
-            self.assertEqual(
-                row.ends[declares],
-                self._ends(found, row, switch, guest, topology),
-                f'{row.title}; hosts declare {declares.value}: {found}')
-
-    def _ends(self, found, row, switch, guest, topology):
-        if found == 'refused':
-            return outcomes.Ends.REFUSED
-        if topology['switch'] is None:
-            # The host has no limits: this is what Nova does by itself.
-            stock = self.node_of(clouds.host(**topology), guest)
-            return outcomes.Ends.ANYWHERE if list(found) == stock else None
-        if set(found) <= set(switch):
-            self.assertEqual(row.guest_nodes, len(set(found)))
-            return outcomes.Ends.WITH
-        self.assertFalse(set(found) & set(switch), found)
-        return outcomes.Ends.AWAY
-
-    def test_no_declaration(self):
-        self.assertEqual('refused', self._result(
-            lambda: clouds.spec('strict'), switch=None))
-        self.assertEqual((0,), self._result(
-            lambda: clouds.spec('prefer'), switch=None))
 
     def test_four_nodes_exact(self):
         two = clouds.guest(cells=2)
