@@ -42,7 +42,6 @@ from nfv_sched.filters import security_rule_limit  # noqa: E402
 from nfv_sched.filters import vswitch_port_limit  # noqa: E402
 from nfv_sched.limits import names as ledger_names  # noqa: E402
 from nfv_sched.limits import usage  # noqa: E402
-from nfv_sched.scheduler import figures  # noqa: E402
 from nfv_sched.scheduler import notes  # noqa: E402
 from nfv_sched.weights import dhcp_server  # noqa: E402
 from nfv_sched.weights import router  # noqa: E402
@@ -128,7 +127,7 @@ def seconds(names, aggregates, classes, answer, rounds):
         begun = time.process_time()
         if answer is not None:
             notes.note_of(spec).use(Lookups())
-            figures.placement_answered(spec, answer)
+            notes.placement_answered(spec, answer)
         for host_filter in filters:
             left = list(host_filter.filter_all(left, spec))
         handler.get_weighed_objects(weighers, left, spec)

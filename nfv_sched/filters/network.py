@@ -9,7 +9,6 @@ from nfv_sched.fit.numa import decide
 from nfv_sched.limits import decide as limits_decide
 from nfv_sched.nova import features
 from nfv_sched.nova import scheduler
-from nfv_sched.scheduler import figures
 from nfv_sched.scheduler import limits_note
 
 _ACCEPTED = decide.Decision(True)
@@ -27,16 +26,12 @@ class NetworkLimitFilter(base.NFVHostFilter):
     #: What is counted.
     counted: limits_decide.Quantity
 
-    def __init__(self):
-        super().__init__()
-        scheduler.watch_requests(figures.placement_answered)
-
     def is_broken(self, request):
         return features.is_broken(features.Feature.LIMITS)
 
     def prepare(self, request, request_note):
         """Return the network note of the request, and what a server takes."""
-        network = figures.for_request(request_note, request)
+        network = limits_note.for_request(request_note, request)
         return network, network.demand
 
     def decide(self, host_state, request, request_note, prepared):

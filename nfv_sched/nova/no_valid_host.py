@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow the requests of nova-scheduler until Nova finds no valid host.
+"""Follow the requests of nova-scheduler: Placement's answers, and refusals.
 
-Nova logs what Placement was asked and how many hosts each filter left, and
-keeps neither.  So two methods of it are wrapped, and the filters as they are
+Nova tells filters nothing of what Placement has answered.  It logs what
+Placement was asked and how many hosts each filter left, and keeps neither.
+So two methods of it are wrapped, and with a journal the filters as they are
 seen for the first time.  The wrappers change no result, and of exceptions only
 the reason in ``NoValidHost``.
 """
@@ -19,11 +20,17 @@ from nova import exception
 from oslo_log import log as logging
 
 from nfv_sched.nova import fields
-from nfv_sched.nova import scheduler
 
 LOG = logging.getLogger(__name__)
 
 _FOLLOWED = '_nfv_sched_followed'
+
+#: All methods of Nova that are wrapped in a running nova-scheduler; beside
+#: them, with a journal, ``filter_all`` of the enabled filters.  The first is
+#: wrapped by ``scheduler.when_placed``.
+WRAPPED = ('HostState.consume_from_request',
+           'SchedulerManager.select_destinations',
+           'SchedulerReportClient.get_allocation_candidates')
 
 #: The request that this thread schedules.
 _THREAD = threading.local()
@@ -52,22 +59,27 @@ class FollowedRequest:
         a host for
     :ivar answered: whether Placement has answered each query
     :ivar candidates: whether an answer had allocation candidates
+    :ivar summaries: provider summaries of all answers; None if there are none
     """
 
     __slots__ = ('spec_obj', 'servers', 'runs', 'answered', 'candidates',
-                 '_resources')
+                 'summaries', '_resources')
 
     def __init__(self, spec_obj, servers: Iterable[str] | None) -> None:
         self.spec_obj = spec_obj
         self.servers = tuple(servers or ())
         self.runs: list[FilterRun] = []
         self.answered, self.candidates = True, False
+        self.summaries: dict | None = None
         self._resources: list = []
 
     def queried(self, resources, answer) -> None:
         # After an error the answer is None, or a tuple that begins with None.
         self._resources.append(resources)
-        requests = answer[0] if answer else None
+        requests, summaries = answer[:2] if answer else (None, None)
+        if summaries is not None:
+            # Nova merges the answer to its second query into the first.
+            self.summaries = {**(self.summaries or {}), **summaries}
         self.answered = self.answered and requests is not None
         self.candidates = self.candidates or bool(requests)
 
@@ -99,17 +111,20 @@ class FollowedRequest:
                 fields.get(self.spec_obj, 'force_nodes')))
 
 
-def watch(is_wanted: Callable[[], bool],
+def watch(answered: Callable[[ty.Any, ty.Any], None],
+          is_wanted: Callable[[], bool],
           refused: Callable[[FollowedRequest, str], None],
           tenant_reason: Callable[[ty.Any], str]) -> None:
-    """Register functions to be called for requests that find no host.
+    """Register functions to be called for requests.
 
-    Call this when a filter is made: nova-scheduler has its manager then, and
-    takes no requests yet.  In other processes, and if it is called again,
-    nothing happens.
+    Call this when a filter or weigher is made: nova-scheduler has its manager
+    then, and takes no requests yet.  In other processes, and if it is called
+    again, nothing happens.
 
+    :param answered: called with the RequestSpec and the provider summaries
+        of all queries so far
     :param is_wanted: called at the start of each request; if it returns false,
-        the request is not followed
+        nothing is noted of filters, and ``refused`` not called
     :param refused: called with the request and the reason in
         Nova's ``NoValidHost``, which may be empty
     :param tenant_reason: called with the RequestSpec when Nova has removed its
@@ -123,11 +138,20 @@ def watch(is_wanted: Callable[[], bool],
              functools.partial(_request, is_wanted, refused, tenant_reason)),
             (getattr(getattr(manager, 'report', None),
                      'SchedulerReportClient', None),
-             'get_allocation_candidates', _query)):
+             'get_allocation_candidates',
+             functools.partial(_query, answered))):
         method = getattr(owner, name, None)
-        if method is not None and not scheduler.is_marked(
-                method, _FOLLOWED, True):
+        if method is not None and not _is_wrapped(method):
             setattr(owner, name, _wrap(method, wrapper))
+
+
+def _is_wrapped(function: Callable | None) -> bool:
+    """Return whether a function is a wrapper of ours, or wraps one."""
+    while function is not None:
+        if getattr(function, _FOLLOWED, False):
+            return True
+        function = getattr(function, '__wrapped__', None)
+    return False
 
 
 def _wrap(method: Callable, wrapper: Callable) -> Callable:
@@ -147,21 +171,11 @@ def _followed_request() -> FollowedRequest | None:
 def _request(is_wanted: Callable[[], bool],
              refused: Callable[[FollowedRequest, str], None],
              tenant_reason: Callable[[ty.Any], str],
-             method: Callable, *args, **kwargs):
-    """Call ``SchedulerManager.select_destinations``; set our reason."""
-    try:
-        if _is_wanted(is_wanted):
-            return _follow(refused, method, *args, **kwargs)
-        return method(*args, **kwargs)
-    except Exception as exc:
-        _set_reason(tenant_reason, kwargs.get('spec_obj'), exc)
-        raise
-
-
-def _follow(refused: Callable[[FollowedRequest, str], None],
-            method: Callable, manager, *args, **kwargs):
+             method: Callable, manager, *args, **kwargs):
     """Call ``SchedulerManager.select_destinations``, and follow it."""
-    _wrap_filters(manager)
+    wanted = _is_wanted(is_wanted)
+    if wanted:
+        _wrap_filters(manager)
     # RPC passes all by name.
     followed = FollowedRequest(
         kwargs.get('spec_obj'), kwargs.get('instance_uuids'))
@@ -170,22 +184,29 @@ def _follow(refused: Callable[[FollowedRequest, str], None],
     try:
         return method(manager, *args, **kwargs)
     except Exception as exc:
-        # oslo.messaging hides the exceptions that clients are to get.
-        error = getattr(exc, 'exc_info', (None, exc))[1]
-        if followed.spec_obj is not None and (
-                isinstance(error, exception.NoValidHost) or
-                # NOTE: For pinned servers Nova asks twice since commit
-                # 278ab01c32 (Nova 20), and fails with TypeError if the second
-                # answer is an error. No bug is known for it.
-                not followed.answered):
-            try:
-                refused(followed, str(
-                    getattr(error, 'kwargs', {}).get('reason') or ''))
-            except Exception:
-                LOG.exception('Why there is no valid host cannot be noted')
+        if wanted:
+            _note_refusal(refused, followed, exc)
+        _set_reason(tenant_reason, kwargs.get('spec_obj'), exc)
         raise
     finally:
         _THREAD.followed = before
+
+
+def _note_refusal(refused: Callable[[FollowedRequest, str], None],
+                  followed: FollowedRequest, exc: Exception) -> None:
+    # oslo.messaging hides the exceptions that clients are to get.
+    error = getattr(exc, 'exc_info', (None, exc))[1]
+    # NOTE: For pinned servers Nova asks twice since commit 278ab01c32
+    # (Nova 20), and fails with TypeError if the second answer is an error. No
+    # bug is known for it.
+    if followed.spec_obj is None or followed.answered and not isinstance(
+            error, exception.NoValidHost):
+        return
+    try:
+        refused(followed, str(
+            getattr(error, 'kwargs', {}).get('reason') or ''))
+    except Exception:
+        LOG.exception('Why there is no valid host cannot be noted')
 
 
 def _set_reason(tenant_reason: Callable[[ty.Any], str], spec_obj,
@@ -212,13 +233,16 @@ def _is_wanted(is_wanted: Callable[[], bool]) -> bool:
         return False
 
 
-def _query(method: Callable, *args, **kwargs):
+def _query(answered: Callable[[ty.Any, ty.Any], None], method: Callable,
+           *args, **kwargs):
     """Call ``SchedulerReportClient.get_allocation_candidates``."""
     answer = method(*args, **kwargs)
     followed = _followed_request()
     if followed is not None:
         try:
             followed.queried(kwargs.get('resources', args[-1]), answer)
+            if followed.spec_obj is not None:
+                answered(followed.spec_obj, followed.summaries)
         except Exception:
             LOG.exception('What Placement was asked cannot be noted')
     return answer
@@ -228,7 +252,7 @@ def _wrap_filters(manager) -> None:
     for host_filter in getattr(
             getattr(manager, 'host_manager', None), 'enabled_filters', ()):
         # Objects of filters live as long as the process.
-        if not scheduler.is_marked(host_filter.filter_all, _FOLLOWED, True):
+        if not _is_wrapped(host_filter.filter_all):
             name = type(host_filter).__name__
             try:
                 host_filter.filter_all = _wrap(

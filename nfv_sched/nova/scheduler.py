@@ -11,9 +11,7 @@ far more of Nova, has a module of its own for that.
 from collections.abc import Callable
 from collections.abc import Iterable
 import functools
-import inspect
 import math
-import sys
 import typing as ty
 import weakref
 
@@ -28,7 +26,6 @@ LOG = logging.getLogger(__name__)
 
 _KIND = '_nfv_sched_kind'
 _CONSUME = '_nfv_sched_consume'
-_TELLS = '_nfv_sched_tells'
 _LOOKED_AT = 100  # latest servers of each cell that are read
 _CELL_SECONDS = 2  # seconds that a request waits for the database of a cell
 
@@ -136,55 +133,6 @@ def _run_hook(hook: Callable, host_state, *args) -> None:
     except Exception:
         LOG.exception('What was placed on host %s cannot be noted',
                       host_state.host)
-
-
-def watch_requests(after_query: Callable[[ty.Any, ty.Any], None]) -> None:
-    """Call a function with Placement's answer to each request.
-
-    ``SchedulerManager._schedule`` gets it; it is wrapped once, unless it has
-    other parameters.  Processes without a manager stay as they are.
-
-    :param after_query: gets the RequestSpec and the provider summaries, which
-        are None for a rebuild
-    """
-    # Not imported: commands make filters, too, and need no scheduler.
-    manager = sys.modules.get('nova.scheduler.manager')
-    scheduler = getattr(manager, 'SchedulerManager', None)
-    method = getattr(scheduler, '_schedule', None)
-    if method is None or is_marked(method, _TELLS, after_query):
-        return
-    signature = inspect.signature(method)
-    if {'spec_obj', 'provider_summaries'} <= signature.parameters.keys():
-        scheduler._schedule = _watch_schedule(method, signature, after_query)
-
-
-def is_marked(function: Callable | None, mark: str, value: ty.Any) -> bool:
-    """Return whether a function, or one that it wraps, has a mark."""
-    while function is not None:
-        if getattr(function, mark, None) == value:
-            return True
-        function = getattr(function, '__wrapped__', None)
-    return False
-
-
-def _watch_schedule(
-    method: Callable, signature: inspect.Signature,
-    after_query: Callable[[ty.Any, ty.Any], None],
-) -> Callable:
-    """Return a wrapper of ``_schedule``; see :func:`watch_requests`."""
-    @functools.wraps(method)
-    def schedule(*args, **kwargs):
-        try:
-            # By name, since releases may pass these by position or not, and
-            # another plugin may have wrapped the method.
-            arguments = signature.bind(*args, **kwargs).arguments
-            after_query(arguments['spec_obj'], arguments['provider_summaries'])
-        except Exception:
-            LOG.exception('What Placement has answered cannot be noted')
-        return method(*args, **kwargs)
-
-    setattr(schedule, _TELLS, after_query)
-    return schedule
 
 
 @functools.lru_cache(maxsize=64)

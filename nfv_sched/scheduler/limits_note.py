@@ -11,6 +11,7 @@ import math
 
 from nfv_sched.fit.numa import pci
 from nfv_sched.fit.request import Request
+from nfv_sched.ledger import neutron
 from nfv_sched.ledger import reader
 from nfv_sched.limits import decide
 from nfv_sched.limits import demand as network_demand
@@ -20,6 +21,7 @@ from nfv_sched.limits import usage
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler.notes import note_of
 from nfv_sched.scheduler.notes import RequestNote
+from nfv_sched.scheduler import process
 
 CONF = scheduler.CONF
 
@@ -171,10 +173,26 @@ class _Rememberer(scheduler.ConsumeListener):
 
     def after_placed(self, host_state, spec_obj):
         """Count the ports and rules of the server on the host."""
-        network = note_of(spec_obj).part(NetworkNote)
+        network = note_of(spec_obj).network
         if network is not None:
             network.placed[host_state.host].add(spec_obj.instance_uuid)
 
 
 #: To be registered for each host that passes.
 REMEMBERER = _Rememberer()
+
+
+def for_request(request_note: RequestNote, request: Request) -> NetworkNote:
+    """Return the network note of a request, for all of its servers.
+
+    :param request: the request as read now
+    """
+    note = request_note.network
+    # Nova changes the request between the servers of a multi-create, but not
+    # what they take.
+    if note is None or note.ledgers is not request_note.ledgers or (
+            not note.is_for(request)):
+        note = request_note.network = NetworkNote(
+            request_note, request, request_note.lookups or (
+                process.STATE.lookups_in_neutron(neutron.Lookups)))
+    return note

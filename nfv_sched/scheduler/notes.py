@@ -27,14 +27,16 @@ from nfv_sched.nova import fields
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import shadow
 
+if ty.TYPE_CHECKING:
+    from nfv_sched.scheduler import limits_note
+    from nfv_sched.scheduler import shadow_outcomes
+
 LOG = logging.getLogger(__name__)
 
 _NOTE = '_nfv_sched_note'
 
 #: Nova's own filter, which writes limits without labels each time it runs.
 STOCK = 'NUMATopologyFilter'
-
-Part = ty.TypeVar('Part')
 
 
 class DecisionOptions(ty.NamedTuple):
@@ -84,14 +86,17 @@ class RequestNote:
         first read
     :ivar observed: on a note on which filters in shadow decide, names of
         those; None on all others
+    :ivar network: what the filters of limits keep; None until needed
+    :ivar shadow: what filters and weighers in shadow have decided; None if
+        none has examined hosts
     """
 
     __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
                  'limits', 'settings', 'ran', 'terms', 'decisions',
                  'instance', 'before', 'ledgers', 'recorded',
                  'tenant_reason', 'lookups',
-                 'live_migration', 'shadowed', 'observed',
-                 '_key', '_extra_specs', '_pristine', '_parts')
+                 'live_migration', 'shadowed', 'observed', 'network', 'shadow',
+                 '_key', '_extra_specs', '_pristine')
 
     def __init__(self):
         self.request: request.Request | None = None
@@ -114,21 +119,11 @@ class RequestNote:
         self.live_migration: bool | None = None
         self.shadowed: frozenset[str] | None = None
         self.observed: frozenset[str] | None = None
+        self.network: 'limits_note.NetworkNote | None' = None
+        self.shadow: 'shadow_outcomes.ShadowNote | None' = None
         self._key: tuple = ()
         self._extra_specs: dict = {}
         self._pristine: topology.GuestTopology | None = None
-        self._parts: dict[type, object] = {}
-
-    def part(self, kind: type[Part]) -> Part | None:
-        """Return the object of a class that another package keeps here."""
-        return ty.cast('Part | None', self._parts.get(kind))
-
-    def keep(self, part: object) -> None:
-        """Keep an object on the note, instead of any other of its class."""
-        self._parts[type(part)] = part
-
-    def drop(self, kind: type) -> None:
-        self._parts.pop(kind, None)
 
     def use(self, lookups: demand.LookupSource | None,
             live_migration: bool | None = None) -> None:
@@ -238,3 +233,12 @@ def note_of(spec_obj) -> RequestNote:
         note = RequestNote()
         spec_obj.__dict__[_NOTE] = note
     return note
+
+
+def placement_answered(spec_obj, summaries: Mapping | None) -> None:
+    """Record Placement's answer for the request.
+
+    :param summaries: see ``reader.Reading``; None if Placement was not queried
+    """
+    note_of(spec_obj).ledgers = (
+        None if summaries is None else reader.Reading(summaries))

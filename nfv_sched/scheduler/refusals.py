@@ -25,6 +25,7 @@ from nfv_sched.nova import fields
 from nfv_sched.nova import no_valid_host
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler.notes import note_of
+from nfv_sched.scheduler.notes import placement_answered
 from nfv_sched.scheduler.notes import RequestNote
 from nfv_sched.scheduler import process
 
@@ -119,10 +120,10 @@ def _note(name: str, request_note: RequestNote,
 
 
 def watch() -> None:
-    """Record refusals, and give tenants the reasons of later servers."""
+    """Follow requests: what Placement answers, and why there is no host."""
     no_valid_host.watch(
-        lambda: bool(CONF.nfv_sched.decision_journal), _record,
-        _tenant_reason)
+        placement_answered, lambda: bool(CONF.nfv_sched.decision_journal),
+        _record, _tenant_reason)
 
 
 def _tenant_reason(spec_obj) -> str:

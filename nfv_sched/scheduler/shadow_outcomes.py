@@ -221,17 +221,16 @@ def _candidate(candidate: Mapping) -> dict:
 
 
 def of_request(request_note: RequestNote) -> ShadowNote:
-    shadow_note = request_note.part(ShadowNote)
+    shadow_note = request_note.shadow
     if shadow_note is None:
-        shadow_note = ShadowNote()
-        request_note.keep(shadow_note)
+        shadow_note = request_note.shadow = ShadowNote()
     shadow_note.follow(request_note)
     return shadow_note
 
 
 def remain(request_note: RequestNote, host_states: Iterable) -> None:
     """Remember the hosts that have passed so far, if anything is in shadow."""
-    shadow_note = request_note.part(ShadowNote)
+    shadow_note = request_note.shadow
     if shadow_note is not None:
         shadow_note.remaining = tuple([each.host for each in host_states])
 
@@ -248,7 +247,7 @@ class _Recorder(scheduler.ConsumeListener):
 
     def after_placed(self, host_state, spec_obj):
         request_note = note_of(spec_obj)
-        shadow_note = request_note.part(ShadowNote)
+        shadow_note = request_note.shadow
         outcome = None
         if shadow_note is not None:
             outcome = shadow_note.outcome(host_state.host)

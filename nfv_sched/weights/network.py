@@ -7,9 +7,10 @@ from oslo_log import log as logging
 
 from nfv_sched.base import conf
 from nfv_sched.nova import scheduler
-from nfv_sched.scheduler import figures
+from nfv_sched.scheduler import limits_note
 from nfv_sched.scheduler.limits_note import NetworkNote
 from nfv_sched.scheduler import notes
+from nfv_sched.scheduler import refusals
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
 
     def __init__(self):
         super().__init__()
-        scheduler.watch_requests(figures.placement_answered)
+        refusals.watch()
 
     @abc.abstractmethod
     def load(self, network: NetworkNote, host_state) -> float | None:
@@ -43,7 +44,8 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
         self.read_multipliers()
         try:
             note = notes.note_of(weight_properties)
-            network = figures.for_request(note, note.read(weight_properties))
+            network = limits_note.for_request(
+                note, note.read(weight_properties))
             loads = [self.load(network, weighed.obj)
                      for weighed in weighed_obj_list]
         except Exception:

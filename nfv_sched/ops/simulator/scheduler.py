@@ -322,6 +322,7 @@ class Scheduler(nova_internals.SchedulerManager):
         provider_summaries, allocation_request_version=None,
         return_alternates=False,
     ):
+        notes.placement_answered(spec_obj, provider_summaries)
         # Nova's method sends notifications before and after this.
         return self._schedule(
             context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,

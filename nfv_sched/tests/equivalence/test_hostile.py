@@ -21,7 +21,6 @@ from nova.scheduler import weights as nova_weights
 from nfv_sched.base import reasons
 from nfv_sched.filters import all_filters
 from nfv_sched.limits import names
-from nfv_sched.scheduler import figures as network_limits_figures
 from nfv_sched.scheduler import notes
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
@@ -299,7 +298,7 @@ class TestHostile(test_stock.EquivalenceTestCase):
         spec.image.properties = objects.ImageMetaProps(**properties)
         spec.pci_requests._obj_requests = copy.deepcopy(requests)
         notes.note_of(spec).use(self.lookups)
-        network_limits_figures.placement_answered(spec, self.summaries)
+        notes.placement_answered(spec, self.summaries)
         return spec
 
     def test_nothing_raises(self):

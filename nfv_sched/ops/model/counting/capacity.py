@@ -59,7 +59,7 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.scheduler import active_rules
-from nfv_sched.scheduler import figures as network_limits_figures
+from nfv_sched.scheduler import limits_note
 from nfv_sched.scheduler import notes
 
 Binding = bindings.Binding
@@ -336,9 +336,8 @@ class Counting:
         :param limits_lost: whether NUMA limits do not reach the claim
         :raises servers.Refused: if Nova's scheduler fails on it
         """
-        # In nova-scheduler the wrapper of _schedule does this; nothing is
-        # scheduled here.
-        network_limits_figures.placement_answered(spec, self._summaries)
+        # In nova-scheduler a wrapper does this; nothing is scheduled here.
+        notes.placement_answered(spec, self._summaries)
         return CountedGuest(
             self._state, spec, self._filters, self._limits, limits_lost)
 
@@ -766,7 +765,7 @@ class CountedGuest:
     @property
     def needs(self) -> dict[str, int]:
         """Ports and rules that limits count: resource class -> amount."""
-        note = network_limits_figures.for_request(self._note, self.request)
+        note = limits_note.for_request(self._note, self.request)
         return {each.counted.resource_class: each.counted.need(note.demand)
                 for each in self._limits if each.concerns(self.request)}
 
@@ -786,7 +785,7 @@ class CountedGuest:
             if name in self._note.in_shadow() or (
                     not each.concerns(self.request)):
                 continue
-            note = network_limits_figures.for_request(
+            note = limits_note.for_request(
                 self._note, self.request)
             limits = network_limits.of_host(
                 host.state, network_limits.defaults(nova_scheduler.CONF))

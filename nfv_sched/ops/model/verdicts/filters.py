@@ -25,10 +25,8 @@ from nfv_sched.ops.model.verdicts import nova_filters
 from nfv_sched.ops.model.verdicts import values
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.scheduler import figures
 from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import refusals
-from nfv_sched.scheduler import shadow_outcomes
 
 #: Name of each filter -> name of each host that it refuses -> why.
 Verdicts = Mapping[str, Mapping[str, values.HostRefusal]]
@@ -50,7 +48,7 @@ def _new_hosts(
     spec = stored.obj_clone()
     notes.note_of(spec).use(state.network.lookups,
                             notes.note_of(stored).live_migration)
-    figures.placement_answered(spec, summaries)
+    notes.placement_answered(spec, summaries)
     hosts = list(state.manager.get_host_states_by_uuids(
         state.context, list(candidates), spec))
     for host in hosts:
@@ -96,7 +94,7 @@ def _verdict(
         # One odd host must not hide what the filter says of the others.
         return _one_by_one(name, inner, new_hosts)
     note = notes.note_of(spec)
-    shadow_note = note.part(shadow_outcomes.ShadowNote)
+    shadow_note = note.shadow
     if shadow_note is not None:
         shadowed[name] = {
             host: _refusal(name, reason) for host, (_name, reason)

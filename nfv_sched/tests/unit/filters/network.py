@@ -7,7 +7,6 @@ from nova.scheduler import filters as nova_filters
 
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
-from nfv_sched.scheduler import figures
 from nfv_sched.scheduler import notes
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
@@ -72,7 +71,7 @@ class NetworkTestCase(base.TestCase):
 
     def answered(self, hosts, spec):
         """Placement has answered a query for these hosts."""
-        figures.placement_answered(
+        notes.placement_answered(
             spec, snapshots.published(self.shown, hosts, self.allocated))
 
     def passing(self, hosts, spec, *filters, index=0):

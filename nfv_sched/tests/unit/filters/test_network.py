@@ -10,7 +10,6 @@ from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.ledger import reader
 from nfv_sched.limits import names as ledger_names
-from nfv_sched.scheduler import figures
 from nfv_sched.scheduler import notes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import network
@@ -38,7 +37,7 @@ class TestLedger(network.NetworkTestCase):
     def spec(self, *args, **kwargs):
         """A request for which Placement was asked."""
         spec = super().spec(*args, **kwargs)
-        figures.placement_answered(spec, self.summaries)
+        notes.placement_answered(spec, self.summaries)
         return spec
 
     def claimed(self, host):
@@ -94,7 +93,7 @@ class TestLedger(network.NetworkTestCase):
         reader.MISSING_LOGGED.clear()
         for number in range(2):
             host, spec = self.host(), super().spec(2, instance=UUIDS[number])
-            figures.placement_answered(spec, None)
+            notes.placement_answered(spec, None)
             self.assertTrue(PORTS.host_passes(host, spec))
             self.assertEqual([None], self.claimed(host))
         self.assertEqual(1, self.log.output.count('Nova does not hand over'))
@@ -183,7 +182,7 @@ class TestLedger(network.NetworkTestCase):
                 objects.NetworkRequest(network_id='net')])
             spec.instance_uuid = UUIDS[0]
             notes.note_of(spec).use(self.lookups)
-            figures.placement_answered(spec, self.summaries)
+            notes.placement_answered(spec, self.summaries)
             self.assertEqual(['host1'], self.passing([host], spec, *filters))
             self.assertEqual([{'resources': {ledger_names.PORTS: 1}}],
                              self.claimed(host))

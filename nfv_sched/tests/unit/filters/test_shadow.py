@@ -15,10 +15,8 @@ from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.ops.answers.journal import reading
-from nfv_sched.scheduler import figures
 from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import process
-from nfv_sched.scheduler import shadow_outcomes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.tests.unit.filters import network
@@ -38,7 +36,7 @@ RULES = 'SecurityRuleLimitFilter'
 
 def rejected(spec):
     """Host -> the filter in shadow that would have refused it."""
-    note = notes.note_of(spec).part(shadow_outcomes.ShadowNote)
+    note = notes.note_of(spec).shadow
     return {host: name for host, (name, _reason) in note.rejected.items()}
 
 
@@ -218,7 +216,7 @@ class TestShadowBesideOthers(ShadowTestCase):
                 f'{request.request_id}-0': [f'provider{node}']}}
             for node in sorted(devices, reverse=True)]
         passed = bool(self.passing([host], spec, enabled))
-        note = notes.note_of(spec).part(shadow_outcomes.ShadowNote)
+        note = notes.note_of(spec).shadow
         would_pass = passed and not (note and note.rejected)
         if not passed:
             return (False, None, None), False
@@ -259,8 +257,7 @@ class TestShadowBesideOthers(ShadowTestCase):
             hosts = self.handler.get_filtered_objects(
                 enabled, hosts, spec, index)
             if index == 0:
-                note = notes.note_of(spec).part(
-                    shadow_outcomes.ShadowNote)
+                note = notes.note_of(spec).shadow
                 would_pass = [host.host for host in hosts or ()
                               if not note or host.host not in note.rejected]
             if not hosts:
@@ -425,7 +422,7 @@ class TestShadowedLimits(network.NetworkTestCase):
 
     def spec(self, *args, **kwargs):
         spec = super().spec(*args, **kwargs)
-        figures.placement_answered(spec, snapshots.summaries({
+        notes.placement_answered(spec, snapshots.summaries({
             network.UUIDS[5]: {ledger_names.PORTS: self.free_ports,
                                ledger_names.RULES: 1000}}))
         return spec

@@ -16,10 +16,6 @@ from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 
 
-class Part:
-    """Something that another package keeps on a note."""
-
-
 def read(spec):
     return notes.note_of(spec).read(spec)
 
@@ -168,18 +164,6 @@ class TestNote(base.TestCase):
         self.assertEqual(set(notes.RequestNote.__slots__), set(types))
         self.assertEqual(['flavor'], [
             name for name, text in types.items() if 'Any' in text])
-
-    def test_parts(self):
-        """Other packages keep theirs by its class."""
-        self.assertIsNone(self.note.part(Part))
-        first, second = Part(), Part()
-        self.note.keep(first)
-        self.assertIs(first, self.note.part(Part))
-        self.note.keep(second)
-        self.assertIs(second, self.note.part(Part))
-        self.note.drop(Part)
-        self.note.drop(Part)
-        self.assertIsNone(self.note.part(Part))
 
     def test_pristine(self):
         """The guest as it was, though Nova narrows its pages meanwhile."""

@@ -13,6 +13,7 @@ import fixtures
 from keystoneauth1 import loading as ks_loading
 from nova import exception
 from nova import objects
+from nova.scheduler.client import report
 from nova.scheduler import manager
 from openstack import proxy
 from oslo_upgradecheck import upgradecheck
@@ -97,11 +98,11 @@ class InterfacesTestCase(tests_base.TestCase):
             features, 'release', lambda: max(features.RELEASES) + 1))
         vswitch_port_limit.VSwitchPortLimitFilter()
 
-    def take_schedule(self):
+    def take_query(self):
         # A fixture of fixtures would have any parameters.
         patch = mock.patch.object(
-            manager.SchedulerManager, '_schedule',
-            lambda self, context, spec_obj, summaries: [])
+            report.SchedulerReportClient, 'get_allocation_candidates',
+            lambda self, context, request: None)
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -190,25 +191,27 @@ class TestMissing(InterfacesTestCase):
 
     def test_any_parameters(self):
         """Parameters that nothing can be bound to are none."""
-        self.assertEqual({FEATURE.LIMITS}, self.lost(
-            manager.SchedulerManager, '_schedule',
-            lambda self, *args, **kwargs: []))
+        self.assertEqual({FEATURE.JOURNAL, FEATURE.LIMITS}, self.lost(
+            report.SchedulerReportClient, 'get_allocation_candidates',
+            lambda self, *args, **kwargs: None))
 
     def test_wrapped(self):
         """Another plugin may have wrapped what is wrapped here."""
-        method = manager.SchedulerManager._schedule
+        method = report.SchedulerReportClient.get_allocation_candidates
 
         @functools.wraps(method)
-        def schedule(*args, **kwargs):
+        def query(*args, **kwargs):
             return method(*args, **kwargs)
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nova.scheduler.manager.SchedulerManager._schedule', schedule))
+            'nova.scheduler.client.report.SchedulerReportClient.'
+            'get_allocation_candidates', query))
         self.assertEqual([], interfaces.missing())
 
     def test_followed_modules(self):
-        """What the journal replaces is found through the manager."""
-        self.assertEqual({FEATURE.JOURNAL}, self.lost(manager, 'report'))
+        """What is replaced is found through the manager."""
+        self.assertEqual({FEATURE.JOURNAL, FEATURE.LIMITS},
+                         self.lost(manager, 'report'))
 
     def test_ledger_client(self):
         self.assertEqual({FEATURE.LEDGER}, self.lost(
@@ -243,21 +246,21 @@ class TestMissing(InterfacesTestCase):
         self.assertTrue(features.is_broken(FEATURE.POLICIES))
 
     def test_one_error(self):
-        self.take_schedule()
+        self.take_query()
         vswitch_port_limit.VSwitchPortLimitFilter()
         self.assertEqual('', self.log.output)  # a release that is known
         for _ in range(2):
             self.note()
         self.assertEqual(1, len(self.log.output.splitlines()))
-        self.assertIn('provider_summaries', self.log.output)
+        self.assertIn('parameter resources', self.log.output)
 
     def test_check(self):
         self.assertEqual(upgradecheck.Code.SUCCESS,
                          scheduler_checks.nova_interfaces().code)
-        self.take_schedule()
+        self.take_query()
         result = scheduler_checks.nova_interfaces()
         self.assertEqual(upgradecheck.Code.FAILURE, result.code)
-        self.assertIn('provider_summaries', result.details)
+        self.assertIn('parameter resources', result.details)
 
 
 class TestLibraries(InterfacesTestCase):
@@ -279,7 +282,7 @@ class TestLimits(InterfacesTestCase, network.NetworkTestCase):
         self.neutron()
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(), ports))
-        self.take_schedule()
+        self.take_query()
         self.note()
         self.assertRaises(
             exception.NoValidHost, self.passing, [self.host()], self.spec(),

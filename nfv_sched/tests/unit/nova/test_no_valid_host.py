@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Following requests in nova-scheduler."""
 
+import pathlib
 import types
 
 import fixtures
 from nova import exception
 from nova.scheduler.client import report
+from nova.scheduler import host_manager
 from nova.scheduler import manager
 from nova.scheduler import utils
 from oslo_messaging.rpc import dispatcher
@@ -37,7 +39,7 @@ class FollowTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.refusals = []
+        self.refusals, self.answers = [], []
         self.spec = types.SimpleNamespace(instance_uuid='uuid')
         self.wanted = True
         self.filters = [Filter('ab'), Last('')]
@@ -51,6 +53,7 @@ class FollowTest(base.TestCase):
             self.useFixture(fixtures.MockPatchObject(owner, name, method))
         for _ in range(2):
             no_valid_host.watch(
+                lambda *args: self.answers.append(args),
                 lambda: self.wanted, lambda *args: self.refused(*args),
                 lambda spec_obj: self.tenant_reason(spec_obj))
         self.answer = [{}], {}, '1.36'
@@ -196,6 +199,36 @@ class FollowTest(base.TestCase):
         self.assertEqual((True, False, ''), (
             followed.answered, followed.filtered, self.message))
 
+    def test_answers(self):
+        """Nova merges the summaries of both queries."""
+        def select():
+            for self.answer in (([], {'a': 1, 'b': 2}, '1.36'),
+                                ([], {'b': 3}, '1.36')):
+                self.query()
+
+        self.select = select
+        for self.wanted in True, False:
+            self.answers.clear()
+            self.schedule()
+            self.assertEqual([
+                (self.spec, {'a': 1, 'b': 2}), (self.spec, {'a': 1, 'b': 3})],
+                self.answers)
+        self.query()  # of none of its requests
+        self.assertEqual(2, len(self.answers))
+
+    def test_wrapped(self):
+        """No others than README says."""
+        readme = pathlib.Path(__file__).parents[4] / 'README.md'
+        text = readme.read_text()
+        for name in no_valid_host.WRAPPED:
+            self.assertIn(f'`{name}`', text)
+        self.assertEqual(set(no_valid_host.WRAPPED[1:]), {
+            f'{cls.__name__}.{name}'
+            for cls in (manager.SchedulerManager, report.SchedulerReportClient,
+                        host_manager.HostManager, host_manager.HostState)
+            for name, value in vars(cls).items()
+            if hasattr(value, '_nfv_sched_followed')})
+
     def test_no_answer(self):
         for self.answer in None, (None, None, None):
             def select():
@@ -249,7 +282,8 @@ class FollowTest(base.TestCase):
         self.useFixture(fixtures.MockPatchObject(
             manager, 'SchedulerManager', None))
         self.useFixture(fixtures.MockPatchObject(manager, 'report', None))
-        no_valid_host.watch(bool, self.refused, self.tenant_reason)
+        no_valid_host.watch(
+            print, bool, self.refused, self.tenant_reason)
 
 
 class Odd:

@@ -2,86 +2,11 @@
 
 """What Nova tells without having been made for it."""
 
-import fixtures
 from nova import objects
 
-from nfv_sched.limits import names
 from nfv_sched.nova import scheduler as nova_scheduler
-from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.tests import base as unit_base
+from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
-from nfv_sched.tests.unit.ops.simulator import base
-from nfv_sched.tests.unit.ops.simulator import test_network
-
-MANAGER = nova_internals.SchedulerManager
-
-
-class PlacementAnswersTest(base.SimulatorTestCase):
-    """Nova's own scheduler tells what Placement says."""
-
-    def setUp(self):
-        super().setUp()
-        self.calls = []
-        # To put back what is there at the end.
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.scheduler.manager.SchedulerManager._schedule',
-            MANAGER._schedule))
-
-    def answered(self, spec_obj, summaries):
-        self.calls.append((spec_obj, summaries))
-
-    def watch(self):
-        nova_scheduler.watch_requests(self.answered)
-
-    def boot(self):
-        result = self.run_cloud(self.cloud(
-            '- {boot: s, flavor: f, networks: [lan], host: east}',
-            test_network.OPTIONS % 'ledger: placement' + test_network.HEAD))
-        self.assertEqual(['east'], [
-            outcome.destination for outcome in result.outcomes])
-        return result
-
-    def test_told(self):
-        """Once for each request, however often that was wanted."""
-        for _ in range(3):
-            self.watch()
-        result = self.boot()
-        (spec, summaries), = self.calls
-        self.assertIsInstance(spec, nova_internals.objects.RequestSpec)
-        east, = [host for host in result.hosts if host.name == 'east']
-        summary = summaries[names.provider_uuid(east.uuid)]
-        self.assertEqual([names.TRAIT], summary['traits'])
-        self.assertEqual({'capacity': 250, 'used': 0},
-                         summary['resources'][names.PORTS])
-
-    def test_ours_stays(self):
-        """What others want to know as well changes nothing for us."""
-        method = MANAGER._schedule
-        self.watch()
-        self.assertIsNot(method, MANAGER._schedule)
-        for _ in range(2):
-            result = self.boot()
-            self.assertEqual(
-                1, result.loads['east'].claimed[names.PORTS])
-        self.assertEqual(2, len(self.calls))
-
-    def test_nothing_that_is_told_breaks_nova(self):
-        def fail(*args):
-            raise ZeroDivisionError
-
-        nova_scheduler.watch_requests(fail)
-        self.boot()
-        self.assertIn('What Placement has answered cannot', self.log.output)
-
-    def test_another_nova(self):
-        """What is not as it is known stays as it is."""
-        def unknown(self, context, spec_obj):
-            return iter(())
-
-        for other in unknown, None:
-            MANAGER._schedule = other
-            self.watch()
-            self.assertIs(other, MANAGER._schedule)
 
 
 class Listener(nova_scheduler.ConsumeListener):
@@ -96,7 +21,7 @@ class Listener(nova_scheduler.ConsumeListener):
         self.calls.append(f'{self.name} after')
 
 
-class PlacedTest(unit_base.TestCase):
+class PlacedTest(base.TestCase):
     """Whoever else wraps the method of a host is called, too."""
 
     def test_others_in_between(self):
@@ -135,7 +60,7 @@ class PlacedTest(unit_base.TestCase):
         self.assertIn('cannot be noted', self.log.output)
 
 
-class AggregatesTest(unit_base.TestCase):
+class AggregatesTest(base.TestCase):
 
     def test_odd(self):
         """What cannot be read is no aggregate."""
