@@ -35,7 +35,6 @@ from oslo_log import log as logging
 
 from nfv_sched.base import conf as nfv_conf
 from nfv_sched.base import http_limits
-from nfv_sched.base import periodic
 from nfv_sched.base import strings
 from nfv_sched.limits import demand
 from nfv_sched.limits import usage
@@ -72,6 +71,10 @@ _HIDDEN_GROUPS = (
 # Number of ports, or of their security groups, that are read to see whether
 # Neutron shows the groups.
 _PROBED = 100
+
+
+class Stopped(Exception):
+    """A reading that is interrupted because its reader was stopped."""
 
 
 class NeutronError(Exception):
@@ -259,7 +262,7 @@ class Reader:
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
     :param stopped: once this is set, the next request to Neutron raises
-        ``periodic.Stopped``
+        ``Stopped``
     :param doubts: checks each reading; None for a new :class:`ReadingCheck`
     :param network: proxy used to reach Neutron instead of ``[neutron]``; the
         caller keeps and closes it
@@ -298,7 +301,7 @@ class Reader:
             self._session.session.close()
 
     def probe(self) -> tuple[str, str]:
-        """Read a few items of each resource that :meth:`read` reads.
+        """Read a few items of each resource that is read.
 
         For ``nfv-sched-status``.
 
@@ -346,7 +349,7 @@ class Reader:
         :raises NeutronError: if any answer is missing, late or malformed
         :raises ImplausibleError: if most ports or rules are missing; see
             :class:`ReadingCheck`
-        :raises periodic.Stopped: if the reader was stopped
+        :raises Stopped: if the reader was stopped
         """
         seconds = self._conf.nfv_sched.max_snapshot_age
         self._deadline = time.monotonic() + seconds
@@ -359,16 +362,6 @@ class Reader:
             optional=True,
         ):
             builder.add_rule(text_of(rule, 'security_group_id'))
-        for group in self.items(
-            'security-groups', ('id', 'project_id'),
-            filters=[('name', 'default')], optional=True,
-        ):
-            builder.add_default_group(
-                text_of(group, 'project_id'), group['id'])
-        for network in self.items(
-            'networks', ('id', 'port_security_enabled'), optional=True,
-        ):
-            builder.add_network(network['id'], _has_port_security(network))
         self._add_agents(builder)
         hidden = builder.hides_groups = self._hides_groups(builder)
         if hidden and not self._hidden_told:
@@ -393,7 +386,7 @@ class Reader:
         :param deadline: when to give up, seconds of ``time.monotonic()``
         :returns: the items found
         :raises NeutronError: if any answer is missing, late or malformed
-        :raises periodic.Stopped: if the reader was stopped
+        :raises Stopped: if the reader was stopped
         """
         self._deadline = deadline
         ports: dict[str, usage.NeutronPort | None] = dict.fromkeys(
@@ -410,7 +403,8 @@ class Reader:
         networks = dict.fromkeys(lacking.networks[:_LOOKED_UP], True)
         for network in self._items_with(
                 'networks', ('id', 'port_security_enabled'), 'id', networks):
-            networks[network['id']] = _has_port_security(network)
+            networks[network['id']] = (
+                network.get('port_security_enabled') is not False)
         default_groups: dict[str, str] = {}
         for group in self._items_with(
             'security-groups', ('id', 'project_id'), 'project_id',
@@ -432,7 +426,7 @@ class Reader:
         :returns: port UUID -> name of its host, empty if it is not bound;
             without ports that do not exist
         :raises NeutronError: if any answer is missing, late or malformed
-        :raises periodic.Stopped: if the reader was stopped
+        :raises Stopped: if the reader was stopped
         """
         self._deadline = (
             time.monotonic() + self._conf.nfv_sched.max_snapshot_age)
@@ -552,7 +546,7 @@ class Reader:
         :param key: name of the list in the answer; None for that of the
             resource
         :raises NeutronError: if any answer is missing, late or malformed
-        :raises periodic.Stopped: if the reader was stopped
+        :raises Stopped: if the reader was stopped
         """
         limit = self._conf.nfv_sched.neutron_page_size
         query = [('fields', field) for field in fields]
@@ -610,7 +604,7 @@ class Reader:
 
     def _get(self, resource: str, query: list[tuple[str, str]]) -> bytes:
         if self._stopped is not None and self._stopped.is_set():
-            raise periodic.Stopped()
+            raise Stopped()
         timeout = min(self._conf.nfv_sched.neutron_request_timeout,
                       self._deadline - time.monotonic())
         if timeout <= 0:
@@ -670,10 +664,6 @@ def _port(
             text_of(port, 'project_id'))
 
 
-def _has_port_security(network: dict) -> bool:
-    return network.get('port_security_enabled') is not False
-
-
 def text_of(item: dict, field: str) -> str:
     """Return a string field of an item; empty if missing or null."""
     value = item.get(field)
@@ -718,8 +708,8 @@ class Lookups:
     """
 
     THREADS = 4
-    #: Seconds of the first pause after a failure, and of the longest; see
-    #: :class:`nfv_sched.base.periodic.Repeated`.
+    #: Seconds of the first pause after a failure, which doubles with each
+    #: further one, and of the longest.
     FIRST_PAUSE = 1.0
     LONGEST_PAUSE = 60.0
     KEPT = 10.0

@@ -50,7 +50,6 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from nfv_sched.base import conf as nfv_conf
-from nfv_sched.base import periodic
 from nfv_sched.base import strings
 from nfv_sched.ledger import client as ledger_client
 from nfv_sched.ledger import inventory as ledger_inventory
@@ -466,7 +465,7 @@ class Publisher:
                     conflict = exc
             raise conflict
         except (ledger_client.UnavailableError, neutron.NeutronError,
-                periodic.Stopped):
+                neutron.Stopped):
             raise
         except ledger_client.NoParentError as exc:
             return HostReport(node.host, Action.WAITING, {}, str(exc))
@@ -757,26 +756,25 @@ def _in_words(amounts: Mapping[str, int]) -> str:
                         _WORDS.items() if amounts.get(name))
 
 
-class Keeper(periodic.Repeated):
-    """A loop of rounds, which logs their results."""
+class Keeper:
+    """A loop of rounds, which logs their results.
 
-    log = LOG
-    again = 'The ledger is kept up to date again'
+    After a failure the next round comes sooner.
+    """
+
+    #: Pause after a first failure, in seconds; it doubles with each further
+    #: one, up to the interval.
+    FIRST_PAUSE = 1.0
 
     def __init__(self, conf=CONF):
-        super().__init__()
         self._conf = conf
+        self._failures = 0  # since the last successful round
+        self._failing_since = 0.0  # seconds of time.monotonic()
         self._stopped = threading.Event()
         self._interval = conf.nfv_sched.ledger_publish_interval
         self._cells: list[str] = []
         self._failed: frozenset[str] = frozenset()
         self._over: frozenset[str] = frozenset()
-
-    def interval(self) -> float:
-        return self._interval
-
-    def longest_pause(self) -> float:
-        return max(self.interval(), self.FIRST_PAUSE)
 
     def stop(self) -> None:
         """Make :meth:`run` return after the requests in progress."""
@@ -799,24 +797,38 @@ class Keeper(periodic.Repeated):
                 except Exception as exc:
                     if self._stopped.is_set():
                         break
-                    self._count_failure(began)
-                    self._went_wrong(exc)
+                    self._went_wrong(exc, began)
                 else:
-                    self._end_failures()
                     self._went_well(round_report)
-                self._stopped.wait(self.pause(time.monotonic() - began))
+                self._stopped.wait(self._pause(time.monotonic() - began))
 
-    def _went_wrong(self, exc: Exception) -> None:
-        if self.failures > 1:
+    def _pause(self, took: float) -> float:
+        """Return the seconds to the next round; the last took ``took``."""
+        pause = max(self._interval - took, took)
+        if self._failures:
+            pause = min(self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32),
+                        max(self._interval, self.FIRST_PAUSE))
+        # So that processes that started together do not read all at once.
+        return pause * random.uniform(0.9, 1.1)
+
+    def _went_wrong(self, exc: Exception, began: float) -> None:
+        self._failures += 1
+        if self._failures > 1:
             LOG.debug('Attempt %d to bring the ledger up to date failed: %s',
-                      self.failures, exc)
+                      self._failures, exc)
             return
+        self._failing_since = began
         LOG.warning(
             'The ledger cannot be brought up to date; what is published stays '
             'as it is, and it is tried again: %s', str(exc).rstrip('.'),
             exc_info=not isinstance(exc, (RoundError, cfg.Error)))
 
     def _went_well(self, round_report: RoundReport) -> None:
+        if self._failures:
+            LOG.info('The ledger is kept up to date again, after %d failed '
+                     'attempts in %.0f s', self._failures,
+                     time.monotonic() - self._failing_since)
+        self._failures = 0
         if round_report.failures and not self._cells:
             LOG.warning('Compute nodes that are not known now keep what is '
                         'published: %s', '; '.join(round_report.failures))
@@ -836,13 +848,9 @@ class Keeper(periodic.Repeated):
         over = {report.host: excess(report.accounts)
                 for report in round_report.hosts
                 if excess(report.accounts)}
-        for host in sorted(over.keys() - self._over)[:_NAMED]:
-            LOG.warning('Host %s carries more than it may: %s', host,
-                        over[host])
-        if len(over.keys() - self._over) > _NAMED:
-            LOG.warning('%d more hosts carry more than they may',
-                        len(over.keys() - self._over) - _NAMED)
-        self._over = frozenset(over)
+        self._over = _warn_of_new(
+            over, self._over, 'carries more than it may',
+            'carry more than they may')
         overdrawn = {report.host: report.overdrawn
                      for report in round_report.hosts
                      if report.overdrawn}
@@ -855,10 +863,17 @@ class Keeper(periodic.Repeated):
                              overdrawn.items()))
         failed = {report.host: report.note for report in round_report.hosts
                   if report.action is Action.FAILED}
-        for host in sorted(failed.keys() - self._failed)[:_NAMED]:
-            LOG.warning('Host %s cannot be brought up to date: %s', host,
-                        failed[host])
-        if len(failed.keys() - self._failed) > _NAMED:
-            LOG.warning('%d more hosts cannot be brought up to date',
-                        len(failed.keys() - self._failed) - _NAMED)
-        self._failed = frozenset(failed)
+        self._failed = _warn_of_new(
+            failed, self._failed, 'cannot be brought up to date',
+            'cannot be brought up to date')
+
+
+def _warn_of_new(reasons: Mapping[str, str], known: Collection[str],
+                 what: str, what_many: str) -> frozenset[str]:
+    """Warn of hosts that are not known yet; return all of them."""
+    new = sorted(reasons.keys() - known)
+    for host in new[:_NAMED]:
+        LOG.warning('Host %s %s: %s', host, what, reasons[host])
+    if len(new) > _NAMED:
+        LOG.warning('%d more hosts %s', len(new) - _NAMED, what_many)
+    return frozenset(reasons)

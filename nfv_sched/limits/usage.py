@@ -12,6 +12,7 @@ that was deleted is still counted.
 """
 
 import collections
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
@@ -19,13 +20,6 @@ import functools
 import time
 import types
 import typing as ty
-
-#: Where the hosts of routers and DHCP servers are read: in agents (ML2/OVS),
-#: in the bindings of gateway ports (ML2/OVN), in both, or not known yet.
-OVS = 'ovs'
-OVN = 'ovn'
-MIXED = 'mixed'
-UNKNOWN = 'unknown'
 
 #: vNIC types (``binding:vnic_type``) whose packets do not pass through the
 #: virtual switch of the node: a virtual function or a whole NIC is given to
@@ -65,7 +59,6 @@ _SINGLED_OUT = 3
 
 _GUEST_OWNER = 'compute:'
 _NETWORK_OWNER = 'network:'
-_DISTRIBUTED_OWNER = 'network:distributed'
 #: Owner of the ports of DHCP servers.
 DHCP_OWNER = 'network:dhcp'
 #: Owners of ports that agents plug for routers. The device ID of these ports
@@ -116,8 +109,6 @@ class GuestUsage:
 #: A server without ports on the virtual switch of a host.
 NOTHING = GuestUsage((), 0)
 
-_NO_GUESTS: Mapping[str, GuestUsage] = types.MappingProxyType({})
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostUsage:
@@ -140,19 +131,12 @@ class HostUsage:
     rules: int = 0
     dhcp_servers: int = 0  #: networks that a DHCP agent serves on the host
     routers: int = 0  #: routers with an instance on the host
-    #: server UUID -> its part of ``guest_ports`` and ``rules``, by the
-    #: ``device_id`` of the ports
-    guests: Mapping[str, GuestUsage] = dataclasses.field(
-        default_factory=lambda: _NO_GUESTS)
 
-    #: Ports of the virtual switch without the physical ones.
-    vswitch_ports: int = dataclasses.field(init=False, default=0)
-
-    def __post_init__(self):
-        # Read for every host of every request: not a property.
-        object.__setattr__(self, 'vswitch_ports', (
-            self.guest_ports + self.dhcp_ports + self.router_ports
-            + self.other_ports))
+    @property
+    def vswitch_ports(self) -> int:
+        """Ports of the virtual switch without the physical ones."""
+        return (self.guest_ports + self.dhcp_ports + self.router_ports
+                + self.other_ports)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -164,11 +148,6 @@ class Snapshot:
     #: security group UUID -> number of its rules, ingress and egress; groups
     #: without any are missing
     rules: Mapping[str, int]
-    #: project UUID -> UUID of its security group ``default``
-    default_groups: Mapping[str, str]
-    #: network UUID -> whether its ports get security groups
-    #: (``port_security_enabled``)
-    networks: Mapping[str, bool]
     #: port UUID -> port, without those of DHCP servers and routers that have
     #: no project or are bound to no host
     ports: Mapping[str, NeutronPort]
@@ -178,16 +157,10 @@ class Snapshot:
     #: whether Neutron hides the security groups of some ports; hidden rules
     #: count as none
     hides_groups: bool
-    source: str  #: ``OVS``, ``OVN``, ``MIXED`` or ``UNKNOWN``
     #: whether Neutron shows on which hosts DHCP servers run; if not,
     #: ``dhcp_servers`` is 0 for every host
     dhcp_known: bool
     taken: float  #: when reading began, seconds of ``time.monotonic()``
-    taken_at: float  #: when reading began, seconds since the epoch
-
-    def age(self) -> float:
-        """Return the seconds since reading began."""
-        return time.monotonic() - self.taken
 
     def bound_ports(self) -> int:
         """Return the number of servers' bound ports, of any vNIC type."""
@@ -246,11 +219,12 @@ class Supplement(ty.NamedTuple):
     ports: Mapping[str, NeutronPort | None] = types.MappingProxyType({})
     #: security group UUID -> number of its rules, also 0
     rules: Mapping[str, int] = types.MappingProxyType({})
-    #: see :class:`Snapshot`.  For a project that has no group yet, the UUID of
-    #: the project stands for it, and its rules are those that Neutron will
-    #: give it.
+    #: project UUID -> UUID of its security group ``default``.  For a project
+    #: that has no group yet, the UUID of the project stands for it, and its
+    #: rules are those that Neutron will give it.
     default_groups: Mapping[str, str] = types.MappingProxyType({})
-    #: see :class:`Snapshot`
+    #: network UUID -> whether its ports get security groups
+    #: (``port_security_enabled``)
     networks: Mapping[str, bool] = types.MappingProxyType({})
 
 
@@ -356,29 +330,6 @@ def _lacks(what: str, before: int, now: int) -> str:
     return ''
 
 
-class _Services:
-    __slots__ = ('dhcp_ports', 'router_ports', 'routers')
-
-    def __init__(self):
-        self.dhcp_ports = 0
-        self.router_ports = 0
-        self.routers: set[str] = set()
-
-
-class _Tally:
-    __slots__ = ('sriov_ports', 'services', 'claimed', 'others', 'guests')
-
-    def __init__(self):
-        self.sriov_ports = 0
-        # By ports without a project, which only Neutron can create.
-        self.services = _Services()
-        # By ports of projects, whose owner tenants can set as they like.
-        self.claimed = _Services()
-        # Security groups of each port on the switch that belongs to no server.
-        self.others: list[tuple[str, ...]] = []
-        self.guests: dict[str, list[NeutronPort]] = {}
-
-
 class SnapshotBuilder:
     """A builder of snapshots from single ports, rules, groups and agents.
 
@@ -390,32 +341,22 @@ class SnapshotBuilder:
 
     def __init__(self, previous: Snapshot | None = None):
         self._taken = time.monotonic()
-        self._taken_at = time.time()
         # A large cloud has a hundred thousand ports, and two snapshots at a
         # time.
         self._previous_ports = previous.ports if previous is not None else {}
         self._shared: dict = {}
-        self._tallies: dict[str, _Tally] = {}
         self._rules: dict[str, int] = {}
-        self._default_groups: dict[str, str] = {}
-        self._networks: dict[str, bool] = {}
-        self._ports: dict[str, NeutronPort] = {}
-        self._instances: dict[str, list[NeutronPort]] = {}
+        # With ``device_owner``; those of Neutron itself by host.
+        self._ports: dict[str, tuple[NeutronPort, str]] = {}
+        self._services: list[tuple[NeutronPort, str]] = []
         self._agent_types: set[str] = set()
         self._agent_hosts: dict[str, set[str]] = {}
         self._dhcp_servers: dict[str, int] = {}
         self._routers: dict[str, int] = {}
-        self._distributed = False
         self.hides_groups = False
 
     def add_rule(self, security_group: str) -> None:
         self._rules[security_group] = self._rules.get(security_group, 0) + 1
-
-    def add_default_group(self, project: str, security_group: str) -> None:
-        self._default_groups[project] = security_group
-
-    def add_network(self, network: str, port_security: bool) -> None:
-        self._networks[network] = port_security
 
     def add_agent_type(self, agent_type: str) -> None:
         self._agent_types.add(agent_type)
@@ -446,41 +387,20 @@ class SnapshotBuilder:
         :param device: ``device_id``, empty if none
         :param host: ``binding:host_id``, empty if not bound
         """
+        of_neutron = owner.startswith(_NETWORK_OWNER)
+        if of_neutron and not host:
+            return
         share = self._shared.setdefault
-        if owner == _DISTRIBUTED_OWNER:
-            self._distributed = True
-        if owner.startswith(_NETWORK_OWNER) and not (host and project):
-            if host:
-                self._count(owner, device, self._tally(host), vnic_type,
-                            share(security_groups, security_groups), project)
-            return
-        port = self._previous_ports.get(port_id)
-        guest = bool(host and device and owner.startswith(_GUEST_OWNER))
-        if port is None or (
-            port.host, port.instance, port.vnic_type, port.security_groups,
-            port.project, port.guest,
-        ) != (host, device, vnic_type, security_groups, project, guest):
-            port = NeutronPort(
-                port_id, share(host, host), share(device, device),
-                share(vnic_type, vnic_type),
-                share(security_groups, security_groups),
-                share(project, project), guest)
+        port = NeutronPort(port_id, *(share(value, value) for value in (
+            host, device, vnic_type, security_groups, project,
+            bool(host and device and owner.startswith(_GUEST_OWNER)))))
+        before = self._previous_ports.get(port_id)
+        if before == port:
+            port = before
+        if of_neutron and not project:
+            self._services.append((port, share(owner, owner)))
         else:
-            share(port.host, port.host)
-            share(port.instance, port.instance)
-            share(port.security_groups, port.security_groups)
-            share(port.project, port.project)
-        self._ports[port.id] = port
-        if not host:
-            return
-        tally = self._tally(port.host)
-        if guest:
-            self._instances.setdefault(port.instance, []).append(port)
-        if guest and not bypasses_vswitch(vnic_type):
-            tally.guests.setdefault(port.instance, []).append(port)
-        else:
-            self._count(owner, device, tally, vnic_type, port.security_groups,
-                        project)
+            self._ports[port.id] = port, share(owner, owner)
 
     def keep_ports(self, previous: Snapshot, project: str) -> None:
         """Add the ports of a project that were bound before but no longer are.
@@ -489,11 +409,8 @@ class SnapshotBuilder:
         """
         for port in previous.ports.values():
             if port.host and port.project == project and not (
-                    port.id in self._ports and self._ports[port.id].host):
-                self.add_port(
-                    port.id, _GUEST_OWNER if port.guest else '',
-                    port.instance, port.host, port.vnic_type,
-                    port.security_groups, port.project)
+                    port.id in self._ports and self._ports[port.id][0].host):
+                self._ports[port.id] = port, _GUEST_OWNER if port.guest else ''
 
     def keep_rules(self, previous: Snapshot, project: str) -> None:
         """Count no fewer rules for bound ports of a project than before.
@@ -507,51 +424,18 @@ class SnapshotBuilder:
             if self._rules.get(group, 0) < previous.rules.get(group, 0):
                 self._rules[group] = previous.rules[group]
         for before in ports:
-            port = self._ports.get(before.id)
+            port, owner = self._ports.get(before.id, (None, ''))
             if port is not None and port.host and (
                     sum(self._rules.get(group, 0)
                         for group in port.security_groups)
                     < previous.rules_of(before.security_groups)):
-                self._regroup(port, before.security_groups)
-
-    def _regroup(self, port: NeutronPort, groups: tuple[str, ...]) -> None:
-        changed = dataclasses.replace(port, security_groups=groups)
-        self._ports[port.id] = changed
-        tally = self._tally(port.host)
-        if port.guest:
-            of_server = [self._instances[port.instance]]
-            if not bypasses_vswitch(port.vnic_type):
-                of_server.append(tally.guests[port.instance])
-            for ports in of_server:
-                ports[ports.index(port)] = changed
-        elif not bypasses_vswitch(port.vnic_type):
-            tally.others[tally.others.index(port.security_groups)] = groups
-
-    def _tally(self, host: str) -> _Tally:
-        tally = self._tallies.get(host)
-        if tally is None:
-            tally = self._tallies[host] = _Tally()
-        return tally
-
-    @staticmethod
-    def _count(owner, device, tally, vnic_type, security_groups,
-               project) -> None:
-        if bypasses_vswitch(vnic_type):
-            tally.sriov_ports += 1
-            return
-        tally.others.append(security_groups)
-        services = tally.claimed if project else tally.services
-        if owner == DHCP_OWNER:
-            services.dhcp_ports += 1
-        elif owner in ROUTER_OWNERS:
-            services.router_ports += 1
-            if owner != AGENT_GATEWAY_OWNER:
-                services.routers.add(device)
+                self._ports[port.id] = dataclasses.replace(
+                    port, security_groups=before.security_groups), owner
 
     def groups_without_rules(self, most: int) -> dict[str, str]:
         """Return group -> a port that has it, of groups without rules."""
         port_by_group: dict[str, str] = {}
-        for port in self._ports.values():
+        for port, _owner in self._ports.values():
             for group in port.security_groups:
                 if group not in self._rules and group not in port_by_group:
                     if len(port_by_group) == most:
@@ -560,60 +444,63 @@ class SnapshotBuilder:
         return port_by_group
 
     def build(self) -> Snapshot:
+        instances: dict[str, list[NeutronPort]] = {}
+        by_host: dict[str, list[tuple[NeutronPort, str]]] = {
+            host: [] for host in {**self._dhcp_servers, **self._routers}}
+        for port, owner in (*self._ports.values(), *self._services):
+            if port.host:
+                by_host.setdefault(port.host, []).append((port, owner))
+            if port.guest:
+                instances.setdefault(port.instance, []).append(port)
         rules = self._rules
 
         @functools.cache
         def rules_of(security_groups: tuple[str, ...]) -> int:
             return sum(rules.get(group, 0) for group in security_groups)
 
-        hosts = {
-            host: self._host(host, self._tallies.get(host) or _Tally(),
-                             rules_of)
-            for host in {**self._tallies, **self._dhcp_servers,
-                         **self._routers}}
-        dhcp_ports = any(host.dhcp_ports for host in hosts.values())
+        hosts = {host: self._host(host, ports, rules_of)
+                 for host, ports in by_host.items()}
         return Snapshot(
             hosts=types.MappingProxyType(hosts),
             rules=types.MappingProxyType(self._rules),
-            default_groups=types.MappingProxyType(self._default_groups),
-            networks=types.MappingProxyType(self._networks),
-            ports=types.MappingProxyType(self._ports),
+            ports=types.MappingProxyType({
+                uuid: port for uuid, (port, _owner) in self._ports.items()}),
             instances=types.MappingProxyType({
                 instance: tuple(ports)
-                for instance, ports in self._instances.items()}),
+                for instance, ports in instances.items()}),
             hides_groups=self.hides_groups,
-            source=self._source(dhcp_ports),
-            dhcp_known=dhcp_ports or DHCP_AGENT in self._agent_types,
-            taken=self._taken,
-            taken_at=self._taken_at)
+            dhcp_known=DHCP_AGENT in self._agent_types or any(
+                host.dhcp_ports for host in hosts.values()),
+            taken=self._taken)
 
-    def _host(self, host: str, tally: _Tally, rules_of) -> HostUsage:
-        guests = {
-            instance: GuestUsage(
-                tuple(port.id for port in ports),
-                sum(rules_of(port.security_groups) for port in ports))
-            for instance, ports in tally.guests.items()}
-        services, claimed = tally.services, tally.claimed
-        dhcp_ports = services.dhcp_ports
-        if self._believes_owners(host, DHCP_AGENT):
-            dhcp_ports += claimed.dhcp_ports
-        router_ports, routers = services.router_ports, services.routers
-        if self._believes_owners(host, L3_AGENT, OVN_GATEWAY_AGENT):
-            router_ports += claimed.router_ports
-            routers = routers | claimed.routers
+    def _host(
+        self, host: str, ports: Iterable[tuple[NeutronPort, str]],
+        rules_of: Callable[[tuple[str, ...]], int],
+    ) -> HostUsage:
+        counts: collections.Counter[str] = collections.Counter()
+        routers: set[str] = set()
+        has_dhcp = self._believes_owners(host, DHCP_AGENT)
+        has_routers = self._believes_owners(host, L3_AGENT, OVN_GATEWAY_AGENT)
+        for port, owner in ports:
+            if bypasses_vswitch(port.vnic_type):
+                counts['sriov_ports'] += 1
+                continue
+            counts['rules'] += rules_of(port.security_groups)
+            # Only Neutron can create ports without a project.
+            if port.guest:
+                counts['guest_ports'] += 1
+            elif owner == DHCP_OWNER and (has_dhcp or not port.project):
+                counts['dhcp_ports'] += 1
+            elif owner in ROUTER_OWNERS and (has_routers or not port.project):
+                counts['router_ports'] += 1
+                if owner != AGENT_GATEWAY_OWNER:
+                    routers.add(port.instance)
+            else:
+                counts['other_ports'] += 1
         return HostUsage(
-            host=host,
-            guest_ports=sum(len(guest.ports) for guest in guests.values()),
-            dhcp_ports=dhcp_ports,
-            router_ports=router_ports,
-            other_ports=len(tally.others) - dhcp_ports - router_ports,
-            sriov_ports=tally.sriov_ports,
-            rules=(
-                sum(guest.rules for guest in guests.values())
-                + sum(rules_of(groups) for groups in tally.others)),
-            dhcp_servers=self._dhcp_servers.get(host, dhcp_ports),
-            routers=self._routers.get(host, len(routers)),
-            guests=types.MappingProxyType(guests) if guests else _NO_GUESTS)
+            host, **counts,
+            dhcp_servers=self._dhcp_servers.get(host, counts['dhcp_ports']),
+            routers=self._routers.get(host, len(routers)))
 
     def _believes_owners(self, host: str, *agent_types: str) -> bool:
         """Return whether to believe the owner of projects' ports on a host."""
@@ -622,14 +509,3 @@ class SnapshotBuilder:
         return not self._agent_types and not self._agent_hosts or any(
             host in self._agent_hosts.get(agent_type, ())
             for agent_type in agent_types)
-
-    def _source(self, dhcp_ports: bool) -> str:
-        ovn = any(kind.startswith('OVN ') for kind in self._agent_types)
-        agents = not self._agent_types.isdisjoint(
-            ('Open vSwitch agent', DHCP_AGENT, L3_AGENT))
-        if not ovn and not agents:
-            # Nova's user may not see agents, but sees their ports.
-            ovn, agents = self._distributed, dhcp_ports
-        if ovn and agents:
-            return MIXED
-        return OVN if ovn else OVS if agents else UNKNOWN

@@ -5,6 +5,7 @@ For commands and the ledger service; filters and weighers do not use this
 module.  Nova's cells are read as ``nova-manage`` reads them.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 import pathlib
@@ -178,38 +179,64 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
-    cells = {cell.uuid: cell for cell in all_cells(context)
-             if not cell.is_cell0()}
+    cells = [cell for cell in all_cells(context) if not cell.is_cell0()]
     aggregates: dict[str, list] = {}
     for aggregate in objects.AggregateList.get_all(context):
         for host in aggregate.hosts:
             aggregates.setdefault(host, []).append(aggregate)
 
-    def read(cell_context):
+    results, unread = read_cells(
+        cells, objects.ComputeNodeList.get_all, context)
+    return [ComputeNode(
+        node.uuid, node.hypervisor_hostname, node.host, node.hypervisor_type,
+        cell, aggregates.get(node.host, []), node.numa_topology)
+        for cell in cells for node in results.get(cell.uuid, ()) if node.host
+    ], [str(each) for each in unread] if cells else ['there are no cells']
+
+
+class UnreadCell(ty.NamedTuple):
+    """A cell that could not be read."""
+
+    cell: ty.Any  #: ``nova.objects.CellMapping``
+    error: str | None  #: None if it did not answer in time
+
+    def __str__(self) -> str:
+        if self.error is None:
+            return f'cell {self.cell.identity} did not answer'
+        return f'cell {self.cell.identity}: {self.error}'
+
+
+def read_cells(
+    cells: Iterable, read: Callable[[ty.Any], ty.Any], context=None,
+) -> tuple[dict[str, ty.Any], list[UnreadCell]]:
+    """Read cells at once, each in a thread with Nova's time limit.
+
+    :param cells: ``nova.objects.CellMapping`` each
+    :param read: gets a context for the cell
+    :returns: (UUID of a cell -> what was read, the cells that cannot be read)
+    """
+    from nova import context as nova_context
+
+    def guarded(cell_context):
         try:
-            return objects.ComputeNodeList.get_all(cell_context)
+            return read(cell_context)
         except Exception as exc:  # Nova would log it every time
             return exc
 
-    nodes: list[ComputeNode] = []
-    failures: list[str] = [] if cells else ['there are no cells']
+    by_uuid = {cell.uuid: cell for cell in cells}
+    results, unread = {}, []
     for uuid, result in nova_context.scatter_gather_cells(
-            context, list(cells.values()), nova_context.CELL_TIMEOUT,
-            read).items():
-        cell = cells[uuid]
+            context or nova_context.get_admin_context(),
+            list(by_uuid.values()), nova_context.CELL_TIMEOUT,
+            guarded).items():
         if result is nova_context.did_not_respond_sentinel:
-            failures.append(f'cell {cell.identity} did not answer')
+            unread.append(UnreadCell(by_uuid[uuid], None))
         elif isinstance(result, Exception):
-            failures.append(
-                f'cell {cell.identity}: {cell_error(result, cell)}')
+            unread.append(UnreadCell(
+                by_uuid[uuid], cell_error(result, by_uuid[uuid])))
         else:
-            nodes.extend(
-                ComputeNode(
-                    node.uuid, node.hypervisor_hostname, node.host,
-                    node.hypervisor_type, cell,
-                    aggregates.get(node.host, []), node.numa_topology)
-                for node in result if node.host)
-    return nodes, failures
+            results[uuid] = result
+    return results, unread
 
 
 def all_cells(context) -> list:

@@ -78,14 +78,6 @@ def name_of(cell) -> str:
     return cell.name or cell.uuid
 
 
-class UnreadCell(ty.NamedTuple):
-    """A cell that could not be read."""
-
-    uuid: str
-    name: str
-    error: str | None  #: None if it did not answer in time
-
-
 class Cells:
     """All cells, read at once, each in a thread with Nova's time limit.
 
@@ -104,35 +96,17 @@ class Cells:
         self._groups = servicegroup.API()
         self._cells = {
             cell.uuid: cell for cell in database.all_cells(self._context)}
-        self.failures: list[UnreadCell] = []
+        self.failures: list[database.UnreadCell] = []
         self.empty = all(cell.is_cell0() for cell in self._cells.values())
 
     def _read(self, read: Callable, cells: Iterable[str]) -> dict[str, ty.Any]:
         """Return UUID -> result for each cell that answers."""
-        from nova import context as nova_context
-        cells_to_read = [
-            self._cells[uuid] for uuid in cells if uuid in self._cells]
-
-        def guarded(context):
-            try:
-                return read(context)
-            except Exception as exc:  # Nova would log it
-                return exc
-
-        results = {}
-        for uuid, result in nova_context.scatter_gather_cells(
-                self._context, cells_to_read, nova_context.CELL_TIMEOUT,
-                guarded).items():
-            cell = self._cells[uuid]
-            if result is nova_context.did_not_respond_sentinel:
-                error = None
-            elif isinstance(result, Exception):
-                error = database.cell_error(result, cell)
-            else:
-                results[uuid] = result
-                continue
-            self.failures.append(UnreadCell(uuid, name_of(cell), error))
-            del self._cells[uuid]
+        results, unread = database.read_cells(
+            [self._cells[uuid] for uuid in cells if uuid in self._cells],
+            read, self._context)
+        for each in unread:
+            self.failures.append(each)
+            del self._cells[each.cell.uuid]
         return results
 
     def hosts(self) -> list[CellHosts]:
@@ -356,32 +330,18 @@ def plugged_servers(
     :returns: (port UUID -> server UUID, without ports that are plugged for no
         server; UUID of a cell that cannot be read -> error text)
     """
-    from nova import context as nova_context
     cells: dict[str, ty.Any] = {}
     of_cell: dict[str, list[str]] = {}
     for node, uuids in ports:
         cells[node.cell.uuid] = node.cell
         of_cell.setdefault(node.cell.uuid, []).extend(uuids)
-
-    def read(context):
-        try:
-            return _servers_by_port(context, of_cell[context.cell_uuid])
-        except Exception as exc:  # Nova would log it every time
-            return exc
-
+    results, unread = database.read_cells(
+        cells.values(), lambda context: _servers_by_port(
+            context, of_cell[context.cell_uuid]))
     servers: dict[str, str] = {}
-    failures: dict[str, str] = {}
-    for uuid, result in nova_context.scatter_gather_cells(
-            nova_context.get_admin_context(), list(cells.values()),
-            nova_context.CELL_TIMEOUT, read).items():
-        if result is nova_context.did_not_respond_sentinel:
-            failures[uuid] = f'cell {cells[uuid].identity} did not answer'
-        elif isinstance(result, Exception):
-            failures[uuid] = (f'cell {cells[uuid].identity}: '
-                              f'{database.cell_error(result, cells[uuid])}')
-        else:
-            servers.update(result)
-    return servers, failures
+    for of_ports in results.values():
+        servers.update(of_ports)
+    return servers, {each.cell.uuid: str(each) for each in unread}
 
 
 def _servers_by_port(context, ports: Iterable[str]) -> dict[str, str]:

@@ -143,10 +143,10 @@ def options(conf) -> dict[str, dict[str, ty.Any]]:
 def _unread_cells(cells: records.Cells) -> Iterator[snapshot.Missing]:
     if cells.empty:
         yield snapshot.Missing(kind=_Kind.NO_CELLS)
-    for cell in cells.failures:
+    for cell, error in cells.failures:
         yield snapshot.Missing(
-            kind=_Kind.SILENT_CELL if cell.error is None else _Kind.CELL,
-            cell=cell.name, uuids=(cell.uuid,), text=cell.error or '')
+            kind=_Kind.SILENT_CELL if error is None else _Kind.CELL,
+            cell=records.name_of(cell), uuids=(cell.uuid,), text=error or '')
 
 
 def _hosts(conf, cells: records.Cells, aggregates,

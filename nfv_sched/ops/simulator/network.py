@@ -9,7 +9,6 @@ are never outdated.
 
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
-import time
 import typing as ty
 
 from nfv_sched.ledger import inventory as ledger_inventory
@@ -52,11 +51,13 @@ class SimulatedLookups:
 
     :ivar snapshot: what Neutron shows; None if it does not answer
     :ivar groups: UUID -> security group, of all known groups
+    :ivar default_groups: project -> UUID of its security group ``default``
     """
 
     def __init__(self) -> None:
         self.snapshot: usage.Snapshot | None = None
         self.groups: dict[str, scenarios.SecurityGroup] = {}
+        self.default_groups: dict[str, str] = {}
         #: Ports that requests name, by UUID; not bound to a host yet.
         self.unbound: dict[str, usage.NeutronPort] = {}
 
@@ -73,7 +74,7 @@ class SimulatedLookups:
         ports.update((port.id, port) for port in self.snapshot.instances.get(
             lacking.server, ()))
         default_groups = {
-            project: self.snapshot.default_groups.get(project, project)
+            project: self.default_groups.get(project, project)
             for project in lacking.projects}
         groups = [*lacking.groups, *default_groups.values(),
                   *(uuid for port in ports.values()
@@ -306,15 +307,11 @@ class SimulatedNetwork:
         if self._snapshot is not None and self._made_from == (
                 made_from, self.lookups.groups):
             # A request that is tried and undone leaves the ports as they were.
-            self._snapshot = dataclasses.replace(
-                self._snapshot, taken=time.monotonic(), taken_at=time.time())
             return self._snapshot
         for server in servers:
             for port in server.ports:
                 self._note_groups(port.security_groups)
         self._made_from = made_from, dict(self.lookups.groups)
-        projects = {nova_internals.PROJECT, *(
-            server.project for server in servers)}
         builder = usage.SnapshotBuilder(self._snapshot)
         for agent_type in _AGENTS[service]:
             builder.add_agent_type(agent_type)
@@ -326,8 +323,9 @@ class SimulatedNetwork:
             for _ in range(group.rules):
                 builder.add_rule(group.uuid)
         for group in self.security_groups(()):
-            for project in projects:
-                builder.add_default_group(project, group.uuid)
+            self.lookups.default_groups = dict.fromkeys(
+                (nova_internals.PROJECT, *(
+                    server.project for server in servers)), group.uuid)
         for port in self._service_ports:
             builder.add_port(*port)
         for server in servers:
@@ -344,6 +342,10 @@ class SimulatedNetwork:
     def _publish(self, figures: usage.Snapshot, keep_ledgers: bool) -> None:
         """Do what the ledger service does in one round."""
         providers = self._placement.providers
+        ports = figures.switch_ports()
+        guests = {name: figures.guests(of_host, {
+            port.id: port.instance for port in of_host if port.guest})
+            for name, of_host in ports.items()}
         hosts = [host for host in self._hosts.values()
                  if not keep_ledgers or ledger_names.provider_uuid(host.uuid)
                  not in providers]
@@ -355,7 +357,7 @@ class SimulatedNetwork:
                     traits=frozenset((ledger_names.TRAIT,)),
                     parent=host.uuid))
                 if uuid in self.added:
-                    self._allocate(uuid, figures.host(host.name).guests)
+                    self._allocate(uuid, guests.get(host.name, {}))
         allocations: dict[str, dict[str, Mapping[str, int]]] = {}
         for consumer, held in self._placement.allocations.items():
             for uuid, amounts in held.items():
@@ -366,7 +368,7 @@ class SimulatedNetwork:
             usage_of_host = figures.host(host.name)
             load = ledger_inventory.Load(
                 usage_of_host.vswitch_ports, usage_of_host.rules,
-                usage_of_host.guests, frozenset(),
+                guests.get(host.name, {}), frozenset(),
                 usage_of_host.dhcp_servers if figures.dhcp_known else None,
                 usage_of_host.routers)
             accounts = ledger_inventory.accounts(

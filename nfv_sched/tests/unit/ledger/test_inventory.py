@@ -2,7 +2,6 @@
 """What is published of a host, by its figures alone."""
 
 import math
-import types
 import uuid
 
 from hypothesis import given
@@ -20,17 +19,15 @@ def host_limits(ports=20.0, physical=2, rules=100.0):
     return options.Limits(ports, physical, 8, 8, 8, 250, rules, 128)
 
 
-def host_usage(guests=(), others=0, rules=0):
+def load(guests=(), others=0, rules=0):
     """Usage by guests, (UUID, ports, rules) each, and others."""
     found = {
         name: usage.GuestUsage(tuple(f'{name}-{n}' for n in range(ports)),
                                count)
         for name, ports, count in guests}
-    return usage.HostUsage(
-        'h1', guest_ports=sum(len(guest.ports) for guest in found.values()),
-        dhcp_ports=others, rules=rules + sum(
-            guest.rules for guest in found.values()),
-        guests=types.MappingProxyType(found))
+    return ledger_inventory.Load(
+        others + sum(len(guest.ports) for guest in found.values()),
+        rules + sum(guest.rules for guest in found.values()), found)
 
 
 def allocation(ports=0, rules=0):
@@ -38,16 +35,10 @@ def allocation(ports=0, rules=0):
         (ledger_names.PORTS, ports), (ledger_names.RULES, rules)) if amount}
 
 
-def load(host, guests=None):
-    return ledger_inventory.Load(
-        host.vswitch_ports, host.rules,
-        host.guests if guests is None else guests)
-
-
 def inventories(host, allocations=None, migrations=None, **kwargs):
     """(total, reserved) of ports and of rules."""
     accounts = ledger_inventory.accounts(
-        load(host), ledger_inventory.by_server(
+        host, ledger_inventory.by_server(
             allocations or {}, migrations or {}),
         host_limits(**kwargs))
     return tuple(tuple(accounts[name].inventory())
@@ -176,7 +167,7 @@ class UpdateTest(base.TestCase):
 class AccountsTest(base.TestCase):
     def test_migration(self):
         """It covers the guest that moves, and no other."""
-        host = host_usage([('vm1', 3, 30), ('vm2', 2, 20)])
+        host = load([('vm1', 3, 30), ('vm2', 2, 20)])
         allocations = {'migration': allocation(3, 30)}
         self.assertEqual(
             ((20, 4), (100, 20)),
@@ -188,9 +179,10 @@ class AccountsTest(base.TestCase):
 
     def test_guest_whose_port_counted_elsewhere(self):
         """What it is covered by does not depend on what it counts as."""
-        host = host_usage([('vm1', 2, 20)], others=1, rules=10)
+        host = load([('vm1', 2, 20)], others=1, rules=10)
         accounts = ledger_inventory.accounts(
-            load(host, {'vm1': usage.GuestUsage(('a', 'b', 'c'), 30)}),
+            host._replace(servers={
+                'vm1': usage.GuestUsage(('a', 'b', 'c'), 30)}),
             {'vm1': allocation(3, 30)}, host_limits())
         self.assertEqual([(20, 2), (100, 0)], [
             tuple(account.inventory()) for account in accounts.values()])
@@ -215,10 +207,10 @@ class AccountsTest(base.TestCase):
         guest or reserved; so the host is never fuller than its limit, unless
         it already was.
         """
-        host = host_usage([(name, *figures) for name, figures in
-                           guests.items()], others, rules)
+        host = load([(name, *figures) for name, figures in guests.items()],
+                    others, rules)
         accounts = ledger_inventory.accounts(
-            load(host), ledger_inventory.by_server(
+            host, ledger_inventory.by_server(
                 {name: allocation(*figures)
                  for name, figures in consumers.items()}, migrations),
             host_limits(limit, physical, limit * 4))

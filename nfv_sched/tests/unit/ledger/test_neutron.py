@@ -9,7 +9,6 @@ import fixtures
 
 from nfv_sched.base import connection_errors
 from nfv_sched.ledger import neutron
-from nfv_sched.limits import usage
 from nfv_sched.tests.unit.limits import base
 from nfv_sched.tests.unit.limits import neutron_api
 
@@ -41,27 +40,9 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual(5, host1.rules)
         self.assertEqual((3, 0), (host1.dhcp_servers, host1.routers))
         self.assertEqual((1, 6), (host2.router_ports, host2.routers))
-        self.assertEqual((usage.OVS, True), (
-            snapshot.source, snapshot.dhcp_known))
+        self.assertTrue(snapshot.dhcp_known)
         self.assertEqual(3, len(snapshot.ports_of('vm1', 'p'))
                          + len(snapshot.ports_of('vm2', 'p')))
-
-    def test_default_groups(self):
-        """What a port without groups of its own gets is known."""
-        mine, other = (neutron_api.group('p1'),
-                       neutron_api.group('p1', name='web'))
-        theirs = neutron_api.group('p2')
-        self.api.groups = [mine, other, theirs]
-        self.api.rules = [neutron_api.rule(mine['id'])]
-        snapshot = neutron.read_snapshot()
-        self.assertEqual({'p1': mine['id'], 'p2': theirs['id']},
-                         dict(snapshot.default_groups))
-        self.assertEqual(1, snapshot.rules_of([mine['id']]))
-
-    def test_no_security_groups(self):
-        """Security groups are an extension of Neutron."""
-        self.api.missing.update(['security-groups', 'security-group-rules'])
-        self.assertEqual({}, dict(neutron.read_snapshot().default_groups))
 
     def test_dead_agents(self):
         """What a dead agent said last does not count; its ports do."""
@@ -86,8 +67,7 @@ class ReadTest(base.NeutronTestCase):
             snapshot.host('h1').routers, snapshot.host('h1').router_ports,
             snapshot.host('h1').dhcp_servers))
         self.assertEqual(1, snapshot.host('h2').routers)
-        self.assertEqual((usage.OVN, False), (
-            snapshot.source, snapshot.dhcp_known))
+        self.assertFalse(snapshot.dhcp_known)
         self.assertEqual({'h1', 'h2'}, set(snapshot.hosts))
 
     def test_missing_extensions(self):

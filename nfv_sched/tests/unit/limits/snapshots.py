@@ -10,14 +10,21 @@ from nfv_sched.limits import options
 from nfv_sched.limits import usage
 
 
-def snapshot(ports=(), rules=None, default_groups=None, agents=(),
-             age=0.0, dhcp=None, routers=None, networks=None):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shown(usage.Snapshot):
+    """What is read for all requests, and what is looked up for some."""
+
+    default_groups: dict
+    networks: dict
+
+
+def snapshot(ports=(), rules=None, default_groups=None, dhcp=None,
+             routers=None, networks=None):
     """Return a snapshot.
 
     :param ports: keyword arguments of a port each; see :func:`add_port`
     :param rules: security group -> number of rules
     :param default_groups: project -> security group
-    :param age: seconds
     :param dhcp: host -> DHCP servers
     :param routers: host -> routers
     :param networks: network -> whether its ports get security groups
@@ -28,18 +35,16 @@ def snapshot(ports=(), rules=None, default_groups=None, agents=(),
     for group, count in (rules or {}).items():
         for _ in range(count):
             builder.add_rule(group)
-    for project, group in (default_groups or {}).items():
-        builder.add_default_group(project, group)
     for host, count in (dhcp or {}).items():
         builder.add_agent_type('DHCP agent')
         builder.add_dhcp_agent(host, count)
     for host, count in (routers or {}).items():
         builder.add_l3_agent(host, count)
-    for network, port_security in (networks or {}).items():
-        builder.add_network(network, port_security)
     found = builder.build()
-    return dataclasses.replace(
-        found, taken=found.taken - age, taken_at=found.taken_at - age)
+    return Shown(
+        **{field.name: getattr(found, field.name)
+           for field in dataclasses.fields(found)},
+        default_groups=default_groups or {}, networks=networks or {})
 
 
 def add_port(builder, number, host='host1', instance='', owner='compute:nova',

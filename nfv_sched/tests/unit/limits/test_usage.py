@@ -36,9 +36,6 @@ class CountTest(base.TimedTestCase):
         self.assertEqual(3, host.guest_ports)
         self.assertEqual(3, host.vswitch_ports)
         self.assertEqual(16, host.rules)
-        self.assertEqual(
-            {'vm1': usage.GuestUsage(('p1', 'p2'), 16),
-             'vm2': usage.GuestUsage(('p3',), 0)}, dict(host.guests))
         self.assertEqual(10, snapshot.host('h2').rules)
 
     def test_ports_beside_the_switch(self):
@@ -53,7 +50,6 @@ class CountTest(base.TimedTestCase):
             host = snapshot.host('h1')
             self.assertEqual((0, 1, 0), (
                 host.vswitch_ports, host.sriov_ports, host.rules), vnic_type)
-            self.assertEqual({}, dict(host.guests), vnic_type)
             self.assertEqual(
                 ['p1'], [port.id for port in snapshot.ports_of('vm1', 'p')])
 
@@ -119,31 +115,16 @@ class CountTest(base.TimedTestCase):
         self.assertEqual(2, snapshot.rules_of(['a', 'gone']))
         self.assertEqual([], snapshot.ports_of('vm9', 'p'))
 
-    def test_source(self):
-        """The agents tell what Neutron runs on."""
-        for agent_types, source, dhcp_known in (
-            (('Open vSwitch agent', 'DHCP agent', 'L3 agent'), usage.OVS,
-             True),
-            (('Open vSwitch agent',), usage.OVS, False),
-            (('OVN Controller agent', 'OVN Metadata agent'), usage.OVN,
-             False),
-            (('OVN Controller agent', 'DHCP agent'), usage.MIXED, True),
-            (('NIC Switch agent',), usage.UNKNOWN, False),
-            ((), usage.UNKNOWN, False),
+    def test_dhcp_known(self):
+        for agent_types, owner, known in (
+                (('Open vSwitch agent', 'DHCP agent'), '', True),
+                (('OVN Controller agent', 'OVN Metadata agent'), '', False),
+                # A user that sees no agents still sees ports.
+                ((), 'network:dhcp', True), ((), 'network:distributed', False),
         ):
-            snapshot = build(agent_types=agent_types)
-            self.assertEqual((source, dhcp_known), (
-                snapshot.source, snapshot.dhcp_known), agent_types)
-
-    def test_source_without_agents(self):
-        """A user that sees no agents still sees ports."""
-        for owner, host, source, dhcp_known in (
-            ('network:dhcp', 'h1', usage.OVS, True),
-            ('network:distributed', '', usage.OVN, False),
-        ):
-            snapshot = build(('p', owner, 'd', host, 'normal', ()))
-            self.assertEqual((source, dhcp_known), (
-                snapshot.source, snapshot.dhcp_known), owner)
+            self.assertEqual(known, build(
+                ('p', owner, 'd', 'h1', 'normal', ()),
+                agent_types=agent_types).dhcp_known, (agent_types, owner))
 
     def test_ports_of_a_server(self):
         """Those that are bound for it and its project's."""

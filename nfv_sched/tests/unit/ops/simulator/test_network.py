@@ -4,7 +4,6 @@
 """The simulated network loads the hosts as Neutron and Placement would say."""
 
 from nfv_sched.limits import names
-from nfv_sched.limits import usage
 from nfv_sched.ops.answers.simulation import report
 from nfv_sched.ops.cloud.cloud_file import loader
 from nfv_sched.ops.cloud import problems
@@ -193,9 +192,8 @@ hosts:
 flavors: {f: {vcpus: 1, memory: 1 GiB}}
 """
         steps = '- {boot: s, flavor: f, expect: {ports: {a: %d, b: 11}}}\n'
-        for service, known, source in (
-                ('', True, usage.OVS), ('ovs', True, usage.OVS),
-                ('none', True, usage.OVS), ('ovn', False, usage.OVN)):
+        for service, known in (('', True), ('ovs', True), ('none', True),
+                               ('ovn', False)):
             dhcp = ', dhcp_servers: 4' if known else ''
             head = hosts % dhcp
             if service:
@@ -211,8 +209,7 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                     network.dhcp_servers(result.scenario, result.loads['a']))
                 simulation.state.network.refresh(())
                 snapshot = simulation.state.network.lookups.snapshot
-                self.assertEqual((known, source),
-                                 (snapshot.dhcp_known, snapshot.source))
+                self.assertEqual(known, snapshot.dhcp_known)
 
     def test_expectations_that_are_not_met(self):
         failures = self.run_cloud(self.cloud("""\
