@@ -17,15 +17,16 @@ Options of the nfv-sched filters and weighers, read by ``nova-scheduler``, and
 of ``nfv-sched-ledger``.
 """)
 
-_LIMIT_HELP = """0 or less: no limit.
 
-Can be overridden per aggregate by metadata of the same name; of several
-aggregates the lowest limit counts."""
-
-_NOT_READ = """
+def _without_effect(kind: type[cfg.Opt], name: str, text: str,
+                    **options) -> cfg.Opt:
+    """Return an option of releases before, with what it was."""
+    return kind(name, deprecated_for_removal=True, deprecated_reason="""
 The scheduler reads neither Neutron nor the ledger in the background any more.
 What it has to know comes with the allocation candidates of a request.
-"""
+""", help=f"""
+Without effect. It was {text.lstrip()}""", **options)
+
 
 _placement_opts = [
     cfg.StrOpt(
@@ -172,17 +173,22 @@ Related options:
 """),
 ]
 
+
+def _limit(name: str, default: float, text: str) -> cfg.FloatOpt:
+    return cfg.FloatOpt(name, default=default, help=f"""{text}
+0 or less: no limit.
+
+Can be overridden per aggregate by metadata of the same name; of several
+aggregates the lowest limit counts.
+""")
+
+
 _limit_opts = [
-    cfg.FloatOpt(
-        'vswitch_ports_per_node',
-        default=254,
-        help=f"""
+    _limit('vswitch_ports_per_node', 254, """
 Ports that the virtual switch of a host may have: its physical ports, the vNICs
 of servers, the ports of DHCP servers and routers, and any other port that
 Neutron has bound to the host. Ports beside the switch, such as those of
 SR-IOV, do not count. Kept by ``VSwitchPortLimitFilter``.
-
-{_LIMIT_HELP}
 """),
     cfg.IntOpt(
         'vswitch_physical_ports',
@@ -195,60 +201,30 @@ vSwitch ports. Neutron does not know them.
 Can be overridden per aggregate by metadata of the same name; of several
 aggregates the highest counts.
 """),
-    cfg.FloatOpt(
-        'vnics_per_guest',
-        default=8,
-        help=f"""
+    _limit('vnics_per_guest', 8, """
 Network interfaces that a server may have on the virtual switch. Kept by
 ``VSwitchPortLimitFilter`` for new servers.
-
-{_LIMIT_HELP}
 """),
-    cfg.FloatOpt(
-        'sriov_vfs_per_guest',
-        default=8,
-        help=f"""
+    _limit('sriov_vfs_per_guest', 8, """
 SR-IOV virtual functions that a server may have, by ports and by aliases. Kept
 by ``VSwitchPortLimitFilter`` for new servers.
-
-{_LIMIT_HELP}
 """),
-    cfg.FloatOpt(
-        'pci_nics_per_guest',
-        default=8,
-        help=f"""
+    _limit('pci_nics_per_guest', 8, """
 Whole PCI NICs, that is physical functions, that a server may have, by ports
 and by aliases. Kept by ``VSwitchPortLimitFilter`` for new servers.
-
-{_LIMIT_HELP}
 """),
-    cfg.FloatOpt(
-        'network_services_per_node',
-        default=250,
-        help=f"""
+    _limit('network_services_per_node', 250, """
 DHCP servers and routers that may share a host. A host that carries more takes
 no server that uses its virtual switch. Kept by ``VSwitchPortLimitFilter``.
-
-{_LIMIT_HELP}
 """),
-    cfg.FloatOpt(
-        'security_rules_per_node',
-        default=16384,
-        help=f"""
+    _limit('security_rules_per_node', 16384, """
 Security-group rules, ingress and egress, that a host may carry: for each port
 of its virtual switch the rules of the port's security groups. Kept by
 ``SecurityRuleLimitFilter``.
-
-{_LIMIT_HELP}
 """),
-    cfg.FloatOpt(
-        'security_rules_per_port',
-        default=128,
-        help=f"""
+    _limit('security_rules_per_port', 128, """
 Security-group rules, ingress and egress, that a port of a server may have.
 Kept by ``SecurityRuleLimitFilter`` for new servers.
-
-{_LIMIT_HELP}
 """),
     cfg.StrOpt(
         'ledger',
@@ -262,16 +238,10 @@ Ports and security-group rules are always accounted for in Placement.
 Without effect on the scheduler, which claims ports and security-group rules in
 Placement. It was where they were accounted for.
 """),
-    cfg.FloatOpt(
-        'ledger_refresh_interval',
-        default=10.0,
-        min=0.1,
-        deprecated_for_removal=True,
-        deprecated_reason=_NOT_READ,
-        help="""
-Without effect. It was the time between two readings of the ledger in
+    _without_effect(cfg.FloatOpt, 'ledger_refresh_interval', """
+the time between two readings of the ledger in
 Placement by a worker of ``nova-scheduler``, in seconds.
-"""),
+""", default=10.0, min=0.1),
     cfg.FloatOpt(
         'ledger_publish_interval',
         default=30.0,
@@ -306,26 +276,14 @@ Related options:
 ]
 
 _network_opts = [
-    cfg.FloatOpt(
-        'neutron_refresh_interval',
-        default=60.0,
-        min=0.1,
-        deprecated_for_removal=True,
-        deprecated_reason=_NOT_READ,
-        help="""
-Without effect. It was the time between two readings of Neutron by a worker of
+    _without_effect(cfg.FloatOpt, 'neutron_refresh_interval', """
+the time between two readings of Neutron by a worker of
 ``nova-scheduler``, in seconds.
-"""),
-    cfg.FloatOpt(
-        'neutron_first_fetch_timeout',
-        default=5.0,
-        min=0.0,
-        deprecated_for_removal=True,
-        deprecated_reason=_NOT_READ,
-        help="""
-Without effect. It was the time that the first request in a worker waited for
+""", default=60.0, min=0.1),
+    _without_effect(cfg.FloatOpt, 'neutron_first_fetch_timeout', """
+the time that the first request in a worker waited for
 the first reading of Neutron, in seconds.
-"""),
+""", default=5.0, min=0.0),
     cfg.FloatOpt(
         'neutron_lookup_timeout',
         default=10.0,
@@ -379,16 +337,10 @@ Seconds that ``nfv-sched-ledger`` and tools may take to read Neutron; a reading
 that takes longer is given up. One that lacks most of what the one before it
 had is believed only if Neutron still shows so little after half of this time.
 """),
-    cfg.StrOpt(
-        'stale_snapshot_policy',
-        default='allow',
-        choices=['allow', 'deny'],
-        deprecated_for_removal=True,
-        deprecated_reason=_NOT_READ,
-        help="""
-Without effect. It was what became of the limits on ports and rules while a
+    _without_effect(cfg.StrOpt, 'stale_snapshot_policy', """
+what became of the limits on ports and rules while a
 worker of ``nova-scheduler`` had no figures from Neutron.
-"""),
+""", default='allow', choices=['allow', 'deny']),
 ]
 
 _reason_opts = [
@@ -484,13 +436,20 @@ Related options:
 """),
 ]
 
-_weigher_opts = [
-    cfg.FloatOpt(
-        'vswitch_numa_affinity_weight_multiplier',
-        default=1000.0,
-        help="""
-Multiplier of the vSwitch NUMA affinity weigher.
 
+def _multiplier(weigher: str, default: float, text: str,
+                related: str = '') -> cfg.FloatOpt:
+    """Return the option of a weigher, named after it."""
+    name = f'{weigher.lower().replace(" ", "_")}_weight_multiplier'
+    return cfg.FloatOpt(name, default=default, help=f"""
+Multiplier of the {weigher} weigher.
+{text}
+Can be overridden per aggregate by metadata of the same name.
+{related}""")
+
+
+_weigher_opts = [
+    _multiplier('vSwitch NUMA affinity', 1000.0, """
 For a server that prefers the NUMA node of the virtual switch, a host with
 capacity there weighs up to this much more than one without. The default
 outweighs Nova's resource weighers, so that such a server leaves the switch's
@@ -499,54 +458,26 @@ negative value reverses it.
 
 A host weighs less than nothing where the server, for lack of capacity at the
 switch, would cost another server of its multi-create request its place there.
-
-Can be overridden per aggregate by metadata of the same name.
 """),
-    cfg.FloatOpt(
-        'pci_numa_affinity_weight_multiplier',
-        default=1000.0,
-        help="""
-Multiplier of the PCI NUMA affinity weigher.
-
+    _multiplier('PCI NUMA affinity', 1000.0, """
 For a server that prefers PCI devices on its own NUMA nodes, a host that can
 give such devices weighs up to this much more than one that cannot. The default
 outweighs Nova's resource weighers, so that such a server gets remote devices
 only if no host has local ones. 0 turns the weigher off; a negative value
 reverses it.
-
-Can be overridden per aggregate by metadata of the same name.
 """),
-    cfg.FloatOpt(
-        'place_numa_affinity_weight_multiplier',
-        default=1000.0,
-        help="""
-Multiplier of the place NUMA affinity weigher.
-
+    _multiplier('place NUMA affinity', 1000.0, """
 For a server that prefers the NUMA nodes of a place (``nfv:numa_affinity.*``),
 or others (``nfv:numa_anti_affinity.*``), a host with capacity there weighs up
 to this much more than one without. The default outweighs Nova's resource
 weighers. 0 turns the weigher off; a negative value reverses it.
-
-Can be overridden per aggregate by metadata of the same name.
 """),
-    cfg.FloatOpt(
-        'shared_vcpu_weight_multiplier',
-        default=1.0,
-        help="""
-Multiplier of the shared vCPU weigher.
-
+    _multiplier('shared vCPU', 1.0, """
 For a server with ``nfv:shared_vcpu``, a host whose shared CPUs are idle weighs
 up to this much more than one whose shared CPUs are full. 0 turns the weigher
 off; a negative value fills the shared CPUs of one host after the other.
-
-Can be overridden per aggregate by metadata of the same name.
 """),
-    cfg.FloatOpt(
-        'numa_fragmentation_weight_multiplier',
-        default=0.0,
-        help="""
-Multiplier of the NUMA fragmentation weigher.
-
+    _multiplier('NUMA fragmentation', 0.0, """
 The host where a server takes least of the capacity for large servers weighs up
 to this much more than the one where it takes most. That fills NUMA nodes up
 one after the other, so that others stay whole. By default the weigher is off,
@@ -555,48 +486,25 @@ and Nova's own weighers spread servers over all hosts.
 Something like 100.0 outweighs Nova's resource weighers, and leaves the last
 word to the weighers of preferred NUMA nodes and devices. A negative value
 spreads servers over NUMA nodes.
-
-Can be overridden per aggregate by metadata of the same name.
-
+""", """
 Related options:
 
 * ``[nfv_sched] numa_fragmentation_within_host``
 * ``[compute] packing_host_numa_cells_allocation_strategy``
 """),
-    cfg.FloatOpt(
-        'dhcp_server_weight_multiplier',
-        default=1.0,
-        help="""
-Multiplier of the DHCP server weigher.
-
+    _multiplier('DHCP server', 1.0, """
 Hosts that carry fewer DHCP servers weigh more. Nothing is preferred where
 DHCP servers run on no host that Neutron names, as with ML2/OVN. 0 turns the
 weigher off; a negative value reverses it.
-
-Can be overridden per aggregate by metadata of the same name.
 """),
-    cfg.FloatOpt(
-        'router_weight_multiplier',
-        default=1.0,
-        help="""
-Multiplier of the router weigher.
-
+    _multiplier('router', 1.0, """
 Hosts that carry fewer virtual routers weigh more. 0 turns the weigher off; a
 negative value reverses it.
-
-Can be overridden per aggregate by metadata of the same name.
 """),
-    cfg.FloatOpt(
-        'vswitch_port_weight_multiplier',
-        default=1.0,
-        help="""
-Multiplier of the vSwitch port weigher.
-
+    _multiplier('vSwitch port', 1.0, """
 Hosts whose virtual switch has fewer ports, physical ones included, weigh more.
 0 turns the weigher off; a negative value fills the switch of one host after
 the other.
-
-Can be overridden per aggregate by metadata of the same name.
 """),
 ]
 
@@ -629,17 +537,16 @@ It is not written to snapshots.
 OF_COMMANDS = frozenset(option.name for option in _command_opts)
 
 
+_OPTIONS = list(itertools.chain(
+    _placement_opts, _shadow_opts, _limit_opts, _network_opts, _reason_opts,
+    _journal_opts, _weigher_opts, _command_opts))
+
+
 def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_group(GROUP)
-    conf.register_opts(
-        list(itertools.chain(
-            _placement_opts, _shadow_opts, _limit_opts, _network_opts,
-            _reason_opts, _journal_opts, _weigher_opts, _command_opts)),
-        group=GROUP)
+    conf.register_opts(_OPTIONS, group=GROUP)
 
 
 def list_opts():
     """Return (group, options) for oslo-config-generator and documentation."""
-    return [(GROUP, list(itertools.chain(
-        _placement_opts, _shadow_opts, _limit_opts, _network_opts,
-        _reason_opts, _journal_opts, _weigher_opts, _command_opts)))]
+    return [(GROUP, _OPTIONS)]
