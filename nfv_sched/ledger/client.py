@@ -9,7 +9,6 @@ several writers do not undo each other's work.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
-import dataclasses
 import typing as ty
 
 from keystoneauth1 import adapter as ks_adapter
@@ -74,26 +73,17 @@ class NoParentError(PlacementError):
     """The compute node does not have a resource provider yet."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class LedgerProvider:
-    """A resource provider of the ledger."""
+class Provider(ty.NamedTuple):
+    """A resource provider, of the ledger or any other."""
 
     uuid: str
     name: str
-    #: UUID of its compute node, which is its parent provider; empty if it has
-    #: none
-    compute: str
+    #: UUID of its parent, for one of the ledger its compute node; None for a
+    #: root
+    parent: str | None
+    root: str  #: UUID of the root of its tree
     #: number that grows with every change, except when allocations are removed
     generation: int
-
-
-class Member(ty.NamedTuple):
-    """Any resource provider, as a member of its tree."""
-
-    uuid: str
-    name: str
-    parent: str | None  #: UUID of its parent; None for a root
-    root: str  #: UUID of the root of the tree
 
 
 def name_of(hypervisor: str, uuid: str) -> str:
@@ -139,12 +129,10 @@ class Client:
         return [path.rpartition('/')[2] for path in _DEFINITIONS
                 if not self._exists(path)]
 
-    def providers(self) -> list[LedgerProvider]:
-        path = f'/resource_providers?required={names.TRAIT}'
+    def providers(self) -> list[Provider]:
+        """Return the providers of the ledger."""
         try:
-            providers = self._request('GET', path, read=lambda answer: [
-                _provider(row)
-                for row in _list(answer['resource_providers'])])
+            found = self._providers(f'?required={names.TRAIT}')
         except PlacementError as exc:
             # The trait does not exist yet, so no provider has it.
             # Placement answers 400, not an empty list, for an unknown trait.
@@ -152,10 +140,14 @@ class Client:
                 return []
             raise
         # Providers of other tools with the same trait are left alone.
-        return [
-            provider for provider in providers
-            if provider.compute and (
-                provider.uuid == names.provider_uuid(provider.compute))]
+        return [provider for provider in found if provider.parent and (
+            provider.uuid == names.provider_uuid(provider.parent))]
+
+    def _providers(self, query: str = '') -> list[Provider]:
+        return self._request(
+            'GET', f'/resource_providers{query}', read=lambda answer: [
+                _provider(row)
+                for row in _list(answer['resource_providers'])])
 
     def create(self, compute: str, hypervisor: str) -> int | None:
         """Create the nested provider of a compute node, without the trait.
@@ -222,12 +214,9 @@ class Client:
             self._set_traits(uuid, generation, [
                 trait for trait in traits if trait != names.TRAIT])
 
-    def members(self) -> list[Member]:
+    def members(self) -> list[Provider]:
         """Return all providers of Placement, those of the ledger included."""
-        return self._request(
-            'GET', '/resource_providers', read=lambda answer: [
-                _member(row)
-                for row in _list(answer['resource_providers'])])
+        return self._providers()
 
     def used_traits(self) -> list[str]:
         return self._request(
@@ -253,10 +242,7 @@ class Client:
         return self._uuids(f'member_of={uuid}')
 
     def _uuids(self, query: str) -> list[str]:
-        return self._request(
-            'GET', f'/resource_providers?{query}', read=lambda answer: [
-                _text(row['uuid'])
-                for row in _list(answer['resource_providers'])])
+        return [provider.uuid for provider in self._providers(f'?{query}')]
 
     def _traits(self, uuid: str) -> tuple[int, list[str]]:
         return self._request(
@@ -403,21 +389,13 @@ def connect(conf) -> ks_adapter.Adapter:
                                f'{http_limits.reason(exc)}') from exc
 
 
-def _provider(provider: dict) -> LedgerProvider:
-    # A provider of another tool with the trait may have no parent.
+def _provider(provider: dict) -> Provider:
     parent = provider['parent_provider_uuid']
-    return LedgerProvider(
-        _text(provider['uuid']), _text(provider['name']),
-        '' if parent is None else _text(parent),
-        _number(provider['generation']))
-
-
-def _member(provider: dict) -> Member:
-    parent = provider['parent_provider_uuid']
-    return Member(
+    return Provider(
         _text(provider['uuid']), _text(provider['name']),
         None if parent is None else _text(parent),
-        _text(provider['root_provider_uuid']))
+        _text(provider['root_provider_uuid']),
+        _number(provider['generation']))
 
 
 def _generation(answer: dict) -> int:

@@ -151,7 +151,7 @@ class _LastResult(ty.NamedTuple):
     wasteful: bool  # whether servers have unused allocations
 
     def holds(
-        self, provider: ledger_client.LedgerProvider | None,
+        self, provider: ledger_client.Provider | None,
         load: ledger_inventory.Load, host_limits: nfv_limits.Limits,
     ) -> bool:
         """Return whether nothing has changed, as far as can be known."""
@@ -239,7 +239,7 @@ class Publisher:
             self._client.define()
             self._defined = True
         published = {
-            provider.compute: provider for provider in
+            provider.parent: provider for provider in
             self._client.providers()}
         try:
             nodes, failures = database.compute_nodes()
@@ -377,7 +377,7 @@ class Publisher:
         return results
 
     def _retire(
-        self, provider: ledger_client.LedgerProvider, dry_run: bool,
+        self, provider: ledger_client.Provider, dry_run: bool,
     ) -> HostReport:
         """Remove a provider from the ledger whose compute node is gone.
 
@@ -415,7 +415,7 @@ class Publisher:
 
     def _leave_out(
         self, host: str, note: str,
-        published: list[ledger_client.LedgerProvider],
+        published: list[ledger_client.Provider],
         dry_run: bool,
     ) -> HostReport:
         """Remove the providers of a host that is left out from the ledger.
@@ -436,7 +436,7 @@ class Publisher:
 
     def _host(
         self, node: database.ComputeNode,
-        provider: ledger_client.LedgerProvider | None,
+        provider: ledger_client.Provider | None,
         host_limits: nfv_limits.Limits, dry_run: bool,
     ) -> HostReport:
         """Bring the provider of one compute node up to date."""
@@ -482,7 +482,7 @@ class Publisher:
 
     def _attempt(
         self, node: database.ComputeNode,
-        provider: ledger_client.LedgerProvider | None,
+        provider: ledger_client.Provider | None,
         load: ledger_inventory.Load, last_result: _LastResult | None,
         host_limits: nfv_limits.Limits, returned: collections.Counter[str],
         dry_run: bool,
@@ -585,7 +585,7 @@ class Publisher:
 
     def _read(
         self, node: database.ComputeNode,
-        provider: ledger_client.LedgerProvider | None,
+        provider: ledger_client.Provider | None,
         last_result: _LastResult | None,
         dry_run: bool,
     ) -> _State:

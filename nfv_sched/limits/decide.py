@@ -26,9 +26,7 @@ class Quantity(ty.NamedTuple):
     noun: str  #: its name in reasons
     resource: reasons.Resource
     need: Callable[[NetworkDemand], int]  #: returns how much a server takes
-    #: returns how much Neutron has bound to a host
-    carried: Callable[[usage.HostUsage], int]
-    #: returns how much of that one server takes
+    #: returns how much of what Neutron has bound to a host one server takes
     own: Callable[[usage.GuestUsage], int]
     #: returns its number out of two, of ports and of rules
     pick: Callable[[int, int], int]
@@ -52,7 +50,6 @@ PORTS = Quantity(
     names.PORTS, reasons.VSWITCH_PORTS, 'vSwitch ports',
     reasons.Resource.VSWITCH_PORTS,
     operator.attrgetter('vswitch_ports'),
-    operator.attrgetter('vswitch_ports'),
     lambda guest: len(guest.ports), lambda ports, rules: ports,
     lambda limits: limits.vswitch_ports_per_node,
     lambda limits: limits.vswitch_physical_ports,
@@ -64,7 +61,7 @@ RULES = Quantity(
     names.RULES, reasons.SECURITY_RULES, 'security-group rules',
     reasons.Resource.SECURITY_RULES,
     operator.attrgetter('rules'), operator.attrgetter('rules'),
-    operator.attrgetter('rules'), lambda ports, rules: rules,
+    lambda ports, rules: rules,
     lambda limits: limits.security_rules_per_node, lambda limits: 0,
     (('security-group rules of a port', 'port_rules',
       'security_rules_per_port'),))

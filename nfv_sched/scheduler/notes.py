@@ -20,7 +20,8 @@ from nfv_sched.fit.numa import evaluation
 from nfv_sched.fit.numa import pci
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.numa import topology
-from nfv_sched.fit import request
+from nfv_sched.fit.request import parse
+from nfv_sched.fit.request import Request
 from nfv_sched.ledger import reader
 from nfv_sched.limits import demand
 from nfv_sched.nova import fields
@@ -54,76 +55,61 @@ class DecisionOptions(ty.NamedTuple):
     filters: Mapping[str, int]
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class RequestNote:
-    """The data of one request that is kept while it is scheduled.
+    """The data of one request that is kept while it is scheduled."""
 
-    :ivar request: the request as last read
-    :ivar index: number of the server that is being placed, from 0; None if not
-        known
-    :ivar flavor: ``nova.objects.Flavor`` of the request, as last read
-    :ivar rejected: (host, reason) of the refusals for this server
-    :ivar passes: for each filter that looked at hosts for this server: its
-        name, the number of hosts that it was given and that it accepted, and
-        the number of refusals after it
-    :ivar limits: NUMA limits objects by content, shared by like hosts
-    :ivar settings: the options for this server; None until first read
-    :ivar ran: filters that have run though they are not enabled; their rules
-        count
-    :ivar terms: values of ``ran`` -> ``decide.Terms``
-    :ivar decisions: (``id`` of the terms, whether rules lower the CPU ratio of
-        the host, its shape) -> ``decide.Decision``; and shape of the PCI
-        devices of a host -> ``pci.CandidateDevices``
-    :ivar instance: UUID of the server that is being placed
-    :ivar before: UUIDs of the servers of the request that filters have looked
-        at before it
-    :ivar ledgers: the ledgers in Placement's answer; None if not known
-    :ivar recorded: whether the journal has the refusal of the request
-    :ivar tenant_reason: reason for the tenant that a filter could not raise
-    :ivar lookups: looks up items in Neutron; None for that of the process
-    :ivar live_migration: whether the request is for a live migration; None
-        until Nova's database is read
-    :ivar shadowed: names of the filters and weighers in shadow; None until
-        first read
-    :ivar observed: on a note on which filters in shadow decide, names of
-        those; None on all others
-    :ivar network: what the filters of limits keep; None until needed
-    :ivar shadow: what filters and weighers in shadow have decided; None if
-        none has examined hosts
-    """
-
-    __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
-                 'limits', 'settings', 'ran', 'terms', 'decisions',
-                 'instance', 'before', 'ledgers', 'recorded',
-                 'tenant_reason', 'lookups',
-                 'live_migration', 'shadowed', 'observed', 'network', 'shadow',
-                 '_key', '_extra_specs', '_pristine')
-
-    def __init__(self):
-        self.request: request.Request | None = None
-        self.index: int | None = None
-        self.flavor: ty.Any = None
-        self.rejected: list[tuple[str, reasons.Lazy]] = []
-        self.passes: list[tuple[str, int, int, int]] = []
-        self.limits: dict = {}
-        self.settings: DecisionOptions | None = None
-        self.ran: tuple[str, ...] = ()
-        self.terms: dict[tuple[str, ...], decide.Terms] = {}
-        self.decisions: dict[Hashable,
-                             decide.Decision | pci.CandidateDevices] = {}
-        self.instance: str | None = None
-        self.before: tuple[str, ...] = ()
-        self.ledgers: reader.Reading | None = None
-        self.recorded: bool = False
-        self.tenant_reason: str = ''
-        self.lookups: demand.LookupSource | None = None
-        self.live_migration: bool | None = None
-        self.shadowed: frozenset[str] | None = None
-        self.observed: frozenset[str] | None = None
-        self.network: 'limits_note.NetworkNote | None' = None
-        self.shadow: 'shadow_outcomes.ShadowNote | None' = None
-        self._key: tuple = ()
-        self._extra_specs: dict = {}
-        self._pristine: topology.GuestTopology | None = None
+    request: Request | None = None  #: as last read
+    #: number of the server that is being placed, from 0; None if not known
+    index: int | None = None
+    flavor: ty.Any = None  #: ``nova.objects.Flavor``, as last read
+    #: (host, reason) of the refusals for this server
+    rejected: list[tuple[str, reasons.Lazy]] = dataclasses.field(
+        default_factory=list)
+    #: for each filter that looked at hosts for this server: its name, the
+    #: number of hosts that it was given and that it accepted, and the number
+    #: of refusals after it
+    passes: list[tuple[str, int, int, int]] = dataclasses.field(
+        default_factory=list)
+    #: NUMA limits objects by content, shared by like hosts
+    limits: dict = dataclasses.field(default_factory=dict)
+    #: the options for this server; None until first read
+    settings: DecisionOptions | None = None
+    #: filters that have run though they are not enabled; their rules count
+    ran: tuple[str, ...] = ()
+    #: by values of ``ran``
+    terms: dict[tuple[str, ...], decide.Terms] = dataclasses.field(
+        default_factory=dict)
+    #: (``id`` of the terms, whether rules lower the CPU ratio of the host, its
+    #: shape) -> decision; and shape of the PCI devices of a host -> devices
+    decisions: dict[Hashable, decide.Decision | pci.CandidateDevices] = (
+        dataclasses.field(default_factory=dict))
+    instance: str | None = None  #: UUID of the server that is being placed
+    #: UUIDs of the servers of the request that filters have looked at before
+    before: tuple[str, ...] = ()
+    #: the ledgers in Placement's answer; None if not known
+    ledgers: reader.Reading | None = None
+    #: whether the journal has the refusal of the request
+    recorded: bool = False
+    #: reason for the tenant that a filter could not raise
+    tenant_reason: str = ''
+    #: looks up items in Neutron; None for that of the process
+    lookups: demand.LookupSource | None = None
+    #: whether the request is for a live migration; None until Nova's database
+    #: is read
+    live_migration: bool | None = None
+    #: names of the filters and weighers in shadow; None until first read
+    shadowed: frozenset[str] | None = None
+    #: on a note on which filters in shadow decide, names of those; else None
+    observed: frozenset[str] | None = None
+    #: what the filters of limits keep; None until needed
+    network: 'limits_note.NetworkNote | None' = None
+    #: what filters and weighers in shadow have decided; None if none has
+    #: examined hosts
+    shadow: 'shadow_outcomes.ShadowNote | None' = None
+    _key: tuple = ()
+    _extra_specs: dict = dataclasses.field(default_factory=dict)
+    _pristine: topology.GuestTopology | None = None
 
     def use(self, lookups: demand.LookupSource | None,
             live_migration: bool | None = None) -> None:
@@ -170,7 +156,7 @@ class RequestNote:
         if self.live_migration is None:
             self.live_migration = other.live_migration
 
-    def read(self, spec_obj) -> request.Request:
+    def read(self, spec_obj) -> Request:
         """Return the request, parsed again if the RequestSpec has changed."""
         flavor = fields.get(spec_obj, 'flavor')
         extra_specs = fields.get(flavor, 'extra_specs') or {}
@@ -200,7 +186,7 @@ class RequestNote:
         self.flavor = flavor
         self.limits = {}
         self.terms, self.decisions = {}, {}
-        self.request = request.parse(extra_specs, *key[1:], self._pristine)
+        self.request = parse(extra_specs, *key[1:], self._pristine)
         self._pristine = self.request.pristine
         if self.request.error is None and _loses_labels(self.request.rules):
             self.request = dataclasses.replace(

@@ -119,7 +119,8 @@ class Placement:
     def _shown(provider):
         return {'uuid': provider.uuid, 'name': provider.name,
                 'generation': provider.generation,
-                'parent_provider_uuid': provider.parent}
+                'parent_provider_uuid': provider.parent,
+                'root_provider_uuid': provider.parent or provider.uuid}
 
     def _post_resource_providers(self, body):
         parent = body.get('parent_provider_uuid')

@@ -125,7 +125,7 @@ class BrokenTest(MeditationTestCase):
 
         for title, place in (
             ('Versions', 'importlib.metadata.version'),
-            ('Time of filters', 'nfv_sched.scheduler.filter_stats.Times.all'),
+            ('Time of filters', 'nfv_sched.scheduler.process.Times.all'),
         ):
             self.check(title, place, fail)
             with mock.patch(place, fail):
@@ -149,7 +149,7 @@ class BrokenTest(MeditationTestCase):
         def fail(*_args):
             raise OddError
 
-        with mock.patch('nfv_sched.scheduler.filter_stats.Times.all', fail):
+        with mock.patch('nfv_sched.scheduler.process.Times.all', fail):
             self.assertEqual(['not known: OddError'],
                              self.parts()['Time of filters'])
 
