@@ -212,6 +212,18 @@ def _clip(text: str, limit: int = MAX_BYTES) -> str:
     return (head or raw).rstrip(',;: ') + '...'
 
 
+def _joined(texts: Sequence[str], end: str = '', limit: int = MAX_BYTES,
+            more: Callable[[int], str] = '{} more'.format) -> str:
+    """Join as many texts as fit, with the number of the others."""
+    for listed in range(len(texts), 0, -1):
+        others = len(texts) - listed
+        text = '; '.join(texts[:listed]) + (
+            f'; +{more(others)}' if others else '') + end
+        if len(text.encode()) <= limit:
+            return text
+    return _clip(texts[0], limit - len(end)) + end if texts else ''
+
+
 def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
     """Group reasons, one for each refused host, by policy and need.
 
@@ -261,13 +273,7 @@ def policy_text(refused: Iterable[Reason]) -> str:
     if lacking:
         end = ', no host has it' if lacking == 1 else (
             '; no host has all of it')
-    for listed in range(len(texts), 0, -1):
-        more = len(texts) - listed
-        text = '; '.join(texts[:listed]) + (
-            f'; +{more} more' if more else '') + end
-        if len(text.encode()) <= MAX_BYTES:
-            return text
-    return _clip(texts[0], MAX_BYTES - len(end)) + end if texts else ''
+    return _joined(texts, end)
 
 
 def summary_text(refused: Iterable[Reason]) -> str:
@@ -284,12 +290,7 @@ def summary_text(refused: Iterable[Reason]) -> str:
         if reason.have:
             text += f', {best}{reason.have}'
         parts.append(f'{text} ({strings.count(count, "host")})')
-    for listed in range(len(parts), 0, -1):
-        more = len(parts) - listed
-        text = '; '.join(parts[:listed]) + (f'; +{more} more' if more else '')
-        if len(text.encode()) <= MAX_BYTES:
-            return text
-    return _clip(parts[0]) if parts else ''
+    return _joined(parts)
 
 
 def hosts_text(refused: Iterable[tuple[str, Reason]],
@@ -297,10 +298,5 @@ def hosts_text(refused: Iterable[tuple[str, Reason]],
     """Return the text for ``hosts``: names and reasons, closest first."""
     parts = [f'{host}: {reason}' for host, reason in sorted(
         refused, key=lambda item: (item[1].missing, -item[1].rank))]
-    for listed in range(len(parts), 0, -1):
-        more = len(parts) - listed
-        text = '; '.join(parts[:listed]) + (
-            f'; +{strings.count(more, "host")}' if more else '')
-        if len(text.encode()) <= limit:
-            return text
-    return _clip(parts[0], limit) if parts else ''
+    return _joined(
+        parts, limit=limit, more=lambda count: strings.count(count, 'host'))

@@ -21,11 +21,6 @@ NUMBER = r'[0-9]{1,4}'
 #: its parameter; Nova itself ignores ``examples``.
 GUEST_NODES = {str(node): f'guest node {node}' for node in range(4)}
 
-_AFFINITY = {
-    'type': str,
-    'enum': list(extra_specs.AFFINITIES),
-}
-
 _DESCRIPTIONS = {
     extra_specs.VSWITCH_NUMA_AFFINITY: (
         'Where the server runs relative to the virtual switch of the host. '
@@ -55,63 +50,33 @@ _DESCRIPTIONS = {
 }
 
 
-def _synonym(key: str) -> str:
-    shown = key + '{id}' if key.endswith('.') else key
-    return f'{_DESCRIPTIONS[key]} Synonym of ``{shown}``.'
-
-
-def _affinity(key: str) -> list[ExtraSpecValidator]:
-    return [
-        ExtraSpecValidator(
-            name=key, description=_DESCRIPTIONS[key], value=_AFFINITY),
-        ExtraSpecValidator(
-            name=extra_specs.SYNONYMS[key], description=_synonym(key),
-            value=_AFFINITY),
-    ]
-
-
-def _shared_vcpu(name: str, description: str) -> ExtraSpecValidator:
-    return ExtraSpecValidator(
-        name=name, description=description,
-        value={'type': str, 'pattern': NUMBER})
-
-
-def _numa_node(prefix: str, description: str) -> ExtraSpecValidator:
-    return ExtraSpecValidator(
-        name=prefix + '{id}',
-        description=description,
-        parameters=[{
-            'name': 'id',
-            'pattern': NUMBER,
-            'description': 'The guest NUMA node.',
-            'examples': GUEST_NODES,
-        }],
-        value={'type': str, 'pattern': NUMBER,
-               'description': 'The host NUMA node.'})
-
-
-def _place(prefix: str) -> ExtraSpecValidator:
-    return ExtraSpecValidator(
-        name=prefix + '{place}', description=_DESCRIPTIONS[prefix],
-        parameters=[{
-            'name': 'place',
-            'pattern': place.NAME.pattern,
-            'description': 'The place.',
-            'examples': {place.VSWITCH: place.VSWITCH},
-        }],
-        value=_AFFINITY)
-
-
 def register() -> list[ExtraSpecValidator]:
     """Return the validators, one for each key and synonym."""
-    shared, node = extra_specs.SHARED_VCPU, extra_specs.NUMA_NODE
-    return [
-        *_affinity(extra_specs.VSWITCH_NUMA_AFFINITY),
-        *_affinity(extra_specs.PCI_NUMA_AFFINITY),
-        _shared_vcpu(shared, _DESCRIPTIONS[shared]),
-        _shared_vcpu(extra_specs.SYNONYMS[shared], _synonym(shared)),
-        _numa_node(node, _DESCRIPTIONS[node]),
-        _numa_node(extra_specs.SYNONYMS[node], _synonym(node)),
-        _place(place.AFFINITY),
-        _place(place.ANTI_AFFINITY),
-    ]
+    affinity = {'type': str, 'enum': list(extra_specs.AFFINITIES)}
+    number = {'type': str, 'pattern': NUMBER}
+    guest_node = {'name': 'id', 'pattern': NUMBER, 'examples': GUEST_NODES,
+                  'description': 'The guest NUMA node.'}
+    where = {'name': 'place', 'pattern': place.NAME.pattern,
+             'examples': {place.VSWITCH: place.VSWITCH},
+             'description': 'The place.'}
+    validators = []
+    for key, value, parameter in (
+            (extra_specs.VSWITCH_NUMA_AFFINITY, affinity, None),
+            (extra_specs.PCI_NUMA_AFFINITY, affinity, None),
+            (extra_specs.SHARED_VCPU, number, None),
+            (extra_specs.NUMA_NODE, {
+                **number, 'description': 'The host NUMA node.'}, guest_node),
+            (place.AFFINITY, affinity, where),
+            (place.ANTI_AFFINITY, affinity, where)):
+        end, description = '', _DESCRIPTIONS[key]
+        if parameter is not None:
+            end = f'{{{parameter["name"]}}}'
+        validators.append(ExtraSpecValidator(
+            name=key + end, description=description, value=value,
+            parameters=[parameter] if parameter else []))
+        if key in extra_specs.SYNONYMS:
+            validators.append(ExtraSpecValidator(
+                name=extra_specs.SYNONYMS[key] + end,
+                description=f'{description} Synonym of ``{key}{end}``.',
+                value=value, parameters=[parameter] if parameter else []))
+    return validators

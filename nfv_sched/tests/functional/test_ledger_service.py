@@ -195,19 +195,6 @@ class PublicationTest(LedgerTestCase):
              'PUT /traits/' + names.TRAIT],
             [' '.join(request) for request in self.placement_api.writes()])
 
-    def test_figures(self):
-        """Numbers of DHCP servers and routers, of which nothing is granted."""
-        self.start_host('host1')
-        self.bind('host1', 3, owner='network:dhcp')
-        made = self.publisher()
-        self.publish(made)
-        self.bind('host1', owner='network:router_gateway', device='router')
-        self.publish(made)
-        self.assertEqual((names.UNLIMITED, 3), self.inventory(
-            'host1', names.DHCP_SERVERS))
-        self.assertEqual((names.UNLIMITED, 1), self.inventory(
-            'host1', names.ROUTERS))
-
     def test_nova_leaves_it_alone(self):
         """The periodic update of nova-compute keeps the provider.
 
@@ -318,20 +305,6 @@ class PublicationTest(LedgerTestCase):
         self.flags(vswitch_ports_per_node=20, group='nfv_sched')
         self.publish(made)
         self.assertEqual((1000, 985), self.inventory('host1'))
-
-    def test_limits_of_an_aggregate(self):
-        self.start_host('host1')
-        self.start_host('host2')
-        aggregate = self.admin_api.post_aggregate({'aggregate': {
-            'name': 'small'}})
-        self.admin_api.add_host_to_aggregate(aggregate['id'], 'host1')
-        self.admin_api.post_aggregate_action(aggregate['id'], {
-            'set_metadata': {'metadata': {
-                'vswitch_ports_per_node': '10.9',
-                'vswitch_physical_ports': '3'}}})
-        self.publish()
-        self.assertEqual((10, 3), self.inventory('host1'))
-        self.assertEqual((20, 2), self.inventory('host2'))
 
     def test_host_without_provider(self):
         self.start_host('host1')
@@ -862,38 +835,6 @@ class RaceTest(LedgerTestCase):
         self.publish()
         self.assertEqual((20, 2), self.inventory('host2'))
 
-    def test_two_publishers(self):
-        hosts = ['host1', 'host2', 'host3']
-        for number, host in enumerate(hosts):
-            self.start_host(host)
-            self.bind(host, number, owner='network:dhcp')
-        for ports in (20, 15, 10):
-            self.flags(vswitch_ports_per_node=ports, group='nfv_sched')
-            barrier = threading.Barrier(2)
-            results = []
-
-            def work():
-                made = publisher.Publisher()
-                try:
-                    barrier.wait()
-                    results.append(made.round())
-                except Exception as exc:
-                    results.append(exc)
-                finally:
-                    made.close()
-
-            threads = [threading.Thread(target=work) for _ in range(2)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            for result in results:
-                self.assertIsInstance(result, publisher.RoundReport, result)
-                self.assertFalse(result.failed, result)
-            self.assertEqual(
-                [(ports, 2), (ports, 3), (ports, 4)],
-                [self.inventory(host) for host in hosts])
-
 
 class MoveTest(LedgerTestCase):
     """While a guest moves, a migration holds its allocation."""
@@ -933,43 +874,6 @@ class MoveTest(LedgerTestCase):
         # The same without force.
         server = self.live_migrate(server, host='host2')
         self.assertEqual('host2', self.host(server))
-
-    def test_cold_migration(self):
-        self.start_host('host1')
-        self.start_host('host2')
-        made = self.publisher()
-        self.publish(made)
-        server = self.boot_with_allocation()
-        group = self.group(10)
-        ports = self.bind('host1', 3, server['id'], groups=[group])
-        self.publish(made)
-        self.assertEqual((20, 2), self.inventory('host1'))
-
-        self.cold_migrate(server)
-        self.assertEqual('host2', self.host(server))
-        consumers = self.placement.get(
-            f'/resource_providers/{self.provider("host1")}/allocations'
-        ).body['allocations']
-        self.assertEqual(1, len(consumers))
-        self.assertNotIn(server['id'], consumers)
-        # Neutron still has the ports on the source, then on the destination,
-        # where nothing was allocated without the filters.
-        self.publish(made)
-        self.assertEqual((20, 2), self.inventory('host1'))
-        self.assertEqual((100, 0), self.inventory('host1', names.RULES))
-        # It is the migration of this guest and of no other.
-        self.bind('host1', 1, uuids.old_guest)
-        self.publish(made)
-        self.assertEqual((20, 3), self.inventory('host1'))
-        for port in ports:
-            port['binding:host_id'] = 'host2'
-        self.publish(made)
-        self.assertEqual((20, 3), self.inventory('host1'))
-        self.assertEqual((20, 5), self.inventory('host2'))
-        self._confirm_resize(server)
-        self.publish(made)
-        self.assertEqual((20, 3), self.inventory('host1'))
-        self.allocate(uuids.guest, 'host1', 17)
 
 
 class FindTest(LedgerTestCase):

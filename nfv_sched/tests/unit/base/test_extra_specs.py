@@ -105,7 +105,9 @@ class TestParse(base.TestCase):
                 ('nfv:pci_numa_affinity_policy', 'nfv:pci_numa_affinity'),
                 ('nfv:shared_vcpus', 'nfv:shared_vcpu'),
                 ('nfv:numa_node', 'nfv:numa_node.N'),
-                ('nfv:numa_nodes.0', 'nfv:numa_node.N')):
+                ('nfv:numa_nodes.0', 'nfv:numa_node.N'),
+                ('nfv:numa_affinity', 'nfv:numa_affinity.PLACE'),
+                ('nfv:numa_antiaffinity.x', 'nfv:numa_anti_affinity.PLACE')):
             parsed = extra_specs.parse({key: 'strict'})
             self.assertEqual(
                 ((key, f'unknown key {key}, did you mean {meant}'),),

@@ -568,14 +568,6 @@ class TestSeveralTries(RefusingTestCase):
                 self.assertRefusedBy(VSWITCH, enabled)
 
 
-class TestTwice(RefusingTestCase):
-    def test_it_refuses_the_first_time(self):
-        row = ROWS['another device could be taken']
-        for enabled in ((PCI, TOPOLOGY, PCI), (TOPOLOGY, PCI, VSWITCH, PCI)):
-            self.run_filters([host(**row.host)], request(**row.asked), enabled)
-            self.assertRefusedBy(PCI, enabled)
-
-
 class TestBesideStock(RefusingTestCase):
     """Nova's NUMATopologyFilter would write over labels."""
 
@@ -645,18 +637,6 @@ class TestLimits(RefusingTestCase):
             self.assertEqual(1, len(found), (broken, asked))
             told.add(str(found))
         self.assertGreater(len(told), 3)
-
-    def test_preferences_that_exclude_each_other(self):
-        """One of them comes true, the same whichever filter is first."""
-        for devices in ({1: 1}, {0: 0, 1: 2}):
-            found = []
-            for enabled in orders():
-                state = host(switch=(0,), devices=devices)
-                self.run_filters([state], request(
-                    'prefer', 'prefer', policy='preferred'), enabled)
-                if self.limits(state) not in found:
-                    found.append(self.limits(state))
-            self.assertEqual(1, len(found))
 
     def test_same_with_hosts_that_are_left_to_others(self):
         """A host on its way to the filter that refuses it is not in it."""

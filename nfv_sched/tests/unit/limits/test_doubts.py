@@ -136,17 +136,6 @@ class ProjectTest(DoubtsTestCase):
                     (30, self.raw().host('host1').rules), (5, 15)],
                     self.figures())
 
-    def test_ports(self):
-        """Its interfaces are detached, and its servers are there."""
-        for number in range(25):
-            del self.ports[f'b{number}']
-        self.add('small', 's9', 'host2', ['small'])
-        for _ in range(5):
-            self.read(20)
-            self.assertEqual([(30, 3000), (5, 10)], self.figures())
-        self.read(80)
-        self.assertEqual([(5, 500), (5, 10)], self.figures())
-
     def test_ports_come_and_go(self):
         """What a project had first is kept, not all that it had since."""
         for number in range(25):
@@ -167,14 +156,6 @@ class ProjectTest(DoubtsTestCase):
             self.deleted.add(f'server-b{number}')
         self.read(20)
         self.assertEqual([(5, 500), (4, 8)], self.figures())
-
-    def test_renamed(self):
-        """Ports that name another owner are no fewer."""
-        for port in self.ports.values():
-            port.update(device_owner='', device_id='')
-        self.read(20)
-        self.assertEqual([(30, 3000), (4, 8)], self.figures())
-        self.assertEqual({}, dict(self.snapshot.instances))
 
     def test_everybody(self):
         """What most projects have lost looks like a defect."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The weigher of PCI devices."""
 
-from nova.scheduler import weights as nova_weights
-
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.weights import pci_numa_affinity as pci_weigher
@@ -20,15 +18,3 @@ class TestPCINUMAAffinityWeigher(base.PCITestCase):
                 [0.0, 1.0], clouds.weigh(weigher, spec, *hosts))
         spec = self.spec({}, 'legacy')
         self.assertEqual([0.0, 0.0], clouds.weigh(weigher, spec, *hosts))
-
-    def test_weigher_outweighs_resources(self):
-        hosts = [clouds.host('none', devices={1: 1}, free={1: 1}),
-                 clouds.host('local', devices={0: 1})]
-        hosts[0].free_ram_mb = 500000
-        handler = nova_weights.HostWeightHandler()
-        weighers = [cls() for cls in handler.get_matching_classes(
-            ['nova.scheduler.weights.all_weighers',
-             'nfv_sched.weights.all_weighers'])]
-        spec = self.spec(base.PCI_PREFER, 'preferred')
-        self.assertEqual('local', handler.get_weighed_objects(
-            weighers, hosts, spec)[0].obj.host)

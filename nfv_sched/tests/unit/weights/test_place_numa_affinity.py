@@ -55,12 +55,3 @@ class TestWeigher(base.PlaceTestCase):
             {f'{AWAY}osd': 'strict', f'{AT}nvme': 'prefer'},
             {'osd': (0,), 'nvme': (1,)}))
         self.assertEqual(0.0, self.weight({}, {'osd': (0,)}, vswitch=None))
-
-    def test_multiplier(self):
-        weigher = place_weigher.PlaceNUMAAffinityWeigher()
-        host = self.host()
-        host.aggregates = []
-        self.assertEqual(1000.0, weigher.weight_multiplier(host))
-        self.flags(place_numa_affinity_weight_multiplier=3.0)
-        clouds.weigh(weigher, self.spec({}), host)
-        self.assertEqual(3.0, weigher.weight_multiplier(host))

@@ -16,12 +16,3 @@ class TestRouterWeigher(network.NetworkWeigherTestCase):
         self.assertEqual(
             [('host1', 4.0), ('host2', 2.0), ('host3', 0.0)],
             self.order(router.RouterWeigher(), *self.hosts()))
-
-    def test_multiplier_of_an_aggregate(self):
-        """An aggregate can turn a weigher round."""
-        self.neutron(routers={'host1': 1})
-        hosts = [self.host(metadata={'router_weight_multiplier': '-3'}),
-                 self.host('host2', metadata={
-                     'router_weight_multiplier': '-3'})]
-        self.assertEqual([('host1', 0.0), ('host2', -3.0)], self.order(
-            router.RouterWeigher(), *hosts))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The weigher, through Nova's own handler among Nova's own weighers."""
 
-from nova import objects
 from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import vswitch_numa_affinity as vswitch_filter
@@ -80,18 +79,6 @@ class TestVSwitchNUMAAffinityWeigher(base.TestCase):
         self.assertEqual(['away', 'away'], chosen[4:6])
         # One of the two hosts keeps its servers where they are.
         self.assertEqual(1, len(set(chosen[6:])))
-
-    def test_multiplier_of_an_aggregate(self):
-        weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
-        host = clouds.host()
-        host.aggregates = []
-        self.assertEqual(1000.0, weigher.weight_multiplier(host))
-        host.aggregates = [objects.Aggregate(metadata={
-            'vswitch_numa_affinity_weight_multiplier': '2.5'})]
-        self.assertEqual(2.5, weigher.weight_multiplier(host))
-        host.aggregates = [objects.Aggregate(metadata={
-            'vswitch_numa_affinity_weight_multiplier': 'x'})]
-        self.assertEqual(1000.0, weigher.weight_multiplier(host))
 
     def test_odd_host(self):
         host = clouds.host()

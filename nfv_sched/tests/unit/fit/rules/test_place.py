@@ -126,13 +126,6 @@ class TestKeys(base.PlaceTestCase):
                 {**specs, 'nfv:nonsense': '1'})])
         self.assertEqual([], rules.faults({f'{AT}osd': 'strict'}))
 
-    def test_misspelt_keys(self):
-        for key, meant in (
-                ('nfv:numa_affinity', f'{AT}PLACE'),
-                ('nfv:numa_antiaffinity.osd', f'{AWAY}PLACE')):
-            self.assertIn(f'did you mean {meant}',
-                          self.error({key: 'strict'}))
-
     def test_many_keys(self):
         """More than anybody needs; each of them counts."""
         for value in ('strict', 'prefer'):
