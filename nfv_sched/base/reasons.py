@@ -216,9 +216,9 @@ def _joined(texts: Sequence[str], end: str = '', limit: int = MAX_BYTES,
             more: Callable[[int], str] = '{} more'.format) -> str:
     """Join as many texts as fit, with the number of the others."""
     for listed in range(len(texts), 0, -1):
-        others = len(texts) - listed
+        unlisted = len(texts) - listed
         text = '; '.join(texts[:listed]) + (
-            f'; +{more(others)}' if others else '') + end
+            f'; +{more(unlisted)}' if unlisted else '') + end
         if len(text.encode()) <= limit:
             return text
     return _clip(texts[0], limit - len(end)) + end if texts else ''

@@ -73,8 +73,8 @@ class NoParentError(PlacementError):
     """The compute node does not have a resource provider yet."""
 
 
-class Provider(ty.NamedTuple):
-    """A resource provider, of the ledger or any other."""
+class ProviderRow(ty.NamedTuple):
+    """A resource provider as Placement lists it, of the ledger or not."""
 
     uuid: str
     name: str
@@ -129,10 +129,10 @@ class Client:
         return [path.rpartition('/')[2] for path in _DEFINITIONS
                 if not self._exists(path)]
 
-    def providers(self) -> list[Provider]:
+    def providers(self) -> list[ProviderRow]:
         """Return the providers of the ledger."""
         try:
-            found = self._providers(f'?required={names.TRAIT}')
+            providers = self._providers(f'?required={names.TRAIT}')
         except PlacementError as exc:
             # The trait does not exist yet, so no provider has it.
             # Placement answers 400, not an empty list, for an unknown trait.
@@ -140,10 +140,10 @@ class Client:
                 return []
             raise
         # Providers of other tools with the same trait are left alone.
-        return [provider for provider in found if provider.parent and (
+        return [provider for provider in providers if provider.parent and (
             provider.uuid == names.provider_uuid(provider.parent))]
 
-    def _providers(self, query: str = '') -> list[Provider]:
+    def _providers(self, query: str = '') -> list[ProviderRow]:
         return self._request(
             'GET', f'/resource_providers{query}', read=lambda answer: [
                 _provider(row)
@@ -214,7 +214,7 @@ class Client:
             self._set_traits(uuid, generation, [
                 trait for trait in traits if trait != names.TRAIT])
 
-    def members(self) -> list[Provider]:
+    def members(self) -> list[ProviderRow]:
         """Return all providers of Placement, those of the ledger included."""
         return self._providers()
 
@@ -389,9 +389,9 @@ def connect(conf) -> ks_adapter.Adapter:
                                f'{http_limits.reason(exc)}') from exc
 
 
-def _provider(provider: dict) -> Provider:
+def _provider(provider: dict) -> ProviderRow:
     parent = provider['parent_provider_uuid']
-    return Provider(
+    return ProviderRow(
         _text(provider['uuid']), _text(provider['name']),
         None if parent is None else _text(parent),
         _text(provider['root_provider_uuid']),

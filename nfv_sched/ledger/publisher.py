@@ -151,7 +151,7 @@ class _LastResult(ty.NamedTuple):
     wasteful: bool  # whether servers have unused allocations
 
     def holds(
-        self, provider: ledger_client.Provider | None,
+        self, provider: ledger_client.ProviderRow | None,
         load: ledger_inventory.Load, host_limits: nfv_limits.Limits,
     ) -> bool:
         """Return whether nothing has changed, as far as can be known."""
@@ -377,7 +377,7 @@ class Publisher:
         return results
 
     def _retire(
-        self, provider: ledger_client.Provider, dry_run: bool,
+        self, provider: ledger_client.ProviderRow, dry_run: bool,
     ) -> HostReport:
         """Remove a provider from the ledger whose compute node is gone.
 
@@ -415,7 +415,7 @@ class Publisher:
 
     def _leave_out(
         self, host: str, note: str,
-        published: list[ledger_client.Provider],
+        published: list[ledger_client.ProviderRow],
         dry_run: bool,
     ) -> HostReport:
         """Remove the providers of a host that is left out from the ledger.
@@ -436,7 +436,7 @@ class Publisher:
 
     def _host(
         self, node: database.ComputeNode,
-        provider: ledger_client.Provider | None,
+        provider: ledger_client.ProviderRow | None,
         host_limits: nfv_limits.Limits, dry_run: bool,
     ) -> HostReport:
         """Bring the provider of one compute node up to date."""
@@ -482,7 +482,7 @@ class Publisher:
 
     def _attempt(
         self, node: database.ComputeNode,
-        provider: ledger_client.Provider | None,
+        provider: ledger_client.ProviderRow | None,
         load: ledger_inventory.Load, last_result: _LastResult | None,
         host_limits: nfv_limits.Limits, returned: collections.Counter[str],
         dry_run: bool,
@@ -585,7 +585,7 @@ class Publisher:
 
     def _read(
         self, node: database.ComputeNode,
-        provider: ledger_client.Provider | None,
+        provider: ledger_client.ProviderRow | None,
         last_result: _LastResult | None,
         dry_run: bool,
     ) -> _State:
@@ -868,10 +868,10 @@ class Keeper:
             'cannot be brought up to date')
 
 
-def _warn_of_new(reasons: Mapping[str, str], known: Collection[str],
+def _warn_of_new(reasons: Mapping[str, str], before: Collection[str],
                  what: str, what_many: str) -> frozenset[str]:
-    """Warn of hosts that are not known yet; return all of them."""
-    new = sorted(reasons.keys() - known)
+    """Warn of hosts that were not among those before; return all."""
+    new = sorted(reasons.keys() - before)
     for host in new[:_NAMED]:
         LOG.warning('Host %s %s: %s', host, what, reasons[host])
     if len(new) > _NAMED:

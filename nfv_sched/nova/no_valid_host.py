@@ -117,12 +117,10 @@ def watch(answered: Callable[[ty.Any, ty.Any], None],
           tenant_reason: Callable[[ty.Any], str]) -> None:
     """Register functions to be called for requests.
 
-    Call this when a filter or weigher is made: nova-scheduler has its manager
-    then, and takes no requests yet.  In other processes, and if it is called
-    again, nothing happens.
+    Nothing happens in other processes than nova-scheduler, or if called again.
 
-    :param answered: called with the RequestSpec and the provider summaries
-        of all queries so far
+    :param answered: called with the RequestSpec and the provider summaries so
+        far
     :param is_wanted: called at the start of each request; if it returns false,
         nothing is noted of filters, and ``refused`` not called
     :param refused: called with the request and the reason in
@@ -130,6 +128,8 @@ def watch(answered: Callable[[ty.Any, ty.Any], None],
     :param tenant_reason: called with the RequestSpec when Nova has removed its
         claims; returns the reason that replaces Nova's, or an empty text
     """
+    # When a filter or weigher is made, nova-scheduler has its manager, and
+    # takes no requests yet.
     manager = sys.modules.get('nova.scheduler.manager')
     # In the module of the manager, which is where Nova looks them up.
     for owner, name, wrapper in (
@@ -173,8 +173,8 @@ def _request(is_wanted: Callable[[], bool],
              tenant_reason: Callable[[ty.Any], str],
              method: Callable, manager, *args, **kwargs):
     """Call ``SchedulerManager.select_destinations``, and follow it."""
-    wanted = _is_wanted(is_wanted)
-    if wanted:
+    has_journal = _is_wanted(is_wanted)
+    if has_journal:
         _wrap_filters(manager)
     # RPC passes all by name.
     followed = FollowedRequest(
@@ -184,7 +184,7 @@ def _request(is_wanted: Callable[[], bool],
     try:
         return method(manager, *args, **kwargs)
     except Exception as exc:
-        if wanted:
+        if has_journal:
             _note_refusal(refused, followed, exc)
         _set_reason(tenant_reason, kwargs.get('spec_obj'), exc)
         raise

@@ -222,9 +222,6 @@ def note_of(spec_obj) -> RequestNote:
 
 
 def placement_answered(spec_obj, summaries: Mapping | None) -> None:
-    """Record Placement's answer for the request.
-
-    :param summaries: see ``reader.Reading``; None if Placement was not queried
-    """
+    """Record Placement's answer; None if it was not queried."""
     note_of(spec_obj).ledgers = (
         None if summaries is None else reader.Reading(summaries))

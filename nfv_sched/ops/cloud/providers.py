@@ -100,7 +100,7 @@ def _start(
 
     :returns: future -> UUID of the compute node
     """
-    trees: dict[str, list[placement_client.Provider]] = {
+    trees: dict[str, list[placement_client.ProviderRow]] = {
         uuid: [] for uuid in computes}
     for member in client.members():
         if member.root in trees:
@@ -132,7 +132,8 @@ class _Reading(ty.NamedTuple):
 
 
 def _read_tree(
-    client: placement_client.Client, members: list[placement_client.Provider],
+    client: placement_client.Client,
+    members: list[placement_client.ProviderRow],
     traits: Mapping[str, set[str]], aggregates: Mapping[str, set[str]],
 ) -> list[_Reading]:
     """Read the provider tree of a host, root first."""
@@ -153,7 +154,7 @@ def _read_tree(
 
 
 def _read_provider(
-    client: placement_client.Client, member: placement_client.Provider,
+    client: placement_client.Client, member: placement_client.ProviderRow,
     traits: Collection[str], aggregates: Collection[str],
 ) -> _Reading:
     _generation, inventories = client.inventories(member.uuid)
