@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check a flavor as a whole: what Nova refuses, or understands otherwise."""
 
-from collections.abc import Iterator
 import contextlib
 import json
 import re
@@ -88,7 +87,7 @@ _QUERIES = {
 _CORRECT = 'correct what Nova names'
 
 
-def refusals(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def refusals(subject: values.LintSubject) -> values.Findings:
     for refusal in subject.refusals:
         key, do = _REFUSALS.get(refusal.kind, ('', _CORRECT))
         specs = subject.flavor.extra_specs
@@ -99,15 +98,14 @@ def refusals(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 key.removesuffix('0'))] if key.endswith('.0') else []
             key = next((each for each in (*like, key, *refusal.keys)
                         if each), values.WHOLE)
-        yield values.LintFinding(
-            values.ERROR, key, f'Nova refuses it: {_line(refusal.text)}', do)
+        yield values.error(key, f'Nova refuses it: {_line(refusal.text)}', do)
 
 
-def unplaceable(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    if subject.unplaceable is None:
+def unplaceable(subject: values.LintSubject) -> values.Findings:
+    error, do = subject.unplaceable, 'correct the key'
+    if error is None:
         return
-    key, why = subject.unplaceable
-    do = 'correct the key'
+    key = keys.policy_key(error.policy, subject.flavor)
     if key in (extra_specs.SHARED_VCPU,
                extra_specs.SYNONYMS[extra_specs.SHARED_VCPU]):
         do = ('set hw:cpu_policy=mixed and a hw:cpu_dedicated_mask without '
@@ -116,10 +114,10 @@ def unplaceable(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     elif key.startswith((extra_specs.NUMA_NODE,
                          extra_specs.SYNONYMS[extra_specs.NUMA_NODE])):
         do = 'name guest NUMA nodes from 0 to hw:numa_nodes - 1'
-    yield values.LintFinding(values.ERROR, key, f'no host takes it: {why}', do)
+    yield values.error(key, f'no host takes it: {error}', do)
 
 
-def query_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def query_refused(subject: values.LintSubject) -> values.Findings:
     """Find what makes a query that Placement cannot read."""
     fault = subject.query_fault
     if fault is None:
@@ -136,10 +134,9 @@ def query_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 key for key, value in specs.items()
                 if key.startswith('resources') and value == '0'][:1]
     for key in dict.fromkeys(keys_at_fault or [values.WHOLE]):
-        yield values.LintFinding(
-            values.ERROR, key, 'Placement refuses each request, and Nova '
-            f'takes no server: it {fault}',
-            _QUERIES.get(fault.fault, 'correct or remove it'))
+        yield values.error(
+            key, 'Placement refuses each request, and Nova takes no server: '
+            f'it {fault}', _QUERIES.get(fault.fault, 'correct or remove it'))
 
 
 def _asks_for(key: str, name: str) -> bool:
@@ -149,30 +146,28 @@ def _asks_for(key: str, name: str) -> bool:
         own, kind.removeprefix('resources'), kind.removeprefix('trait')))
 
 
-def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def page_multiple(subject: values.LintSubject) -> values.Findings:
     for number, cell in enumerate(subject.guest.cells
                                   if subject.guest else ()):
         if cell.pagesize and cell.pagesize > 0 and (
                 cell.memory * 1024 % cell.pagesize):
-            yield values.LintFinding(
-                values.ERROR, 'hw:mem_page_size',
-                f'{cell.memory} MiB of guest NUMA node {number} are no '
-                f'multiple of the page size, {strings.size(cell.pagesize)}: '
-                'no host takes it',
-                'change the memory of the flavor, or hw:mem_page_size')
+            yield values.error(
+                'hw:mem_page_size', f'{cell.memory} MiB of guest NUMA node '
+                f'{number} are no multiple of the page size, '
+                f'{strings.size(cell.pagesize)}: no host takes it', 'change '
+                'the memory of the flavor, or hw:mem_page_size')
             return
 
 
-def absurd_devices(subject: values.LintSubject) -> Iterator[
-        values.LintFinding]:
+def absurd_devices(subject: values.LintSubject) -> values.Findings:
     count = devices(subject)
     if count > ABSURD_DEVICES:
-        yield values.LintFinding(
-            values.ERROR, 'pci_passthrough:alias',
-            f'{count} devices: no host has so many', 'ask for fewer')
+        yield values.error(
+            'pci_passthrough:alias', f'{count} devices: no host has so many',
+            'ask for fewer')
 
 
-def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def no_topology(subject: values.LintSubject) -> values.Findings:
     """Find policies of nfv-sched that lack guest NUMA nodes."""
     if subject.guest is not None or not subject.readable:
         return
@@ -186,70 +181,63 @@ def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
         policies.append((policy.pci_key, policy.pci == extra_specs.STRICT))
     for (guest, _host), key in zip(policy.node_map, policy.node_keys):
         if guest:
-            yield values.LintFinding(
-                values.ERROR, key, 'a server without NUMA nodes: every host '
-                'is refused', f'set {_NODES}={guest + 1}')
+            yield values.error(
+                key, 'a server without NUMA nodes: every host is refused',
+                f'set {_NODES}={guest + 1}')
         else:
             policies.append((key, True))
     for key, strict in policies:
         so = ('hosts with more than one NUMA node are refused' if strict else
               'the policy does nothing on hosts with more than one')
-        yield values.LintFinding(
-            values.WARNING, key, f'a server without NUMA nodes: {so}',
-            GIVE_TOPOLOGY)
+        yield values.warning(
+            key, f'a server without NUMA nodes: {so}', GIVE_TOPOLOGY)
 
 
-def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    if subject.policy.vswitch is None:
+def switch_pages(subject: values.LintSubject) -> values.Findings:
+    if subject.policy.vswitch is None or not subject.readable:
         return
-    if not subject.readable:
-        return  # reported by another rule
     pages = subject.guest and subject.guest.cells[0].pagesize
     if pages in (None, topology.PAGES_SMALL, _SMALL):
-        yield values.LintFinding(
-            values.WARNING, subject.policy.vswitch_key,
-            'without huge pages a switch such as OVS-DPDK cannot reach the '
-            'memory of the server', 'set hw:mem_page_size=2MB or 1GB')
+        yield values.warning(
+            subject.policy.vswitch_key, 'without huge pages a switch such as '
+            'OVS-DPDK cannot reach the memory of the server', 'set '
+            'hw:mem_page_size=2MB or 1GB')
 
 
-def any_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def any_pages(subject: values.LintSubject) -> values.Findings:
     pages = subject.value('hw:mem_page_size', 'hw_mem_page_size')
     if pages in ('large', 'any'):
-        yield values.LintFinding(
-            values.WARNING, 'hw:mem_page_size',
-            f'{pages} is another size on other hosts: a migration may fail',
-            'set 2MB or 1GB')
+        yield values.warning(
+            'hw:mem_page_size', f'{pages} is another size on other hosts: a '
+            'migration may fail', 'set 2MB or 1GB')
     elif pages is not None and subject.readable and not (
             subject.guest and subject.guest.cells[0].pagesize):
-        yield values.LintFinding(
-            values.WARNING, 'hw:mem_page_size',
-            f'Nova takes {pages} for no page size at all',
+        yield values.warning(
+            'hw:mem_page_size', f'Nova takes {pages} for no page size at all',
             'set small, 2MB or 1GB')
 
 
-def odd_threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def odd_threads(subject: values.LintSubject) -> values.Findings:
     guest = subject.guest
     if guest is None or not guest.requires_siblings:
         return
     for number, cell in enumerate(guest.cells):
         if cell.dedicated % 2:
-            yield values.LintFinding(
-                values.WARNING, threads_key(subject),
-                f'require with {cell.dedicated} pinned vCPUs in guest NUMA '
-                f'node {number}: the sibling thread of one is left over',
-                'make the number of vCPUs even')
+            yield values.warning(
+                threads_key(subject), f'require with {cell.dedicated} pinned '
+                f'vCPUs in guest NUMA node {number}: the sibling thread of '
+                'one is left over', 'make the number of vCPUs even')
             return
 
 
-def isolated(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def isolated(subject: values.LintSubject) -> values.Findings:
     if subject.guest is not None and subject.guest.isolates and (
             subject.hosts is None):
-        yield values.LintFinding(
-            values.WARNING, threads_key(subject),
-            'isolate: hosts with hyperthreading and cpu_dedicated_set are '
-            'refused, Nova cannot keep sibling threads idle there',
-            f'on such hosts set {threads_value(subject, "require")}, and '
-            f'twice the vCPUs')
+        yield values.warning(
+            threads_key(subject), 'isolate: hosts with hyperthreading and '
+            'cpu_dedicated_set are refused, Nova cannot keep sibling threads '
+            'idle there', 'on such hosts set '
+            f'{threads_value(subject, "require")}, and twice the vCPUs')
 
 
 def threads_key(subject: values.LintSubject) -> str:
@@ -266,16 +254,15 @@ def threads_value(subject: values.LintSubject, policy: str) -> str:
     return policy
 
 
-def many_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def many_devices(subject: values.LintSubject) -> values.Findings:
     count = devices(subject)
     if MOST_DEVICES < count <= ABSURD_DEVICES:
-        yield values.LintFinding(
-            values.WARNING, 'pci_passthrough:alias',
-            f'{count} devices; more than {MOST_DEVICES} are not tested',
-            'ask for fewer, larger ones')
+        yield values.warning(
+            'pci_passthrough:alias', f'{count} devices; more than '
+            f'{MOST_DEVICES} are not tested', 'ask for fewer, larger ones')
 
 
-def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def alias_policy(subject: values.LintSubject) -> values.Findings:
     if not devices(subject) or subject.policy.pci is not None:
         return
     policies = _alias_policies(subject)
@@ -284,15 +271,15 @@ def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     if policies is not None and all(map(policies.get, names)):
         return
     unless = 'unless the alias has one, ' if policies is None else ''
-    yield values.LintFinding(
-        values.WARNING, 'pci_passthrough:alias',
-        f'no NUMA policy for these devices: {unless}one '
-        'without NUMA information is as good as a local one' if subject.guest
-        else 'no NUMA policy, and a server without NUMA nodes: devices may be '
-        'anywhere',
-        f'set {extra_specs.PCI_NUMA_AFFINITY}, and '
-        f'{extra_specs.NATIVE_PCI_KEY}' + (
-            '' if subject.guest else f', and {_NODES}=1'))
+    text = (f'no NUMA policy for these devices: {unless}one without NUMA '
+            'information is as good as a local one')
+    do = (f'set {extra_specs.PCI_NUMA_AFFINITY}, and '
+          f'{extra_specs.NATIVE_PCI_KEY}')
+    if not subject.guest:
+        text = ('no NUMA policy, and a server without NUMA nodes: devices may '
+                'be anywhere')
+        do = f'{do}, and {_NODES}=1'
+    yield values.warning('pci_passthrough:alias', text, do)
 
 
 def _alias_policies(
@@ -310,14 +297,13 @@ def _alias_policies(
     return policies
 
 
-def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def ignored(subject: values.LintSubject) -> values.Findings:
     """Find keys that Nova ignores because another key is missing."""
     specs = subject.flavor.extra_specs
     if 'hw:cpu_realtime_mask' in specs and not translations.is_true(
             specs.get('hw:cpu_realtime', '')):
-        yield values.LintFinding(
-            values.WARNING, 'hw:cpu_realtime_mask',
-            'it does nothing without hw:cpu_realtime',
+        yield values.warning(
+            'hw:cpu_realtime_mask', 'it does nothing without hw:cpu_realtime',
             'set hw:cpu_realtime=true, or remove it')
     if not subject.readable:
         return
@@ -331,40 +317,38 @@ def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 if at != number or at >= cells or key != f'{begin}{number}']
         if late:
             number, key = late[0]
-            yield values.LintFinding(
-                values.WARNING, key, 'Nova does not look at it: ' + (
-                    f'the server has {strings.count(cells, "NUMA node")}'
-                    if number >= cells else
-                    'a lower number is missing, or the number begins with 0'),
-                _LISTS + f', and {_NODES}')
+            why = (f'the server has {strings.count(cells, "NUMA node")}'
+                   if number >= cells else
+                   'a lower number is missing, or the number begins with 0')
+            yield values.warning(key, f'Nova does not look at it: {why}',
+                                 f'{_LISTS}, and {_NODES}')
 
 
-def used(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def used(subject: values.LintSubject) -> values.Findings:
     if not subject.servers:
         return
     now = dict(subject.flavor.extra_specs)
     other = [server for server in subject.servers
              if dict(server.flavor.extra_specs) != now]
-    yield values.LintFinding(
-        values.WARNING, values.WHOLE, f'in use by '
-        f'{strings.count(len(subject.servers), "server")}' + (
-            f', booted when it was different: {len(other)}' if other
-            else ''), 'resize these servers to another flavor; a change of '
-        'this one reaches new servers only')
+    text = f'in use by {strings.count(len(subject.servers), "server")}'
+    if other:
+        text = f'{text}, booted when it was different: {len(other)}'
+    yield values.warning(
+        values.WHOLE, text, 'resize these servers to another flavor; a change '
+        'of this one reaches new servers only')
 
 
-def only_vfs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def only_vfs(subject: values.LintSubject) -> values.Findings:
     """Find servers without a port that a live migration leaves alone."""
     cut_off = [server for server in subject.servers or ()
                if server.ports and
                movable.vfs_detached(server) == len(server.ports)]
     if cut_off:
-        yield values.LintFinding(
-            values.WARNING, values.WHOLE,
-            f'{strings.count(len(cut_off), "server")} with VFs only: a live '
-            'migration detaches them, and attaches others on the destination',
-            'add a port on the virtual switch, which the server bonds with a '
-            'VF, or move them cold: --cold-for-vfs')
+        yield values.warning(
+            values.WHOLE, f'{strings.count(len(cut_off), "server")} with VFs '
+            'only: a live migration detaches them, and attaches others on the '
+            'destination', 'add a port on the virtual switch, which the '
+            'server bonds with a VF, or move them cold: --cold-for-vfs')
 
 
 def devices(subject: values.LintSubject) -> int:

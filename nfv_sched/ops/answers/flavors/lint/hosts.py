@@ -14,14 +14,13 @@ from nfv_sched.fit.numa import rule as numa_rule
 from nfv_sched.fit import rules as nfv_rules
 from nfv_sched.fit.rules import place
 from nfv_sched.fit.rules import vswitch
-from nfv_sched.nova import flavors
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.answers.flavors.lint import flavor as lint_flavor
 from nfv_sched.ops.answers.flavors.lint import keys
 from nfv_sched.ops.answers.flavors.lint import values
 from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import binding as bindings
-from nfv_sched.ops.simulator import placement
 
 BindingKind = bindings.BindingKind
 
@@ -60,17 +59,16 @@ _BOUND = {
 }
 
 
-def alias(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def alias(subject: values.LintSubject) -> values.Findings:
     hosts = subject.hosts
     if hosts is not None and hosts.capacity.unknown_alias is not None:
-        yield values.LintFinding(
-            values.ERROR, _ALIAS,
-            f'[pci] alias of the cloud has no {hosts.capacity.unknown_alias}',
-            'define it in the nova.conf of nova-api and of the hosts, or '
-            'correct the name')
+        yield values.error(
+            _ALIAS, '[pci] alias of the cloud has no '
+            f'{hosts.capacity.unknown_alias}', 'define it in the nova.conf of '
+            'nova-api and of the hosts, or correct the name')
 
 
-def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def pages(subject: values.LintSubject) -> values.Findings:
     if subject.hosts is None or not subject.hosts.none_fits:
         return
     page_size = subject.guest.cells[0].pagesize if subject.guest else None
@@ -78,14 +76,13 @@ def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     sizes = {each.size for node in nodes for each in node.pages if each.total}
     if page_size and page_size > 0 and nodes and page_size not in sizes:
         have = ', '.join(map(strings.size, sorted(sizes)))
-        yield values.LintFinding(
-            values.ERROR, 'hw:mem_page_size',
-            f'no host has pages of {strings.size(page_size)}; there are: '
-            f'{have or "none"}', 'take one of these sizes, or reserve such '
-            'pages on the hosts')
+        yield values.error(
+            'hw:mem_page_size', 'no host has pages of '
+            f'{strings.size(page_size)}; there are: {have or "none"}', 'take '
+            'one of these sizes, or reserve such pages on the hosts')
 
 
-def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def small_pages(subject: values.LintSubject) -> values.Findings:
     """Yield a finding if servers would use memory reserved on a host.
 
     Nova counts huge pages as memory for a server without a page size.
@@ -101,15 +98,14 @@ def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             if server.host == host.name])) is not None
         and small.total_mib - small.reserved_mib < needed]
     if lacking:
-        yield values.LintFinding(
-            values.WARNING, 'hw:mem_page_size',
-            f'without a page size its {needed} MiB are small pages, which '
-            f'{strings.count(len(lacking), "host")} that Nova takes have only '
-            f'for the platform: {strings.some(lacking)}',
+        yield values.warning(
+            'hw:mem_page_size', f'without a page size its {needed} MiB are '
+            f'small pages, which {strings.count(len(lacking), "host")} that '
+            f'Nova takes have only for the platform: {strings.some(lacking)}',
             'set hw:mem_page_size, or reserve fewer huge pages there')
 
 
-def floating(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def floating(subject: values.LintSubject) -> values.Findings:
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is None or guest.cells[0].pagesize or not any(
             cell.dedicated for cell in guest.cells):
@@ -119,15 +115,15 @@ def floating(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     names = [host.name for host in hosts.that_fit
              if host.nodes and host.name in beside]
     if names:
-        yield values.LintFinding(
-            values.WARNING, 'hw:mem_page_size',
-            'without a page size it shares small pages with servers without '
-            'NUMA nodes, whose memory Nova counts on no NUMA node: '
-            f'{strings.count(len(names), "host")}: {strings.some(names)}',
-            'set hw:mem_page_size=2MB or 1GB, or keep such servers off')
+        yield values.warning(
+            'hw:mem_page_size', 'without a page size it shares small pages '
+            'with servers without NUMA nodes, whose memory Nova counts on no '
+            f'NUMA node: {strings.count(len(names), "host")}: '
+            f'{strings.some(names)}', 'set hw:mem_page_size=2MB or 1GB, or '
+            'keep such servers off')
 
 
-def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def threads(subject: values.LintSubject) -> values.Findings:
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is None or not hosts.none_fits or (
             not hosts.nodes):
@@ -135,60 +131,55 @@ def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     plain = [node for node in hosts.nodes
              if not any(len(core) > 1 for core in node.siblings)]
     if guest.isolates and not plain:
-        yield values.LintFinding(
-            values.ERROR, lint_flavor.threads_key(subject),
-            'isolate: all hosts have hyperthreading, and Nova cannot keep '
-            'the sibling threads of cpu_dedicated_set idle',
-            f'set {lint_flavor.threads_value(subject, "require")}, and twice '
-            'the vCPUs')
+        yield values.error(
+            lint_flavor.threads_key(subject), 'isolate: all hosts have '
+            'hyperthreading, and Nova cannot keep the sibling threads of '
+            'cpu_dedicated_set idle', 'set '
+            f'{lint_flavor.threads_value(subject, "require")}, and twice the '
+            'vCPUs')
     if guest.requires_siblings and len(plain) == len(hosts.nodes):
-        yield values.LintFinding(
-            values.ERROR, lint_flavor.threads_key(subject),
-            'require: no host has hyperthreading',
-            f'set {lint_flavor.threads_value(subject, "isolate")}, or remove '
-            'it')
+        yield values.error(
+            lint_flavor.threads_key(subject), 'require: no host has '
+            'hyperthreading', 'set '
+            f'{lint_flavor.threads_value(subject, "isolate")}, or remove it')
 
 
-def labels(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def labels(subject: values.LintSubject) -> values.Findings:
     """Find strict policies for labels that no host declares."""
     hosts = subject.hosts
     if hosts is None or hosts.capacity.fits:
         return
+    options = nova_scheduler.CONF.nfv_sched
+    names = numa_rule.Names(options.vswitch_label, options.node_label_prefix)
     declared = {name for node in hosts.nodes for name in node.physnets}
     for rule in subject.rules:
         if not isinstance(rule, numa_rule.CellsRule) or not rule.strict:
             continue
-        label = rule.label(hosts.names)
+        label = rule.label(names)
         if label is None or label in declared:
             continue
         key = keys.policy_key(rule.text, subject.flavor)
-        if isinstance(rule, vswitch.VSwitchRule):
-            yield _no_switch(key, label, hosts.none_fits)
-        elif hosts.none_fits:
-            yield values.LintFinding(
-                values.ERROR, key, f'strict: no host has the label {label}',
-                f'declare {label} in the nova.conf of the hosts' + (
-                    ', or correct the name of the place'
-                    if isinstance(rule, place.PlaceRule) else ''))
+        do = f'declare {label} in the nova.conf of the hosts'
+        if not isinstance(rule, vswitch.VSwitchRule):
+            if isinstance(rule, place.PlaceRule):
+                do = f'{do}, or correct the name of the place'
+            if hosts.none_fits:
+                yield values.error(
+                    key, f'strict: no host has the label {label}', do)
+            continue
+        do = (f'declare the label {label} in the nova.conf of the hosts, see '
+              'the labels in the documentation')
+        if hosts.none_fits:
+            yield values.error(
+                key, f'strict: no host declares by the label {label} where '
+                'its virtual switch runs', do)
+        else:  # physical networks can also show where the switch runs
+            yield values.warning(
+                key, f'strict: no host has the label {label}; only those take '
+                'a server that are near all of its physical networks', do)
 
 
-def _no_switch(key: str, label: str, none_fits: bool) -> values.LintFinding:
-    """Return the finding that no host has the label of the switch.
-
-    Physical networks can also show where the switch runs.
-    """
-    do = (f'declare the label {label} in the nova.conf of the hosts, see the '
-          'labels in the documentation')
-    if none_fits:
-        return values.LintFinding(
-            values.ERROR, key, 'strict: no host declares by the label '
-            f'{label} where its virtual switch runs', do)
-    return values.LintFinding(
-        values.WARNING, key, f'strict: no host has the label {label}; only '
-        'those take a server that are near all of its physical networks', do)
-
-
-def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def nodes(subject: values.LintSubject) -> values.Findings:
     hosts = subject.hosts
     if hosts is None or not hosts.none_fits or not hosts.nodes:
         return
@@ -196,36 +187,35 @@ def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     policy = subject.policy
     for (_guest, number), key in zip(policy.node_map, policy.node_keys):
         if number not in numbers:
-            yield values.LintFinding(
-                values.ERROR, key, f'no host has a NUMA node {number}; there '
-                f'are: {", ".join(map(str, sorted(numbers)))}',
-                'name one of these')
+            yield values.error(
+                key, f'no host has a NUMA node {number}; there are: '
+                f'{", ".join(map(str, sorted(numbers)))}', 'name one of these')
 
 
-def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def no_host(subject: values.LintSubject) -> values.Findings:
     """Find the reasons if the flavor fits no host, even an empty one."""
     hosts = subject.hosts
     if hosts is None or not hosts.none_fits:
         return
     if not hosts.cloud.hosts:
-        yield values.LintFinding(
-            values.WARNING, values.WHOLE, 'the cloud has no hosts to compare '
-            'with', 'leave out --hosts')
+        yield values.warning(
+            values.WHOLE, 'the cloud has no hosts to compare with', 'leave '
+            'out --hosts')
         return
+    for unknown in hosts.capacity.unknown:
+        key = next((key for key in subject.flavor.extra_specs
+                    if key.rpartition(':')[2] == unknown.name), values.WHOLE)
+        yield values.error(
+            key, f'Placement knows no {unknown}: it refuses each request, and '
+            'Nova takes no server', 'create it with "openstack '
+            f'{unknown.kind} create", or correct the name')
     if hosts.capacity.unknown:
-        for unknown in hosts.capacity.unknown:
-            yield values.LintFinding(
-                values.ERROR, _key_of_name(unknown, subject),
-                f'Placement knows no {unknown}: it refuses each request, and '
-                'Nova takes no server',
-                f'create it with "openstack {unknown.kind} create", or '
-                'correct the name')
         return
     if hosts.capacity.error is not None:
-        yield values.LintFinding(
-            values.ERROR, values.WHOLE, 'Nova takes no server of it in this '
-            f'cloud: {" ".join(hosts.capacity.error.split())}',
-            'correct what Nova names')
+        yield values.error(
+            values.WHOLE, 'Nova takes no server of it in this cloud: '
+            f'{" ".join(hosts.capacity.error.split())}', 'correct what Nova '
+            'names')
         return
     first = [each.binding[0] for each in hosts.capacity.hosts.values()
              if each.binding]
@@ -238,9 +228,8 @@ def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     causes = [f'{_cause(same[0])} ({strings.count(len(same), "host")})'
               for _label, same in commonest[:_KINDS]]
     key, do = _key_and_do(commonest[0][1][0], subject) if first else _UNKNOWN
-    yield values.LintFinding(
-        values.ERROR, key, 'it fits no host, even an empty one' +
-        (f': {"; ".join(causes)}' if causes else ''), do)
+    yield values.error(key, ': '.join(filter(None, (
+        'it fits no host, even an empty one', '; '.join(causes)))), do)
 
 
 def _cause(binding: bindings.Binding) -> str:
@@ -248,13 +237,6 @@ def _cause(binding: bindings.Binding) -> str:
     if binding.kind in (BindingKind.POLICY, BindingKind.TOO_SMALL):
         return binding.text
     return f'{binding.label} ({binding.text})'
-
-
-def _key_of_name(
-    unknown: placement.Unknown, subject: values.LintSubject,
-) -> str:
-    return next((key for key in subject.flavor.extra_specs
-                 if key.rpartition(':')[2] == unknown.name), values.WHOLE)
 
 
 def _key_and_do(binding: bindings.Binding,
@@ -332,25 +314,25 @@ def other_nodes(
             yield specs
 
 
-def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def unkept(subject: values.LintSubject) -> values.Findings:
     if subject.hosts is None:
         return
+    enabled = set(nova_scheduler.enabled_filters())
     for cls in nfv_rules.classes():
-        if subject.hosts.filters.intersection(cls.filters):
+        if enabled.intersection(cls.filters):
             continue
         prefixes = {key[:key.find('.') + 1] or key for key in cls.keys}
         prefixes |= {extra_specs.SYNONYMS[prefix] for prefix in prefixes
                      if prefix in extra_specs.SYNONYMS}
         for key in subject.flavor.extra_specs:
             if key in prefixes or key[:key.find('.') + 1] in prefixes:
-                yield values.LintFinding(
-                    values.WARNING, key, 'no enabled filter keeps it: '
-                    f'{" or ".join(cls.filters)} needed',
-                    'add it to [filter_scheduler] enabled_filters of '
-                    'nova-scheduler')
+                yield values.warning(
+                    key, 'no enabled filter keeps it: '
+                    f'{" or ".join(cls.filters)} needed', 'add it to '
+                    '[filter_scheduler] enabled_filters of nova-scheduler')
 
 
-def straddles(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def straddles(subject: values.LintSubject) -> values.Findings:
     """Find a server without NUMA nodes larger than any host NUMA node."""
     if subject.hosts is None or subject.guest is not None or (
             not subject.readable or not subject.hosts.nodes):
@@ -364,13 +346,12 @@ def straddles(subject: values.LintSubject) -> Iterator[values.LintFinding]:
                 'CPUs' if flavor.vcpus > most else
                 f'{flavor.memory} MiB, and the largest NUMA node has '
                 f'{memory} MiB')
-        yield values.LintFinding(
-            values.WARNING, 'hw:numa_nodes', f'{what}: it is on several '
-            'nodes, and the server cannot see on which',
-            'set hw:numa_nodes=2')
+        yield values.warning(
+            'hw:numa_nodes', f'{what}: it is on several nodes, and the server '
+            'cannot see on which', 'set hw:numa_nodes=2')
 
 
-def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def packs(subject: values.LintSubject) -> values.Findings:
     """Find sizes of NUMA nodes of which pinned servers leave much unused.
 
     Only hosts that accept the flavor count; no others have such servers.
@@ -388,16 +369,10 @@ def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     for size, names in sorted(seen.items()):
         fits, unused = divmod(size, need)
         if fits and unused >= WASTE * size:
-            yield values.LintFinding(
-                values.NOTE, 'vCPUs', f'{strings.count(fits, "server")} with '
-                f'{need} pinned vCPUs {"leaves" if fits == 1 else "leave"} '
-                f'{unused} of {size} CPUs of a NUMA node '
-                f'({strings.count(len(names), "host")})',
-                'set a number of vCPUs for each guest NUMA node that divides '
-                f'{size} evenly, or offer a small flavor that fills the rest')
-
-
-def too_many(subject: values.LintSubject) -> bool:
-    """Return True if counting the flavor on hosts would take too long."""
-    return (lint_flavor.devices(subject) > lint_flavor.ABSURD_DEVICES or
-            subject.flavor.vcpus >= flavors.MOST_VCPUS)
+            yield values.note(
+                'vCPUs', f'{strings.count(fits, "server")} with {need} pinned '
+                f'vCPUs {"leaves" if fits == 1 else "leave"} {unused} of '
+                f'{size} CPUs of a NUMA node '
+                f'({strings.count(len(names), "host")})', 'set a number of '
+                f'vCPUs for each guest NUMA node that divides {size} evenly, '
+                'or offer a small flavor that fills the rest')

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check single keys and values: what the API refuses or never checks."""
 
-from collections.abc import Iterator
 import functools
 import re
 
 from cliff import utils
 
 from nfv_sched.base import extra_specs
+from nfv_sched.fit import rules as nfv_rules
 from nfv_sched.nova import flavors
 from nfv_sched.ops.answers.flavors.lint import values
 from nfv_sched.ops.answers.flavors import translations
@@ -25,54 +25,45 @@ _IRONIC = ('if its servers are bare metal, keep it, as Ironic reads it, and '
 _OURS = ('nfv:', 'hw:wrs:')
 # The name of a group of the request, at the end of a prefix.
 _GROUP = re.compile(r'([0-9]+|_[A-Za-z0-9_-]*)?$')
+_NODES = ('hw:numa_nodes', 'hw_numa_nodes')
 
 _TRANSLATE = 'run "nfv-sched flavor translate", and set what it says instead'
 
-# Keys whose value is a list of vCPUs.
-_VCPUS = re.compile(
-    r'hw[:_](cpu_dedicated_mask|cpu_realtime_mask|numa_cpus\.[0-9]+)')
 
-
-def is_list(key: str) -> bool:
-    """Return True if an extra spec or image property is a list of vCPUs."""
-    return _VCPUS.fullmatch(key) is not None
-
-
-def too_many(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def too_many(subject: values.LintSubject) -> values.Findings:
     count = len(subject.flavor.extra_specs)
     if count > extra_specs.MOST_SPECS:
-        yield values.LintFinding(
-            values.ERROR, values.WHOLE, f'{count} extra specs: nfv-sched '
-            f'looks at {extra_specs.MOST_SPECS} at most',
-            'remove those that do nothing')
+        yield values.error(
+            values.WHOLE, f'{count} extra specs: nfv-sched looks at '
+            f'{extra_specs.MOST_SPECS} at most', 'remove those that do '
+            'nothing')
 
 
-def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def misshapen(subject: values.LintSubject) -> values.Findings:
     """Find keys or values whose characters or length the API refuses."""
     for key, value in subject.flavor.extra_specs.items():
         message = flavors.misshapen(key, value)
         if message is not None:
-            yield values.LintFinding(
-                values.ERROR, key, message, 'correct or remove it')
+            yield values.error(key, message, 'correct or remove it')
 
 
-def values_refused(subject: values.LintSubject) -> Iterator[
-        values.LintFinding]:
+def values_refused(subject: values.LintSubject) -> values.Findings:
     for key, message in subject.refused.items():
-        spec = _spec_of(subject, key)
+        spec = _spec_of(key)
         if spec is not None:
-            yield values.LintFinding(
-                values.ERROR, key, f'{_strip_prefix(message)} (the API, from '
-                'microversion 2.86)', _allowed_values(spec))
+            message = message.removeprefix('Validation failed; ').rstrip('.')
+            yield values.error(
+                key, f'{message} (the API, from microversion 2.86)',
+                _allowed_values(spec))
 
 
-def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
+def keys_refused(subject: values.LintSubject) -> values.Findings:
     """Find keys that the API does not know in namespaces that it checks."""
-    for key, message in subject.refused.items():
-        if _spec_of(subject, key) is not None:
+    for key in subject.refused:
+        if _spec_of(key) is not None:
             continue
-        do = f'remove it: {_unset(key)}'
-        near = nearest(key, subject.specs)
+        do = f'remove it: "openstack flavor unset --property {key}"'
+        near = nearest(key, flavors.specs())
         if near is None and key.startswith(extra_specs.NAMESPACE):
             near = extra_specs.nearest_key(key)
         translation = translations.find(translations.FLAVOR, key)
@@ -84,67 +75,49 @@ def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
             do = _IRONIC.format(do)
         elif key.startswith(_OURS):
             do = f'{do}; the keys are in the documentation of nfv-sched'
-        yield values.LintFinding(
-            values.ERROR, key, 'no such key (the API refuses it from '
-            'microversion 2.86)', do)
+        yield values.error(
+            key, 'no such key (the API refuses it from microversion 2.86)', do)
 
 
-def keys_unchecked(subject: values.LintSubject) -> Iterator[
-        values.LintFinding]:
+def keys_unchecked(subject: values.LintSubject) -> values.Findings:
     for key in subject.flavor.extra_specs:
-        if key in subject.refused or _spec_of(subject, key) is not None:
+        if key in subject.refused or _spec_of(key) is not None:
             continue
         if translations.find(translations.FLAVOR, key) is not None:
-            yield values.LintFinding(
-                values.WARNING, key, 'a key of Helion / Titanium Carrier '
-                'Grade that does nothing in Nova', _TRANSLATE)
+            yield values.warning(
+                key, 'a key of Helion / Titanium Carrier Grade that does '
+                'nothing in Nova', _TRANSLATE)
             continue
-        near = nearest(key, subject.specs)
+        near = nearest(key, flavors.specs())
         if near is not None:
-            yield values.LintFinding(
-                values.WARNING, key, 'the API does not check keys of this '
-                'namespace, and this one is like another',
-                f'set {near} instead, if you meant that')
+            yield values.warning(
+                key, 'the API does not check keys of this namespace, and this '
+                'one is like another', f'set {near} instead, if you meant '
+                'that')
 
 
-def contradictions(subject: values.LintSubject) -> Iterator[
-        values.LintFinding]:
-    for fault in subject.faults:
-        yield values.LintFinding(
-            values.ERROR, fault.key,
-            f'{fault.text}; filters of nfv-sched refuse every host',
-            'correct the key, or leave one of two that contradict each '
-            'other')
+def contradictions(subject: values.LintSubject) -> values.Findings:
+    for fault in nfv_rules.faults(subject.flavor.extra_specs):
+        yield values.error(
+            fault.key, f'{fault.text}; filters of nfv-sched refuse every host',
+            'correct the key, or leave one of two that contradict each other')
 
 
-def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    for source in (subject.flavor.extra_specs, subject.image):
-        for key, value in source.items():
-            if is_huge(key, value):
-                yield values.LintFinding(
-                    values.ERROR, key, 'a number of a vCPU that no server '
-                    'has', 'use the numbers of the vCPUs of this flavor, 0 to '
-                    f'{subject.flavor.vcpus - 1}')
+def huge_lists(subject: values.LintSubject) -> values.Findings:
+    for key in subject.oversized:
+        if key not in _NODES:
+            yield values.error(
+                key, 'a number of a vCPU that no server has', 'use the '
+                'numbers of the vCPUs of this flavor, 0 to '
+                f'{subject.flavor.vcpus - 1}')
 
 
-def is_huge(key: str, value: str) -> bool:
-    """Return True for a list of vCPUs that Nova had better not parse."""
-    return is_list(key) and flavors.oversized(key, value) is not None
-
-
-def huge_nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
-    for source in (subject.flavor.extra_specs, subject.image):
-        for key, value in source.items():
-            if is_many_nodes(key, value):
-                yield values.LintFinding(
-                    values.ERROR, key, 'more guest NUMA nodes than hosts can '
-                    f'have, {flavors.MOST_NODES}', 'set a small number')
-
-
-def is_many_nodes(key: str, value: str) -> bool:
-    # Nova would take minutes to parse and to place such a server.
-    return (key in ('hw:numa_nodes', 'hw_numa_nodes')
-            and flavors.oversized(key, value) is not None)
+def huge_nodes(subject: values.LintSubject) -> values.Findings:
+    for key in subject.oversized:
+        if key in _NODES:
+            yield values.error(
+                key, 'more guest NUMA nodes than hosts can have, '
+                f'{flavors.MOST_NODES}', 'set a small number')
 
 
 def policy_key(policy: str, flavor: snapshot.Flavor) -> str:
@@ -207,12 +180,8 @@ def _ours(key: str) -> str:
     return key
 
 
-def _spec_of(subject: values.LintSubject, key: str) -> flavors.Spec | None:
-    return next((spec for spec in subject.specs if spec.is_of(key)), None)
-
-
-def _strip_prefix(message: str) -> str:
-    return message.removeprefix('Validation failed; ').rstrip('.')
+def _spec_of(key: str) -> flavors.Spec | None:
+    return next((spec for spec in flavors.specs() if spec.is_of(key)), None)
 
 
 def _allowed_values(spec: flavors.Spec) -> str:
@@ -230,7 +199,3 @@ def _allowed_values(spec: flavors.Spec) -> str:
     if value.get('pattern'):
         return f'set a value of the format {value["pattern"]}'
     return 'set a value that the API accepts, or remove it'
-
-
-def _unset(key: str) -> str:
-    return f'"openstack flavor unset --property {key}"'

@@ -491,23 +491,17 @@ CASES = {
 class RulesTest(base.TestCase):
 
     def test_each_rule_has_cases(self):
-        names = [rule.name for rule in all_rules.RULES]
-        for name in names:
-            self.assertRegex(name, '^[a-z]+(-[a-z]+)*$')
-        self.assertEqual(sorted(CASES), sorted(names))
+        self.assertEqual(all_rules.RULES.keys(), CASES.keys())
         for name, cases in CASES.items():
+            self.assertRegex(name, '^[a-z]+(-[a-z]+)*$')
             self.assertEqual({True, False}, {
                 case.found is None for case in cases}, name)
 
     def test_each_function_is_a_rule(self):
-        found = {
-            function for module in (hosts, images, keys, lint_flavor)
-            for _name, function in inspect.getmembers(
-                module, inspect.isfunction)
-            if function.__module__ == module.__name__ and
-            'lint.values.LintFinding]' in str(
-                inspect.signature(function).return_annotation)}
-        self.assertEqual({rule.find for rule in all_rules.RULES}, found)
+        self.assertEqual(set(all_rules.RULES.values()), {
+            each for module in (hosts, images, keys, lint_flavor)
+            for each in vars(module).values() if inspect.isfunction(each)
+            and each.__annotations__.get('return') is values.Findings})
 
     def test_rules(self):
         for name, cases in CASES.items():
@@ -624,7 +618,8 @@ class RulesTest(base.TestCase):
             flavor = small_clouds.flavor(8, memory=4096)
             flavor = dataclasses.replace(
                 flavor, extra_specs={**flavor.extra_specs, **specs})
-            others = list(hosts.other_nodes(all_rules.read(flavor), cloud))
+            others = list(hosts.other_nodes(values.LintSubject(
+                flavor=flavor), cloud))
             self.assertEqual(numbers, list(map(len, others)))
             result, = [each for each in all_rules.lint(
                 [flavor], cloud=cloud, on_hosts=True)
@@ -689,12 +684,11 @@ class RulesTest(base.TestCase):
                 (kind.RULES, '', '-')):
             counted = capacity.HostCapacity(
                 0, 0, (binding.Binding(each, 'not worked out', name),))
-            subject = all_rules.read(
-                small_clouds.flavor(pci_passthrough__alias='nic:1'))
-            found, = hosts.no_host(dataclasses.replace(
-                subject, hosts=values.FlavorHosts(
-                    cloud=CLOUD, names=None, capacity=capacity.FlavorCapacity(
-                        subject.flavor, 0, 0, {'one': counted}))))
+            flavor = small_clouds.flavor(pci_passthrough__alias='nic:1')
+            found, = hosts.no_host(values.LintSubject(
+                flavor=flavor, look=lambda subject: values.FlavorHosts(
+                    cloud=CLOUD, capacity=capacity.FlavorCapacity(
+                        flavor, 0, 0, {'one': counted}))))
             self.assertEqual((key, E), (found.key, found.severity), each)
 
     def test_rule_of_another_package(self):
