@@ -198,8 +198,8 @@ def main():
     print(f'{"flavor":<12} {"fits":>6} {"Placement":>9}  lost to')
     for each in found:
         print(f'{each.flavor.name:<12} {each.fits:>6} {each.placement:>9}  ' +
-              ', '.join(f"{cause.label} {count}"
-                        for cause, count in each.lost.items()))
+              ', '.join(f"{lost.label} {lost.servers}"
+                        for lost in each.lost))
     began = time.process_time()
     with start.started(cloud) as state:
         starting = time.process_time() - began

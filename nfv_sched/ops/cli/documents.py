@@ -27,6 +27,9 @@ FORMATS = ('json', 'yaml')
 
 #: Defines a field of a dataclass that is not in documents.
 internal = functools.partial(dataclasses.field, metadata={'internal': True})
+#: Defines a field with a default that is no part of the schema: documents
+#: always have it.
+always = functools.partial(dataclasses.field, metadata={'always': True})
 
 _DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 _NOT_IN_KEY = re.compile('[^a-z0-9]+')
@@ -232,8 +235,12 @@ def _describe(schema: dict[str, ty.Any], described: type) -> None:
     schema['additionalProperties'] = False
     keys = _keys(described)
     schema['properties'] = {key: schema['properties'][key] for key in keys}
+    for field in dataclasses.fields(described):
+        if field.metadata.get('always'):
+            del schema['properties'][field.name]['default']
+            schema['required'].append(field.name)
     if 'required' in schema:
-        schema['required'] = [key for key in schema['required'] if key in keys]
+        schema['required'] = [key for key in keys if key in schema['required']]
     for name, value in schema['properties'].items():
         value.pop('title', None)
         value['description'] = texts[name]
@@ -243,7 +250,8 @@ def _comments(described: type) -> dict[str, str]:
     """Return the comments on the fields of a dataclass, by field."""
     comments: dict[str, str] = {}
     above: list[str] = []
-    for line in inspect.getsource(described).splitlines():
+    for line in [line for cls in reversed(described.__mro__[:-1])
+                 for line in inspect.getsource(cls).splitlines()]:
         if match := _COMMENT.fullmatch(line):
             above.append(match[1])
         elif match := _FIELD.fullmatch(line):

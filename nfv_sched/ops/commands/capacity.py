@@ -304,7 +304,7 @@ class ListCapacity(_Capacity):
         self._tell_reserved(parsed_args, cloud, hosts)
         fits = [
             capacity_document.fit(
-                cloud, flavor_capacity, part, survive=parsed_args.survive,
+                flavor_capacity, part, survive=parsed_args.survive,
                 if_empty=if_empty,
                 allowance=allowances.get(flavor_capacity.flavor.name))
             for flavor_capacity, if_empty in zip(counted, empty)
@@ -512,17 +512,18 @@ def _chosen(cloud: snapshot.Cloud,
 def _parts(by: str, cloud: snapshot.Cloud,
            hosts: Sequence[str]) -> list[capacity_document.CloudPart]:
     if by == _CLOUD:
-        return [capacity_document.CloudPart(by, None, hosts)]
+        return [capacity_document.CloudPart(hosts)]
     if by == _HOST:
-        return [capacity_document.CloudPart(by, name, [name])
+        of_name = {each.name: each for each in cloud.hosts}
+        return [capacity_document.CloudPart([name], of_name[name])
                 for name in hosts]
     chosen = set(hosts)
     parts = [capacity_document.CloudPart(
-        by, each.name, [name for name in each.hosts if name in chosen])
+        [name for name in each.hosts if name in chosen], aggregate=each)
         for each in cloud.aggregates]
     grouped = {name for each in cloud.aggregates for name in each.hosts}
     parts.append(capacity_document.CloudPart(
-        by, '(none)', [name for name in hosts if name not in grouped]))
+        [name for name in hosts if name not in grouped]))
     return [part for part in parts if part.hosts]
 
 

@@ -27,8 +27,8 @@ from nfv_sched.fit.numa import fit
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import pci_pools
 from nfv_sched.nova import scheduler
-from nfv_sched.ops.model.counting import binding as bindings
 from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.model.counting import host_count
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import nova_internals
@@ -356,20 +356,20 @@ class TestLostCapacity(test_stock.EquivalenceTestCase):
     """What is lost to a limit is what fits besides without it."""
 
     HOSTS = 150
-    STRICT = bindings.Binding(
-        bindings.BindingKind.POLICY, '', 'nfv:vswitch_numa_affinity=strict')
+    STRICT = document.LostLimit(
+        document.BindingKind.POLICY, 'nfv:vswitch_numa_affinity=strict')
     #: Limit -> extra spec without which it is lifted.
     EXTRA_SPECS = {
         STRICT: 'nfv:vswitch_numa_affinity',
-        bindings.Binding(bindings.BindingKind.PAGES, '', '1 GiB'):
+        document.LostLimit(document.BindingKind.PAGES, '1 GiB'):
             'hw:mem_page_size',
-        bindings.Binding(bindings.BindingKind.THREADS, ''):
+        document.LostLimit(document.BindingKind.THREADS):
             'hw:cpu_thread_policy',
-        bindings.Binding(bindings.BindingKind.DEVICES, '', 'VF'):
+        document.LostLimit(document.BindingKind.DEVICES, 'VF'):
             'pci_passthrough:alias',
-        bindings.Binding(bindings.BindingKind.DEVICES_NEAR, '', 'VF'):
+        document.LostLimit(document.BindingKind.DEVICES_NEAR, 'VF'):
             'pci_passthrough:alias'}
-    NETWORKS = bindings.Binding(bindings.BindingKind.NETWORKS_NEAR, '')
+    NETWORKS = document.LostLimit(document.BindingKind.NETWORKS_NEAR)
     SPECS = {'nfv:vswitch_numa_affinity': 'strict', 'hw:mem_page_size': '1GB',
              'hw:cpu_thread_policy': 'require',
              'pci_passthrough:alias': 'nic:1'}
@@ -411,7 +411,7 @@ class TestLostCapacity(test_stock.EquivalenceTestCase):
             limits = dict(self.EXTRA_SPECS)
             limits[self.NETWORKS] = None
             for name, host in found.hosts.items():
-                self.assertEqual(host.placement - host.fits,
+                self.assertEqual(host.placement_grants - host.fits,
                                  sum(host.lost.values()))
                 lost = collections.Counter()
                 for cause, number in host.lost.items():
@@ -420,7 +420,7 @@ class TestLostCapacity(test_stock.EquivalenceTestCase):
                         lost.update({limits.get(limit, limit): number
                                      for limit in cause.limits})
                 for key, other in without.items():
-                    fits = min(other.hosts[name].fits, host.placement)
+                    fits = min(other.hosts[name].fits, host.placement_grants)
                     self.assertEqual(
                         max(0, fits - host.fits), lost[key],
                         (key, keys, networks, name, host))

@@ -280,7 +280,7 @@ class TestClouds(test_stock.EquivalenceTestCase):
                          for name, host in found.hosts.items()},
                         boot_until_refused(state, flavor.name), flavor.name)
                     self.assertTrue(all(
-                        host.binding for host in found.hosts.values()))
+                        host.limits for host in found.hosts.values()))
                     seen['run'] += 1
                     seen['servers'] += found.fits
                     seen['fewer than Placement says'] += (
@@ -327,7 +327,7 @@ class TestClouds(test_stock.EquivalenceTestCase):
                         boot_until_refused(state, flavor.name, plugs),
                         (flavor.name, found.ports.label))
                     self.assertTrue(all(
-                        host.binding for host in found.hosts.values()))
+                        host.limits for host in found.hosts.values()))
                     seen['run'] += 1
                     bases[found.ports.basis] += 1
                     seen['servers'] += found.fits

@@ -2,7 +2,6 @@
 """Define the documents of ``capacity list`` and ``capacity show``."""
 
 from collections.abc import Collection
-from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import typing as ty
@@ -11,38 +10,11 @@ from nfv_sched.ops.answers import requests as request_document
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import blazar
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.counting import document as counting
 from nfv_sched.ops.simulator import placement
 
 if ty.TYPE_CHECKING:
-    from nfv_sched.ops.model.counting import binding
     from nfv_sched.ops.model.counting import capacity
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class LostLimit:
-    """A limit to which servers are lost."""
-
-    #: kind of the limit, such as "cpus_on_nodes", "pages", "devices",
-    #: "policy", "networks_near", "filter", "ports"
-    kind: str
-    #: the policy, filter, page size or other name of the limit; null if it has
-    #: none
-    name: str | None
-    #: number of NUMA nodes on which the CPUs of "cpus_on_nodes" are needed;
-    #: null for other kinds
-    numa_nodes: int | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class LostCapacity:
-    """Servers that Placement would grant and hosts do not take."""
-
-    limits: tuple[LostLimit, ...]  #: the limits to which they are lost
-    #: whether they fit without any one of the limits; if not, only without all
-    #: of them
-    any_one: bool
-    servers: int  #: number of servers
-    label: str = documents.internal()  #: names of the limits, for people
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +100,7 @@ class FlavorFit:
     hosts_with_capacity: int  #: number of hosts that take at least one
     #: servers that Placement would grant and hosts do not take, by the limits;
     #: together "placement_grants" less "fits"
-    lost: tuple[LostCapacity, ...]
+    lost: tuple[counting.LostCapacity, ...]
     #: number of servers that still fit after the loss of as many hosts as
     #: --survive says; null without it
     fits_after_loss: int | None
@@ -190,76 +162,6 @@ class MixFit:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FreeCPUs:
-    """CPUs for pinned servers of a NUMA node."""
-
-    node: int  #: number of the NUMA node
-    pcpus: int  #: number of CPUs for pinned servers
-    pcpus_free: int  #: number of free ones
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HostLimit:
-    """A limit that keeps one more server off a host."""
-
-    #: kind of the limit, such as "cpus", "cpus_on_nodes", "pages", "devices",
-    #: "policy", "filter", "ports"
-    kind: str
-    #: the policy, filter, page size or other name of the limit; null if it has
-    #: none
-    name: str | None
-    #: number of NUMA nodes on which the CPUs of "cpus_on_nodes" are needed;
-    #: null for other kinds
-    numa_nodes: int | None
-    #: numbers of the NUMA nodes that policies and networks leave to a server;
-    #: for a policy, those that it leaves; null if they leave all
-    allowed_nodes: tuple[int, ...] | None
-    #: whether one more server fits once this limit alone is lifted
-    alone: bool
-    why: str  #: the amount needed and the amount free, for people
-    label: str = documents.internal()  #: kind and name, for people
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class LeavingPart:
-    """The part of a server on a NUMA node."""
-
-    node: int  #: number of the NUMA node of the host
-    pcpus: int  #: number of CPUs that are its own
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class LeavingServer:
-    """The smallest server of a host without which one more fits."""
-
-    server: str  #: its name
-    server_id: str  #: its UUID
-    vcpus: int  #: number of its vCPUs
-    memory_mib: int  #: its memory in MiB
-    #: NUMA nodes on which it has CPUs of its own
-    numa_nodes: tuple[LeavingPart, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HostFit:
-    """The number of servers of the flavor that fit a host."""
-
-    host: str  #: name of the host
-    host_id: str  #: UUID of its compute node
-    fits: int  #: number of servers that fit one after the other
-    #: number of servers that Placement alone would grant
-    placement_grants: int
-    #: NUMA nodes with CPUs for pinned servers
-    numa_nodes: tuple[FreeCPUs, ...]
-    limits: tuple[HostLimit, ...]  #: what keeps the next server off
-    #: the smallest server without which one more fits; null without --next, or
-    #: if no single server would do
-    next: LeavingServer | None
-    #: number of each NUMA node -> used and all CPUs for pinned servers
-    used_pcpus: Mapping[int, tuple[int, int]] = documents.internal()
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostFits:
     """The number of servers of a flavor that fit each host."""
 
@@ -277,7 +179,7 @@ class HostFits:
     #: hosts that OpenStack Blazar keeps for reservations; null if there are
     #: none
     blazar: BlazarHosts | None
-    hosts: tuple[HostFit, ...]  #: a row for each host
+    hosts: tuple[counting.HostFit, ...]  #: a row for each host
     #: the ports as ``assumed_ports.Ports``
     assumed: ty.Any = documents.internal()
 
@@ -285,25 +187,14 @@ class HostFits:
 class CloudPart(ty.NamedTuple):
     """A part of the cloud that a row is for."""
 
-    by: str  #: ``cloud``, ``aggregate`` or ``host``
-    name: str | None  #: its name; None for the whole cloud
     hosts: Collection[str]  #: names of its hosts
+    host: snapshot.Host | None = None  #: its only one, by host
+    #: the aggregate, by aggregate; None also for hosts in no aggregate
+    aggregate: snapshot.Aggregate | None = None
 
 
-def _where(cloud: snapshot.Cloud, part: CloudPart) -> dict[str, str | None]:
-    aggregates = {each.name: each for each in cloud.aggregates} if (
-        part.by == 'aggregate') else {}
-    aggregate = aggregates.get(part.name or '')
-    hosts = {each.name: each.uuid for each in cloud.hosts} if (
-        part.by == 'host') else {}
-    return {'host': part.name if part.by == 'host' else None,
-            'host_id': hosts.get(part.name or ''),
-            'aggregate': aggregate.name if aggregate else None,
-            'aggregate_id': aggregate.uuid or None if aggregate else None}
-
-
-def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
-        part: CloudPart, *, survive: int | None = None,
+def fit(counted: 'capacity.FlavorCapacity', part: CloudPart, *,
+        survive: int | None = None,
         if_empty: 'capacity.FlavorCapacity | None' = None,
         allowance: QuotaAllowance | None = None) -> FlavorFit:
     """Return the row of a flavor for a part of the cloud.
@@ -315,17 +206,48 @@ def fit(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
     """
     within = counted.within(part.hosts)
     most = sorted((host.fits for host in within.hosts.values()), reverse=True)
+    host, aggregate = part.host, part.aggregate
     return FlavorFit(
-        **_where(cloud, part), flavor=counted.flavor.name,
-        flavor_id=counted.flavor.id or None, fits=within.fits,
-        placement_grants=within.placement,
-        hosts_with_capacity=within.with_room, lost=tuple(_lost(within)),
+        host=host and host.name, host_id=host and host.uuid,
+        aggregate=aggregate and aggregate.name,
+        aggregate_id=aggregate and aggregate.uuid or None,
+        fits=within.fits, placement_grants=within.placement,
+        hosts_with_capacity=within.with_room, lost=within.lost,
         fits_after_loss=None if survive is None else sum(most[survive:]),
         fits_if_empty=None if if_empty is None else if_empty.within(
-            part.hosts).fits, quota=allowance,
-        error=counted.error, ports=request_document.new_ports(counted.ports),
-        uncounted=counted.uncounted, unverified=counted.unverified,
-        assumed=counted.ports)
+            part.hosts).fits, quota=allowance, **_of_flavor(counted))
+
+
+def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
+              leaving: Mapping[str, snapshot.Server] | None = None,
+              ) -> HostFits:
+    """Return how many servers fit on each host.
+
+    :param leaving: name of the host -> server to leave it
+    """
+    leaving = leaving or {}
+    return HostFits(
+        blazar=blazar_hosts(cloud, counted.hosts), hosts=tuple([
+            dataclasses.replace(each, next=_leaving(leaving[name]))
+            if name in leaving else each
+            for name, each in counted.hosts.items()]), **_of_flavor(counted))
+
+
+def _of_flavor(counted: 'capacity.FlavorCapacity') -> dict[str, ty.Any]:
+    return {
+        'flavor': counted.flavor.name, 'flavor_id': counted.flavor.id or None,
+        'error': counted.error, 'uncounted': counted.uncounted,
+        'unverified': counted.unverified, 'assumed': counted.ports,
+        'ports': request_document.new_ports(counted.ports)}
+
+
+def _leaving(server: snapshot.Server) -> counting.LeavingServer:
+    return counting.LeavingServer(
+        server=server.name, server_id=server.uuid, vcpus=server.flavor.vcpus,
+        memory_mib=server.flavor.memory, numa_nodes=tuple([
+            counting.LeavingPart(node=node.host_node, pcpus=len(cpus))
+            for node in server.nodes or ()
+            if (cpus := node.reserved.union(node.pins.values()))]))
 
 
 def blazar_hosts(cloud: snapshot.Cloud,
@@ -343,60 +265,3 @@ def blazar_hosts(cloud: snapshot.Cloud,
         if host.name in of_host and host.name in names])
     return BlazarHosts(filter_enabled=blazar.is_filtering(cloud),
                        hosts=hosts) if hosts else None
-
-
-def _lost(counted: 'capacity.FlavorCapacity') -> Iterator[LostCapacity]:
-    for cause, servers in counted.lost.items():
-        yield LostCapacity(
-            limits=tuple([
-                LostLimit(kind=kind, name=name, numa_nodes=nodes)
-                for kind, name, nodes in map(_kind, cause.limits)]),
-            any_one=cause.any_one, servers=servers, label=cause.label)
-
-
-def _kind(limit: 'binding.Binding') -> tuple[str, str | None, int | None]:
-    return limit.kind.name.lower(), limit.name or None, limit.nodes
-
-
-def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
-              leaving: Mapping[str, snapshot.Server] | None = None,
-              ) -> HostFits:
-    """Return how many servers fit on each host.
-
-    :param leaving: name of the host -> server to leave it
-    """
-    leaving = leaving or {}
-    hosts = {host.name: host for host in cloud.hosts}
-    return HostFits(
-        flavor=counted.flavor.name, flavor_id=counted.flavor.id or None,
-        error=counted.error, ports=request_document.new_ports(counted.ports),
-        uncounted=counted.uncounted, unverified=counted.unverified,
-        blazar=blazar_hosts(cloud, counted.hosts),
-        hosts=tuple([HostFit(
-            host=name, host_id=hosts[name].uuid, fits=each.fits,
-            placement_grants=each.placement,
-            numa_nodes=tuple([FreeCPUs(
-                node=node.number, pcpus=len(node.dedicated),
-                pcpus_free=len(node.free))
-                for node in hosts[name].nodes or () if node.dedicated]),
-            limits=tuple([HostLimit(
-                kind=kind, name=name, numa_nodes=nodes,
-                allowed_nodes=limit.allowed_nodes, alone=limit.alone,
-                why=limit.text, label=limit.label) for limit in each.binding
-                for kind, name, nodes in [_kind(limit)]]),
-            next=_leaving(leaving[name]) if name in leaving else None,
-            used_pcpus={
-                node.number: (len(node.dedicated) - len(node.free),
-                              len(node.dedicated))
-                for node in hosts[name].nodes or ()})
-            for name, each in counted.hosts.items()]),
-        assumed=counted.ports)
-
-
-def _leaving(server: snapshot.Server) -> LeavingServer:
-    return LeavingServer(
-        server=server.name, server_id=server.uuid, vcpus=server.flavor.vcpus,
-        memory_mib=server.flavor.memory, numa_nodes=tuple([
-            LeavingPart(node=node.host_node, pcpus=len(cpus))
-            for node in server.nodes or ()
-            if (cpus := node.reserved.union(node.pins.values()))]))

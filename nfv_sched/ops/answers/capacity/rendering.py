@@ -9,6 +9,7 @@ import functools
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.capacity import document
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.model.counting import document as counting
 
 #: Resource of a quota -> its title, if its unit is not in its name.
 _RESOURCES = {'ram': 'ram MiB'}
@@ -110,8 +111,8 @@ def _quota(resource: str, field: str,
 
 
 def shared_limits(
-    hosts: Sequence[document.HostFit],
-) -> tuple[document.HostLimit, ...]:
+    hosts: Sequence[counting.HostFit],
+) -> tuple[counting.HostLimit, ...]:
     """Return the limits that all of several hosts have, at one moment."""
     if len(hosts) < 2 or len({each.fits for each in hosts}) > 1:
         return ()
@@ -119,22 +120,22 @@ def shared_limits(
                   if all(each in host.limits for host in hosts)])
 
 
-def shared_sentence(hosts: Sequence[document.HostFit],
-                    shared: Iterable[document.HostLimit]) -> str:
+def shared_sentence(hosts: Sequence[counting.HostFit],
+                    shared: Iterable[counting.HostLimit]) -> str:
     """Return what stands once above a table instead of in all its rows."""
     return f'On all {len(hosts)} hosts: {_why(hosts[0].fits, shared)}.'
 
 
 def host_columns(
     fits: document.HostFits, *, leaving: bool = False,
-    shared: Collection[document.HostLimit] = (),
+    shared: Collection[counting.HostLimit] = (),
 ) -> list[tables.Column]:
     """Return the columns of hosts.
 
     :param leaving: whether to show the server to leave each host
     :param shared: limits of all hosts, which people do not see
     """
-    def own(host: document.HostFit) -> list[document.HostLimit]:
+    def own(host: counting.HostFit) -> list[counting.HostLimit]:
         return [each for each in host.limits if each not in shared]
 
     is_detail = bool(shared) and not any(
@@ -164,35 +165,35 @@ def host_columns(
         _detail('Not known', lambda host: _not_known(fits))]
 
 
-def _pcpus(position: int, host: document.HostFit) -> int:
+def _pcpus(position: int, host: counting.HostFit) -> int:
     return sum(pair[position] for pair in host.used_pcpus.values())
 
 
 def _node_pcpus(node: int, position: int,
-                host: document.HostFit) -> int | None:
+                host: counting.HostFit) -> int | None:
     return host.used_pcpus.get(node, (None, None))[position]
 
 
-def _used_text(host: document.HostFit) -> str:
+def _used_text(host: counting.HostFit) -> str:
     """Return used and all CPUs for pinned servers of each NUMA node."""
     return ', '.join(f'{used}/{total}'
                      for used, total in host.used_pcpus.values() if total)
 
 
-def _bound(limits: Sequence[document.HostLimit]) -> str:
+def _bound(limits: Sequence[counting.HostLimit]) -> str:
     labels = list(dict.fromkeys(each.label for each in limits))
     if len(labels) > 1 and not limits[0].alone:
         return ' and '.join(labels)
     return ', '.join(labels)
 
 
-def _why(fits: int, limits: Iterable[document.HostLimit]) -> str:
+def _why(fits: int, limits: Iterable[counting.HostLimit]) -> str:
     why = '; '.join(each.why for each in limits)
     # The columns before it are of the host as it is.
     return f'after {fits} more: {why}' if why and fits else why
 
 
-def _held(host: document.HostFit) -> str:
+def _held(host: counting.HostFit) -> str:
     """Describe the server to leave, with the CPUs or memory that it has."""
     server = host.next
     if server is None:

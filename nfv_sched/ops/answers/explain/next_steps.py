@@ -137,7 +137,7 @@ def _larger_hosts(
         return
     if lacking:
         name = min(lacking, key=lambda name: len(lacking[name]))
-        lacks = [each.text for each in lacking[name]]
+        lacks = [each.why for each in lacking[name]]
         yield _step(
             'larger-host', f'Add {_some("larger host", number)}: {name} does '
             f'not suffice, even if it is empty: {"; ".join(lacks)}',

@@ -47,6 +47,7 @@ from nfv_sched.ops.cloud import blazar
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import binding as bindings
+from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.model.counting import host_count
 from nfv_sched.ops.model.counting import losses
 from nfv_sched.ops.model.counting import placement_count
@@ -62,8 +63,9 @@ from nfv_sched.scheduler import active_rules
 from nfv_sched.scheduler import limits_note
 from nfv_sched.scheduler import notes
 
-Binding = bindings.Binding
-BindingKind = bindings.BindingKind
+BindingKind = document.BindingKind
+HostLimit = document.HostLimit
+LostLimit = document.LostLimit
 
 #: Nova's filters that the count itself replaces.
 _COUNTED = ('NUMATopologyFilter', 'PciPassthroughFilter')
@@ -73,10 +75,10 @@ _KINDS = {'VSwitchPortLimitFilter': BindingKind.PORTS,
           _COMPUTE: BindingKind.SERVICE}
 NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 NO_HINTS: Mapping[str, Sequence[str]] = types.MappingProxyType({})
-_NOTHING_LIFTED: frozenset[Binding] = frozenset()
-_SEVERAL = Binding(
-    BindingKind.SEVERAL, 'the PCI devices that Placement grants do not suit '
-    'the NUMA nodes with capacity', alone=False)
+_NOTHING_LIFTED: frozenset[LostLimit] = frozenset()
+_SEVERAL = HostLimit(
+    BindingKind.SEVERAL, why='the PCI devices that Placement grants do not '
+    'suit the NUMA nodes with capacity', alone=False)
 _NO_PORTS = assumed_ports.Ports(
     basis=assumed_ports.Basis.NUMBER)
 #: Nova requires this trait for the thread policy require, and forbids it for
@@ -86,25 +88,12 @@ _ACCELERATOR = 'accel:device_profile'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HostCapacity:
-    """The number of servers of a flavor that one host takes."""
-
-    fits: int  #: number of servers that fit one after the other
-    placement: int  #: number of servers that Placement would grant
-    binding: tuple[Binding, ...] = ()  #: limits that keep the next server off
-    #: servers that Placement would grant and the host does not take, by cause
-    lost: Mapping[losses.Cause, int] = dataclasses.field(
-        default_factory=dict, hash=False)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class FlavorCapacity:
     """The number of servers of a flavor that a cloud takes."""
 
     flavor: snapshot.Flavor
-    fits: int
-    placement: int
-    hosts: Mapping[str, HostCapacity]  #: capacity of each host, by its name
+    #: capacity of each host, by its name
+    hosts: Mapping[str, document.HostFit]
     #: why Nova takes no server of this flavor; None if it does
     error: str | None = None
     #: ports that each server is assumed to have
@@ -121,11 +110,20 @@ class FlavorCapacity:
     unverified: tuple[placement.Unknown, ...] = ()
 
     @property
+    def fits(self) -> int:
+        return sum(host.fits for host in self.hosts.values())
+
+    @property
+    def placement(self) -> int:
+        """The number of servers that Placement would grant."""
+        return sum(host.placement_grants for host in self.hosts.values())
+
+    @property
     def with_room(self) -> int:
         return sum(host.fits > 0 for host in self.hosts.values())
 
     @property
-    def lost(self) -> Mapping[losses.Cause, int]:
+    def lost(self) -> tuple[document.LostCapacity, ...]:
         """Servers that Placement would grant and hosts do not take, by cause.
 
         Highest number first; together the difference of :attr:`placement` and
@@ -135,23 +133,21 @@ class FlavorCapacity:
             collections.Counter())
         for host in self.hosts.values():
             servers_by_cause.update(host.lost)
-        return dict(servers_by_cause.most_common())
+        return tuple([document.LostCapacity(
+            limits=cause.limits, any_one=cause.any_one, servers=servers)
+            for cause, servers in servers_by_cause.most_common()])
 
     @property
     def fragmented(self) -> int:
         """Servers lost to CPUs that are free, but not on suitable nodes."""
-        return sum(count for cause, count in self.lost.items() if [
-            limit.kind for limit in cause.limits] == [
+        return sum(lost.servers for lost in self.lost if [
+            limit.kind for limit in lost.limits] == [
                 BindingKind.CPUS_ON_NODES])
 
     def within(self, hosts: Iterable[str]) -> 'FlavorCapacity':
         """Return the capacity of some hosts only; ignore unknown names."""
-        by_host = {name: self.hosts[name] for name in hosts
-                   if name in self.hosts}
-        return dataclasses.replace(
-            self, hosts=by_host, fits=sum(
-                host.fits for host in by_host.values()),
-            placement=sum(host.placement for host in by_host.values()))
+        return dataclasses.replace(self, hosts={
+            name: self.hosts[name] for name in hosts if name in self.hosts})
 
 
 def capacities(
@@ -213,13 +209,21 @@ def counting_on(
             keep_ledgers=not empty, hints=hints)
 
 
-class CountedHost(ty.NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class CountedHost:
     """A host that is read once for all flavors."""
 
     name: str
     state: ty.Any  #: ``nova.scheduler.host_manager.HostState``
     room: host_count.FreeResources  #: its free NUMA resources and PCI devices
     root: str  #: UUID of its root resource provider
+    no_fit: document.HostFit  #: its capacity if nothing fits
+
+    def fit(self, fits: int, placement_grants: int,
+            limits: Iterable[HostLimit]) -> document.HostFit:
+        return dataclasses.replace(
+            self.no_fit, fits=fits, placement_grants=placement_grants,
+            limits=tuple(limits))
 
 
 class Counting:
@@ -290,7 +294,18 @@ class Counting:
         except topology.OddTopologyError:
             # As in the filters, no server with a NUMA topology fits there.
             room = host_count.FreeResources(None, devices)
-        return CountedHost(host.name, host_state, room, host_state.uuid)
+        nodes = host.record.nodes or ()
+        return CountedHost(
+            host.name, host_state, room, host_state.uuid, document.HostFit(
+                host=host.name, host_id=host_state.uuid, fits=0,
+                placement_grants=0, limits=(), numa_nodes=tuple([
+                    document.FreeCPUs(
+                        node=node.number, pcpus=len(node.dedicated),
+                        pcpus_free=len(node.free))
+                    for node in nodes if node.dedicated]),
+                used_pcpus={
+                    node.number: (len(node.dedicated) - len(node.free),
+                                  len(node.dedicated)) for node in nodes}))
 
     def capacity(
         self, flavor: snapshot.Flavor, hosts: Collection[str] | None = None,
@@ -303,17 +318,12 @@ class Counting:
             guest = self.guest(flavor, image)
             by_host = guest.count(chosen)
         except servers.Refused as exc:
-            refused = HostCapacity(0, 0, (_refusal(exc),))
             return FlavorCapacity(
-                flavor, 0, 0, {host.name: refused for host in chosen},
-                str(exc), ports, unknown=exc.names if isinstance(
-                    exc, placement_count.RefusedQueryError) else (),
-                unknown_alias=exc.alias if isinstance(
-                    exc, servers.UnknownAliasError) else None)
+                flavor, {host.name: host.fit(0, 0, (_refusal(exc),))
+                         for host in chosen}, str(exc), ports,
+                getattr(exc, 'names', ()), getattr(exc, 'alias', None))
         return FlavorCapacity(
-            flavor, sum(host.fits for host in by_host.values()),
-            sum(host.placement for host in by_host.values()), by_host,
-            ports=ports, uncounted=uncounted(flavor),
+            flavor, by_host, ports=ports, uncounted=uncounted(flavor),
             unverified=guest.grants.unverified)
 
     def hosts(self, names: Collection[str] | None = None) -> list[CountedHost]:
@@ -378,29 +388,29 @@ def uncounted(flavor: snapshot.Flavor) -> tuple[str, ...]:
     return tuple([key for key in flavor.extra_specs if key == _ACCELERATOR])
 
 
-def _refusal(exc: servers.Refused) -> Binding:
+def _refusal(exc: servers.Refused) -> HostLimit:
+    kind, name = BindingKind.FLAVOR, None
     if isinstance(exc, placement_count.NoAggregateError):
-        return Binding(BindingKind.AGGREGATE, str(exc))
-    if isinstance(exc, placement_count.RefusedQueryError) and exc.names:
-        return Binding(
-            BindingKind.UNKNOWN_NAME, str(exc), exc.names[0].kind)
-    return Binding(BindingKind.FLAVOR, str(exc))
+        kind = BindingKind.AGGREGATE
+    elif isinstance(exc, placement_count.RefusedQueryError) and exc.names:
+        kind, name = BindingKind.UNKNOWN_NAME, exc.names[0].kind
+    return HostLimit(kind, name, why=str(exc))
 
 
-def _of_filter(name: str, text: str, is_mapped: bool = True) -> Binding:
+def _of_filter(name: str, why: str, is_mapped: bool = True) -> HostLimit:
     kind = _KINDS.get(name, BindingKind.FILTER)
     if kind is BindingKind.SERVICE and not is_mapped:
         kind = BindingKind.UNMAPPED
-    return Binding(
-        kind, text, name if kind is BindingKind.FILTER else '')
+    return HostLimit(
+        kind, name if kind is BindingKind.FILTER else None, why=why)
 
 
 def _of_blazar(host_state: ty.Any, spec: objects.RequestSpec,
-               text: str) -> Binding:
+               text: str) -> HostLimit:
     """Return the limit for a host that the filter of Blazar refuses."""
     refusal = blazar.refusal(host_state.aggregates, spec)
     if refusal.is_reserved:
-        return Binding(BindingKind.RESERVED, refusal.text)
+        return HostLimit(BindingKind.RESERVED, why=refusal.text)
     return _of_filter(blazar.FILTER, refusal.text or text)
 
 
@@ -433,7 +443,7 @@ class CountedGuest:
         self.request = note.read(spec)
         #: The request as the filters decide that are not in shadow.
         self.guest_request = self._as_decided(limits_lost)
-        self._bindings: dict[ty.Hashable, tuple[Binding, ...]] = {}
+        self._found: dict[ty.Hashable, tuple[HostLimit, ...]] = {}
         #: Counters by the limits of the request that are lifted.
         self._counters = {
             _NOTHING_LIFTED: host_count.Counter(self.guest_request)}
@@ -449,108 +459,105 @@ class CountedGuest:
             request, terms, active_rules.limits_claim(note, request),
             active_rules.settings(note).sorting, limits_lost)
 
-    def count(self, hosts: Sequence[CountedHost]) -> dict[str, HostCapacity]:
-        refusals = self.refusals([(host, occupancy.NOTHING) for host in hosts])
+    def count(
+        self, hosts: Sequence[CountedHost],
+    ) -> dict[str, document.HostFit]:
+        refusals = self._refusals_beside({host: 0 for host in hosts})
         by_host, counts = {}, {}
         for host in hosts:
             by_host[host.name], counts[host.name] = self._count(
                 host, refusals[host.name])
-        later = [host for host in hosts if by_host[host.name].fits > 1]
-        changed = self.refusals([
-            (host, self._amounts(by_host[host.name].fits - 1))
-            for host in later])
+        later = {host: by_host[host.name].fits - 1 for host in hosts
+                 if by_host[host.name].fits > 1}
+        changed = self._refusals_beside(later)
         for host in later:
             if changed[host.name]:
                 # Some filter depends on the number of servers on the host.
                 by_host[host.name] = self._bisect_fits(
                     host, by_host[host.name])
         # If all that Placement grants were there but one.
-        most = {host.name: max(counted.fits, counted.placement - 1)
+        most = {host: max(counted.fits, counted.placement_grants - 1)
                 for host in hosts for counted in [by_host[host.name]]}
-        full = self.refusals([(host, self._amounts(most[host.name]))
-                              for host in hosts if most[host.name]])
+        full = self._refusals_beside({
+            host: servers for host, servers in most.items() if servers})
         self._bind_filters(by_host, [
             host for host in hosts if full.get(host.name)
             and by_host[host.name].fits and not changed.get(host.name)])
         for host in hosts:
             counted = by_host[host.name]
-            if counted.placement > counted.fits:
+            if counted.placement_grants > counted.fits:
                 by_host[host.name] = dataclasses.replace(
                     counted, lost=self._lost_by_cause(
                         host, counted, counts[host.name], self._most_by_filter(
                             host, refusals[host.name],
-                            full.get(host.name, ()), most[host.name])))
+                            full.get(host.name, ()), most[host])))
         return by_host
 
-    def _bind_filters(self, counts: dict[str, HostCapacity],
+    def _bind_filters(self, by_host: dict[str, document.HostFit],
                       hosts: Sequence[CountedHost]) -> None:
         """Add the filters that refuse one more server on full hosts."""
-        refusals = self.refusals([
-            (host, self._amounts(counts[host.name].fits)) for host in hosts])
-        for host in hosts:
-            counted = counts[host.name]
-            if refusals[host.name]:
-                counts[host.name] = dataclasses.replace(counted, binding=tuple(
-                    each._replace(alone=False) for each in (
-                        *refusals[host.name], *counted.binding)))
+        refusals = self._refusals_beside({
+            host: by_host[host.name].fits for host in hosts})
+        for name, limits in refusals.items():
+            if limits:
+                by_host[name] = dataclasses.replace(
+                    by_host[name], limits=_together(
+                        *limits, *by_host[name].limits))
 
     def _most_by_filter(
-        self, host: CountedHost, refusals: Sequence[Binding],
-        full: Sequence[Binding], more: int,
-    ) -> dict[Binding, int]:
+        self, host: CountedHost, refusals: Sequence[HostLimit],
+        full: Sequence[HostLimit], more: int,
+    ) -> dict[LostLimit, int]:
         """Return how many servers each filter takes that refuses a host.
 
         :param refusals: the filters that refuse it as it is
         :param full: the filters that refuse it with ``more`` servers
         """
-        most = {bindings.nameable(each): 0 for each in refusals}
-        for limit in map(bindings.nameable, full):
+        most = {each.on_any_host: 0 for each in refusals}
+        for limit in [each.on_any_host for each in full]:
             if limit not in most:
                 # One more than the servers beside which it takes another.
                 most[limit] = 1 + bisect.bisect_left(
-                    range(1, more), True, key=lambda number: limit in map(
-                        bindings.nameable, self.refusals(
-                            [(host, self._amounts(number))])[host.name]))
+                    range(1, more), True, key=lambda number: limit in [
+                        each.on_any_host for each
+                        in self._refusals_beside({host: number})[host.name]])
         return most
 
     def _lost_by_cause(
-        self, host: CountedHost, counted: HostCapacity,
-        on_nodes: host_count.Count, most: dict[Binding, int],
+        self, host: CountedHost, counted: document.HostFit,
+        on_nodes: host_count.Count, most: dict[LostLimit, int],
     ) -> dict[losses.Cause, int]:
         """Attribute the servers that Placement would grant a host.
 
         :param on_nodes: the count of its NUMA cells and devices
         """
+        granted = counted.placement_grants
         for number, limit in self.limits_of(host):
-            if number < counted.placement:
-                most[bindings.nameable(limit)] = number
+            if number < granted:
+                most[limit.on_any_host] = number
         inside = frozenset(limits := bindings.liftable(
-            self.guest_request, host.room, on_nodes.left,
-            self.ratios(host), counted.placement))
+            self.case(host, on_nodes.left), host.room, granted))
 
-        def count(lifted: frozenset[Binding]) -> host_count.Count:
-            return self._count_without(
-                host, on_nodes.left, lifted & inside, counted.placement)
-
-        def gain(lifted: frozenset[Binding]) -> int:
-            cap = min([counted.placement, *(
-                number for limit, number in most.items()
-                if limit not in lifted)])
+        def gain(lifted: frozenset[LostLimit]) -> int:
+            cap = min([granted, *(number for limit, number in most.items()
+                                  if limit not in lifted)])
             if cap <= counted.fits:
                 return 0
-            return max(0, min(cap, count(lifted).fits) - counted.fits)
+            return max(0, min(cap, self._count_without(
+                host, on_nodes.left, lifted & inside, granted).fits
+            ) - counted.fits)
 
         causes = losses.attribute([*most, *limits], functools.cache(gain))
-        rest = counted.placement - counted.fits - sum(causes.values())
+        rest = granted - counted.fits - sum(causes.values())
         if rest:
             cause = losses.Cause((self._remaining_limit(
-                host, counted, on_nodes, inside, bool(causes)),))
+                host, granted, on_nodes, inside, bool(causes)),))
             causes[cause] = causes.get(cause, 0) + rest
         return causes
 
     def _count_without(self, host: CountedHost,
                        remaining: host_count.FreeResources,
-                       lifted: frozenset[Binding],
+                       lifted: frozenset[LostLimit],
                        most: int) -> host_count.Count:
         """Count the servers on one host without some limits.
 
@@ -560,37 +567,31 @@ class CountedGuest:
         counter = self._counters.get(lifted)
         if counter is None:
             counter = self._counters[lifted] = host_count.Counter(
-                bindings.lift(self.guest_request, remaining, lifted))
-        ratios = bindings.lifted_ratios(
-            self._ratios(host, counter.wanted), lifted)
+                bindings.lift(self.case(host, remaining), lifted))
+        case = self.case(host, host.room, lifted)
         if self.grants.simple:
-            return counter.count(host.room, ratios, most)
-        return self._count_granted(host, counter.wanted, ratios, most)
+            return counter.count(case.room, case.ratios, most)
+        return self._count_granted(host, case, most)
 
     def _remaining_limit(
-        self, host: CountedHost, counted: HostCapacity,
-        on_nodes: host_count.Count, lifted: frozenset[Binding], some: bool,
-    ) -> Binding:
+        self, host: CountedHost, granted: int, on_nodes: host_count.Count,
+        lifted: frozenset[LostLimit], some: bool,
+    ) -> LostLimit:
         """Return the limit of the servers that lifting limits does not help.
 
         :param on_nodes: the count of the host's NUMA cells and devices
         :param some: whether lifting them helps other servers
         """
         if not some and not on_nodes.more:
-            for limit in map(bindings.nameable, self._binding(
-                    self.guest_request, on_nodes.left, self.ratios(host))):
-                if limit not in lifted:
-                    return limit
-        without = self._count_without(
-            host, on_nodes.left, lifted, counted.placement)
-        guest_request = self._counters[lifted].wanted
-        binding = self._binding(
-            guest_request, without.left, bindings.lifted_ratios(
-                self._ratios(host, guest_request), lifted))
-        return bindings.nameable((binding or (_SEVERAL,))[0])
+            for limit in self._limits_in(self.case(host, on_nodes.left)):
+                if limit.on_any_host not in lifted:
+                    return limit.on_any_host
+        without = self._count_without(host, on_nodes.left, lifted, granted)
+        limits = self._limits_in(self.case(host, without.left, lifted))
+        return (limits or (_SEVERAL,))[0].on_any_host
 
-    def _count(self, host: CountedHost, refusals: Sequence[Binding],
-               ) -> tuple[HostCapacity, host_count.Count]:
+    def _count(self, host: CountedHost, refusals: Sequence[HostLimit],
+               ) -> tuple[document.HostFit, host_count.Count]:
         """Count the servers on one host.
 
         :param refusals: the filters that refuse it as it is
@@ -598,23 +599,22 @@ class CountedGuest:
         """
         allowed = self.grants.for_host(host.root)
         limits = self.limits_of(host)
-        guest_request, ratios = self.guest_request, self.ratios(host)
-        limit = min([count for count, _binding in limits], default=math.inf)
-        if refusals:
-            limit = 0
+        case = self.case(host, host.room)
+        limit = 0 if refusals else min(
+            [count for count, _limit in limits], default=math.inf)
         if self.grants.simple:
             counted = self._counters[_NOTHING_LIFTED].count(
-                host.room, ratios, int(min(allowed.count, limit)))
+                host.room, case.ratios, int(min(allowed.count, limit)))
         else:
-            counted = self._count_granted(host, guest_request, ratios, limit)
+            counted = self._count_granted(host, case, limit)
         fits = counted.fits
         lacks = self.grants.lacks(host.root, allowed, fits)
         outside = [*refusals,
                    *(each for count, each in limits if count <= fits),
                    *itertools.filterfalse(self._is_of_threads, lacks)]
-        inside: Sequence[Binding] = ()
+        inside: Sequence[HostLimit] = ()
         if not counted.more:
-            inside = self._binding(guest_request, counted.left, ratios)
+            inside = self._limits_in(case._replace(room=counted.left))
         for lack in filter(self._is_of_threads, lacks):
             # Without the thread policy the trait would not be required; more
             # of any other resource would not help.
@@ -623,35 +623,33 @@ class CountedGuest:
             if policy:
                 inside = policy
             else:
-                outside.append(Binding(
-                    BindingKind.THREADS, f'the thread policy: {lack.text}'))
-        if not counted.more:
-            if not inside and not outside:
-                inside = self.grants.lacks(
-                    host.root, allowed, fits, groups=True) or [_SEVERAL]
-        binding = [*outside, *inside]
-        if len(outside) + bool(inside) > 1:
-            binding = [each._replace(alone=False) for each in binding]
+                outside.append(HostLimit(
+                    BindingKind.THREADS, why=f'the thread policy: {lack.why}'))
+        if not counted.more and not inside and not outside:
+            inside = self.grants.lacks(
+                host.root, allowed, fits, groups=True) or [_SEVERAL]
+        several = len(outside) + bool(inside) > 1
         # Placement grants all that fit, if only by a later query.
-        return HostCapacity(
-            fits, max(fits, allowed.believed), tuple(binding)), counted
+        return host.fit(
+            fits, max(fits, allowed.believed), _together(*outside, *inside)
+            if several else [*outside, *inside]), counted
 
-    def to_grow(self, host: CountedHost) -> tuple[Binding, ...]:
+    def to_grow(self, host: CountedHost) -> tuple[HostLimit, ...]:
         """Return bindings.to_grow for a host, and its lacks in Placement."""
         granted = self.grants.lacks(
             host.root, self.grants.for_host(host.root), 0)
-        if self.refusals([(host, occupancy.NOTHING)])[host.name] or any(
+        if self._refusals_beside({host: 0})[host.name] or any(
                 number < 1 for number, _limit in self.limits_of(host)) or any(
                     lack.kind is not BindingKind.RESOURCE_CLASS
                     for lack in granted):
             return ()
-        case = self.guest_request, host.room, self.ratios(host)
-        inside = bindings.to_grow(*case)
-        if not inside and self._binding(*case):
+        case = self.case(host, host.room)
+        inside = bindings.to_grow(case)
+        if not inside and self._limits_in(case):
             return ()
         return (*granted, *inside)
 
-    def _is_of_threads(self, lack: Binding) -> bool:
+    def _is_of_threads(self, lack: HostLimit) -> bool:
         """Return whether the thread policy is why a trait is required."""
         # Nova reads the trait in a flavor as the policy of a pinned guest.
         guest = self.request.guest
@@ -659,65 +657,56 @@ class CountedGuest:
                 and lack.name == _HYPERTHREADING and guest is not None
                 and (guest.isolates or guest.requires_siblings))
 
-    def _binding(
-        self, guest_request: host_count.GuestRequest,
-        room: host_count.FreeResources, ratios: fit.Ratios,
-    ) -> tuple[Binding, ...]:
+    def _limits_in(self, case: host_count.Case) -> tuple[HostLimit, ...]:
         """Return the limits of NUMA cells and devices, cached by state."""
-        key = (guest_request, room.key, ratios)
-        binding = self._bindings.get(key)
-        if binding is None:
-            binding = self._bindings[key] = bindings.find(
-                guest_request, room, ratios)
-        return binding
+        key = case._replace(room=case.room.key)
+        if key not in self._found:
+            self._found[key] = bindings.find(case)
+        return self._found[key]
 
-    def _count_granted(
-        self, host: CountedHost, guest_request: host_count.GuestRequest,
-        ratios: fit.Ratios, limit: float,
-    ) -> host_count.Count:
+    def _count_granted(self, host: CountedHost, case: host_count.Case,
+                       limit: float) -> host_count.Count:
         """Count where Placement chooses the devices of each server."""
         scratch = self.grants.start(host.root)
-        fits, room = 0, host.room
+        fits = 0
         while True:
-            candidates = list(self.grants.offers(scratch, host.root))
             placed = host_count.place_first(
-                guest_request, room, ratios, candidates)
-            if placed is None:
-                break
-            if fits >= limit:
-                return host_count.Count(fits, True, room)
-            room = placed.room
+                case, list(self.grants.offers(scratch, host.root)))
+            if placed is None or fits >= limit:
+                return host_count.Count(fits, placed is not None, case.room)
+            case = case._replace(room=placed.room)
             scratch.take(placement.allocations_of(placed.candidate))
             fits += 1
-        return host_count.Count(fits, False, room)
 
-    def ratios(self, host: CountedHost) -> fit.Ratios:
-        """Return the allocation ratios of a host, lowered by the rules."""
-        return self._ratios(host, self.guest_request)
+    def case(
+        self, host: CountedHost, room: host_count.FreeResources,
+        lifted: frozenset[LostLimit] = _NOTHING_LIFTED,
+    ) -> host_count.Case:
+        """Return one more server on a host, with its allocation ratios.
 
-    @staticmethod
-    def _ratios(host: CountedHost,
-                guest_request: host_count.GuestRequest) -> fit.Ratios:
-        state = host.state
+        :param lifted: limits without which a count was made
+        """
+        wanted, state = self._counters[lifted].wanted, host.state
         cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
         if cpu is None or ram is None:
-            return host_count.NO_RATIOS
-        if guest_request.terms is not None and host.room.host is not None:
+            return host_count.Case(wanted, room, host_count.NO_RATIOS)
+        if wanted.terms is not None and host.room.host is not None:
             cpu = decide.capped_ratio(
-                host.room.host, cpu, guest_request.terms.capping,
+                host.room.host, cpu, wanted.terms.capping,
                 functools.partial(nova_scheduler.host_limit, state))
-        return fit.ratios(cpu, ram)
+        return host_count.Case(wanted, room, bindings.lifted_ratios(
+            fit.ratios(cpu, ram), lifted))
 
     # -- filters
 
     def refusals(
         self, hosts: Sequence[tuple[CountedHost, occupancy.Amounts]],
-    ) -> dict[str, list[Binding]]:
+    ) -> dict[str, list[HostLimit]]:
         """Return the filters that refuse each host, by name of the host.
 
         :param hosts: each with the amounts that added servers use there
         """
-        refusals: dict[str, list[Binding]] = {
+        refusals: dict[str, list[HostLimit]] = {
             host.name: [] for host, _load in hosts}
         with contextlib.ExitStack() as stack:
             for host, load in hosts:
@@ -740,27 +729,25 @@ class CountedGuest:
         self._state.manager.counts.clear()
         return refusals
 
-    def _amounts(self, guests: int) -> occupancy.Amounts:
-        return occupancy.NOTHING.plus(occupancy.amounts(self.spec), guests)
+    def _refusals_beside(
+        self, servers: Mapping[CountedHost, int],
+    ) -> dict[str, list[HostLimit]]:
+        """Return the filters that refuse each host beside added servers."""
+        amounts = occupancy.amounts(self.spec)
+        return self.refusals([(host, occupancy.NOTHING.plus(amounts, number))
+                              for host, number in servers.items()])
 
-    def _bisect_fits(
-        self, host: CountedHost, counted: HostCapacity,
-    ) -> HostCapacity:
+    def _bisect_fits(self, host: CountedHost,
+                     counted: document.HostFit) -> document.HostFit:
         """Bisect the count where a filter refuses a host that is not full."""
-        low, high = 1, counted.fits - 1  # it takes low servers for sure
-        refusals: list[Binding] = []
-        while low <= high:
-            guests = (low + high) // 2
-            refusing = self.refusals(
-                [(host, self._amounts(guests))])[host.name]
-            if refusing:
-                refusals, high = refusing, guests - 1
-            else:
-                low = guests + 1
-        fits = low
-        refusals = refusals or self.refusals(
-            [(host, self._amounts(fits))])[host.name]
-        return HostCapacity(fits, counted.placement, tuple(refusals))
+        def refusals(servers: int) -> list[HostLimit]:
+            return self._refusals_beside({host: servers})[host.name]
+
+        # It takes one server for sure.
+        fits = 1 + bisect.bisect_left(
+            range(1, counted.fits), True, key=lambda number: bool(
+                refusals(number)))
+        return host.fit(fits, counted.placement_grants, refusals(fits))
 
     @property
     def needs(self) -> dict[str, int]:
@@ -771,7 +758,7 @@ class CountedGuest:
 
     def limits_of(
         self, host: CountedHost, used: placement.Placement | None = None,
-    ) -> list[tuple[int, Binding]]:
+    ) -> list[tuple[int, HostLimit]]:
         """Return how many servers each limit of ports and rules allows.
 
         :param used: its resource providers after some changes; None for the
@@ -807,6 +794,10 @@ class CountedGuest:
                     name, f'{need} {quantity.noun} needed, {free % need} '
                     f'of {quantity.limit(limits):.0f} left')))
         return host_limits
+
+
+def _together(*limits: HostLimit) -> tuple[HostLimit, ...]:
+    return tuple([dataclasses.replace(each, alone=False) for each in limits])
 
 
 def ledger_of(host: CountedHost, resource_class: str,

@@ -103,9 +103,7 @@ class Position:
         offers = list(counted.grants.offers(self.used, host.root))
         if not offers:
             return None
-        placed = host_count.place_first(
-            counted.guest_request, self.room, counted.ratios(host),
-            offers)
+        placed = host_count.place_first(counted.case(host, self.room), offers)
         if placed is None or any(
                 placed.degrees.get(text, 0.0) < degree
                 for text, degree in degrees.items()):

@@ -84,15 +84,20 @@ class GuestRequest:
                     self.terms.rules or self.terms.refusing)))
 
 
-def place(guest_request: GuestRequest, room: FreeResources,
-          ratios: fit.Ratios) -> FreeResources | None:
+class Case(ty.NamedTuple):
+    """One more server, and a host."""
+
+    wanted: GuestRequest
+    room: FreeResources  #: free capacity of the host
+    ratios: fit.Ratios  #: its allocation ratios, lowered by the rules
+
+
+def place(case: Case) -> FreeResources | None:
     """Put a server on a host, if Placement does not choose its devices.
 
-    :param room: free capacity of the host; not changed
-    :param ratios: its allocation ratios, lowered by the rules
     :returns: free capacity afterwards; None if a filter or the claim refuses
     """
-    placed = place_first(guest_request, room, ratios, _ANY_DEVICES)
+    placed = place_first(case, _ANY_DEVICES)
     return None if placed is None else placed.room
 
 
@@ -109,8 +114,7 @@ class Placed(ty.NamedTuple):
 
 
 def place_first(
-    guest_request: GuestRequest, room: FreeResources, ratios: fit.Ratios,
-    candidates: Sequence[Mapping[str, ty.Any]],
+    case: Case, candidates: Sequence[Mapping[str, ty.Any]],
 ) -> Placed | None:
     """Put a server on a host by one of its allocation candidates.
 
@@ -121,21 +125,19 @@ def place_first(
     """
     best = None
     for candidate in candidates:
-        mapping = candidate.get('mappings')
-        decision, evaluation = _decide(guest_request, room, ratios, mapping)
+        decision, evaluation = _decide(case, candidate.get('mappings'))
         # Of equal ones the first, as in Placement's order; see Visit.
         if decision.accepted and (
                 best is None or decision.value > best[1].value):
             best = candidate, decision, evaluation
     if best is None:
         return None
-    return _claim(guest_request, room, *best)
+    return _claim(case, *best)
 
 
-def decision(guest_request: GuestRequest, room: FreeResources,
-             ratios: fit.Ratios) -> numa_decide.Decision:
+def decision(case: Case) -> numa_decide.Decision:
     """Return how filters decide if Placement chooses no devices."""
-    return _decide(guest_request, room, ratios, None)[0]
+    return _decide(case, None)[0]
 
 
 _REFUSED = numa_decide.Decision(False)
@@ -144,15 +146,14 @@ _REFUSED = numa_decide.Decision(False)
 _ANY_DEVICES: Sequence[Mapping[str, ty.Any]] = ({},)
 
 
-def _decide(
-    guest_request: GuestRequest, room: FreeResources, ratios: fit.Ratios,
-    mapping: Mapping | None,
-) -> tuple[numa_decide.Decision, numa_evaluation.Evaluation | None]:
+def _decide(case: Case, mapping: Mapping | None) -> tuple[
+        numa_decide.Decision, numa_evaluation.Evaluation | None]:
     """Return the decision of the filters, and where the guest fits.
 
     The latter is None if the host is refused, or the guest has no NUMA
     topology.
     """
+    guest_request, room, ratios = case
     request, terms = guest_request.request, guest_request.terms
     if request.error is not None:
         return _REFUSED, None
@@ -185,35 +186,35 @@ def _decide(
     return decision, evaluation
 
 
-def evaluate(guest_request: GuestRequest, room: FreeResources,
-             host: topology.HostTopology,
-             ratios: fit.Ratios) -> numa_evaluation.Evaluation:
+def evaluate(
+    case: Case, host: topology.HostTopology,
+) -> numa_evaluation.Evaluation:
     """Return where a guest, which has a NUMA topology, fits on a host."""
-    request = guest_request.request
+    request, devices = case.wanted.request, case.room.devices
     return numa_evaluation.Evaluation(
-        host, request.guest, ratios,
-        room.devices.pools if room.devices else None,
-        bool(request.demands), guest_request.sorting, request.pristine)
+        host, request.guest, case.ratios, devices.pools if devices else None,
+        bool(request.demands), case.wanted.sorting, request.pristine)
 
 
 def _claim(
-    guest_request: GuestRequest, room: FreeResources,
-    candidate: Mapping[str, ty.Any], decision: numa_decide.Decision,
+    case: Case, candidate: Mapping[str, ty.Any],
+    decision: numa_decide.Decision,
     evaluation: numa_evaluation.Evaluation | None,
 ) -> Placed | None:
     """Claim a server that the filters accept; return None if that fails."""
-    mapping, demands = candidate.get('mappings'), guest_request.request.demands
+    wanted, room, _ratios = case
+    mapping, demands = candidate.get('mappings'), wanted.request.demands
     host, cells = room.host, None
     shares: tuple[occupancy.Share, ...] = ()
     if evaluation is not None:
-        devices = devices_of(guest_request, room, mapping)
+        devices = devices_of(case, mapping)
         groups = []
-        if guest_request.limited and guest_request.limits_lost:
+        if wanted.limited and wanted.limits_lost:
             evaluation = evaluate(
-                guest_request, room, evaluation.host, NO_RATIOS)
-        elif guest_request.limited:
+                case._replace(ratios=NO_RATIOS), evaluation.host)
+        elif wanted.limited:
             groups = numa_decide.claim_groups(
-                evaluation.host, guest_request.request, decision)
+                evaluation.host, wanted.request, decision)
         claimed = evaluation.claimed(
             groups, None if devices is None else devices.stock)
         if claimed is None:
@@ -238,18 +239,18 @@ def _claim(
         numbers)
 
 
-def devices_of(guest_request: GuestRequest, room: FreeResources,
+def devices_of(case: Case,
                mapping: Mapping | None) -> pci.CandidateDevices | None:
     """Return the free PCI devices of a host that a server may use.
 
     :param mapping: of the allocation candidate, if PCI is in Placement
     :returns: None if the server needs none, or the host reports none
     """
-    if not guest_request.request.demands or room.devices is None:
+    demands, room = case.wanted.request.demands, case.room
+    if not demands or room.devices is None:
         return None
     return pci.CandidateDevices(pci.HostDevices(
-        room.devices.pools, guest_request.request.demands,
-        room.host or _NO_NODES), mapping)
+        room.devices.pools, demands, room.host or _NO_NODES), mapping)
 
 
 class Count(ty.NamedTuple):
@@ -296,16 +297,15 @@ class Counter:
     def count(self, room: FreeResources, ratios: fit.Ratios,
               limit: int = NO_LIMIT) -> Count:
         """Count the servers that fit on a host, at most ``limit``."""
-        guest_request = self.wanted
-        if guest_request.request.error is not None:
+        guest_request, request = self.wanted, self.wanted.request
+        if request.error is not None:
             return Count(0, False, room)
         if not guest_request.limited:
             ratios = NO_RATIOS
-        if guest_request.request.guest is None and (
-                not guest_request.request.demands):
+        if request.guest is None and not request.demands:
             # Its CPUs float and its memory is Placement's matter, so the host
             # never fills up by what is counted here.
-            fits = place(guest_request, room, ratios) is not None
+            fits = place(Case(guest_request, room, ratios)) is not None
             return Count(limit if fits else 0, fits, room)
         # Cells of a thousand hosts are in few states. On a cell without pages
         # the claim of a second server cannot be recorded.
@@ -315,16 +315,13 @@ class Counter:
             return self._count_cells(room.host, room, ratios, limit)
         chain = self._chain((room.key, ratios), room)
         chain.follow(
-            lambda remaining: place(guest_request, remaining, ratios), limit)
+            lambda left: place(Case(guest_request, left, ratios)), limit)
         if chain.fits > limit:
             return Count(limit, True, room)
         return Count(chain.fits, False, chain.left)
 
-    def _count_cells(
-        self, host: topology.HostTopology, room: FreeResources,
-        ratios: fit.Ratios,
-        limit: int,
-    ) -> Count:
+    def _count_cells(self, host: topology.HostTopology, room: FreeResources,
+                     ratios: fit.Ratios, limit: int) -> Count:
         """Count a guest with one NUMA cell, each host NUMA cell by itself."""
         fits = 0
         changed_cells: list[topology.HostCell] = []

@@ -12,28 +12,23 @@ from collections.abc import Callable
 from collections.abc import Sequence
 import typing as ty
 
-from nfv_sched.ops.model.counting import binding as bindings
+from nfv_sched.ops.model.counting import document
 
 #: Returns how many servers fit beside those that do now, once limits are
 #: lifted.
-Gain = Callable[[frozenset[bindings.Binding]], int]
+Gain = Callable[[frozenset[document.LostLimit]], int]
 
 
 class Cause(ty.NamedTuple):
     """The limits to which some servers are lost."""
 
-    limits: tuple[bindings.Binding, ...]  #: without text
+    limits: tuple[document.LostLimit, ...]
     #: whether lifting any one of them gives the servers back; if not, only
     #: lifting all of them does
     any_one: bool = True
 
-    @property
-    def label(self) -> str:
-        return (' or ' if self.any_one else ' and ').join(
-            each.label for each in self.limits)
 
-
-def attribute(limits: Sequence[bindings.Binding],
+def attribute(limits: Sequence[document.LostLimit],
               gain: Gain) -> dict[Cause, int]:
     """Return the number of servers lost to each cause.
 
@@ -60,9 +55,9 @@ def attribute(limits: Sequence[bindings.Binding],
 
 
 def _count_overlaps(
-    alone: dict[bindings.Binding, int], most: int,
-    everything: frozenset[bindings.Binding], gain: Gain,
-) -> dict[bindings.Binding, int]:
+    alone: dict[document.LostLimit, int], most: int,
+    everything: frozenset[document.LostLimit], gain: Gain,
+) -> dict[document.LostLimit, int]:
     """Return how many servers each limit shares with others.
 
     Such a server fits if this limit alone is lifted, and also if all limits
@@ -75,7 +70,7 @@ def _count_overlaps(
             if count else 0 for limit, count in alone.items()}
 
 
-def _any_one(shared: dict[bindings.Binding, int]) -> dict[Cause, int]:
+def _any_one(shared: dict[document.LostLimit, int]) -> dict[Cause, int]:
     """Return the causes of the servers that several limits give back."""
     causes: dict[Cause, int] = {}
     attributed = 0
@@ -88,9 +83,9 @@ def _any_one(shared: dict[bindings.Binding, int]) -> dict[Cause, int]:
 
 
 def _limits_to_lift(
-    limits: Sequence[bindings.Binding], alone: dict[bindings.Binding, int],
+    limits: Sequence[document.LostLimit], alone: dict[document.LostLimit, int],
     most: int, gain: Gain,
-) -> tuple[bindings.Binding, ...]:
+) -> tuple[document.LostLimit, ...]:
     """Return limits that have to be lifted together, as few as suffice."""
     remaining = frozenset(limits)
     for limit in reversed(limits):

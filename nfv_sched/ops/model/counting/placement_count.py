@@ -13,7 +13,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 
-from nfv_sched.ops.model.counting import binding
+from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator.placement import requirements
@@ -22,8 +22,8 @@ from nfv_sched.ops.simulator.placement import sentences
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 
-Binding = binding.Binding
-BindingKind = binding.BindingKind
+BindingKind = document.BindingKind
+HostLimit = document.HostLimit
 
 #: Servers granted if a request asks for no resources.
 MANY = 10 ** 6
@@ -181,7 +181,7 @@ class Grants:
                 yield from scratch.candidates(root, query)
 
     def lacks(self, root: str, granted: Granted, guests: int,
-              groups: bool = False) -> list[Binding]:
+              groups: bool = False) -> list[HostLimit]:
         """Return why Placement grants no further server on a host.
 
         :param guests: number of servers that were put there
@@ -197,12 +197,12 @@ class Grants:
                      if self._has_classes(root, query)), self.queries[0])
         tree = self._model.tree(root)
         if not tree:
-            return [Binding(BindingKind.PLACEMENT,
-                            'no resource provider in Placement')]
+            return [HostLimit(BindingKind.PLACEMENT,
+                              why='no resource provider in Placement')]
         if best.unsupported:
-            return [Binding(
-                BindingKind.UNSURE, 'not worked out: a query with ' +
-                ', '.join(best.unsupported), 'Placement')]
+            return [HostLimit(
+                BindingKind.UNSURE, 'Placement', why='not worked out: a query '
+                f'with {", ".join(best.unsupported)}')]
         # Another choice of devices may have let more servers in than granted.
         more = {root: {name: (guests - granted.count) * amount for name, amount
                        in best.choice.shares(tree).own.items()}}
@@ -213,16 +213,12 @@ class Grants:
         finally:
             self._model.give(more)
             self._model.give(granted.allocations)
-        return list(dict.fromkeys(map(_binding, missing)))
+        return list(dict.fromkeys(map(_limit_of, missing)))
 
     @staticmethod
     def _unmet_requirements(
         tree: requirements.Tree, query: placement.Query, groups: bool,
     ) -> list[requirements.UnmetRequirement]:
-        """Return the unmet requirements.
-
-        :param groups: whether those of granular groups count
-        """
         missing = [each for requirement in query.host_requirements
                    if (each := requirement.missing(tree))]
         if not missing and (groups or not query.groups) and (
@@ -231,11 +227,11 @@ class Grants:
         return sorted(missing, key=lambda each: each.kind)
 
 
-def _binding(missing: requirements.UnmetRequirement) -> Binding:
+def _limit_of(missing: requirements.UnmetRequirement) -> HostLimit:
     kind = _KINDS.get(missing.kind, BindingKind.PLACEMENT)
-    name = missing.name if kind in _NAMED else ''
+    name = missing.name if kind in _NAMED else None
     classes = {name for group in missing.groups for name, _amount
                in group.amounts}
     if len(classes) == 1:
         kind, name = BindingKind.RESOURCE_CLASS, classes.pop()
-    return Binding(kind, sentences.shortage(missing), name)
+    return HostLimit(kind, name, why=sentences.shortage(missing))

@@ -319,8 +319,9 @@ def _flavor(metrics: _Families, cloud: snapshot.Cloud,
         metrics.add('nfv_sched_flavor_fits', labels, counted.fits)
         metrics.add('nfv_sched_flavor_fits_placement', labels,
                     counted.placement)
-    for cause, count in of_flavor.lost.items():
-        metrics.add('nfv_sched_flavor_lost', (flavor.name, cause.label), count)
+    for lost in of_flavor.lost:
+        metrics.add('nfv_sched_flavor_lost', (flavor.name, lost.label),
+                    lost.servers)
     if of_flavor.placement:
         metrics.add('nfv_sched_fragmentation_ratio', (flavor.name,),
                     of_flavor.fragmented / of_flavor.placement)

@@ -183,8 +183,7 @@ class SnapshotPages:
         counted = [self._capacities[name] for name in names
                    if name in self._capacities]
         fits = [capacity_document.fit(
-            self._cloud, each, capacity_document.CloudPart(
-                'cloud', None, each.hosts)) for each in counted]
+            each, capacity_document.CloudPart(each.hosts)) for each in counted]
         columns = {column.title: column
                    for column in capacity_rendering.fit_columns(fits)}
         shown = [columns[title] for title in _CAPACITY_COLUMNS[1:]]

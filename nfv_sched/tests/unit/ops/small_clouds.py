@@ -19,10 +19,10 @@ def kinds_of(bindings):
 def losses_of(found):
     """Return servers lost by kind, or by ('or' or 'and', kind, kind ...)."""
     lost = {}
-    for cause, count in found.lost.items():
-        kinds = kinds_of(cause.limits)
+    for each in found.lost:
+        kinds = kinds_of(each.limits)
         lost[kinds[0] if len(kinds) == 1 else (
-            'or' if cause.any_one else 'and', *kinds)] = count
+            'or' if each.any_one else 'and', *kinds)] = each.servers
     return lost
 
 

@@ -178,7 +178,7 @@ def _hosts(
             return counting.capacity(flavor, image=subject.properties)
         except Exception as exc:
             return capacity.FlavorCapacity(
-                flavor, 0, 0, {}, f'{type(exc).__name__}: {exc}')
+                flavor, {}, f'{type(exc).__name__}: {exc}')
 
     specs = subject.flavor.extra_specs
     counted = count(specs)
@@ -186,7 +186,7 @@ def _hosts(
     if counted.fits or counted.error is not None:
         return flavor_hosts
     if any(each.kind is capacity.BindingKind.TOO_SMALL
-           for host in counted.hosts.values() for each in host.binding):
+           for host in counted.hosts.values() for each in host.limits):
         helping = (each for each in hosts.other_nodes(subject, cloud)
                    if count({**specs, **each}).fits)
         flavor_hosts = dataclasses.replace(flavor_hosts, fits_with=tuple(

@@ -20,9 +20,9 @@ from nfv_sched.ops.answers.flavors.lint import keys
 from nfv_sched.ops.answers.flavors.lint import values
 from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.model.counting import binding as bindings
+from nfv_sched.ops.model.counting import document
 
-BindingKind = bindings.BindingKind
+BindingKind = document.BindingKind
 
 #: Part of the CPUs of a NUMA node whose waste is worth a note.
 WASTE = 0.2
@@ -217,12 +217,12 @@ def no_host(subject: values.LintSubject) -> values.Findings:
             f'{" ".join(hosts.capacity.error.split())}', 'correct what Nova '
             'names')
         return
-    first = [each.binding[0] for each in hosts.capacity.hosts.values()
-             if each.binding]
-    alike: dict[str, list[bindings.Binding]] = collections.defaultdict(list)
+    first = [each.limits[0] for each in hosts.capacity.hosts.values()
+             if each.limits]
+    alike: dict[str, list[document.HostLimit]] = collections.defaultdict(list)
     for each in first:
         # The text of a policy has the NUMA nodes of its host.
-        alike[each.text if each.kind is BindingKind.POLICY
+        alike[each.why if each.kind is BindingKind.POLICY
               else each.label].append(each)
     commonest = sorted(alike.items(), key=lambda item: -len(item[1]))
     causes = [f'{_cause(same[0])} ({strings.count(len(same), "host")})'
@@ -232,28 +232,28 @@ def no_host(subject: values.LintSubject) -> values.Findings:
         'it fits no host, even an empty one', '; '.join(causes)))), do)
 
 
-def _cause(binding: bindings.Binding) -> str:
+def _cause(limit: document.HostLimit) -> str:
     # These texts name it.
-    if binding.kind in (BindingKind.POLICY, BindingKind.TOO_SMALL):
-        return binding.text
-    return f'{binding.label} ({binding.text})'
+    if limit.kind in (BindingKind.POLICY, BindingKind.TOO_SMALL):
+        return limit.why
+    return f'{limit.label} ({limit.why})'
 
 
-def _key_and_do(binding: bindings.Binding,
+def _key_and_do(limit: document.HostLimit,
                 subject: values.LintSubject) -> tuple[str, str]:
-    specs, name = subject.flavor.extra_specs, binding.name
-    match binding.kind:
+    specs, name = subject.flavor.extra_specs, limit.name
+    match limit.kind:
         case BindingKind.POLICY if key := keys.policy_key(
                 name, subject.flavor):
             if not subject.guest:
                 return key, lint_flavor.GIVE_TOPOLOGY
             return key, ('take fewer vCPUs, or remove it'
-                         if binding.allowed_nodes else
+                         if limit.allowed_nodes else
                          'remove it, or declare on hosts what it needs')
         case BindingKind.TRAIT:
             return f'trait:{name}', 'remove it, or add hosts with this trait'
         case BindingKind.TOO_SMALL:
-            return _too_large(subject, binding)
+            return _too_large(subject, limit)
         case BindingKind.RESOURCE_CLASS if f'resources:{name}' in specs:
             return (f'resources:{name}',
                     'ask for less of it, or add hosts with it')
@@ -262,14 +262,14 @@ def _key_and_do(binding: bindings.Binding,
         case BindingKind.DEVICES | BindingKind.DEVICES_NEAR if (
                 _ALIAS in specs):
             return _ALIAS, 'ask for fewer devices'
-    return _BOUND.get(binding.kind, _UNKNOWN)
+    return _BOUND.get(limit.kind, _UNKNOWN)
 
 
 def _too_large(subject: values.LintSubject,
-               binding: bindings.Binding) -> tuple[str, str]:
+               limit: document.HostLimit) -> tuple[str, str]:
     """Return the key of what host NUMA nodes lack first, and what to do."""
-    key, do = _BOUND.get(binding.lacks[0].kind, _UNKNOWN) if (
-        binding.lacks) else _UNKNOWN
+    key, do = _BOUND.get(limit.lacks[0].kind, _UNKNOWN) if (
+        limit.lacks) else _UNKNOWN
     if subject.hosts.fits_with:
         divisions = [', '.join(f'{key}={value}' for key, value in each.items())
                      for each in subject.hosts.fits_with]

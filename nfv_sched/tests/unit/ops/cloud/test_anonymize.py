@@ -458,7 +458,7 @@ class DecisionTest(base.TestCase):
         return sorted(
             (each.flavor.vcpus, each.flavor.memory, each.fits,
              each.placement, each.error is None, sorted(
-                 (host.fits, host.placement, len(host.binding))
+                 (host.fits, host.placement_grants, len(host.limits))
                  for host in each.hosts.values()))
             for each in capacity.capacities(cloud, cloud.flavors))
 

@@ -79,7 +79,7 @@ class ChangedHostsTestCase(base.TestCase):
     def counted(self, cloud):
         return {
             (found.flavor.name, name): (
-                host.fits, host.placement, host.binding, host.lost)
+                host.fits, host.placement_grants, host.limits, host.lost)
             for found in capacity.capacities(cloud, cloud.flavors)
             for name, host in found.hosts.items()}
 

@@ -9,8 +9,8 @@ from nova.scheduler import request_filter
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import refusals
-from nfv_sched.ops.model.counting import binding
 from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
@@ -58,8 +58,8 @@ class IsolationTest(base.SimulatorTestCase):
             cloud = record.cloud(simulation.state)
         plain, asking = capacity.capacities(cloud, [
             each for each in cloud.flavors if each.name in ('pinned', 'vmx')])
-        self.assertEqual({binding.BindingKind.ISOLATED_AGGREGATE}, {
-            each.kind for each in plain.hosts['west'].binding})
+        self.assertEqual({document.BindingKind.ISOLATED_AGGREGATE}, {
+            each.kind for each in plain.hosts['west'].limits})
         self.assertGreater(plain.hosts['east'].fits, 0)
         self.assertGreater(asking.hosts['west'].fits, 0)
 
@@ -131,11 +131,11 @@ class ProjectTest(running.RunningTestCase):
         request_filter.ALL_REQUEST_FILTERS.append(refuse)
         self.addCleanup(request_filter.ALL_REQUEST_FILTERS.remove, refuse)
         found, = capacity.capacities(cloud, [cloud.servers[0].flavor])
-        bindings = [each for host in found.hosts.values()
-                    for each in host.binding]
-        self.assertEqual({binding.BindingKind.FLAVOR},
-                         {each.kind for each in bindings})
-        self.assertIn('no such secret', bindings[0].text)
+        limits = [each for host in found.hosts.values()
+                  for each in host.limits]
+        self.assertEqual({document.BindingKind.FLAVOR},
+                         {each.kind for each in limits})
+        self.assertIn('no such secret', limits[0].why)
 
     def test_drain(self):
         """The fuller host is not for the other project."""

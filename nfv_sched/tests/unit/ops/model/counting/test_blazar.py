@@ -8,13 +8,13 @@ import testtools
 from nfv_sched.ops.answers.capacity import mix
 from nfv_sched.ops.answers.capacity import smallest_move
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.model.counting import binding as bindings
 from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import document
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import blazar_clouds
 from nfv_sched.tests.unit.ops import small_clouds
 
-Kind = bindings.BindingKind
+Kind = document.BindingKind
 HINTS = {'reservation': [blazar_clouds.WHOLE]}
 OF_WHOLE = {'project': 'alpha', 'hints': HINTS}
 
@@ -43,9 +43,9 @@ class StandInTest(base.TestCase):
                 ('slots', 'in the free pool, for reservations only'),
                 ('whole', f'reserved by {blazar_clouds.WHOLE} for project '
                  'alpha')):
-            binding, = found.hosts[name].binding
-            self.assertEqual((Kind.RESERVED, text, '', True), (
-                binding.kind, binding.text, binding.name, binding.alone))
+            limit, = found.hosts[name].limits
+            self.assertEqual((Kind.RESERVED, text, None, True), (
+                limit.kind, limit.why, limit.name, limit.alone))
 
     def test_reservation_of_hosts(self):
         self.assertEqual({'whole': 4}, self.count(**OF_WHOLE)[1])
@@ -59,8 +59,8 @@ class StandInTest(base.TestCase):
             self.assertEqual({}, fits)
             self.assertEqual(
                 [(Kind.FILTER, 'BlazarFilter', text)],
-                [(each.kind, each.name, each.text)
-                 for each in found.hosts['whole'].binding])
+                [(each.kind, each.name, each.why)
+                 for each in found.hosts['whole'].limits])
 
     def test_reservation_of_instances(self):
         """Their flavor says which, and Placement how many are left."""
@@ -68,7 +68,7 @@ class StandInTest(base.TestCase):
         self.assertEqual({'slots': 2}, fits)
         self.assertEqual(
             [Kind.RESOURCE_CLASS],
-            [each.kind for each in found.hosts['slots'].binding])
+            [each.kind for each in found.hosts['slots'].limits])
 
     def test_mix(self):
         self.assertEqual(4, mix.times(

@@ -12,14 +12,14 @@ from nfv_sched.limits import names
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.model.counting import binding as bindings
 from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import placement
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import small_clouds
 
-Kind = bindings.BindingKind
+Kind = document.BindingKind
 ON_ONE_NODE = Kind.CPUS_ON_NODES
 PCPU = (Kind.RESOURCE_CLASS, 'PCPU')
 PAGES = (Kind.PAGES, '1 GiB')
@@ -40,10 +40,10 @@ class CapacityTestCase(base.TestCase):
 
     def assertBinds(self, kinds, found, name='one', alone=True, at=0):
         """Assert what binds on a host; return the text of number ``at``."""
-        binding = found.hosts[name].binding
-        self.assertEqual(kinds, small_clouds.kinds_of(binding))
-        self.assertEqual({alone}, {each.alone for each in binding})
-        return binding[at].text
+        limits = found.hosts[name].limits
+        self.assertEqual(kinds, small_clouds.kinds_of(limits))
+        self.assertEqual({alone}, {each.alone for each in limits})
+        return limits[at].why
 
 
 class TestCounts(CapacityTestCase):
@@ -244,9 +244,9 @@ class TestBinding(CapacityTestCase):
              'reserved by Blazar',
              'Placement', 'Placement', 'Placement PCPU', 'trait CUSTOM_{}',
              'aggregate', 'isolated aggregate', 'unknown resource class'],
-            [bindings.Binding(
-                kind, '', names.get(kind, ''),
-                nodes=2 if kind is Kind.CPUS_ON_NODES else None).label
+            [document.LostLimit(
+                kind, names.get(kind),
+                2 if kind is Kind.CPUS_ON_NODES else None).label
              for kind in Kind])
 
 
@@ -259,7 +259,7 @@ class TestLostServers(CapacityTestCase):
                 cloud, ['x,physnet=wan'])
         found = self.count(cloud, flavor, **kwargs)
         self.assertEqual(found.placement - found.fits,
-                         sum(found.lost.values()))
+                         sum(each.servers for each in found.lost))
         return small_clouds.losses_of(found)
 
     def nodes(self, pinned=((), ()), wan=0):
@@ -342,7 +342,7 @@ class TestOddRecords(CapacityTestCase):
             nfv__shared_vcpu='77', hw__cpu_policy='mixed',
             hw__cpu_dedicated_mask='^0'))
         self.assertEqual(0, found.fits)
-        self.assertEqual(Kind.FLAVOR, found.hosts['one'].binding[-1].kind)
+        self.assertEqual(Kind.FLAVOR, found.hosts['one'].limits[-1].kind)
 
     def test_no_flavors(self):
         self.assertEqual([], capacity.capacities(
@@ -500,11 +500,11 @@ class TestLimitingFilter(CapacityTestCase):
                     'max_instances_per_host': most}})
             host = self.count(cloud).hosts['one']
             self.assertEqual(min(most, 4), host.fits)
-            found = [each for each in host.binding
+            found = [each for each in host.limits
                      if each.kind is not Kind.RESOURCE_CLASS]
             self.assertEqual((kinds, {alone}), (
                 small_clouds.kinds_of(found),
-                {each.alone for each in host.binding} if most != 5
+                {each.alone for each in host.limits} if most != 5
                 else {alone}))
 
     def test_thread_policy_alone(self):
@@ -530,7 +530,7 @@ class TestLimitingFilter(CapacityTestCase):
                  [Kind.THREADS], True)):
             binding = self.count(small_clouds.cloud(host, workarounds={
                 'disable_fallback_pcpu_query': True}),
-                small_clouds.flavor(**specs)).hosts['one'].binding
+                small_clouds.flavor(**specs)).hosts['one'].limits
             self.assertEqual((kinds, {alone}), (
                 small_clouds.kinds_of(binding),
                 {each.alone for each in binding}))

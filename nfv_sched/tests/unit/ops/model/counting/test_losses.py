@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from nfv_sched.ops.model.counting import binding as bindings
+from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.model.counting import losses
 from nfv_sched.tests import base
 
 
 def limit(name):
-    return bindings.Binding(bindings.BindingKind.POLICY, '', name)
+    return document.LostLimit(document.BindingKind.POLICY, name)
 
 
 class TestAttribute(base.TestCase):
@@ -22,8 +22,10 @@ class TestAttribute(base.TestCase):
             return max(count for letters, count in gains.items()
                        if {limit(each) for each in letters} <= lifted)
 
-        return {cause.label: count for cause, count in losses.attribute(
-            [limit(each) for each in names], gain).items()}
+        return {(' or ' if cause.any_one else ' and ').join(
+            each.label for each in cause.limits): count
+            for cause, count in losses.attribute(
+                [limit(each) for each in names], gain).items()}
 
     def test_two_limits(self):
         for expected, gains in (

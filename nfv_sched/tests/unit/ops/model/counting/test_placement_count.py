@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from nfv_sched.ops.model.counting import binding
+from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.model.counting import placement_count
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator.placement import requirements
@@ -9,7 +9,7 @@ from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops import small_clouds
 
-Kind = binding.BindingKind
+Kind = document.BindingKind
 
 
 class TestGrants(base.TestCase):
@@ -34,13 +34,12 @@ class TestGrants(base.TestCase):
         granted = found.for_host('root')
         return granted.believed, granted.count
 
-    def binding(self, name, needed, free):
-        return binding.Binding(
-            Kind.RESOURCE_CLASS,
-            sentences.shortage(requirements.UnmetRequirement(
-                requirements.RequirementKind.RESOURCE, (name,),
-                ((name, needed),),
-                free=free, total=free)), name)
+    def limit(self, name, needed, free):
+        return document.HostLimit(
+            Kind.RESOURCE_CLASS, name, why=sentences.shortage(
+                requirements.UnmetRequirement(
+                    requirements.RequirementKind.RESOURCE, (name,),
+                    ((name, needed),), free=free, total=free)))
 
     def lacks(self, found, guests, root='root'):
         return found.lacks(root, found.for_host(root), guests)
@@ -55,9 +54,10 @@ class TestGrants(base.TestCase):
         for amount in (3, 10):
             found = self.grants(f'resources=PCPU:{amount}')
             self.assertEqual(0, found.for_host('root').believed)
-            self.assertEqual([binding.Binding(
-                Kind.RESOURCE_CLASS, f'{amount} PCPU are not granted at once',
-                'PCPU')], self.lacks(found, 0))
+            self.assertEqual([document.HostLimit(
+                Kind.RESOURCE_CLASS, 'PCPU',
+                why=f'{amount} PCPU are not granted at once')],
+                self.lacks(found, 0))
 
     def test_traits_and_aggregates(self):
         for query, kind in (
@@ -75,7 +75,7 @@ class TestGrants(base.TestCase):
         self.assertEqual((3, 7), self.counts(found))
         self.assertEqual([], self.lacks(found, 6))
         # Those that the second query grants take no PCPU.
-        self.assertEqual([self.binding('PCPU', 4, 2)],
+        self.assertEqual([self.limit('PCPU', 4, 2)],
                          self.lacks(found, 7))
 
     def test_the_second_query_alone(self):
@@ -91,7 +91,7 @@ class TestGrants(base.TestCase):
         found = self.grants('resources=PCPU:4&resources_1=CUSTOM_NIC:2')
         self.assertEqual((2, 2), self.counts(found))
         self.assertEqual([], self.lacks(found, 2))
-        self.assertEqual([self.binding('PCPU', 4, 2)], self.lacks(found, 3))
+        self.assertEqual([self.limit('PCPU', 4, 2)], self.lacks(found, 3))
 
     def test_the_model_stays_as_it_is(self):
         before = {name: dict(each.used)
@@ -136,7 +136,7 @@ class TestGrants(base.TestCase):
             found = self.grants(f'resources=PCPU:2,{query}')
             self.assertEqual((count, count), self.counts(found), query)
             self.assertEqual([lack], [
-                each.text for each in self.lacks(found, count)], query)
+                each.why for each in self.lacks(found, count)], query)
         self.assertTrue(found.simple)
         self.assertEqual({}, self.placement.providers['gpu0'].used)
 
@@ -148,14 +148,14 @@ class TestGrants(base.TestCase):
         self.assertEqual((2, 2), self.counts(found))
         self.assertEqual(
             ['2 VGPU needed from one provider, 2 free in all'],
-            [each.text for each in self.lacks(found, 2)])
+            [each.why for each in self.lacks(found, 2)])
 
     def test_nested_class_that_is_forbidden(self):
         self.add('gpu0', 3, 'CUSTOM_G')
         found = self.grants('resources=PCPU:2,VGPU:1&required=!CUSTOM_G')
         self.assertEqual((0, 0), self.counts(found))
         self.assertEqual(['with the forbidden trait CUSTOM_G'], [
-            each.text for each in self.lacks(found, 0)])
+            each.why for each in self.lacks(found, 0)])
 
     def test_the_compute_node_is_full_first(self):
         self.add('gpu0', 9)

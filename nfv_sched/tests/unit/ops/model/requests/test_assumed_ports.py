@@ -5,8 +5,8 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.model.counting import binding as bindings
 from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import small_clouds
@@ -240,8 +240,8 @@ class CountTest(base.TestCase):
         self.assertEqual({'one': 1, 'two': 0}, {
             name: host.fits for name, host in found.hosts.items()})
         self.assertEqual('1 direct@data', found.ports.label)
-        self.assertEqual((bindings.BindingKind.DEVICES, 'VF'),
-                         small_clouds.kinds_of(found.hosts['two'].binding)[0])
+        self.assertEqual((document.BindingKind.DEVICES, 'VF'),
+                         small_clouds.kinds_of(found.hosts['two'].limits)[0])
         self.assertEqual(16, self.count(cloud, flavor, 1).fits)
         away = assumed_ports.of_networks(
             cloud, ['x,physnet=away,vnic-type=direct'])

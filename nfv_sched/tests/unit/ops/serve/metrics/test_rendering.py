@@ -21,8 +21,8 @@ from nfv_sched.ops.answers.journal import reading
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.model.counting import binding
 from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import document as counting
 from nfv_sched.ops.model.counting import losses
 from nfv_sched.ops.serve.metrics import rendering
 from nfv_sched.tests import base
@@ -58,17 +58,23 @@ def named(found, name, **labels):
             if key[0] == name and labels.items() <= dict(key[1:]).items()}
 
 
-NODES = binding.Binding(binding.BindingKind.CPUS_ON_NODES, '', 'one NUMA node')
-NEAR = binding.Binding(binding.BindingKind.NETWORKS_NEAR, '')
-STRICT = binding.Binding(binding.BindingKind.POLICY, '', 'nfv:x=strict')
+KIND = counting.BindingKind
+NODES = counting.LostLimit(KIND.CPUS_ON_NODES, numa_nodes=1)
+NEAR = counting.LostLimit(KIND.NETWORKS_NEAR)
+STRICT = counting.LostLimit(KIND.POLICY, 'nfv:x=strict')
 
 
-def counted(name='fw', fits=1, placement=4, lost=(), **hosts):
-    """Return a count of a flavor; ``lost`` is cause -> number on each host."""
-    return capacity.FlavorCapacity(
-        snapshots.flavor(name=name), fits, placement,
-        {host: capacity.HostCapacity(number, number, lost=dict(lost))
-         for host, number in hosts.items()})
+def counted(name='fw', lost=(), **hosts):
+    """Return a count of a flavor.
+
+    :param lost: cause -> number on each host
+    :param hosts: how many fit, and how many Placement grants
+    """
+    return capacity.FlavorCapacity(snapshots.flavor(name=name), {
+        host: counting.HostFit(
+            host=host, host_id='', fits=fits, placement_grants=placement,
+            numa_nodes=(), limits=(), used_pcpus={}, lost=dict(lost))
+        for host, (fits, placement) in hosts.items()})
 
 
 class FamiliesTest(base.TestCase):
@@ -184,8 +190,8 @@ class FamiliesTest(base.TestCase):
             [snapshots.host('a'), snapshots.host('b')], aggregates=(
                 snapshot.Aggregate(name='nfv', hosts=('a',)),))
         found = exposed(cloud, [
-            counted('fw', 1, 4, a=0, b=1, lost={
-                losses.Cause((NODES,)): 1}), counted('none', 0, 0)])
+            counted('fw', a=(0, 3), b=(1, 1), lost={
+                losses.Cause((NODES,)): 1}), counted('none')])
         self.assertEqual(
             {'': 1, 'nfv': 0},
             {dict(key).get('aggregate', ''): value for key, value in
@@ -200,7 +206,7 @@ class FamiliesTest(base.TestCase):
 
     def test_lost(self):
         """Only what is lost to the CPUs of NUMA nodes is fragmentation."""
-        found = exposed(snapshots.cloud(), [counted('fw', 0, 16, a=0, lost={
+        found = exposed(snapshots.cloud(), [counted('fw', a=(0, 16), lost={
             losses.Cause((NODES,)): 4, losses.Cause((NEAR,)): 5,
             losses.Cause((STRICT, NEAR), False): 7})])
         self.assertEqual(
@@ -444,7 +450,7 @@ class MetricsTest(base.TestCase):
             snapshot.Aggregate(name='a'),))
         cloud = dataclasses.replace(cloud, network_agents=(
             test_levelling.agent('a'),))
-        found = exposed(cloud, [counted(placement=2)],
+        found = exposed(cloud, [counted(a=(1, 2))],
                         rebalance=levelling.plans(cloud))
         self.assertGreater(len(found), 30)
         for name, *labels in found:

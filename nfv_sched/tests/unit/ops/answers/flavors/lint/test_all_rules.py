@@ -16,8 +16,8 @@ from nfv_sched.ops.answers.flavors.lint import images
 from nfv_sched.ops.answers.flavors.lint import keys
 from nfv_sched.ops.answers.flavors.lint import values
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.model.counting import binding
 from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.counting import document
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import small_clouds
 from nfv_sched.tests.unit import test_example_rule
@@ -675,20 +675,22 @@ class RulesTest(base.TestCase):
 
     def test_what_to_do_about_a_binding(self):
         """A name that looks like another kind makes no difference."""
-        kind, alias = binding.BindingKind, 'pci_passthrough:alias'
+        kind, alias = document.BindingKind, 'pci_passthrough:alias'
         for each, name, key in (
                 (kind.DEVICES, 'VF', alias),
                 (kind.DEVICES_NEAR, 'PF', alias),
                 (kind.FILTER, 'pages near NICs', '-'),
                 (kind.NETWORKS_NEAR, '', '-'),
                 (kind.RULES, '', '-')):
-            counted = capacity.HostCapacity(
-                0, 0, (binding.Binding(each, 'not worked out', name),))
+            counted = document.HostFit(
+                host='one', host_id='', fits=0, placement_grants=0,
+                numa_nodes=(), used_pcpus={}, limits=(document.HostLimit(
+                    each, name, why='not worked out'),))
             flavor = small_clouds.flavor(pci_passthrough__alias='nic:1')
             found, = hosts.no_host(values.LintSubject(
                 flavor=flavor, look=lambda subject: values.FlavorHosts(
                     cloud=CLOUD, capacity=capacity.FlavorCapacity(
-                        flavor, 0, 0, {'one': counted}))))
+                        flavor, {'one': counted}))))
             self.assertEqual((key, E), (found.key, found.severity), each)
 
     def test_rule_of_another_package(self):
