@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """List keys of Helion / Titanium Carrier Grade and Intel with translations.
 
-A table of flavor keys, image properties and other names, each with its
-translation to Nova and nfv-sched.  Sources: validators and metadata
+A table of flavor keys and image properties, each with its translation to Nova
+and nfv-sched.  Sources: validators and metadata
 definitions of Titanium, the Helion Carrier Grade guide, Intel's guide to
 Enhanced Platform Awareness.  Values are not checked here.
 """
@@ -18,8 +18,7 @@ from oslo_utils import strutils
 from nfv_sched.base import extra_specs
 
 #: Where a name is used.
-FLAVOR, IMAGE, SERVER, NIC, CONF = (
-    'flavor', 'image', 'server', 'NIC', 'nova.conf')
+FLAVOR, IMAGE = 'flavor', 'image'
 
 #: The same key with the same value in Nova.
 SAME = 'same'
@@ -66,11 +65,6 @@ WRS = ('hw:wrs:', 'sw:wrs:')
 _PCI_AFFINITY = (*extra_specs.PCI_KEYS, extra_specs.NATIVE_PCI_KEY)
 
 _OFF = ('false', 'no', 'off', 'n', 'f')
-
-
-def _keep_key(key: str) -> Becomes:
-    """Keep key and value; ``key`` is the pattern of the table."""
-    return lambda value, specs: {key: value}
 
 
 def _drop(value: str, specs: Specs) -> Specs:
@@ -182,21 +176,21 @@ _NO_AVP = 'set hw:mem_page_size in the flavor, too'
 _ZERO = ('0',)
 
 _FLAVORS = (
-    ('hw:cpu_policy', SAME, _cpu_policy, ''),
-    ('hw:cpu_thread_policy', SAME, None, ''),
-    ('hw:mem_page_size', SAME, _pages, ''),
-    ('hw:numa_nodes', SAME, None, ''),
-    ('hw:numa_cpus.N', SAME, None, ''),
-    ('hw:numa_mem.N', SAME, None, ''),
-    ('hw:numa_node.N', RENAMED, _move_to('nfv:numa_node.N'), ''),
+    ('hw:cpu_policy', SAME, _cpu_policy),
+    ('hw:cpu_thread_policy', SAME, None),
+    ('hw:mem_page_size', SAME, _pages),
+    ('hw:numa_nodes', SAME, None),
+    ('hw:numa_cpus.N', SAME, None),
+    ('hw:numa_mem.N', SAME, None),
+    ('hw:numa_node.N', RENAMED, _move_to('nfv:numa_node.N')),
     ('hw:wrs:vswitch_numa_affinity', RENAMED,
-     _move_to(extra_specs.VSWITCH_NUMA_AFFINITY), ''),
-    ('hw:wrs:pci_numa_affinity', RENAMED, _pci_affinity, ''),
-    ('hw:wrs:shared_vcpu', COMBINATION, _shared_vcpu, ''),
+     _move_to(extra_specs.VSWITCH_NUMA_AFFINITY)),
+    ('hw:wrs:pci_numa_affinity', RENAMED, _pci_affinity),
+    ('hw:wrs:shared_vcpu', COMBINATION, _shared_vcpu),
     ('hw:wrs:min_vcpus', NONE, _drop,
      'a server has all its vCPUs; resize it to another flavor'),
-    ('hw:cpu_realtime', SAME, _realtime, ''),
-    ('hw:cpu_realtime_mask', SAME, None, ''),
+    ('hw:cpu_realtime', SAME, _realtime),
+    ('hw:cpu_realtime_mask', SAME, None),
     ('hw:wrs:vcpu:scheduler', COMBINATION, _drop,
      'by hand: hw:cpu_realtime=true and hw:cpu_realtime_mask with the vCPUs '
      'that are not to be realtime, such as ^0'),
@@ -236,25 +230,25 @@ _FLAVORS = (
     ('aggregate_instance_extra_specs:storage', SAME, None,
      'needs AggregateInstanceExtraSpecsFilter, and storage in the metadata '
      'of aggregates'),
-    ('pci_passthrough:alias', SAME, None, ''),
-    ('quota:disk_*', SAME, None, ''),
+    ('pci_passthrough:alias', SAME, None),
+    ('quota:disk_*', SAME, None),
     # Intel
-    ('hw:capabilities:cpu_info:features', COMBINATION, _features, ''),
+    ('hw:capabilities:cpu_info:features', COMBINATION, _features),
     ('hw:numa_mempolicy', NONE, _drop,
      'memory is always taken strictly from the NUMA nodes of the server',
      ('strict',)),
 )
 
 _IMAGES = (
-    ('hw_mem_page_size', SAME, None, ''),
-    ('hw_cpu_policy', SAME, None, ''),
-    ('hw_cpu_thread_policy', SAME, None, ''),
-    ('hw_numa_nodes', SAME, None, ''),
-    ('hw_numa_cpus.N', SAME, None, ''),
-    ('hw_numa_mem.N', SAME, None, ''),
-    ('hw_cpu_realtime_mask', SAME, None, ''),
-    ('hw_vif_multiqueue_enabled', SAME, None, ''),
-    ('hw_vif_model', COMBINATION, _avp, ''),
+    ('hw_mem_page_size', SAME, None),
+    ('hw_cpu_policy', SAME, None),
+    ('hw_cpu_thread_policy', SAME, None),
+    ('hw_numa_nodes', SAME, None),
+    ('hw_numa_cpus.N', SAME, None),
+    ('hw_numa_mem.N', SAME, None),
+    ('hw_cpu_realtime_mask', SAME, None),
+    ('hw_vif_multiqueue_enabled', SAME, None),
+    ('hw_vif_model', COMBINATION, _avp),
     ('hw_numa_node.N', NONE, _drop,
      'set nfv:numa_node.N in the flavor: this property cannot reach Nova\'s '
      'objects, so nfv-sched cannot read it'),
@@ -268,26 +262,11 @@ _IMAGES = (
     ('sw_wrs_*', NONE, _drop, 'remove it'),
 )
 
-_OTHERS = (
-    (SERVER, 'sw:wrs:recovery_priority', NONE, _drop,
-     'metadata that nothing reads'),
-    (NIC, 'vif-model=pci-sriov', RENAMED, _drop,
-     'a port with vnic_type=direct'),
-    (NIC, 'vif-model=pci-passthrough', RENAMED, _drop,
-     'a port with vnic_type=direct-physical'),
-    (CONF, 'pci_passthrough_whitelist', RENAMED, _drop,
-     '[pci] device_spec'),
-    (CONF, 'pci_alias', RENAMED, _drop, '[pci] alias'),
-    (CONF, 'scheduler_default_filters', RENAMED, _drop,
-     '[filter_scheduler] enabled_filters'),
-)
-
 #: The whole table.
-TABLE = tuple(
-    [Translation(where, key, kind, becomes or _keep_key(key), *rest)
-     for where, rows in ((FLAVOR, _FLAVORS), (IMAGE, _IMAGES))
-     for key, kind, becomes, *rest in rows] +
-    [Translation(*row) for row in _OTHERS])
+TABLE = tuple([
+    Translation(where, key, kind, becomes or _move_to(key), *rest)
+    for where, rows in ((FLAVOR, _FLAVORS), (IMAGE, _IMAGES))
+    for key, kind, becomes, *rest in rows])
 
 
 def find(where: str, key: str) -> Translation | None:

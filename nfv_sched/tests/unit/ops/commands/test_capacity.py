@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import os
 import pathlib
 
@@ -201,21 +200,6 @@ class CapacityTest(base.CommandTestCase):
             'show', 'vrouter.4', '--next', '--host', 'one')
         self.assertIn('small: 2 pCPUs on node 0', out)
 
-    def test_next_with_ports(self):
-        """A server makes room for guests with as many ports as it has."""
-        file.save(dataclasses.replace(
-            CLOUD, hosts=(small_clouds.host(network=snapshot.HostNetwork(
-                vswitch_ports=5, security_rules=0)),),
-            aggregates=(), servers=(dataclasses.replace(
-                SMALL, nodes=None, ports=(snapshot.Port(id='p', rules=0),)),),
-            options={**CLOUD.options, 'nfv_sched': {
-                'vswitch_ports_per_node': 8, 'vswitch_physical_ports': 1}},
-        ), self.file)
-        for ports, fits, leaving in (
-                ('1', 2, 'small'), ('2', 1, '')):
-            row, = self.table('show', 'vrouter.4', '--next', '--ports', ports)
-            self.assertEqual((fits, leaving), (row['Fits'], row['Next']))
-
     def test_next_for_a_project(self):
         """No server need leave a host that is kept for others."""
         file.save(dataclasses.replace(
@@ -250,16 +234,6 @@ class CapacityTest(base.CommandTestCase):
             code, _out, err = self.run_command(*args)
             self.assertEqual(2, code)
             self.assertIn(text, err)
-
-    def test_odd_records(self):
-        file.save(dataclasses.replace(CLOUD, hosts=(dataclasses.replace(
-            small_clouds.host('one'), stats={'num_instances': 'x'}),)),
-            self.file)
-        for args in (('list',), ('list', '--mix', 'fw.6=1'),
-                     ('show', 'fw.6')):
-            self.assertEqual(
-                (1, '', "error: host one: num_instances of its stats is not a "
-                 "number: 'x'\n"), self.run_command(*args))
 
     def test_placement_unread(self):
         file.save(dataclasses.replace(
@@ -333,15 +307,6 @@ class QuotaTest(base.CommandTestCase):
             self.quotas[self.ID], (-1, 3))
         self.assertEqual('', self.row(self.ID)['allows'])
         self.assertIn('unlimited', self.allowed(self.ID)[1])
-
-    def test_document(self):
-        _code, out, _err = self.allowed(
-            self.NAME, '-f', 'json', '--by', 'host')
-        self.assertEqual([{'allows': 2, 'resources': [
-            {'resource': 'instances', 'limit': 10, 'used': 3, 'needed': 1},
-            {'resource': 'cores', 'limit': 20, 'used': 9, 'needed': 4},
-            {'resource': 'ram', 'limit': None, 'used': 9000, 'needed': 2048},
-        ]}] * 3, [row['quota'] for row in json.loads(out)['capacities']])
 
     def test_unknown_projects(self):
         for name, message in (

@@ -413,28 +413,6 @@ case "$*" in *"flavor set"*) exit 1;; esac
             self.assertEqual(['show', 'set'], [
                 line.split()[3] for line in opened])
 
-    def test_commands_for_a_flavor_with_errors(self):
-        path = self.files.write({
-            'bad': {'vcpus': 2, 'ram': 1, 'properties': {
-                'hw:wrs:shared_vcpu': '0',
-                'hw:cpu_thread_policy': 'isolate'}},
-            'good': {'vcpus': 2, 'ram': 1}})
-        out = self.translate('--file', path, '-f', 'commands')
-        (_version, create), = test_rendering.parsed(self.lines(out))
-        self.assertEqual('good', create.name)
-        self.assertRegex(out, '(?m)^# error afterwards: ')
-        self.assertRegex(out, '(?m)^# openstack .* flavor create .* bad$')
-        self.assertRegex(out, '(?m)^# openstack .* flavor set .* bad$')
-
-    def test_commands_for_a_name_like_an_option(self):
-        path = self.files.write({'--old': {
-            'vcpus': 1, 'ram': 1, 'properties': {'hw:numa_node.0': '1'}}})
-        out = self.translate('--file', path, '-f', 'commands', code=0)
-        (_version, create), (_version, properties) = test_rendering.parsed(
-            self.lines(out))
-        self.assertEqual(('--old', '--old'),
-                         (create.name, properties.flavor))
-
     def test_commands_are_harmless(self):
         evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"
         path = self.files.write({evil: {'vcpus': 1, 'ram': 1}}, 'evil')

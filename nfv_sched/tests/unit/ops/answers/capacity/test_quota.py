@@ -15,19 +15,6 @@ from nfv_sched.tests.unit.ops.cloud import nova_api
 CONF = database.CONF
 
 
-class AllowanceTest(base.TestCase):
-
-    def test_least(self):
-        for expected, *uses in (
-                (2, (10, 4, 3)), (0, (4, 10, 1)), (None, (-1, 10, 1)),
-                (None, (4, 4, 0)), (1, (10, 4, 3), (10, 4, 4)), (None,)):
-            names = list(map(str, range(len(uses))))
-            self.assertEqual(expected, quota.allowance(
-                {name: each[2] for name, each in zip(names, uses)},
-                {name: each[:2] for name, each in zip(names, uses)}).allows,
-                uses)
-
-
 class KeystoneTest(base.TestCase):
     """With the account of [placement]."""
 

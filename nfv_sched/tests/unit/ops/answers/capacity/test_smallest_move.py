@@ -5,7 +5,6 @@ import dataclasses
 from nfv_sched.ops.answers.capacity import smallest_move
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
-from nfv_sched.ops.simulator import servers
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops import small_clouds
 
@@ -19,27 +18,26 @@ class TestDeparture(running.RunningTestCase):
         leaving = dict(smallest_move.find(cloud, flavor, fits, **kwargs))
         return fits, {host: server.name for host, server in leaving.items()}
 
-    def assertNext(self, wanted, flavor, *boots):
-        """Assert which server must leave host one for one more.
-
-        Without it one more fits indeed, and without none of the smaller ones.
-        """
-        cloud = self.running(*boots)
-        fits, leaving = self.smallest(cloud, flavor)
-        self.assertEqual(wanted, leaving.get('one'))
-        for boot in boots:
-            name = boot.split()[0]
-            after = self.running(*boots, steps=f'- delete: {name}')
-            more = self.smallest(after, flavor)[0]['one'] > fits['one']
-            if wanted is None:
-                self.assertFalse(more, name)
-            elif name == wanted:
-                self.assertTrue(more)
-
-    def test_the_smallest_that_helps(self):
-        """A node of four must be empty: two small ones are on the other."""
-        self.assertNext('three', 'p4', 'three p3 one', 'two p2 one',
-                        'deux p2 one')
+    def test_one_more_fits_without_it(self):
+        """And without none of the smaller ones."""
+        for wanted, flavor, *boots in (
+                # A node of four must be empty: two small ones are on the
+                # other.
+                ('three', 'p4', 'three p3 one', 'two p2 one', 'deux p2 one'),
+                (None, 'p4', 'a p2 one', 'b p2 one', 'c p2 one', 'd p2 one'),
+                ('small', 'p4', 'small p1 one'),
+                # Only next to the switch does room help.
+                ('near', 'strict', 'near strict one', 'too strict one',
+                 'far p1 one'),
+                ('device', 'vf', 'plain p1 one', 'device vf one')):
+            fits, leaving = self.smallest(self.running(*boots), flavor)
+            self.assertEqual(wanted, leaving.get('one'), boots)
+            for name in [boot.split()[0] for boot in boots]:
+                after = self.running(*boots, steps=f'- delete: {name}')
+                if wanted in (None, name):
+                    self.assertEqual(
+                        wanted == name,
+                        self.smallest(after, flavor)[0]['one'] > fits['one'])
 
     def test_the_smaller_of_two_that_help(self):
         """By vCPUs, then by memory, then by name."""
@@ -67,25 +65,6 @@ class TestDeparture(running.RunningTestCase):
         self.assertEqual(({'one': 1}, {}),
                          self.smallest(cloud, 'pinned', ports=2))
 
-    def test_nobody_alone(self):
-        self.assertNext(None, 'p4', 'a p2 one', 'b p2 one', 'c p2 one',
-                        'd p2 one')
-
-    def test_where_guests_fit_already(self):
-        self.assertNext('small', 'p4', 'small p1 one')
-
-    def test_policy(self):
-        """Only next to the switch does room help."""
-        self.assertNext('near', 'strict', 'near strict one', 'too strict one',
-                        'far p1 one')
-
-    def test_devices(self):
-        self.assertNext('device', 'vf', 'plain p1 one', 'device vf one')
-
-    def test_hosts_without_servers(self):
-        self.assertEqual(({'one': 2, 'two': 1, 'three': 2}, {'two': 'a'}),
-                         self.smallest(self.running('a p1 two'), 'p4'))
-
     def test_servers_that_nova_is_busy_with(self):
         cloud = self.running('small p1 one')
         busy = dataclasses.replace(cloud, servers=tuple([
@@ -101,10 +80,3 @@ class TestDeparture(running.RunningTestCase):
         self.assertEqual({'one': 'sound'}, self.smallest(dataclasses.replace(
             cloud, servers=(dataclasses.replace(
                 odd, image={'hw_cpu_policy': 'bogus'}), sound)), 'p4')[1])
-
-    def test_a_flavor_that_the_api_refuses(self):
-        cloud = self.running('a p1 one')
-        odd = dataclasses.replace(cloud.flavors[0], extra_specs={
-            'hw:cpu_thread_policy': 'x'})
-        self.assertRaises(servers.Refused, list, smallest_move.find(
-            cloud, odd))

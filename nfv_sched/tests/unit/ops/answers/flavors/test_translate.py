@@ -104,16 +104,6 @@ IMAGES = (
     ('sw_wrs_auto_recovery', 'true', {}, SERVICE, False),
 )
 
-OTHERS = (
-    (translations.SERVER, 'sw:wrs:recovery_priority', 'metadata'),
-    (translations.NIC, 'vif-model=pci-sriov', 'vnic_type=direct'),
-    (translations.NIC, 'vif-model=pci-passthrough',
-     'vnic_type=direct-physical'),
-    (translations.CONF, 'pci_passthrough_whitelist', '[pci] device_spec'),
-    (translations.CONF, 'pci_alias', '[pci] alias'),
-    (translations.CONF, 'scheduler_default_filters', 'enabled_filters'),
-)
-
 
 def flavor(vcpus=4, memory=4096, **fields):
     return snapshot.Flavor(name='f', vcpus=vcpus, memory=memory, **fields)
@@ -128,10 +118,6 @@ class TableTest(base.TestCase):
             self.assertEqual(
                 {each.key for each in translations.TABLE
                  if each.where == where} - {'sw_wrs_*'}, found)
-        self.assertEqual(
-            [(each.where, each.key) for each in translations.TABLE
-             if each.where not in (translations.FLAVOR, translations.IMAGE)],
-            [(where, key) for where, key, _do in OTHERS])
 
     def test_flavors(self):
         for key, value, becomes, kind, _api in FLAVORS:
@@ -168,11 +154,6 @@ class TableTest(base.TestCase):
             for new, text in line.becomes.items():
                 self.assertTrue(flavors.reads_property(new, text))
                 flavors.image({new: text})
-
-    def test_others(self):
-        for where, key, said in OTHERS:
-            self.assertIn(said, translations.find(where, key).do)
-        self.assertIsNone(translations.find(translations.FLAVOR, 'pci_alias'))
 
     def test_varying(self):
         for key in ('hw:numa_node.', 'hw:numa_node.x', 'hw:numa_node',

@@ -61,21 +61,6 @@ class TestCounts(CapacityTestCase):
         found = self.count(small_clouds.cloud(host))
         self.assertEqual((4, 4), (found.fits, found.placement))
 
-    def test_hosts_add_up(self):
-        found = self.count(small_clouds.cloud(
-            small_clouds.host('one'),
-            small_clouds.host('two', small_clouds.node(0)),
-            small_clouds.host('six', small_clouds.node(0, range(5)))))
-        self.assertEqual((6, 2), (found.fits, found.with_room))
-        self.assertEqual({'one': 4, 'two': 2, 'six': 0}, {
-            name: host.fits for name, host in found.hosts.items()})
-        self.assertEqual(2, found.within(['two', 'six']).fits)
-
-    def test_chosen_hosts(self):
-        found = self.count(small_clouds.cloud(
-            small_clouds.host('one'), small_clouds.host('two')), hosts={'two'})
-        self.assertEqual((4, ['two']), (found.fits, list(found.hosts)))
-
     def test_request_filters_of_nova(self):
         """They ask for the image, which a flavor alone has not."""
         cloud = small_clouds.cloud(small_clouds.host(), scheduler={
@@ -83,22 +68,6 @@ class TestCounts(CapacityTestCase):
             'query_placement_for_routed_network_aggregates': True,
             'image_metadata_prefilter': True})
         self.assertEqual(4, self.count(cloud).fits)
-
-    def test_a_flavor_that_the_api_refuses(self):
-        found = self.count(small_clouds.cloud(small_clouds.host()),
-                           small_clouds.flavor(
-            hw__cpu_thread_policy='sometimes'))
-        self.assertEqual(0, found.fits)
-        self.assertIn('sometimes', found.error)
-        self.assertBinds([Kind.FLAVOR], found)
-
-    def test_progress(self):
-        seen = []
-        capacity.capacities(
-            small_clouds.cloud(small_clouds.host()),
-            [small_clouds.flavor()] * 2,
-            update=lambda done, total: seen.append((done, total)))
-        self.assertEqual([(0, 2), (1, 2), (2, 2)], seen)
 
     def test_long_work(self):
         """Services have not gone silent since their hosts were read."""
@@ -175,18 +144,6 @@ class TestCounts(CapacityTestCase):
 
 class TestBinding(CapacityTestCase):
 
-    def test_filters_that_count_guests(self):
-        found = self.count(small_clouds.cloud(
-            small_clouds.host(),
-            filters=(*small_clouds.FILTERS, 'NumInstancesFilter'),
-            filter_scheduler={
-                'enabled_filters': [*small_clouds.FILTERS,
-                                    'NumInstancesFilter'],
-                'max_instances_per_host': 3}))
-        self.assertEqual((3, 4), (found.fits, found.placement))
-        self.assertEqual('NumInstancesFilter refuses the host with 3 more',
-                         self.assertBinds([COUNTING], found))
-
     def test_ports(self):
         cloud = small_clouds.cloud(
             small_clouds.host(network=snapshot.HostNetwork(
@@ -226,28 +183,6 @@ class TestBinding(CapacityTestCase):
         with self.subTest('no ledger yet'):
             self.assertEqual(3, self.count(small_clouds.cloud(
                 host, servers=(server,), **options), ports=1).fits)
-
-    def test_labels(self):
-        names = {Kind.POLICY: 'nfv:shared_vcpu=0', Kind.FILTER: 'AFilter',
-                 Kind.PAGES: '2 MiB',
-                 Kind.DEVICES: 'VF', Kind.DEVICES_NEAR: 'PCI device',
-                 Kind.RESOURCE_CLASS: 'PCPU', Kind.TRAIT: 'CUSTOM_{}',
-                 Kind.UNKNOWN_NAME: 'resource class',
-                 Kind.UNSURE: 'Placement'}
-        self.assertEqual(
-            ['flavor', 'nfv:shared_vcpu=0', 'NUMA topology', 'NUMA nodes',
-             'host too small', 'several', 'pCPUs', 'pCPUs on 2 NUMA nodes',
-             'threads', 'memory', 'pages of 2 MiB', 'page size',
-             'shared vCPUs', 'VFs',
-             'PCI devices nearby', 'networks nearby', 'ports', 'rules',
-             'AFilter', 'host disabled or down', 'no host mapping',
-             'reserved by Blazar',
-             'Placement', 'Placement', 'Placement PCPU', 'trait CUSTOM_{}',
-             'aggregate', 'isolated aggregate', 'unknown resource class'],
-            [document.LostLimit(
-                kind, names.get(kind),
-                2 if kind is Kind.CPUS_ON_NODES else None).label
-             for kind in Kind])
 
 
 class TestLostServers(CapacityTestCase):
@@ -343,13 +278,6 @@ class TestOddRecords(CapacityTestCase):
             hw__cpu_dedicated_mask='^0'))
         self.assertEqual(0, found.fits)
         self.assertEqual(Kind.FLAVOR, found.hosts['one'].limits[-1].kind)
-
-    def test_no_flavors(self):
-        self.assertEqual([], capacity.capacities(
-            small_clouds.cloud(small_clouds.host()), []))
-
-    def test_no_hosts(self):
-        self.assertEqual({}, self.counts())
 
     def test_no_ratios(self):
         """Those of the configuration, as Nova has it."""
@@ -629,10 +557,6 @@ class TestProject(CapacityTestCase):
         self.assertEqual(4 * len(names), found.fits)
         return found
 
-    def test_no_filter_of_projects(self):
-        for project in (None, 'alpha', 'beta', 'gamma'):
-            self.assertTakes({'one', 'two', 'six'}, self.cloud(), project)
-
     def test_isolation(self):
         # Nova 29 has no keys with a suffix here.
         both = dataclasses.replace(self.AGGREGATES[1], metadata={
@@ -650,15 +574,6 @@ class TestProject(CapacityTestCase):
         for project in (None, 'gamma'):
             self.assertTakes({'six'}, cloud, project)
 
-    def test_isolation_by_a_list(self):
-        """Nova's filter splits values at commas."""
-        cloud = dataclasses.replace(
-            self.cloud((*small_clouds.FILTERS, self.ISOLATION)),
-            aggregates=(dataclasses.replace(self.AGGREGATES[0], metadata={
-                'filter_tenant_id': 'beta,gamma'}),))
-        self.assertTakes({'one', 'two', 'six'}, cloud, 'gamma')
-        self.assertTakes({'two', 'six'}, cloud, 'alpha')
-
     def test_aggregates_in_placement(self):
         """Unlike the filter: a project with aggregates gets only these."""
         cloud = self.cloud(limit_tenants_to_placement_aggregate=True)
@@ -670,15 +585,6 @@ class TestProject(CapacityTestCase):
         for project in (None, 'gamma'):
             self.assertTakes({'one', 'two', 'six'}, cloud, project)
 
-    def test_aggregates_in_placement_are_not_lists(self):
-        """Nova's request filter does not split values, nor looks elsewhere."""
-        cloud = self.cloud(limit_tenants_to_placement_aggregate=True)
-        for metadata in ({'filter_tenant_id': 'beta,gamma'},
-                         {'owner': 'gamma'}):
-            self.assertTakes({'one', 'two', 'six'}, dataclasses.replace(
-                cloud, aggregates=(dataclasses.replace(
-                    self.AGGREGATES[0], metadata=metadata),)), 'gamma')
-
     def test_aggregates_that_a_project_must_have(self):
         cloud = self.cloud(limit_tenants_to_placement_aggregate=True,
                            placement_aggregate_required_for_tenants=True)
@@ -688,13 +594,3 @@ class TestProject(CapacityTestCase):
         self.assertBinds([Kind.AGGREGATE], found)
         # Of nobody in particular is asked what the hosts have room for.
         self.assertTakes({'one', 'two', 'six'}, cloud, None)
-
-    def test_both(self):
-        self.assertTakes({'two'}, self.cloud(
-            (*small_clouds.FILTERS, self.ISOLATION),
-            limit_tenants_to_placement_aggregate=True), 'beta')
-
-    def test_empty(self):
-        found = self.count(self.cloud((*small_clouds.FILTERS, self.ISOLATION)),
-                           project='beta', empty=True)
-        self.assertEqual(8, found.fits)

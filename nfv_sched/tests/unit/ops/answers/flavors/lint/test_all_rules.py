@@ -546,27 +546,6 @@ class RulesTest(base.TestCase):
             self.assertEqual(rules, [each.rule for each in fine(
                 specs, cloud=CLOUD).run() if each.severity == E])
 
-    def test_hosts_that_are_packed(self):
-        """Hosts that never take a guest of a flavor are none of them."""
-        for specs, sizes in (
-            (PINNED, ['2 of 7 CPUs of a NUMA node (1 host)',
-                      '3 of 8 CPUs of a NUMA node (2 hosts)']),
-            ({**PINNED, 'hw:cpu_thread_policy': 'isolate'},
-             ['2 of 7 CPUs of a NUMA node (1 host)']),
-        ):
-            self.assertEqual(
-                [f'1 server with 5 pinned vCPUs leaves {size}'
-                 for size in sizes],
-                [each.finding for each in fine(
-                    specs, vcpus=5, cloud=MIXTURE).run()
-                 if each.rule == 'packs-badly'])
-
-    def test_misspelt_key_of_nova(self):
-        """Also where a line of the table stands for several keys."""
-        found, = fine({'quota:disk_read_byte_sec': '1'}).run()
-        self.assertEqual('set quota:disk_read_bytes_sec instead, if you meant '
-                         'that', found.do)
-
     def test_misspelt_keys_of_ours(self):
         """Also the last of more than an error of a request names."""
         key = 'nfv:vswitch_affinity'
@@ -768,17 +747,6 @@ class RulesTest(base.TestCase):
         on_hosts = fine(specs, cloud=CLOUD).run()
         self.assertNotIn('UEFI', str(on_hosts))
         self.assertNotIn('image metadata', str(on_hosts))
-
-    def test_image_on_hosts(self):
-        nine = fine({}, vcpus=9, image={'hw_cpu_policy': 'dedicated'},
-                    cloud=CLOUD)
-        self.assertIn(('no-host', 'vCPUs'), [
-            (each.rule, each.key) for each in nine.run()])
-
-    def test_used(self):
-        found, = fine(PINNED, servers=True).run()
-        self.assertIn('in use by 1 server', found.finding)
-        self.assertIn('booted when it was different: 1', found.finding)
 
 
 class NearTest(base.TestCase):
