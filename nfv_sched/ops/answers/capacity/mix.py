@@ -28,18 +28,11 @@ def times(
 ) -> int:
     """Count how many times a mix of servers fits a cloud at least.
 
+    See also :func:`nfv_sched.ops.model.counting.capacity.capacities`.
+
     :param mix: flavors, and the number of servers of each in the mix
-    :param hosts: names of the hosts that count; None for all
-    :param empty: count as if there were no servers
-    :param ports: ports of each server; None for those of the flavor's servers
-    :param image: image properties of each server that Nova knows
-    :param project: ID of the servers' project; None for one that no aggregate
-        is reserved for
-    :param hints: scheduler hints of each server
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova takes no server of
         one of the flavors; says which, and why
-    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
     """
     with capacity.counting_on(
             cloud, empty, ports, project, hints) as counting:

@@ -81,7 +81,9 @@ def from_nova(project: str) -> OfFlavor:
         except Exception as exc:  # of Nova, databases, Keystone, Placement
             raise QuotaError(
                 f'the quota of project {project} cannot be read: '
-                f'{strings.mask_secrets(_line(exc))}') from exc
+                + strings.mask_secrets(f'{exc.__class__.__name__}: '
+                                       f'{" ".join(str(exc).split())}')
+            ) from exc
         return allowance(needs, read[resources])
 
     return of_flavor
@@ -94,14 +96,12 @@ def keystone() -> Iterator[sdk_connection.Connection]:
     :raises QuotaError: if the account of ``[placement]`` cannot be used
     """
     from nfv_sched.ops.model.requests import nova_account
-    with contextlib.ExitStack() as stack:
-        try:
-            connection = stack.enter_context(
-                nova_account.connection('identity'))
-        except _ERRORS as exc:
-            raise QuotaError('no connection to Keystone: '
-                             f'{http_limits.reason(exc)}') from exc
-        yield connection
+    try:
+        with nova_account.connection('identity') as connection:
+            yield connection
+    except _ERRORS as exc:
+        raise QuotaError('no connection to Keystone: '
+                         f'{http_limits.reason(exc)}') from exc
 
 
 def project_id(connection: sdk_connection.Connection, name: str) -> str:
@@ -140,7 +140,3 @@ def _project_id(projects: Iterable[ty.Any], name: str) -> str:
     if not isinstance(project, str) or not names.is_host(project):
         raise TypeError('a project has no ID')
     return project
-
-
-def _line(exc: Exception) -> str:
-    return f'{exc.__class__.__name__}: {" ".join(str(exc).split())}'

@@ -34,9 +34,9 @@ def find(
     with a task in progress in Nova, or whose request is not known, are left
     out, and so are hosts without others.
 
+    See also :func:`nfv_sched.ops.model.counting.capacity.capacities`.
+
     :param hosts: names of the hosts of interest; None for all
-    :param ports: see :func:`nfv_sched.ops.model.counting.capacity.capacities`,
-        as for ``image``, ``project`` and ``hints``
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the
         flavor, or has no hosts for the project
     """

@@ -7,6 +7,7 @@ The table of keys is in :mod:`nfv_sched.ops.answers.flavors.translations`.
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import functools
 import typing as ty
 
 from nfv_sched.base import extra_specs as nfv_extra_specs
@@ -81,42 +82,39 @@ def image(name: str, properties: Mapping[str, str],
 def _line(where: str, key: str, value: str,
           specs: Mapping[str, str]) -> document.KeyTranslation:
     translation = translations.find(where, key)
+    line = functools.partial(document.KeyTranslation, key=key, value=value)
     # A pattern of the table can match more keys than Nova knows.
     # Nova refuses no key of a namespace that it does not know.
     is_known = where != translations.FLAVOR or (
         flavors.refusal(key, value) is None and (
             translation is not None or not key.startswith(translations.WRS))
-        or _is_known(key))
-    if translation is not None and (
+        or any(spec.is_of(key) for spec in flavors.specs()))
+    if translation is None or not (
             is_known or translation.kind != translations.SAME):
-        replacement = translations.becomes(translation, key, value, specs)
-        if translation.is_harmless(value):
-            return document.KeyTranslation(
-                key=key, value=value, kind=translation.kind,
-                becomes=replacement, do=HARMLESS, lost=False)
-        other = _contradicted_key(key, replacement, specs)
-        if other is not None:
-            return document.KeyTranslation(
-                key=key, value=value, kind=translation.kind, becomes={},
-                lost=True,
-                do=f'{other}={specs[other]} contradicts it, and stays: '
-                   'correct it if this is what was meant')
-        return document.KeyTranslation(
-            key=key, value=value, becomes=replacement,
-            kind=_kind(translation, key, value, replacement),
-            do=translations.advice(translation, value, specs) or None,
-            lost=translation.kind in translations.LOST or not replacement)
-    if is_known:
-        # "flavor lint" reports wrong values.
-        return document.KeyTranslation(
-            key=key, value=value, becomes={key: value},
-            kind=translations.SAME, do=None, lost=False)
-    return document.KeyTranslation(
-        key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
-        do='nothing reads it; correct it if it is misspelt'
-        if key.startswith(translations.WRS) else
-        'Nova knows no such key; "nfv-sched flavor lint" says whether it is '
-        'like another')
+        if is_known:
+            # "flavor lint" reports wrong values.
+            return line(becomes={key: value}, kind=translations.SAME, do=None,
+                        lost=False)
+        return line(
+            becomes={}, kind=UNKNOWN, lost=True,
+            do='nothing reads it; correct it if it is misspelt'
+            if key.startswith(translations.WRS) else
+            'Nova knows no such key; "nfv-sched flavor lint" says whether it '
+            'is like another')
+    replacement = translations.becomes(translation, key, value, specs)
+    if translation.is_harmless(value):
+        return line(becomes=replacement, kind=translation.kind, do=HARMLESS,
+                    lost=False)
+    other = _contradicted_key(key, replacement, specs)
+    if other is not None:
+        return line(
+            becomes={}, kind=translation.kind, lost=True,
+            do=f'{other}={specs[other]} contradicts it, and stays: correct it '
+               'if this is what was meant')
+    return line(
+        becomes=replacement, kind=_kind(translation, key, value, replacement),
+        do=translations.advice(translation, value, specs) or None,
+        lost=translation.kind in translations.LOST or not replacement)
 
 
 def _kind(translation: translations.Translation, key: str, value: str,
@@ -169,10 +167,6 @@ def _told_what_floats(line: document.KeyTranslation, flavor: snapshot.Flavor,
         f'vCPUs {", ".join(map(str, floating))} would not be pinned any '
         'more: Nova takes one mask, and all that it leaves out floats. Leave '
         f'out {line.value} only, or do without real time'))
-
-
-def _is_known(key: str) -> bool:
-    return any(spec.is_of(key) for spec in flavors.specs())
 
 
 def _merge_lines(lines: list[document.KeyTranslation]) -> dict[str, str]:

@@ -101,12 +101,12 @@ def _commands(all_translated: Sequence[document.FlavorTranslation],
         for line in each.keys:
             yield from _remarks(line)
         if each.flavor is None:
-            yield from _comment_unsafe(_image(each))
+            yield from _comment_unsafe(_change(each))
             continue
         flavor = None if new is None else new[each.name]
         if flavor is not None:
             yield from _limits(flavor)
-        steps = _create(each, flavor) if flavor is not None else _flavor(each)
+        steps = _create(each, flavor) if flavor is not None else _change(each)
         if not each.errors:
             yield from _comment_unsafe(steps)
             continue
@@ -176,51 +176,36 @@ def _create(translated: document.FlavorTranslation,
                '--public' if flavor.public else '--private']
     if flavor.id:
         options.insert(0, f'--id={flavor.id}')
-    show = shlex.join((*_CLIENT, 'show', *_name_args(translated)))
-    create = shlex.join((
-        *_CLIENT, 'create', *map(str, options), *_name_args(translated)))
-    yield f'if ! {show} > /dev/null 2>&1; then'
-    yield f'  {create}'
+    yield f'if ! {_command(translated, "show")} > /dev/null 2>&1; then'
+    yield f'  {_command(translated, "create", *map(str, options))}'
     yield 'fi'
-    if translated.extra_specs:
-        yield shlex.join((
-            *_CLIENT, 'set', *_properties(translated.extra_specs),
-            *_name_args(translated)))
+    yield from _set(translated, translated.extra_specs)
 
 
-def _flavor(translated: document.FlavorTranslation) -> Iterator[str]:
-    """Yield the commands that change a flavor of the cloud.
+def _change(translated: document.FlavorTranslation) -> Iterator[str]:
+    """Yield the commands that change a flavor or an image.
 
     New keys come first, so that no policy is missing at any time.
     """
-    if translated.set:
-        yield shlex.join((*_CLIENT, 'set', *_properties(translated.set),
-                          *_name_args(translated)))
+    yield from _set(translated, translated.set)
     if translated.unset:
-        yield shlex.join((*_CLIENT, 'unset', *_keys(translated.unset),
-                          *_name_args(translated)))
+        yield _command(translated, 'unset', *_keys(translated.unset))
 
 
-def _image(translated: document.FlavorTranslation) -> Iterator[str]:
-    if translated.set:
-        yield shlex.join(('openstack', 'image', 'set',
-                          *_properties(translated.set),
-                          *_name_args(translated)))
-    if translated.unset:
-        yield shlex.join(('openstack', 'image', 'unset',
-                          *_keys(translated.unset), *_name_args(translated)))
+def _set(translated: document.FlavorTranslation,
+         pairs: Mapping[str, str]) -> Iterator[str]:
+    if pairs:
+        yield _command(translated, 'set', *_keys(
+            [f'{key}={value}' for key, value in pairs.items()]))
 
 
-def _name_args(translated: document.FlavorTranslation) -> tuple[str, str]:
-    """Return the name after ``--``: it could look like an option."""
-    return '--', translated.name
+def _command(translated: document.FlavorTranslation, *words: str) -> str:
+    client = ('openstack', 'image') if translated.flavor is None else _CLIENT
+    # The name could look like an option.
+    return shlex.join((*client, *words, '--', translated.name))
 
 
-def _properties(pairs: Mapping[str, str]) -> Iterator[str]:
-    return _keys([f'{key}={value}' for key, value in pairs.items()])
-
-
-def _keys(keys: Sequence[str]) -> Iterator[str]:
+def _keys(keys: Iterable[str]) -> Iterator[str]:
     for key in keys:
         # One word, so that the client does not take the key for an option.
         yield from ((f'--property={key}',) if key.startswith('-')

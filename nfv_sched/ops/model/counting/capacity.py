@@ -160,17 +160,12 @@ def capacities(
 ) -> list[FlavorCapacity]:
     """Count how many more servers of each flavor fit a cloud.
 
+    See also :func:`counting_on`.
+
     :param flavors: each is counted as if no servers of the others were booted
     :param hosts: names of the hosts that count; None for all
-    :param empty: count as if there were no servers
-    :param ports: ports of each server; None for those of the flavor's servers
     :param image: image properties of each server that Nova knows
-    :param project: ID of the servers' project; None for one that no aggregate
-        is reserved for
-    :param hints: scheduler hints of each server
     :param update: called with (flavors done, all flavors)
-    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
     """
     with counting_on(cloud, empty, ports, project, hints) as counting:
         flavor_capacities = []
