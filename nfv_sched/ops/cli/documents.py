@@ -27,9 +27,6 @@ FORMATS = ('json', 'yaml')
 
 #: Defines a field of a dataclass that is not in documents.
 internal = functools.partial(dataclasses.field, metadata={'internal': True})
-#: Defines a field with a default that is no part of the schema: documents
-#: always have it.
-always = functools.partial(dataclasses.field, metadata={'always': True})
 
 _DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 _NOT_IN_KEY = re.compile('[^a-z0-9]+')
@@ -236,6 +233,7 @@ def _describe(schema: dict[str, ty.Any], described: type) -> None:
     keys = _keys(described)
     schema['properties'] = {key: schema['properties'][key] for key in keys}
     for field in dataclasses.fields(described):
+        # Documents have it in any case; its default is for who makes them.
         if field.metadata.get('always'):
             del schema['properties'][field.name]['default']
             schema['required'].append(field.name)

@@ -7,9 +7,12 @@ Nova is not needed for these types.
 from collections.abc import Mapping
 import dataclasses
 import enum
+import functools
 import typing as ty
 
-from nfv_sched.ops.cli import documents
+# Read by nfv_sched.ops.cli.documents.
+_internal = functools.partial(dataclasses.field, metadata={'internal': True})
+_always = functools.partial(dataclasses.field, metadata={'always': True})
 
 
 class BindingKind(enum.StrEnum):
@@ -78,10 +81,10 @@ class LostLimit:
     kind: str
     #: the policy, filter, page size or other name of the limit; null if it has
     #: none
-    name: str | None = documents.always(default=None)
+    name: str | None = _always(default=None)
     #: number of NUMA nodes on which the CPUs of "cpus_on_nodes" are needed;
     #: null for other kinds
-    numa_nodes: int | None = documents.always(default=None)
+    numa_nodes: int | None = _always(default=None)
 
     @property
     def label(self) -> str:
@@ -105,13 +108,13 @@ class HostLimit(LostLimit):
     kind: str
     #: numbers of the NUMA nodes that policies and networks leave to a server;
     #: for a policy, those that it leaves; null if they leave all
-    allowed_nodes: tuple[int, ...] | None = documents.always(default=None)
+    allowed_nodes: tuple[int, ...] | None = _always(default=None)
     #: whether one more server fits once this limit alone is lifted
-    alone: bool = documents.always(default=True)
+    alone: bool = _always(default=True)
     #: the amount needed and the amount free, for people
-    why: str = documents.always(default='')
+    why: str = _always(default='')
     #: ``HostLimit`` of each that it lacks together, if it is too small
-    lacks: ty.Any = documents.internal(default=())
+    lacks: ty.Any = _internal(default=())
 
     @property
     def on_any_host(self) -> LostLimit:
@@ -178,9 +181,9 @@ class HostFit:
     limits: tuple[HostLimit, ...]  #: what keeps the next server off
     #: the smallest server without which one more fits; null without --next, or
     #: if no single server would do
-    next: LeavingServer | None = documents.always(default=None)
+    next: LeavingServer | None = _always(default=None)
     #: number of each NUMA node -> used and all CPUs for pinned servers
-    used_pcpus: Mapping[int, tuple[int, int]] = documents.internal()
+    used_pcpus: Mapping[int, tuple[int, int]] = _internal()
     #: servers that Placement would grant and the host does not take, by
     #: ``losses.Cause``
-    lost: ty.Any = documents.internal(default_factory=dict, hash=False)
+    lost: ty.Any = _internal(default_factory=dict, hash=False)
