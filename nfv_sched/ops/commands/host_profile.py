@@ -14,8 +14,10 @@ from nfv_sched.ops.answers.machine import read
 from nfv_sched.ops.answers.machine import values
 from nfv_sched.ops.answers.profile import check
 from nfv_sched.ops.answers.profile import choices
+from nfv_sched.ops.answers.profile import configuration
 from nfv_sched.ops.answers.profile import derivation
 from nfv_sched.ops.answers.profile import document
+from nfv_sched.ops.answers.profile import tables
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
@@ -208,8 +210,6 @@ class ProfileHost(source.ErrorMixin, base.Lister):
             host_profile = derivation.derive(machine, chosen)
         except choices.ProfileError as exc:
             raise source.UsageError(str(exc)) from exc
-        from nfv_sched.ops.answers.profile import configuration
-        from nfv_sched.ops.answers.profile import tables
         formatter = parsed_args.formatter
         self._text: str | None = None
         self._parts: ty.Sequence | None = None
@@ -224,9 +224,7 @@ class ProfileHost(source.ErrorMixin, base.Lister):
         elif formatter == _ANSIBLE:
             self._text = documents.dumps(
                 configuration.variables(host_profile), 'yaml')
-        elif parsed_args.columns:
-            pass
-        elif formatter == base.TABLE:
+        elif formatter == base.TABLE and not parsed_args.columns:
             self._parts = tables.text(host_profile)
         self._document = documents.Document(host_profile)
         return tables.COLUMNS, tables.rows(host_profile)
@@ -239,7 +237,6 @@ class ProfileHost(source.ErrorMixin, base.Lister):
                 f'--check has no format {formatter}; use table, json, yaml, '
                 'csv or value')
         from nfv_sched.nova import compute_conf
-        from nfv_sched.ops.answers.profile import tables
         try:
             compared = check.compare(parsed_args.check, chosen, machine)
         except (compute_conf.OptionsError, values.MachineError) as exc:

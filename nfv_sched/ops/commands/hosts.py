@@ -10,10 +10,12 @@ import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.hosts import document as host_document
+from nfv_sched.ops.answers.hosts import rendering
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.commands import host_facts
 from nfv_sched.ops.commands import source
 
@@ -144,7 +146,6 @@ class ListHost(source.CloudMixin, base.Lister):
     def take_action(self, parsed_args):
         cloud = self.cloud(parsed_args)
         # Imported here so that --help does not wait for Nova.
-        from nfv_sched.ops.answers.hosts import rendering
         from nfv_sched.ops.answers.hosts import view
         hosts = sorted((
             host for host in view.views(cloud, _chosen(cloud, parsed_args))
@@ -237,8 +238,6 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
 
 
 def _facts(host: host_document.HostDetails) -> Iterator[tuple[str, ty.Any]]:
-    from nfv_sched.ops.answers.hosts import rendering
-    from nfv_sched.ops.cli import tables
     state = host.state
     if host.disabled_reason:
         state += f' ({host.disabled_reason})'
@@ -274,7 +273,6 @@ def _pcpus(of: host_document.HostDetails | host_document.NodeOfHost) -> str:
 
 
 def _node_lines(node: host_document.NodeOfHost) -> Iterator[str]:
-    from nfv_sched.ops.answers.hosts import rendering
     here = [text for text in (
         'virtual switch' if node.switch else '',
         f'networks {", ".join(node.networks)}' if node.networks else '',

@@ -221,17 +221,6 @@ class SitePagesTest(_SiteTest):
         self.assertEqual(1, len(self.column()))
         self.assertTrue(self.find('svg.n').is_displayed())
 
-    def test_parts(self):
-        self.look()
-        self.open('many')
-        first = self.column()
-        self.go('[rel=next]')
-        self.assertEqual([50, 50, 0], [
-            len(first), len(self.column()),
-            len(set(first) & set(self.column()))])
-        self.go('[rel=prev]')
-        self.assertEqual(first, self.column())
-
     def test_hostile(self):
         """Names, and what is searched for, are text; nothing is asked for."""
         self.look()

@@ -66,7 +66,6 @@ def _differences(
     requests: Sequence[snapshot.PCIRequest],
     devices: Sequence[snapshot.Device],
 ) -> Iterator[tuple[str, str]]:
-    """Yield kind and text of each difference."""
     request_ids = {request.id for request in requests} - {None}
     loose = [each for each in devices if each.request not in request_ids]
     shares: list[list[snapshot.Device]] = [

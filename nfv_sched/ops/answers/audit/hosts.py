@@ -10,7 +10,6 @@ import shlex
 from nfv_sched.fit.numa import topology
 from nfv_sched.limits import names
 from nfv_sched.ops.answers.audit import document
-from nfv_sched.ops.answers.audit import repairs
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import snapshot
@@ -23,6 +22,7 @@ _Kind = snapshot.MissingKind
 
 #: Resource provider -> resource class -> amount.
 Allocations = Mapping[str, Mapping[str, int]]
+Command = tuple[str, ...]  # its words
 Findings = Iterator[document.AuditedFinding]
 
 
@@ -108,7 +108,7 @@ class Site:
 
     def finding(
         self, kind: str, text: str, server: snapshot.Server | None = None,
-        since: str = '', commands: tuple[repairs.Command, ...] = (),
+        since: str = '', commands: tuple[Command, ...] = (),
     ) -> document.AuditedFinding:
         """Return a finding on this host.
 
@@ -124,7 +124,9 @@ class Site:
             since = max(since, server.created if kind in values.ELSEWHERE
                         else settled(server))
             if kind in values.MOVED:
-                commands = repairs.move(self.title, server.uuid)
+                # It prints how to move the server.
+                commands = (('nfv-sched', 'host', 'drain', '--server', uuid,
+                             '-f', 'commands', '--', self.title),)
         what_to_do = values.KINDS[kind]
         if commands:
             what_to_do += f': {"; ".join(map(shlex.join, commands))}'
@@ -191,7 +193,6 @@ class Whole:
 
 
 def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
-    """Yield a site for each host that can be checked."""
     whole = Whole.from_cloud(cloud)
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)

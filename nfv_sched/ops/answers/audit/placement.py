@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare Placement with the hosts and servers of Nova."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
 
 import os_resource_classes as orc
 
 from nfv_sched.limits import names
 from nfv_sched.ops.answers.audit import hosts
-from nfv_sched.ops.answers.audit import repairs
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.cloud import occupied
@@ -16,6 +16,13 @@ from nfv_sched.ops.cloud import snapshot
 _VCPU, _PCPU, _MEMORY = orc.VCPU, orc.PCPU, orc.MEMORY_MB
 # Hypervisor types whose servers take whole machines, not CPUs and memory.
 _WHOLE_MACHINES = ('ironic',)
+# "nova-manage placement audit" passes over consumers without any of these.
+_AUDITED = frozenset({
+    orc.VCPU, orc.MEMORY_MB, orc.DISK_GB, orc.VGPU,
+    orc.NET_BW_EGR_KILOBIT_PER_SEC, orc.NET_BW_IGR_KILOBIT_PER_SEC, orc.PCPU,
+    orc.MEM_ENCRYPTION_CONTEXT})
+# With this version of Placement the consumer keeps its project and user.
+_VERSION = '1.28'
 
 
 def check(site: hosts.Site) -> hosts.Findings:
@@ -41,7 +48,6 @@ def _is_read(site: hosts.Site) -> bool:
 
 
 def _inventories(site: hosts.Site) -> hosts.Findings:
-    """Find CPU inventories that differ from the CPUs of the host."""
     nodes = site.host.nodes
     if not nodes:
         return
@@ -103,11 +109,12 @@ def _allocations(site: hosts.Site,
 
 
 def _allocation(server: snapshot.Server,
-                anew: bool) -> tuple[repairs.Command, ...]:
+                anew: bool) -> tuple[hosts.Command, ...]:
     # Nova does not allocate again what ports had, such as bandwidth.
     if any(port.has_allocation for port in server.ports or ()):
         return ()
-    return repairs.allocate(server.uuid, anew)
+    return (('nova-manage', 'placement', 'heal_allocations', '--instance',
+             server.uuid, *(('--force',) if anew else ())),)
 
 
 def _expected_amounts(site: hosts.Site,
@@ -155,11 +162,24 @@ def _find_strangers(site: hosts.Site) -> hosts.Findings:
 
 
 def _removal(site: hosts.Site, consumer: str,
-             allocations: hosts.Allocations) -> tuple[repairs.Command, ...]:
-    return repairs.remove(consumer, {
+             allocations: hosts.Allocations) -> tuple[hosts.Command, ...]:
+    return removal(consumer, {
         provider.uuid: allocations[provider.uuid]
         for provider in site.host.providers
         if allocations.get(provider.uuid)})
+
+
+def removal(consumer: str, allocations: Mapping[str, Collection[str]],
+            ) -> tuple[hosts.Command, ...]:
+    if all(_AUDITED.intersection(classes)
+           for classes in allocations.values()):
+        return tuple([
+            ('nova-manage', 'placement', 'audit', '--resource_provider', uuid,
+             '--delete') for uuid in allocations])
+    return (('openstack', '--os-placement-api-version', _VERSION, 'resource',
+             'provider', 'allocation', 'unset', *[
+                 word for uuid in allocations
+                 for word in ('--provider', uuid)], consumer),)
 
 
 def _amounts_text(amounts: Mapping[str, int]) -> str:

@@ -9,7 +9,6 @@ from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
 from nfv_sched.fit import occupancy
 from nfv_sched.ops.answers.audit import hosts
-from nfv_sched.ops.answers.audit import repairs
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.answers.hosts import view
@@ -25,7 +24,8 @@ def mapping(site: hosts.Site) -> hosts.Findings:
         yield site.finding(
             values.UNMAPPED, 'no host mapping in the API database: servers '
             'that the scheduler puts there end in ERROR',
-            commands=repairs.discover())
+            commands=(
+                ('nova-manage', 'cell_v2', 'discover_hosts'),))
 
 
 def overuse(site: hosts.Site) -> hosts.Findings:

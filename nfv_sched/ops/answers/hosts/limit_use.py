@@ -13,7 +13,6 @@ from nfv_sched.ops.cloud import snapshot
 
 def of_host(host: snapshot.Host,
             most: options.Limits) -> document.NetworkUse:
-    """Return the load of the network on a host, and its limits."""
     network = host.network or snapshot.HostNetwork()
     inventories = _inventories(host)
     is_read = network.vswitch_ports is not None

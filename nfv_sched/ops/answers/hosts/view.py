@@ -122,11 +122,6 @@ def _view(
     machine: machine_values.Machine | None,
     network_names: Mapping[str, str],
 ) -> document.HostDetails:
-    """Return what is on a host.
-
-    :param metadata: metadata of each of its aggregates
-    :param network_names: names of networks by UUID
-    """
     label = option(cloud, 'vswitch_label')
     switch = frozenset(node.number for node in host.nodes or ()
                        if label in node.physnets)
@@ -176,7 +171,6 @@ def _view(
 
 def _networks(servers: Iterable[snapshot.Server], names: Mapping[str, str],
               ) -> tuple[tuple[str, str | None], ...]:
-    """Return name and physical network of networks of servers, by name."""
     networks = {
         (port.network_name or names.get(port.network) or port.network,
          port.physnet or '')

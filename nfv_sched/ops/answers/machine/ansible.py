@@ -35,41 +35,21 @@ def _expect_one(hosts: Sequence[str]) -> None:
             f'for one of them: "ansible {hosts[0]} -m setup > FILE"')
 
 
-def unwrap(data: ty.Any) -> Mapping[str, ty.Any] | None:
-    """Return facts by their names without prefix; None if there are none.
+def read(data: ty.Any) -> facts.Facts | None:
+    """Convert the facts of a host, or by host of one; None if there are none.
 
-    :param data: parsed JSON, with the facts or with hosts that have facts
-    :raises MachineError: if there are several hosts
+    :raises MachineError: also if there are several hosts
     """
     if not isinstance(data, dict):
         return None
     ansible_facts = _facts(data)
-    if ansible_facts is not None:
-        return ansible_facts
-    hosts = {str(name): host_facts for name, host_facts in (
-        (name, _facts(each)) for name, each in data.items()) if host_facts}
-    _expect_one(list(hosts))
-    return next(iter(hosts.values()), None)
-
-
-def _facts(data: ty.Any) -> Mapping[str, ty.Any] | None:
-    if not isinstance(data, dict):
+    if ansible_facts is None:
+        hosts = {str(name): host_facts for name, each in data.items()
+                 if (host_facts := _facts(each))}
+        _expect_one(list(hosts))
+        ansible_facts = next(iter(hosts.values()), None)
+    if ansible_facts is None:
         return None
-    inner = data.get(_WRAPPER, data)
-    if not isinstance(inner, dict):
-        return None
-    unwrapped = {str(name).removeprefix(_PREFIX): value
-                 for name, value in inner.items()}
-    return unwrapped if (
-        'processor' in unwrapped or _MEMORY in unwrapped) else None
-
-
-def read(ansible_facts: Mapping[str, ty.Any]) -> facts.Facts:
-    """Convert the facts of Ansible.
-
-    :param ansible_facts: result of :func:`unwrap`
-    :raises MachineError: if the facts are malformed
-    """
     memory = ansible_facts.get(_MEMORY)
     if memory is not None and type(memory) is not int:
         raise values.MachineError(
@@ -82,6 +62,19 @@ def read(ansible_facts: Mapping[str, ty.Any]) -> facts.Facts:
             processor, list) else ''),
         nics=tuple(_nics(ansible_facts, interfaces)) if isinstance(
             interfaces, list) else None)
+
+
+def _facts(data: ty.Any) -> Mapping[str, ty.Any] | None:
+    """Return facts by their names without prefix; None if there are none."""
+    if not isinstance(data, dict):
+        return None
+    inner = data.get(_WRAPPER, data)
+    if not isinstance(inner, dict):
+        return None
+    unwrapped = {str(name).removeprefix(_PREFIX): value
+                 for name, value in inner.items()}
+    return unwrapped if (
+        'processor' in unwrapped or _MEMORY in unwrapped) else None
 
 
 def _nics(ansible_facts: Mapping[str, ty.Any], names: list):

@@ -204,10 +204,6 @@ def nodes(node_of: Mapping[int, int | None]) -> dict[int, int]:
 
 
 def cpu_list(text: str, path: str = '') -> frozenset[int]:
-    """Parse CPUs such as ``0-3,8``, perhaps of a file.
-
-    :raises MachineError: if it is something else
-    """
     try:
         return cpu_spec.parse(text)
     except ValueError:

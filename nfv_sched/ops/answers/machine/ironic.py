@@ -20,22 +20,16 @@ _JOINED = ('Ironic takes CPUs of one NUMA node whose cores have the same '
            'number, in several sockets or unknown (-1), for one core')
 
 
-def unwrap(data: ty.Any) -> Mapping[str, ty.Any] | None:
-    """Return NUMA topology and inventory in parsed JSON; None if neither."""
+def read(data: ty.Any) -> facts.Facts | None:
+    """Convert the data of an inspection; None if it is something else."""
     if not isinstance(data, dict):
         return None
-    for part in (data, *map(data.get, _FOLDERS)):
-        if isinstance(part, dict) and _TOPOLOGY in part:
-            return {'inventory': data.get('inventory'), **part}
-    return data if isinstance(data.get('inventory'), dict) else None
-
-
-def read(inspection: Mapping[str, ty.Any]) -> facts.Facts:
-    """Convert the data of an inspection.
-
-    :param inspection: result of :func:`unwrap`
-    :raises MachineError: if the data are malformed or have no NUMA topology
-    """
+    inspection = next((
+        {'inventory': data.get('inventory'), **part}
+        for part in (data, *map(data.get, _FOLDERS))
+        if isinstance(part, dict) and _TOPOLOGY in part), data)
+    if inspection is data and not isinstance(data.get('inventory'), dict):
+        return None
     topology = inspection.get(_TOPOLOGY)
     if topology is None:
         raise values.MachineError(

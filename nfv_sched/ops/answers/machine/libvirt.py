@@ -12,15 +12,10 @@ _ROOT = 'capabilities'
 _KIB = {'KiB': 1, 'MiB': 1 << 10, 'GiB': 1 << 20}
 
 
-def is_xml(text: str) -> bool:
-    return text.lstrip()[:1] == '<'
-
-
-def read(text: str) -> facts.Facts:
-    """Parse capabilities of a host.
-
-    :raises MachineError: if it is something else, or malformed
-    """
+def read(text: str) -> facts.Facts | None:
+    """Parse capabilities of a host; None if it is no XML."""
+    if text.lstrip()[:1] != '<':
+        return None
     host = _parse(text)
     cpus, offline, memory = [], {}, {}
     for cell in host.iterfind('topology/cells/cell'):
@@ -83,6 +78,5 @@ def _kib(element: ElementTree.Element | None) -> int:
 
 
 def _size(element: ElementTree.Element) -> int:
-    """Return the KiB of a page."""
     return _number(element.get('size'), 'the size of pages') * _KIB.get(
         element.get('unit', 'KiB'), 1)

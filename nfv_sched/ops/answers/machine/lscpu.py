@@ -30,34 +30,16 @@ def quote_bare(text: str) -> str:
     return _BARE.sub(r'\1null', text)
 
 
-def is_summary(data: ty.Any) -> bool:
-    return isinstance(data, dict) and isinstance(data.get('lscpu'), list)
-
-
-def is_list(data: ty.Any) -> bool:
-    return isinstance(data, dict) and isinstance(data.get('cpus'), list)
-
-
-def is_parsable(text: str) -> bool:
-    return text.startswith('#') and _columns(text) is not None
-
-
-def _columns(text: str) -> list[str] | None:
-    """Return the column names, which are in the last comment."""
-    comments = [line for line in text.splitlines() if line.startswith('#')]
-    columns = comments[-1][1:].strip().lower().split(',')
-    return columns if 'cpu' in columns else None
-
-
-def read_parsable(text: str) -> facts.Facts:
-    """Parse output of ``lscpu -p``.
-
-    :param text: :func:`is_parsable` is true for it
-    :raises MachineError: if it is malformed
-    """
-    columns = _columns(text) or []
+def read_text(text: str) -> facts.Facts | None:
+    """Parse output of ``lscpu -p``; None if it is something else."""
+    lines = text.splitlines()
+    # The names of the columns are in the last comment.
+    titles = next((line for line in reversed(lines) if line[:1] == '#'), '')
+    columns = titles[1:].strip().lower().split(',')
+    if not text.startswith('#') or 'cpu' not in columns:
+        return None
     rows = []
-    for line in text.splitlines():
+    for line in lines:
         if line and not line.startswith('#'):
             cells = line.split(',')
             if len(cells) != len(columns):
@@ -68,15 +50,18 @@ def read_parsable(text: str) -> facts.Facts:
     return _facts(rows, lists_offline=False)
 
 
-def read_list(data: ty.Any) -> facts.Facts:
-    """Convert output of ``lscpu -J -e``, for which :func:`is_list` is true.
-
-    :raises MachineError: if it is malformed
-    """
-    if not all(isinstance(row, dict) for row in data['cpus']):
-        raise values.MachineError('"cpus" is not a list of CPUs')
-    return _facts([{str(name).lower(): cell for name, cell in row.items()}
-                   for row in data['cpus']], lists_offline=True)
+def read(data: ty.Any) -> facts.Facts | None:
+    """Convert output of ``lscpu -J``, also with ``-e``; None for another."""
+    if not isinstance(data, dict):
+        return None
+    rows = data.get('cpus')
+    if isinstance(rows, list):
+        if not all(isinstance(row, dict) for row in rows):
+            raise values.MachineError('"cpus" is not a list of CPUs')
+        return _facts([{str(name).lower(): cell for name, cell in row.items()}
+                       for row in rows], lists_offline=True)
+    entries = data.get('lscpu')
+    return _summary(entries) if isinstance(entries, list) else None
 
 
 def _facts(rows: Sequence[Mapping[str, ty.Any]],
@@ -147,16 +132,13 @@ def _cell_number(cell: ty.Any) -> int | None:
     raise values.MachineError(f'{str(cell)[:40]!r} is not a number')
 
 
-def read_summary(data: ty.Any) -> facts.Facts:
-    """Convert output of ``lscpu -J``.
+def _summary(entries: list) -> facts.Facts:
+    """Convert a summary.
 
     The facts have no CPUs if a core has several threads, as the summary does
     not show which CPUs are siblings.
-
-    :param data: parsed JSON, for which :func:`is_summary` is true
-    :raises MachineError: if it is malformed
     """
-    fields = dict(_fields(data['lscpu']))
+    fields = dict(_fields(entries))
     flags = fields.get('Flags', '').split()
     nodes = {int(match[1]): facts.cpu_list(text) for match, text in (
         (_NODE_CPUS.fullmatch(name), text) for name, text in fields.items())

@@ -59,7 +59,6 @@ def _by_node(machine_facts: facts.Facts,
 
 
 def load(path: str) -> facts.Facts:
-    """Read a file with facts of any supported kind."""
     try:
         return _load(path)
     except values.MachineError as exc:
@@ -79,26 +78,18 @@ def _load(path: str) -> facts.Facts:
         raise values.MachineError(str(exc.strerror or exc)) from exc
     except ValueError as exc:
         raise values.MachineError('is not valid UTF-8') from exc
-    if lscpu.is_parsable(text):
-        return lscpu.read_parsable(text)
-    if libvirt.is_xml(text):
-        return libvirt.read(text)
+    for read_text in lscpu.read_text, libvirt.read:
+        if (found := read_text(text)) is not None:
+            return found
     for start, name in _FOR_PEOPLE:
         if start.match(text):
             raise values.MachineError(
                 f'is what "{name}" prints for people; give what '
                 f'"{facts.LSCPU}" prints')
     data = _parse_json(ansible.without_headline(text))
-    if lscpu.is_list(data):
-        return lscpu.read_list(data)
-    if lscpu.is_summary(data):
-        return lscpu.read_summary(data)
-    unwrapped = ironic.unwrap(data)
-    if unwrapped is not None:
-        return ironic.read(unwrapped)
-    unwrapped = ansible.unwrap(data)
-    if unwrapped is not None:
-        return ansible.read(unwrapped)
+    for read in lscpu.read, ironic.read, ansible.read:
+        if (found := read(data)) is not None:
+            return found
     raise values.MachineError(
         'is JSON, but not from lscpu, Ironic (inspection) or Ansible (facts); '
         f'"{facts.LSCPU}" prints what is needed')

@@ -101,7 +101,6 @@ def _page_count(profile: document.Profile, size: int) -> str:
 
 
 def is_even(profile: document.Profile, size: int) -> bool:
-    """Return True if all nodes with memory have equally many pages."""
     counts = {node.page_count(size) for node in profile.numa_nodes
               if node.kept_memory_mib or node.pages or node.usable}
     return len(counts) == 1

@@ -96,10 +96,6 @@ def switch_cores(machine: values.Machine,
 
 
 def assign(machine: values.Machine, chosen: choices.Choices) -> Assignment:
-    """Assign one function to each online CPU of a machine.
-
-    :raises ProfileError: if there are not enough cores, or none for servers
-    """
     usable = [node.number for node in machine.usable]
     if not usable:
         raise choices.ProfileError('no NUMA node has both CPUs and memory')

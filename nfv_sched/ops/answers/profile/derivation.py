@@ -25,10 +25,6 @@ OSD = 'osd'
 
 def derive(machine: values.Machine,
            chosen: choices.Choices = choices.Choices()) -> document.Profile:
-    """Derive the profile of a machine.
-
-    :raises ProfileError: if it cannot be set up as chosen
-    """
     assignment = cpus.assign(machine, chosen)
     near = cpus.nic_nodes(machine, chosen)
     switch = _switch_memory(machine, chosen, assignment, near)

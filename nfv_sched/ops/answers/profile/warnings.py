@@ -29,10 +29,6 @@ _Warning = document.ProfileWarning
 def find(machine: values.Machine, chosen: choices.Choices,
          near: Mapping[str, int | None],
          profile: document.Profile) -> Iterator[_Warning]:
-    """Yield all warnings.
-
-    :param near: NICs of the switch -> their NUMA nodes
-    """
     yield from _machine(machine)
     yield from _memory(machine, chosen)
     yield from _small_pages(profile)

@@ -49,39 +49,24 @@ class PageLink:
         return self.text
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TableCell:
-    """A cell as the templates show it; ``href`` is None without a link."""
-
-    lines: Sequence[str]
-    href: str | None
-
-    @property
-    def is_long(self) -> bool:
-        """True if a word is so long that it must be broken."""
-        return any(len(word) > _LONG for line in self.lines
-                   for word in line.split())
-
-
 @functools.cache
 def templates() -> jinja2.Environment:
-    """Return the templates: those of the map of hosts, and these."""
     environment = cli_templates.environment(
         'nfv_sched.ops.serve.pages', 'nfv_sched.ops.answers.hosts.map')
-    environment.filters.update(cells=cells, numeric=numeric)
+    environment.filters.update(lines=tables.cell_lines, numeric=numeric)
     environment.tests.update(
+        link=lambda cell: isinstance(cell, PageLink), long=_is_long,
         table=lambda part: isinstance(part, tables.Table),
         line=lambda part: isinstance(part, tables.Line))
     return environment
 
 
-def cells(table: tables.Table) -> list[list[TableCell]]:
-    return [[TableCell(tables.cell_lines(cell), getattr(cell, 'href', None))
-             for cell in row] for row in table.rows]
+def _is_long(lines: Sequence[str]) -> bool:
+    """Return whether a word is so long that it must be broken."""
+    return any(len(word) > _LONG for line in lines for word in line.split())
 
 
 def numeric(table: tables.Table) -> list[bool]:
-    """Return for each column of a table whether it has numbers only."""
     return [tables.are_numeric([tables.cell_lines(row[number])
                                 for row in table.rows])
             for number in range(len(table.columns))]

@@ -129,10 +129,11 @@ class SnapshotPages:
             return html.message(
                 http.HTTPStatus.INTERNAL_SERVER_ERROR, str(exc))
         except source.CloudUnreadError as exc:
-            template, content = 'unread.html', {
-                'title': html.TITLES[path], 'current': path,
-                'text': str(exc), 'notes': [], 'command': ''}
-        return html.page(template, **self._frame(age_seconds), **content)
+            template, content = 'unread.html', {'text': str(exc)}
+        current = '/' + path.split('/')[1]
+        return html.page(template, **{
+            'title': html.TITLES[current], 'current': current, 'notes': [],
+            'command': '', **self._frame(age_seconds), **content})
 
     def _page(self, path: str) -> Callable[[_Query], _Content] | None:
         if path.startswith('/servers/'):
@@ -143,7 +144,6 @@ class SnapshotPages:
                 '/agents': self._agents}.get(path)
 
     def _frame(self, age_seconds: float) -> dict[str, ty.Any]:
-        """Return what the templates show on all pages."""
         return {
             'about': host_map.about(self._cloud),
             'age': explain_rendering.duration(max(int(age_seconds), 0)),
@@ -168,8 +168,8 @@ class SnapshotPages:
             _HOSTS, '/', query)
         drawn = host_map.hosts(shown.items)
         return 'map.html', {
-            'title': captions.headline(shown.count), 'current': '/',
-            'query': query.get('q', ''), 'shown': shown, 'notes': [],
+            'title': captions.headline(shown.count), 'shown': shown,
+            'query': query.get('q', ''),
             'command': 'nfv-sched host map --format html', **drawn}
 
     def _capacity(self, query: _Query) -> _Content:
@@ -188,8 +188,7 @@ class SnapshotPages:
                    for column in capacity_rendering.fit_columns(fits)}
         shown = [columns[title] for title in _CAPACITY_COLUMNS[1:]]
         return 'capacity.html', {
-            'title': 'Capacity', 'current': '/capacity', 'query': pattern,
-            'capacities': tables.Table(_CAPACITY_COLUMNS, [
+            'query': pattern, 'capacities': tables.Table(_CAPACITY_COLUMNS, [
                 [html.PageLink(fit.flavor, _link(
                     '/capacity', {'show': fit.flavor})), *(
                         column.for_people(fit) if column.value is None
@@ -208,7 +207,7 @@ class SnapshotPages:
         columns = [column for column in capacity_rendering.host_columns(fits)
                    if not column.is_detail]
         return 'flavor.html', {
-            'title': f'Capacity for {flavor.name}', 'current': '/capacity',
+            'title': f'Capacity for {flavor.name}',
             'ports': f'{counted.ports.description} ({counted.ports.reason})',
             'unknown': capacity_rendering.not_known(fits),
             'error': counted.error,
@@ -244,20 +243,18 @@ class SnapshotPages:
             _SERVERS, '/servers', query)
         return 'servers.html', {
             'title': strings.count(shown.count, 'server'),
-            'current': '/servers', 'query': query.get('q', ''),
-            'shown': shown, 'notes': [],
+            'query': query.get('q', ''), 'shown': shown,
             'servers': tables.Table(_SERVER_COLUMNS, [
                 (_server(server.uuid, server.name), _host(server.host),
                  server.state, server.flavor.name, server.uuid)
-                for server in shown.items]),
-            'command': ''}
+                for server in shown.items])}
 
     def _server(self, name: str, _query: _Query) -> _Content:
         uuid = subjects.find(self._cloud, name).uuid
         explanation = self._explained(uuid)
         hosts = [host.host for host in explanation.hosts]
         return 'server.html', {
-            'title': explanation.subject, 'current': '/servers',
+            'title': explanation.subject,
             'sections': explain_rendering.sections(
                 explanation, hosts, everything=True),
             'map': _host(explanation.host),
@@ -295,7 +292,6 @@ class SnapshotPages:
         findings = [each for each in audited.findings if each.kind in chosen]
         shown = _part(findings, _FINDINGS, '/audit', query)
         return 'audit.html', {
-            'title': 'Audit', 'current': '/audit',
             'summary': f'{strings.count(audited.hosts_checked, "host")} '
                        f'checked: {strings.count(len(findings), "finding")}'
                        + (f' of kind {kind}.' if kind else '.'),
@@ -304,7 +300,7 @@ class SnapshotPages:
                 for name, count in counts.items() if count]),
             'findings': tables.Table(
                 _FINDING_COLUMNS, list(map(_finding, shown.items))),
-            'shown': shown, 'notes': [], 'command': 'nfv-sched cloud audit'}
+            'shown': shown, 'command': 'nfv-sched cloud audit'}
 
     @functools.cached_property
     def _rebalance(self) -> tuple[rebalance_document.Rebalance, bool]:
@@ -327,14 +323,13 @@ class SnapshotPages:
     def _agents(self, _query: _Query) -> _Content:
         plan, is_counted = self._rebalance
         return 'agents.html', {
-            'title': 'Agents', 'current': '/agents',
             'summary': rebalance_rendering.summary(plan, self._cloud) or [
                 'Neutron shows no agents for DHCP or routers.'],
             'uncounted': not is_counted,
             'moves': tables.of_rows(rebalance_rendering.COLUMNS, plan.moves),
             'agents': tables.Table(_AGENT_COLUMNS, [
                 row for each in plan.plans for row in _agent_rows(each)]),
-            'notes': [], 'command': 'nfv-sched agent rebalance'}
+            'command': 'nfv-sched agent rebalance'}
 
 
 def _names(host: host_document.HostDetails) -> str:

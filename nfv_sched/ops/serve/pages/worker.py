@@ -143,7 +143,6 @@ class PageWorker:
         other.close()
 
     def _note_end(self, running: 'PageRequest') -> None:
-        """Note that the process has ended while it made a page."""
         self._running, process, self._process = None, self._process, None
         if self._closed:
             return
@@ -191,10 +190,6 @@ class PageRequest:
 
 
 def parse(answer: bytes) -> server.Answer | None:
-    """Return the page of an answer: JSON in a line, and the body.
-
-    :raises ValueError: if it is malformed
-    """
     head, _line_break, body = answer.partition(b'\n')
     try:
         fields = json.loads(head)
@@ -218,7 +213,6 @@ def _encoded(page: server.Answer | None) -> bytes:
 
 
 def is_page(path: str) -> bool:
-    """Return whether there can be a page of a path."""
     return path in (*html.TITLES, html.STYLESHEET) or (
         path.startswith('/servers/'))
 

@@ -50,7 +50,6 @@ def fit(host: document.HostDetails) -> str:
 
 
 def part_used(host: document.HostDetails) -> str:
-    """Return which part of the CPUs for pinned servers is used, 0 to 1."""
     return f'{min(host.pcpus_used / max(host.pcpus, 1), 1):.2f}'
 
 

@@ -70,7 +70,6 @@ class NodePicture:
 
 def node(node: document.NodeOfHost,
          host_marks: Mapping[str, marks.Sign]) -> NodePicture:
-    """Lay out the picture of a NUMA node."""
     rows = list(_rows(node.cores, host_marks))
     y = HEAD + len(rows) * _PITCH + 2
     near = None
@@ -168,11 +167,6 @@ def _rows(cores: Sequence[document.CoreUse],
 
 
 def _place(core_x: int, place: int, threads: int) -> tuple[str, int, int]:
-    """Return shape, x and sign height of a thread.
-
-    :param core_x: x at which its core begins
-    :param place: its number in the core
-    """
     if threads == 1:
         return 'a', core_x, -_NUMBER - 9
     if threads == 2:

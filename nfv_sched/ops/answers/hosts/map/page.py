@@ -38,7 +38,6 @@ _TAB = markupsafe.Markup(
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    """Return the environment of the templates, which escapes all text."""
     return cli_templates.environment('nfv_sched.ops.answers.hosts.map')
 
 

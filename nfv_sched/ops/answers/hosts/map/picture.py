@@ -75,7 +75,6 @@ def _key(key: Sequence[tuple[str, str, str]], y: int, width: int,
 
 def _card(host: document.HostDetails, drawn: Mapping[str, ty.Any], top: int,
           width: int) -> dict[str, ty.Any]:
-    """Lay out all that is drawn for a host."""
     y = 24
     lines = [_line('host', y, host.host, width)]
     for kind, text in (

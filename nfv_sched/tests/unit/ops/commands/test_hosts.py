@@ -108,23 +108,12 @@ class ListTest(_CommandTest):
         self.assertEqual(sorted(order), list(dict.fromkeys(
             row['Host'] for row in self.rows('--sort', 'name'))))
 
-    def test_nothing_matches(self):
-        code, out, err = self.host('list', '--aggregate', 'x')
-        self.assertEqual(
-            (2, '', "error: no aggregate named 'x'\n"),
-            (code, out, err))
-
     def test_not_all_was_read(self):
         file.save(made_cloud(missing=snapshots.missing(
             'Cell 2 does not answer')), self.file)
         code, out, err = self.host('list')
         self.assertEqual((1, 'error: Cell 2 does not answer\n'), (code, err))
         self.assertIn('router', out)
-
-    def test_hostile_name(self):
-        file.save(snapshots.cloud([snapshots.host()], [
-            snapshots.server('\x1b]0;owned\x07\nx')]), self.file)
-        self.assertIn(r'\x1b]0;owned\x07\nx', self.host('list')[1])
 
 
 class ShowTest(_CommandTest):
@@ -195,26 +184,6 @@ class FactsTest(_CommandTest):
             self.assertEqual((0, self.host(*args)[1]), (code, out))
             self.assertEqual('warning: no file of --facts is named after a '
                              'host that is shown\n', err)
-
-    def test_names_do_no_harm(self):
-        name = 'a\nerror: x'
-        file.save(snapshots.cloud([snapshots.host(name, [snapshots.node(
-            0, 4, 1, 1)])]), self.file)
-        self.write(0, 1, name=name)
-        code, out, err = self.seen('map')
-        self.assertEqual((1, ''), (code, out))
-        self.assertRegex(err, r'^error: .*: hosts\[0\]\.name: must be .*\n$')
-
-    def test_bad(self):
-        self.write()
-        for args in (['show', 'a'], ['map']):
-            self.assertEqual(
-                (1, '', f'error: {self.folder}/a.json: there is no CPU\n'),
-                self.seen(*args))
-        self.folder += '/x'
-        self.assertEqual(
-            (1, '', f'error: {self.folder}: No such file or directory\n'),
-            self.seen('map'))
 
 
 class MapTest(_CommandTest):

@@ -60,16 +60,6 @@ class ProfileTest(base.CommandTestCase):
         self.assertEqual((code, ''), (status, out), err)
         return err
 
-    def test_this_machine(self):
-        status, out, err = self.run_command(
-            'host', 'profile', '--layout', 'floating', '-f', 'json')
-        self.assertIn(status, (0, 2))
-        if status == 0:
-            numbers = json.loads(out)['nova']['cpu_shared_set']
-            self.assertNotEqual([], numbers)
-        else:
-            self.assertRegex(err, '^error: ')
-
     def test_sys(self):
         root = os.path.join(self.folder, 'sys')
         trees.machine(root, {node: (128 * 1024, CORES[node])
@@ -192,23 +182,6 @@ class ProfileTest(base.CommandTestCase):
         self.assertRegex(self.refused(
             1, '--facts', self.facts, '--check', f'{self.folder}/none'),
             '^error: .*none')
-
-    def test_unreadable_facts(self):
-        for content in ('', '{"lscpu": ', json.dumps({'cpus': []}),
-                        json.dumps(IRONIC)[:-40]):
-            path = self.path('facts', content)
-            err = self.refused(1, '--facts', path)
-            self.assertRegex(err, f'^error: {path}: .*\n$')
-        self.assertIn('has no devices/system/cpu',
-                      self.refused(1, '--sys', self.folder))
-        self.assertIn('in /sys', self.refused(1, '--facts', self.path(
-            'setup', json.dumps({'ansible_memtotal_mb': 1024}))))
-
-    def test_impossible(self):
-        self.assertEqual(
-            'error: NUMA node 0 has 13 cores left, but 14 wanted for: '
-            'switch\n', self.refused(2, '--facts', self.facts,
-                                     '--vswitch-cores', '14'))
 
     def test_wrong_command_lines(self):
         for args, told in (

@@ -71,13 +71,11 @@ class ReportedTest(base.TestCase):
             (host.memory_ratio, inventories['MEMORY_MB'].ratio,
              inventories['VCPU'].ratio, host.disk_available_least,
              host.network))
-        host = self.added(existing('a', disk_available_least=None))
-        self.assertIsNone(host.disk_available_least)
-
-    def test_ratio_of_the_profile(self):
-        host = self.added(existing('a'), cpu_ratio=2.5)
-        self.assertEqual((2.5, 2.5), (
-            host.cpu_ratio, host.providers[0].inventories['VCPU'].ratio))
+        host = self.added(existing('a', disk_available_least=None),
+                          cpu_ratio=2.5)
+        self.assertEqual((None, 2.5, 2.5), (
+            host.disk_available_least, host.cpu_ratio,
+            host.providers[0].inventories['VCPU'].ratio))
 
     def test_names(self):
         """Nova takes 255 characters at most, and no name is empty."""
