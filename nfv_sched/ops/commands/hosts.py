@@ -238,11 +238,8 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
 
 
 def _facts(host: host_document.HostDetails) -> Iterator[tuple[str, ty.Any]]:
-    state = host.state
-    if host.disabled_reason:
-        state += f' ({host.disabled_reason})'
     yield 'Host', host.host
-    yield 'State', state
+    yield 'State', rendering.state(host)
     if host.cell:
         yield 'Cell', host.cell
     yield 'Availability zone', host.availability_zone

@@ -108,13 +108,14 @@ def _find_misplaced(site: hosts.Site, node: snapshot.Node,
             groups.setdefault(tuple(
                 server.uuid for server in servers), []).append(cpu)
     for uuids, cpus in groups.items():
-        first, *others = (site.known[uuid] for uuid in uuids)
-        other_names = dict.fromkeys(each.name or each.uuid for each in others)
+        servers = [site.known[uuid] for uuid in uuids]
+        other_names = dict.fromkeys(
+            each.name or each.uuid for each in servers[1:])
         yield site.finding(
             values.PINNED_TWICE,
             f'node {node.number}: CPU {cpu_spec.to_text(cpus)} is also that '
-            f'of {", ".join(other_names)}', first,
-            max(map(hosts.settled, (first, *others))))
+            f'of {", ".join(other_names)}', servers[0],
+            max(map(hosts.settled, servers)))
 
 
 def _find_missing(site: hosts.Site, node: snapshot.Node,

@@ -353,22 +353,23 @@ def _rows(host: HostDetails) -> Iterator[NodeRow]:
                 free=sum(each.free for each in devices)),
             networks=node.networks, servers=node.servers)
     floating, small = host.floating, host.small_pages
-    if host.numa_nodes and not floating:
-        return
-    rest = dict(
-        node=None, switch=None, pcpus=None, pcpus_used=None, largest_fit=None,
-        pages=(), vfs=None, networks=(), servers=tuple([ServerName(
-            server=each.server, server_id=each.server_id, label=each.label,
-            spans=0) for each in floating]))
     if not host.numa_nodes:
-        yield NodeRow(
-            **about, **rest, shared_vcpus=host.shared_vcpus,
+        amounts = dict(
+            shared_vcpus=host.shared_vcpus,
             shared_vcpu_limit=host.shared_vcpu_limit,
             memory_mib=host.memory_mib, memory_used_mib=host.memory_used_mib)
+    elif floating:
+        amounts = dict(
+            shared_vcpus=sum(each.vcpus for each in floating),
+            shared_vcpu_limit=None,
+            memory_mib=None if small is None else small.available_mib,
+            memory_used_mib=sum(each.memory_mib for each in floating),
+            small_pages_kib=None if small is None else small.size_kib)
+    else:
         return
     yield NodeRow(
-        **about, **rest, shared_vcpus=sum(each.vcpus for each in floating),
-        shared_vcpu_limit=None,
-        memory_mib=None if small is None else small.available_mib,
-        memory_used_mib=sum(each.memory_mib for each in floating),
-        small_pages_kib=None if small is None else small.size_kib)
+        **about, **amounts, node=None, switch=None, pcpus=None,
+        pcpus_used=None, largest_fit=None, pages=(), vfs=None, networks=(),
+        servers=tuple([ServerName(
+            server=each.server, server_id=each.server_id, label=each.label,
+            spans=0) for each in floating]))

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describe hosts in words, for tables and maps."""
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import functools
+import operator
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.hosts import document
@@ -44,6 +46,11 @@ def page_amounts(pages: document.PagesUse) -> tuple[int, ...]:
 
 def page_cell(pages: document.PagesUse) -> str:
     return '{}/{}'.format(*page_amounts(pages))
+
+
+def state(host: document.HostDetails) -> str:
+    reason = host.disabled_reason
+    return f'{host.state} ({reason})' if reason else host.state
 
 
 def limit(use: document.HostLimitUse) -> str:
@@ -147,10 +154,12 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
         detail('Memory MiB total', 'memory_mib'), *of_pages,
         column('VFs used', 'vfs.used', _vfs), detail('VFs total', 'vfs.total'),
         detail('VFs free', 'vfs.free'),
-        column('Ports used', 'network.vswitch_ports.used', _ports),
+        column('Ports used', 'network.vswitch_ports.used',
+               functools.partial(_limit, 'vswitch_ports')),
         detail('Ports limit', 'network.vswitch_ports.limit'),
         detail('Ports free', 'network.vswitch_ports.free'),
-        column('Rules used', 'network.security_rules.used', _rules),
+        column('Rules used', 'network.security_rules.used',
+               functools.partial(_limit, 'security_rules')),
         detail('Rules limit', 'network.security_rules.limit'),
         detail('Rules free', 'network.security_rules.free'),
         detail('DHCP servers', 'network.dhcp_servers'),
@@ -158,8 +167,11 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
         detail('Services limit', 'network.services_limit'),
         detail('Limit sources', 'network.sources'),
         detail('Limit notes', 'network.notes'), detail('Networks', 'networks'),
-        column('Servers', _labels, _servers),
-        detail('Server IDs', _server_ids)]
+        column('Servers',
+               functools.partial(_servers, operator.attrgetter('label')),
+               functools.partial(_servers, server_on)),
+        detail('Server IDs', functools.partial(
+            _servers, operator.attrgetter('server_id')))]
 
 
 def _switch(row: document.NodeRow) -> str | None:
@@ -195,21 +207,10 @@ def _vfs(row: document.NodeRow) -> str:
     return '' if row.vfs is None else f'{row.vfs.used}/{row.vfs.total}'
 
 
-def _ports(row: document.NodeRow) -> str:
-    return limit(row.network.vswitch_ports)
+def _limit(name: str, row: document.NodeRow) -> str:
+    return limit(getattr(row.network, name))
 
 
-def _rules(row: document.NodeRow) -> str:
-    return limit(row.network.security_rules)
-
-
-def _labels(row: document.NodeRow) -> str:
-    return ', '.join([each.label for each in row.servers])
-
-
-def _servers(row: document.NodeRow) -> str:
-    return ', '.join(map(server_on, row.servers))
-
-
-def _server_ids(row: document.NodeRow) -> str:
-    return ', '.join([each.server_id for each in row.servers])
+def _servers(text: Callable[[document.ServerName], str],
+             row: document.NodeRow) -> str:
+    return ', '.join(map(text, row.servers))

@@ -13,7 +13,7 @@ _KIB = {'KiB': 1, 'MiB': 1 << 10, 'GiB': 1 << 20}
 
 
 def read(text: str) -> facts.Facts | None:
-    """Parse capabilities of a host; None if it is no XML."""
+    """Parse capabilities of a host; return None unless it is XML."""
     if text.lstrip()[:1] != '<':
         return None
     host = _parse(text)

@@ -79,8 +79,8 @@ def _load(path: str) -> facts.Facts:
     except ValueError as exc:
         raise values.MachineError('is not valid UTF-8') from exc
     for read_text in lscpu.read_text, libvirt.read:
-        if (found := read_text(text)) is not None:
-            return found
+        if (known_facts := read_text(text)) is not None:
+            return known_facts
     for start, name in _FOR_PEOPLE:
         if start.match(text):
             raise values.MachineError(
@@ -88,8 +88,8 @@ def _load(path: str) -> facts.Facts:
                 f'"{facts.LSCPU}" prints')
     data = _parse_json(ansible.without_headline(text))
     for read in lscpu.read, ironic.read, ansible.read:
-        if (found := read(data)) is not None:
-            return found
+        if (known_facts := read(data)) is not None:
+            return known_facts
     raise values.MachineError(
         'is JSON, but not from lscpu, Ironic (inspection) or Ansible (facts); '
         f'"{facts.LSCPU}" prints what is needed')

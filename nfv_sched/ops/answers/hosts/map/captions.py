@@ -10,8 +10,7 @@ from nfv_sched.ops.answers.hosts import rendering
 
 
 def of_host(host: document.HostDetails) -> Iterator[str]:
-    reason = host.disabled_reason
-    yield f'{host.state} ({reason})' if reason else host.state
+    yield rendering.state(host)
     if host.pcpus:
         yield f'{host.pcpus_used}/{host.pcpus} pCPUs used'
         yield (f'largest fit {fit(host)} possible' if host.pcpus_free
