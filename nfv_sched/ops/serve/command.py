@@ -93,11 +93,6 @@ class ServeSnapshot(source.CloudMixin, base.Command):
         from nfv_sched.ops.serve import publication
         tls = service.tls_context(parsed_args, ssl.CERT_OPTIONAL)
         users = auth.read(parsed_args.auth_file)
-
-        def begun(url: str) -> None:
-            self.app.stdout.write(f'{url}\n')
-            self.app.stdout.flush()
-
         with contextlib.closing(worker.PageWorker(
                 parsed_args.config_file)) as pages:
             collection = collecting.Collection(
@@ -105,5 +100,5 @@ class ServeSnapshot(source.CloudMixin, base.Command):
             published = publication.Publication(
                 users, collection.render, pages)
             service.run(parsed_args, collection, published.respond, tls,
-                        begun)
+                        self.app.stdout)
         return 0

@@ -116,14 +116,10 @@ class ServeMetrics(source.CloudMixin, base.Command):
         if parsed_args.auth_file is not None:
             from nfv_sched.ops.serve.metrics import auth
             users = auth.read(parsed_args.auth_file)
-
-        def begun(url: str) -> None:
-            self.app.stdout.write(f'{url}/metrics\n')
-            self.app.stdout.flush()
-
         service.run(parsed_args, collection,
                     responder(collection.render, users),
-                    service.tls_context(parsed_args), begun)
+                    service.tls_context(parsed_args), self.app.stdout,
+                    '/metrics')
         return 0
 
 

@@ -10,6 +10,7 @@ import ssl
 import threading
 import time
 import types
+import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.commands import source
@@ -43,11 +44,12 @@ def add_options(parser: argparse.ArgumentParser, listen: str) -> None:
 
 def run(parsed_args: argparse.Namespace, collection: collecting.Collection,
         respond: Callable[[server.HTTPRequest], server.Answer],
-        tls: ssl.SSLContext | None, begun: Callable[[str], None]) -> None:
+        tls: ssl.SSLContext | None, stdout: ty.TextIO,
+        path: str = '') -> None:
     """Serve until SIGTERM or SIGINT.
 
     :param parsed_args: with the options of :func:`add_options`, and ``listen``
-    :param begun: gets the URL of the server, without a path
+    :param stdout: gets the URL of the server, with the path
     :raises CloudUnreadError: if it cannot listen there
     :raises source.UsageError: if the first reading finds no chosen flavor
     """
@@ -76,9 +78,10 @@ def run(parsed_args: argparse.Namespace, collection: collecting.Collection,
         with contextlib.suppress(_Stopped):
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, stop)
-            begun(f'{"http" if tls is None else "https"}://'
-                  f'{f"[{address}]" if ":" in address else address}:'
-                  f'{listener.server_port}')
+            stdout.write(f'{"http" if tls is None else "https"}://'
+                         f'{f"[{address}]" if ":" in address else address}:'
+                         f'{listener.server_port}{path}\n')
+            stdout.flush()
             collection.begin()
             _collect_until_stopped(collection, parsed_args.interval, stopped)
     finally:
