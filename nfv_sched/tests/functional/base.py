@@ -39,6 +39,7 @@ from nova import context
 from nova.db.main import api as main_db
 from nova.db.main import models as main_models
 from nova import objects
+from nova.scheduler import manager
 from nova import test
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api import client
@@ -890,6 +891,27 @@ class NFVCloudTestCase(CloudTestCase):
                          'nfv_sched.filters.all_filters']
     weight_classes = ['nova.scheduler.weights.all_weighers',
                       'nfv_sched.weights.all_weighers']
+
+    def record_selections(self):
+        """Record the selections of the scheduler, for :meth:`labels`."""
+        self.selections = []
+        schedule = manager.SchedulerManager._schedule
+
+        def recording(*args, **kwargs):
+            found = schedule(*args, **kwargs)
+            self.selections += [server[0] for server in found]
+            return found
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.manager.SchedulerManager._schedule', recording))
+
+    def labels(self):
+        """Labels in the limits of the server that was scheduled last."""
+        limits = self.selections[-1].limits.numa_topology
+        if 'network_metadata' not in limits:
+            return set()
+        return {name for name in limits.network_metadata.physnets
+                if name.startswith('nfv_')}
 
 
 class WholePluginTestCase(NFVCloudTestCase):

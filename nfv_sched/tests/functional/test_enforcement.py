@@ -2,9 +2,7 @@
 
 """What the claim on the compute node is held to."""
 
-import fixtures
 from nova.scheduler import filters
-from nova.scheduler import manager
 
 from nfv_sched.tests.functional import base
 
@@ -23,24 +21,7 @@ class LimitsTest(base.PCI, base.WholePluginTestCase):
 
     def setUp(self):
         super().setUp()
-        self.selections = []
-        schedule = manager.SchedulerManager._schedule
-
-        def recording(*args, **kwargs):
-            found = schedule(*args, **kwargs)
-            self.selections += [server[0] for server in found]
-            return found
-
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.scheduler.manager.SchedulerManager._schedule', recording))
-
-    def labels(self):
-        """Labels in the limits of the server that was scheduled last."""
-        limits = self.selections[-1].limits.numa_topology
-        if 'network_metadata' not in limits:
-            return set()
-        return {name for name in limits.network_metadata.physnets
-                if name.startswith('nfv_')}
+        self.record_selections()
 
     def test_two_nodes(self):
         self.start_host('host1', devices={'nics': [1, 1], 'vfs': [0] * 4})

@@ -2,7 +2,6 @@
 """Filters in shadow, in a real scheduler."""
 
 import fixtures
-from nova.scheduler import manager
 
 from nfv_sched.ops.answers.journal import reading
 from nfv_sched.scheduler import process
@@ -29,25 +28,8 @@ class ShadowedPolicyTest(base.NFVCloudTestCase):
 
     def setUp(self):
         super().setUp()
-        self.selections = []
-        schedule = manager.SchedulerManager._schedule
-
-        def recording(*args, **kwargs):
-            found = schedule(*args, **kwargs)
-            self.selections += [server[0] for server in found]
-            return found
-
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.scheduler.manager.SchedulerManager._schedule', recording))
+        self.record_selections()
         self.strict = self.flavor(nfv__vswitch_numa_affinity='strict')
-
-    def labels(self):
-        """Labels in the limits of the server that was scheduled last."""
-        limits = self.selections[-1].limits.numa_topology
-        if 'network_metadata' not in limits:
-            return set()
-        return {name for name in limits.network_metadata.physnets
-                if name.startswith('nfv_')}
 
     def test_boot(self):
         self.start_host('host1', switch=[1])
