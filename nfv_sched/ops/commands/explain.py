@@ -128,7 +128,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             with start.started(cloud) as state:
                 about = self.subject(cloud, state, parsed_args)
                 with progress.shown() as update:
-                    found = explanation.explain(
+                    explained = explanation.explain(
                         state, about, progress=update,
                         relax_seconds=parsed_args.try_seconds)
         except subject.ExplainError as exc:
@@ -136,31 +136,31 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         options = _options(parsed_args)
         if not parsed_args.networks:
             options += next_steps.own_ports(about)
-        found = dataclasses.replace(found, next_steps=tuple(
-            next_steps.find(cloud, about, found, options)))
+        explained = dataclasses.replace(explained, next_steps=tuple(
+            next_steps.find(cloud, about, explained, options)))
         names = source.chosen(
-            [host.host for host in found.hosts], parsed_args.patterns, 'host')
-        self.has_findings = not found.fits
-        self._document = documents.Document(dataclasses.replace(
-            found, hosts=tuple([host for host in found.hosts
-                                if host.host in frozenset(names)])),
-            ('hosts',))
-        self._host_table = of_explain.host_table(found, names)
+            [host.host for host in explained.hosts], parsed_args.patterns,
+            'host')
+        self.has_findings = not explained.fits
+        shown = tuple([each for each in explained.hosts
+                       if each.host in frozenset(names)])
+        self._document = documents.Document(
+            dataclasses.replace(explained, hosts=shown), ('hosts',))
+        self._host_table = of_explain.host_table(explained, names)
 
         def text(column_names, data):
             if parsed_args.for_tenant:
-                return tenant.text(found, about)
+                return tenant.text(explained, about)
             in_order = bool(parsed_args.sort_columns)
             return of_explain.text(
-                found, names if not in_order else [
+                explained, names if not in_order else [
                     row[0] for row in base.sorted_by(
                         parsed_args, column_names, data)],
                 everything=parsed_args.all or bool(parsed_args.patterns),
                 all_filters=parsed_args.all_filters, in_order=in_order)
 
         self._text = text
-        return self.cells(parsed_args, of_explain.COLUMNS,
-                          self._document.content.hosts)
+        return self.cells(parsed_args, of_explain.COLUMNS, shown)
 
     def document(self, column_names, data):
         return self._document

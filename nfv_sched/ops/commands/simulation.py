@@ -44,14 +44,9 @@ exit code: 0 if all expectations of the files are met, 3 if one is not; 1 if a
 file cannot be read or used, 2 if the command line is wrong.
 """
 
-_SECTIONS = {
-    'servers': ('servers',),
-    'hosts': ('hosts',),
-    'network': ('network',),
-    'steps': ('steps',),
-    'both': ('servers', 'hosts', 'network'),
-    'all': ('servers', 'hosts', 'network', 'steps'),
-}
+_ALL = 'servers', 'hosts', 'network', 'steps'
+#: Value of --show -> sections; others are the name of one.
+_SECTIONS = {'both': _ALL[:3], 'all': _ALL}
 
 
 def _servers_and_hosts(result, all_hosts: bool):
@@ -108,7 +103,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
                  'the servers and hosts that are there')
         source.add_changes(parser)
         parser.add_argument(
-            '--show', choices=list(_SECTIONS),
+            '--show', choices=[*_ALL, *_SECTIONS],
             help='what to show: servers at the end, used resources of the '
                  'hosts, network load of the hosts, or the steps (default: '
                  'servers and hosts, and network if the file has such load; '
@@ -168,17 +163,17 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         from nfv_sched.ops.cli import tables
         self._tables: 'dict[str, tables.Table]' = {}
         if parsed_args.list_examples:
-            found = tuple([
+            clouds = tuple([
                 document.ExampleCloud(
                     name=name, description=examples.description(path),
                     file=str(path))
                 for name, path in examples.find().items()])
             self._document = documents.Document(
-                document.ExampleClouds(examples=found), ('examples',))
+                document.ExampleClouds(examples=clouds), ('examples',))
             return self.cells(parsed_args, [
                 tables.Column('Name', 'name'),
                 tables.Column('Description', 'description'),
-                tables.Column('File', 'file')], found)
+                tables.Column('File', 'file')], clouds)
         paths = parsed_args.clouds
         if parsed_args.source is not None:
             if not paths:
@@ -210,11 +205,12 @@ class RunSimulation(source.ErrorMixin, base.Lister):
                ) -> document.SimulatedFile:
         result = self._run_cloud(path, parsed_args)
         self._failures += result.failures
-        done = sum(outcome.ok for outcome in result.outcomes)
+        succeeded = sum(outcome.ok for outcome in result.outcomes)
         return document.SimulatedFile(
-            file=path, hosts=len(result.hosts), done=done,
-            refused=len(result.outcomes) - done, expectations=result.checks,
-            failed=len(result.failures), seconds=round(result.seconds, 1))
+            file=path, hosts=len(result.hosts), done=succeeded,
+            refused=len(result.outcomes) - succeeded,
+            expectations=result.checks, failed=len(result.failures),
+            seconds=round(result.seconds, 1))
 
     @staticmethod
     def _example(name: str) -> str:
@@ -229,7 +225,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
     def _sections_to_show(parsed_args: argparse.Namespace) -> tuple[str, ...]:
         one_table = parsed_args.formatter in ('csv', 'value')
         show = parsed_args.show or ('servers' if one_table else 'both')
-        sections = _SECTIONS[show]
+        sections = _SECTIONS.get(show, (show,))
         if one_table and len(sections) > 1:
             raise source.UsageError(
                 f'-f {parsed_args.formatter} has room for one table: use '

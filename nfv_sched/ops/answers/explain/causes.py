@@ -84,10 +84,10 @@ def find(hosts: Sequence[document.HostVerdict],
         key = min(affected, key=lambda key: (
             -len(unexplained & affected[key]), kinds[key].order))
         explained = unexplained & affected[key]
-        others = [each for each in failures if each.host.host in explained]
+        concerned = [each for each in failures if each.host.host in explained]
         # Every host of the others lacks it, too, but by a smaller need.
-        alike = [each for each in others if each.key == key] or others[:1]
-        each = _cause(alike, len(explained), networks)
+        alike = [each for each in concerned if each.key == key]
+        each = _cause(alike or concerned[:1], len(explained), networks)
         causes.append(dataclasses.replace(
             each, text=sentences.cause(each, len(hosts))))
         unexplained -= explained

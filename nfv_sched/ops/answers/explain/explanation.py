@@ -49,7 +49,7 @@ def explain(
     boot_request, server = subject.requested, subject.server
     with _time_stage(seconds, 'scheduler'):
         ran = scheduling.run(state, boot_request)
-    queries = [query for query, _count in ran.queries]
+    queries = ran.queries
     with _time_stage(seconds, 'Placement'):
         answer = placement.explain(state, queries)
     verdicts: filters.Verdicts = {}
@@ -69,10 +69,10 @@ def explain(
         weighing = weights.explain(first_round, subject.taken)
     hosts = tuple(_hosts(state, answer, verdicts, shadowed, first_round,
                          weighing, subject.present))
-    outcome = relaxation.RelaxationResult()
+    trials = relaxation.Trials(state)
     with _time_stage(seconds, 'changes'):
         if ran.reason is not None and relax_seconds:
-            outcome = relaxation.relax(
+            trials = relaxation.relax(
                 state, boot_request, relax_seconds,
                 lambda done, total: progress(done, total, 'changes'))
     found_causes: tuple[document.RefusalCause, ...] = ()
@@ -94,8 +94,8 @@ def explain(
         filters=tuple(_filters(verdicts, first_round)), hosts=hosts,
         weighing=weighing,
         nearest=_nearest_hosts(hosts) if queries and not weighing else (),
-        changes=outcome.changes, changes_tried=outcome.tried,
-        changes_untried=outcome.untried, next_steps=(), seconds=seconds,
+        changes=trials.changes, changes_tried=trials.tried,
+        changes_untried=trials.untried, next_steps=(), seconds=seconds,
         subject=subject.text, asks_for=_text(boot_request))
 
 

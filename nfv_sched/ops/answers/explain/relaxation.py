@@ -91,18 +91,50 @@ class Change(ty.NamedTuple):
 Changes = Sequence[Change]
 
 
-class RelaxationResult(ty.NamedTuple):
-    """The outcome of the trials."""
+@dataclasses.dataclass(slots=True)
+class Trials:
+    """The changes that were tried, and those with which it fits."""
 
-    #: changes that fit, the best first
-    changes: tuple[document.HelpfulChange, ...] = ()
+    state: states.State  #: the cloud
+    #: pairs of the size of a change and the change, of those that fit
+    fitting: list[tuple[int, document.HelpfulChange]] = dataclasses.field(
+        default_factory=list)
     tried: int = 0  #: number of trials
     untried: int = 0  #: number of changes for which there was no time
+
+    @property
+    def changes(self) -> tuple[document.HelpfulChange, ...]:
+        """The changes that fit, the best first."""
+        return tuple([change for _size, change in sorted(
+            self.fitting, key=lambda item: (-item[1].hosts, item[0]))])
+
+    def find_largest(self, several: Changes, ends: float) -> bool:
+        """Bisect for the largest that fits, if all smaller ones fit too.
+
+        :returns: whether one of them does
+        """
+        largest = None
+        low, high = 0, len(several)
+        while low < high:
+            if time.monotonic() >= ends:
+                self.untried += 1
+                break
+            self.tried += 1
+            middle = (low + high) // 2
+            change = several[middle]
+            helpful = _try(self.state, change)
+            if helpful is None:
+                high = middle
+            else:
+                low, largest = middle + 1, (change.size, helpful)
+        if largest is not None:
+            self.fitting.append(largest)
+        return largest is not None
 
 
 def relax(state: states.State, boot_request: request.BootRequest,
           seconds: float,
-          progress: Callable[[int, int], None]) -> RelaxationResult:
+          progress: Callable[[int, int], None]) -> Trials:
     """Try changes of a request that does not fit, in pairs if none helps.
 
     :param state: the cloud; restored afterwards
@@ -111,12 +143,12 @@ def relax(state: states.State, boot_request: request.BootRequest,
     """
     ends = time.monotonic() + seconds
     todo = list(changes(state, boot_request))
-    trier = _Trier(state)
+    trials = Trials(state)
     for number, item in enumerate(todo):
         progress(number, len(todo))
-        trier.find_largest(item, ends)
+        trials.find_largest(item, ends)
     # Pairs only if no single change helps: there are hundreds of them.
-    if not trier.fitting:
+    if not trials.fitting:
         ends = min(ends, time.monotonic() + _PAIRS_TIME * seconds)
         helped: set[str] = set()
         todo = pairs(state, boot_request)
@@ -125,12 +157,10 @@ def relax(state: states.State, boot_request: request.BootRequest,
                 break
             progress(number, len(todo))
             subject = pair[0].subject
-            if subject not in helped and trier.find_largest(pair, ends):
+            if subject not in helped and trials.find_largest(pair, ends):
                 helped.add(subject)
     progress(len(todo), len(todo))
-    trier.fitting.sort(key=lambda item: (-item[1].hosts, item[0]))
-    return RelaxationResult(tuple(each for _size, each in trier.fitting),
-                            trier.tried, trier.untried)
+    return trials
 
 
 def pairs(state: states.State,
@@ -155,41 +185,6 @@ def pairs(state: states.State,
                 both.setdefault(
                     frozenset({first.text, second[-1].text}), joined)
     return sorted(both.values(), key=lambda pair: pair[0].size)
-
-
-class _Trier:
-    """Tries changes, and keeps those that fit.
-
-    :ivar fitting: pairs of the size of a change and the change
-    """
-
-    def __init__(self, state: states.State):
-        self._state = state
-        self.fitting: list[tuple[int, document.HelpfulChange]] = []
-        self.tried = self.untried = 0
-
-    def find_largest(self, several: Changes, ends: float) -> bool:
-        """Bisect for the largest that fits, if all smaller ones fit too.
-
-        :returns: whether one of them does
-        """
-        found = None
-        low, high = 0, len(several)
-        while low < high:
-            if time.monotonic() >= ends:
-                self.untried += 1
-                break
-            self.tried += 1
-            middle = (low + high) // 2
-            change = several[middle]
-            helpful = _try(self._state, change)
-            if helpful is None:
-                high = middle
-            else:
-                low, found = middle + 1, (change.size, helpful)
-        if found is not None:
-            self.fitting.append(found)
-        return found is not None
 
 
 def _try(state: states.State, change: Change) -> document.HelpfulChange | None:
@@ -236,18 +231,18 @@ def changes(state: states.State,
 
 
 def _single_changes(state: states.State,
-                    wanted: request.BootRequest) -> Iterator[Change]:
-    specs = wanted.flavor.extra_specs
+                    requested: request.BootRequest) -> Iterator[Change]:
+    specs = requested.flavor.extra_specs
     for key, lenient in lenient_values(specs):
         yield Change(f'{key}={lenient}', _PREFER,
-                     wanted.with_specs({**specs, key: lenient}), key)
-    yield from _hosts(state, wanted)
-    yield from _page_sizes(state, wanted)
-    yield from _numa_nodes(state, wanted)
-    yield from _without_keys(wanted)
-    for alias in _aliases(wanted):
-        yield _change_alias(wanted, alias, '')
-    yield from _without_others(wanted)
+                     requested.with_specs({**specs, key: lenient}), key)
+    yield from _hosts(state, requested)
+    yield from _page_sizes(state, requested)
+    yield from _numa_nodes(state, requested)
+    yield from _without_keys(requested)
+    for alias in _aliases(requested):
+        yield _change_alias(requested, alias, '')
+    yield from _without_others(requested)
 
 
 def lenient_values(
@@ -267,17 +262,17 @@ def lenient_values(
 
 
 def _hosts(state: states.State,
-           wanted: request.BootRequest) -> Iterator[Change]:
+           requested: request.BootRequest) -> Iterator[Change]:
     closed = [name for name, host in state.hosts.items()
               if host.down or not (host.record.enabled and host.record.mapped)]
     for name in closed[:_DISABLED_HOSTS]:
-        yield _repair(state, wanted, name, [name])
+        yield _repair(state, requested, name, [name])
     if len(closed) > 1:
         yield _repair(
-            state, wanted, f'all {len(closed)} disabled hosts', closed)
+            state, requested, f'all {len(closed)} disabled hosts', closed)
 
 
-def _repair(state: states.State, wanted: request.BootRequest, title: str,
+def _repair(state: states.State, requested: request.BootRequest, title: str,
             names: Sequence[str]) -> Change:
     hosts = [state.hosts[name] for name in names]
     repairs = []
@@ -285,13 +280,13 @@ def _repair(state: states.State, wanted: request.BootRequest, title: str,
         repairs.append('enabled and up')
     if not all(host.record.mapped for host in hosts):
         repairs.append('mapped (nova-manage cell_v2 discover_hosts)')
-    return Change(f'{title} {", ".join(repairs)}', _HOST, wanted, 'hosts',
+    return Change(f'{title} {", ".join(repairs)}', _HOST, requested, 'hosts',
                   tuple(names))
 
 
 def _page_sizes(state: states.State,
-                wanted: request.BootRequest) -> Iterator[Change]:
-    specs = wanted.flavor.extra_specs
+                requested: request.BootRequest) -> Iterator[Change]:
+    specs = requested.flavor.extra_specs
     if PAGE_SIZE not in specs:
         return
     # A size that no host has could only be refused.
@@ -301,7 +296,8 @@ def _page_sizes(state: states.State,
     for size in sorted(sizes - {page_kib(specs[PAGE_SIZE])}):
         text = _PAGE_TEXTS.get(size, str(size))
         yield Change(f'{PAGE_SIZE}={text}', _PAGES,
-                     wanted.with_specs({**specs, PAGE_SIZE: text}), PAGE_SIZE)
+                     requested.with_specs({**specs, PAGE_SIZE: text}),
+                     PAGE_SIZE)
 
 
 def page_kib(value: str) -> int | None:
@@ -317,8 +313,8 @@ def page_kib(value: str) -> int | None:
 
 
 def _numa_nodes(state: states.State,
-                wanted: request.BootRequest) -> Iterator[Change]:
-    flavor, specs = wanted.flavor, wanted.flavor.extra_specs
+                requested: request.BootRequest) -> Iterator[Change]:
+    flavor, specs = requested.flavor, requested.flavor.extra_specs
     # A guest without such keys has no NUMA topology and may use the whole
     # host; a number of NUMA nodes could only restrict it.
     if not any(key.startswith('hw:') for key in specs):
@@ -338,7 +334,7 @@ def _numa_nodes(state: states.State,
                 flavor.vcpus % nodes or flavor.memory % nodes):
             continue
         yield Change(
-            f'{_NUMA_NODES}={nodes}{without}', _NODES, wanted.with_specs(
+            f'{_NUMA_NODES}={nodes}{without}', _NODES, requested.with_specs(
                 {**other_specs, _NUMA_NODES: str(nodes)}), _NUMA_NODES)
 
 
@@ -346,8 +342,8 @@ def _node_count(specs: Mapping[str, str]) -> int:
     return _positive(specs.get(_NUMA_NODES, '')) or 1
 
 
-def _without_keys(wanted: request.BootRequest) -> Iterator[Change]:
-    specs = wanted.flavor.extra_specs
+def _without_keys(requested: request.BootRequest) -> Iterator[Change]:
+    specs = requested.flavor.extra_specs
     for key in specs:
         if key == ALIAS or key.startswith(_HARMLESS):
             continue
@@ -356,54 +352,54 @@ def _without_keys(wanted: request.BootRequest) -> Iterator[Change]:
             if other.startswith(_DEPENDENT.get(key, ())))})
         yield Change(
             'without ' + ', '.join(dropped), _KEY,
-            wanted.with_specs(_without(specs, *dropped)), key)
+            requested.with_specs(_without(specs, *dropped)), key)
 
 
 def _without(items: Mapping[str, ty.Any], *keys: str) -> dict[str, ty.Any]:
     return {key: value for key, value in items.items() if key not in keys}
 
 
-def _aliases(wanted: request.BootRequest) -> list[str]:
-    value = wanted.flavor.extra_specs.get(ALIAS, '')
+def _aliases(requested: request.BootRequest) -> list[str]:
+    value = requested.flavor.extra_specs.get(ALIAS, '')
     return [alias.strip() for alias in value.split(',') if alias.strip()]
 
 
-def _change_alias(wanted: request.BootRequest, alias: str,
+def _change_alias(requested: request.BootRequest, alias: str,
                   fewer: str) -> Change:
-    aliases = _aliases(wanted)
+    aliases = _aliases(requested)
     aliases[aliases.index(alias)] = fewer
-    left = ','.join(filter(None, aliases))
-    specs = _without(wanted.flavor.extra_specs, ALIAS) | (
-        {ALIAS: left} if left else {})
+    rest = ','.join(filter(None, aliases))
+    specs = _without(requested.flavor.extra_specs, ALIAS) | (
+        {ALIAS: rest} if rest else {})
     text, size = (f'the PCI devices {fewer}', _SMALLER) if fewer else (
         f'without the PCI devices {alias}', _WITHOUT)
-    return Change(text, size, wanted.with_specs(specs), ALIAS)
+    return Change(text, size, requested.with_specs(specs), ALIAS)
 
 
-def _without_others(wanted: request.BootRequest) -> Iterator[Change]:
-    for network, count in _port_counts(wanted).items():
+def _without_others(requested: request.BootRequest) -> Iterator[Change]:
+    for network, count in _port_counts(requested).items():
         if count == 1:
-            yield _fewer_ports(wanted, network, 1, 1)
-    replace = functools.partial(dataclasses.replace, wanted)
-    for name in wanted.image:
+            yield _fewer_ports(requested, network, 1, 1)
+    replace = functools.partial(dataclasses.replace, requested)
+    for name in requested.image:
         yield Change(f'without the image property {name}', _KEY, replace(
-            image=_without(wanted.image, name)), f'image {name}')
-    if wanted.zone is not None:
+            image=_without(requested.image, name)), f'image {name}')
+    if requested.zone is not None:
         yield Change('in any availability zone', _WITHOUT,
                      replace(zone=None), 'zone')
-    if wanted.group is not None:
+    if requested.group is not None:
         yield Change('outside its server group', _WITHOUT,
                      replace(group=None), 'group')
-    for name in wanted.hints:
+    for name in requested.hints:
         yield Change(f'without the hint {name}', _WITHOUT, replace(
-            hints=_without(wanted.hints, name)), f'hint {name}')
+            hints=_without(requested.hints, name)), f'hint {name}')
 
 
-def _port_counts(wanted: request.BootRequest) -> collections.Counter:
-    return collections.Counter(network for network, _groups in wanted.ports)
+def _port_counts(requested: request.BootRequest) -> collections.Counter:
+    return collections.Counter(network for network, _groups in requested.ports)
 
 
-def _fewer_ports(wanted: request.BootRequest, network: ty.Any, count: int,
+def _fewer_ports(requested: request.BootRequest, network: ty.Any, count: int,
                  fewer: int) -> Change:
     """Return a change without the last ``fewer`` of the ports on a network."""
     label = assumed_ports.network_label(network)
@@ -414,44 +410,44 @@ def _fewer_ports(wanted: request.BootRequest, network: ty.Any, count: int,
         ports = 'a port' if count == 1 else f'the {count} ports'
         text, size = f'without {ports} on {label}', _WITHOUT
     own = itertools.count()
-    return Change(text, size, dataclasses.replace(wanted, ports=tuple([
-        port for port in wanted.ports
+    return Change(text, size, dataclasses.replace(requested, ports=tuple([
+        port for port in requested.ports
         if port[0] != network or next(own) < count - fewer])), _PORTS)
 
 
-def searches(wanted: request.BootRequest) -> Iterator[Changes]:
+def searches(requested: request.BootRequest) -> Iterator[Changes]:
     """Yield amounts of which a smaller one may fit.
 
     Less than half of the CPUs or the memory is another server, which nobody
     asked for.
     """
-    flavor, specs = wanted.flavor, wanted.flavor.extra_specs
+    flavor, specs = requested.flavor, requested.flavor.extra_specs
     nodes = _node_count(specs)
     step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require'
                     else 1)
     yield [
         Change(strings.count(vcpus, 'vCPU'), _SMALLER,
-               wanted.with_flavor(vcpus=vcpus), 'vcpus')
+               requested.with_flavor(vcpus=vcpus), 'vcpus')
         for vcpus in _smaller(flavor.vcpus, step, _VCPU_STEPS)
-        if _has_topology(vcpus, wanted)]
+        if _has_topology(vcpus, requested)]
     page = (page_kib(specs.get(PAGE_SIZE, '')) or SMALL) / 1024
     yield [
         Change(strings.size(memory * 1024), _SMALLER,
-               wanted.with_flavor(memory=memory), 'memory')
+               requested.with_flavor(memory=memory), 'memory')
         for memory in _smaller(flavor.memory, int(max(page, 64)) * nodes,
                                _STEPS)]
-    yield from _port_searches(wanted)
-    for alias in _aliases(wanted):
+    yield from _port_searches(requested)
+    for alias in _aliases(requested):
         name, _colon, count = alias.rpartition(':')
         if count.isdecimal() and 1 < int(count) <= _MOST_DEVICES:
-            yield [_change_alias(wanted, alias, f'{name}:{fewer}')
+            yield [_change_alias(requested, alias, f'{name}:{fewer}')
                    for fewer in range(1, int(count))]
 
 
-def _port_searches(wanted: request.BootRequest) -> Iterator[Changes]:
-    for network, count in _port_counts(wanted).items():
+def _port_searches(requested: request.BootRequest) -> Iterator[Changes]:
+    for network, count in _port_counts(requested).items():
         if count > 1:
-            yield [_fewer_ports(wanted, network, count, fewer)
+            yield [_fewer_ports(requested, network, count, fewer)
                    for fewer in range(count, 0, -1)]
 
 
@@ -461,11 +457,11 @@ def _smaller(amount: int, step: int, most: int) -> Iterator[int]:
     return (each for each in range(step, amount, step) if 2 * each >= amount)
 
 
-def _has_topology(vcpus: int, wanted: request.BootRequest) -> bool:
+def _has_topology(vcpus: int, requested: request.BootRequest) -> bool:
     """Return whether flavor and image allow a virtual CPU topology."""
     def limit(part: str) -> int | None:
-        return _positive(wanted.flavor.extra_specs.get(
-            f'hw:cpu_{part}', wanted.image.get(f'hw_cpu_{part}', '')))
+        return _positive(requested.flavor.extra_specs.get(
+            f'hw:cpu_{part}', requested.image.get(f'hw_cpu_{part}', '')))
 
     sockets, cores, threads = [
         [count for count in flavors.divisors(

@@ -62,8 +62,7 @@ class SchedulingRound:
 class Course:
     """The outcome of a request."""
 
-    #: pairs of query to Placement and number of hosts found
-    queries: tuple[tuple[placement.Query, int], ...] = ()
+    queries: tuple[placement.Query, ...] = ()  #: to Placement
     #: one for each server of the request that got so far
     rounds: list[SchedulingRound] = dataclasses.field(default_factory=list)
     #: hosts on which its servers were claimed
@@ -216,7 +215,8 @@ def run(state: states.State, boot_request: request.BootRequest,
         # A third-party filter or weigher raised, or Nova's own code did for
         # an odd flavor.
         course.reason = f'{type(exc).__name__}: {exc}'
-    course.queries = tuple(state.placement.queries)
+    course.queries = tuple([
+        query for query, _hosts in state.placement.queries])
     # The rounds for alternates are no part of the answer.
     del course.rounds[boot_request.count:]
     return course

@@ -15,11 +15,11 @@ _Weights = Sequence[document.HostWeight]
 
 
 def explain(
-    scheduling_round: scheduling.SchedulingRound, taken: str = '',
+    scheduling_round: scheduling.SchedulingRound, read_at: str = '',
 ) -> document.HostOrder | None:
     """Explain the order of the hosts; return None if none passed.
 
-    :param taken: when the cloud was read
+    :param read_at: when the cloud was read
     """
     hosts = scheduling_round.passed
     if not hosts:
@@ -30,9 +30,9 @@ def explain(
     best = {hosts[i] for i in order if totals[i] == totals[order[0]]}
 
     def first_without(number: int) -> str | None:
-        others = _totals(hosts, weighers[:number] + weighers[number + 1:])
-        most = max(others)
-        first = [host for host, total in zip(hosts, others) if total == most]
+        rest = _totals(hosts, weighers[:number] + weighers[number + 1:])
+        most = max(rest)
+        first = [host for host, total in zip(hosts, rest) if total == most]
         return None if best & set(first) else first[0]
 
     return document.HostOrder(
@@ -46,7 +46,7 @@ def explain(
                 scheduling_round.weighers, weighers))),
         equal_hosts=len(best),
         host_subset_size=CONF.filter_scheduler.host_subset_size,
-        read_at=taken or None, age_seconds=snapshot.age(taken))
+        read_at=read_at or None, age_seconds=snapshot.age(read_at))
 
 
 def _weights(weighed: scheduling.Weighed) -> _Weights:

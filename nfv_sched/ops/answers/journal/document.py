@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the document of ``server explain --then``."""
 
-from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
+import typing as ty
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.answers.journal import reading
@@ -122,43 +122,36 @@ def refusals(content: reading.JournalContent,
         not_written=content.lost, removed=content.removed)
 
 
-def _flavor(flavor: entry.RefusedFlavor | None) -> JournalFlavor | None:
-    return None if flavor is None else JournalFlavor(
-        flavor=flavor.name, flavor_id=flavor.id or None,
-        vcpus=flavor.vcpus, memory_mib=flavor.memory,
-        extra_specs=flavor.extra_specs)
-
-
-def _filters(passes: Iterable[entry.Pass]) -> tuple[JournalFilter, ...]:
-    return tuple([
-        JournalFilter(filter=each.filter, hosts_in=each.hosts,
-                      hosts_out=each.left) for each in passes])
+def _common(value: entry.Refusal | entry.PlacedServer) -> dict[str, ty.Any]:
+    flavor = value.flavor
+    return {
+        'time': value.time, 'server_id': value.server,
+        'request_id': value.request or None,
+        'project_id': value.project or None, 'moves': value.move,
+        'flavor': None if flavor is None else JournalFlavor(
+            flavor=flavor.name, flavor_id=flavor.id or None,
+            vcpus=flavor.vcpus, memory_mib=flavor.memory,
+            extra_specs=flavor.extra_specs),
+        'filters': tuple([JournalFilter(
+            filter=each.filter, hosts_in=each.hosts, hosts_out=each.left)
+            for each in value.passes]),
+        'reasons': tuple(map(_reason, value.reasons)),
+        'hosts_left_out': value.unnamed}
 
 
 def _refusal(refusal: entry.Refusal) -> JournalRefusal:
     return JournalRefusal(
-        time=refusal.time, server_id=refusal.server,
-        failed_with_it=refusal.before, request_id=refusal.request or None,
-        project_id=refusal.project or None, moves=refusal.move,
-        flavor=_flavor(refusal.flavor),
+        **_common(refusal), failed_with_it=refusal.before,
         refused_by=refusal.by or reading.NFV_SCHED,
-        filter=refusal.filter or None,
-        placement_queries=refusal.queries, message=refusal.message or None,
-        filters=_filters(refusal.passes),
-        reasons=tuple(map(_reason, refusal.reasons)),
-        hosts_left_out=refusal.unnamed)
+        filter=refusal.filter or None, placement_queries=refusal.queries,
+        message=refusal.message or None)
 
 
 def _placed(placed: entry.PlacedServer) -> JournalPlaced:
     return JournalPlaced(
-        time=placed.time, server_id=placed.server,
-        request_id=placed.request or None, project_id=placed.project or None,
-        moves=placed.move, flavor=_flavor(placed.flavor), host=placed.host,
-        filters=_filters(placed.passes),
-        in_shadow=placed.shadow, change=placed.change or None,
-        changed_by=placed.by, instead=placed.instead or None,
-        reasons=tuple(map(_reason, placed.reasons)),
-        hosts_left_out=placed.unnamed)
+        **_common(placed), host=placed.host, in_shadow=placed.shadow,
+        change=placed.change or None, changed_by=placed.by,
+        instead=placed.instead or None)
 
 
 def _reason(reason: entry.RefusalReason) -> JournalReason:

@@ -39,14 +39,14 @@ def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
     :param name: class name of the filter
     :param host_state: ``nova.scheduler.host_manager.HostState``, fresh
     """
-    found = _refuse()
+    refusal = _refuse()
     # The record of the host may be malformed.
     with contextlib.suppress(Exception):
         if name in _KNOWN:
-            found = _KNOWN[name](host_state, spec, note)
+            refusal = _KNOWN[name](host_state, spec, note)
     # Filters of Nova have no policies.
     return dataclasses.replace(
-        found, filter=name, policy=None, policy_value=None)
+        refusal, filter=name, policy=None, policy_value=None)
 
 
 _refuse = functools.partial(values.refusal, '')

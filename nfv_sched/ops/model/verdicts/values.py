@@ -193,16 +193,12 @@ class PlacementNeed:
     count: int  #: how many times it is asked for
 
 
-def placement_need(
-    text: str, kind: str, *, resources: ty.Mapping[str, int] | None = None,
-    traits: tuple[str, ...] = (), forbidden_traits: tuple[str, ...] = (),
-    aggregates: tuple[str, ...] = (), host: str | None = None, count: int = 1,
-) -> PlacementNeed:
+def placement_need(text: str, kind: str, **fields: ty.Any) -> PlacementNeed:
     """Return a requirement of which most kinds have few fields."""
-    return PlacementNeed(
-        text=text, kind=ty.cast(ty.Any, kind), resources=resources or {},
-        traits=traits, forbidden_traits=forbidden_traits,
-        aggregates=aggregates, host=host, count=count)
+    return PlacementNeed(**{
+        'text': text, 'kind': kind, 'resources': {}, 'traits': (),
+        'forbidden_traits': (), 'aggregates': (), 'host': None, 'count': 1,
+        **fields})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,12 +69,6 @@ class ListTest(base.CommandTestCase):
             f'3 entries could not be written\nerror: {self.file}: 1 line is '
             'cut off, or of no version that is known\n', err)
 
-    def test_no_directory(self):
-        path = os.path.join(self.directory, 'nowhere')
-        self.assertEqual(
-            (1, '', f'error: {path}: No such file or directory\n'),
-            self.list('--journal', path))
-
     def test_another_folder(self):
         """One without a journal is an error, not a journal without any."""
         other = self.useFixture(fixtures.TempDir()).path

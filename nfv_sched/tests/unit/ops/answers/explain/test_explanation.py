@@ -183,17 +183,6 @@ steps: [{boot: a, flavor: one}]
             [refusal.why for refusal in self.host(found, 'big').refusals])
         self.assertIn('outside its server group', self.changes(found))
 
-    def test_several(self):
-        """The second finds no host that the group allows."""
-        found = self.explain(group='apart', count=3,
-                             hw__cpu_policy='dedicated')
-        self.assertFalse(found.fits)
-        self.assertTrue(self.host(found, 'big').passes)
-        found = self.explain(group='apart', count=2,
-                             hw__cpu_policy='dedicated')
-        self.assertEqual({'big', 'small'},
-                         {place.host for place in found.destinations})
-
     def test_api_refuses(self):
         found = self.explain(
             text=CLOUD.replace('per_node: 0', 'per_node: 1'),
@@ -209,18 +198,6 @@ steps: [{boot: a, flavor: one}]
         found = self.explain(hw__cpu_policy='dedicated')
         self.assertEqual((False, None), (found.fits, found.reason))
         self.assertEqual((), found.changes)
-
-    def test_placement_cuts(self):
-        text = CLOUD + 'options:\n  scheduler: {max_placement_results: 1}\n'
-        found = self.explain(text=text, hw__cpu_policy='dedicated')
-        self.assertEqual((1, 1), (found.placement.max_placement_results,
-                                  found.placement.hosts_cut_off))
-        self.assertIn('cut off', self.host(found, 'big').misses[0])
-
-    def test_no_time(self):
-        found = self.explain(vcpus=50, relax_seconds=1e-9)
-        self.assertEqual(((), 0), (found.changes, found.changes_tried))
-        self.assertGreater(found.changes_untried, 0)
 
 
 class _Picky(nova_filters.BaseHostFilter):

@@ -47,6 +47,3 @@ class WeightsTest(base.TimedTestCase):
         self.assertEqual(2, found.equal_hosts)
         self.assertEqual([None, None], [
             each.first_without_it for each in found.weighers])
-
-    def test_none_passed(self):
-        self.assertIsNone(weights.explain(scheduling.SchedulingRound()))

@@ -79,14 +79,3 @@ class TextTest(base.TimedTestCase):
         self.assertLess(max(map(len, text.splitlines())), 80)
         self.assertIn('Second-99\n', text)
         self.assertIn('and 1 host that had no space', text)
-
-    def test_summary(self):
-        reason = 'nfv:key=strict: 2 CPUs needed, 1 free'
-        value = test_entry.refusal()
-        self.assertEqual(f'{reason} (2 hosts); +1 more',
-                         rendering.summary(value))
-        few = entry.RefusalReason(filter='F', policy='p', need='n',
-                                  hosts=('h',))
-        self.assertEqual('p: n (1 host)', rendering.summary(
-            test_entry.refusal(reasons=(few,))))
-        self.assertEqual('', rendering.summary(test_entry.refusal(reasons=())))
