@@ -43,7 +43,7 @@ def main() -> int:
         [*flavors, WANTED]), args.share, 1, flavors)
     found, = capacity.capacities(cloud, [WANTED])
     began = time.process_time()
-    plan = defrag.plan(cloud, WANTED, found.fits + count).answer
+    plan = defrag.plan(cloud, WANTED, found.fits + count)
     seconds = time.process_time() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f'{hosts} hosts, {len(cloud.servers)} guests, {args.share:.0%} of '

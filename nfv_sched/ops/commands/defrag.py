@@ -82,15 +82,14 @@ class DefragCloud(planning.MovePlanCommand):
             ports=parsed_args.ports, cold_for_vfs=parsed_args.cold_for_vfs)
         try:
             with progress.shown() as update:
-                planned = defrag.plan(
+                plan = defrag.plan(
                     cloud, flavor, parsed_args.count, options, ports=ports,
                     update=update)
         except servers.Refused as exc:
             raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
-        plan = planned.answer
         self.has_findings = not plan.enough
         return planning.Output(
-            text=defrag_rendering.text(planned),
+            text=defrag_rendering.text(plan),
             columns=defrag_rendering.COLUMNS,
             rows=defrag_rendering.records(plan),
             document=documents.Document(plan, ('moves',)),

@@ -122,7 +122,8 @@ def parse(content: bytes) -> ty.Any:
 def _type_of(data: dict[str, ty.Any]) -> type | None:
     # A plan has no field that says which it is.
     return next((root for root in _PLANS if all(
-        each.name in data for each in dataclasses.fields(root))), None)
+        each.name in data for each in dataclasses.fields(root)
+        if not each.metadata.get('internal'))), None)
 
 
 def _moves_of_drain(plan: document.Drain) -> values.MovePlan:

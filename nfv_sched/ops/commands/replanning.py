@@ -117,7 +117,7 @@ def _defrag_again(plan: document.Defrag, cloud: snapshot.Cloud,
         networks=options.networks, like=options.like, ports=options.ports))
     try:
         return defrag.plan(cloud, flavor, plan.wanted, options, ports=ports,
-                           failed=failed, update=update).answer
+                           failed=failed, update=update)
     except servers.Refused as exc:
         raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
 

@@ -70,6 +70,10 @@ class Arrangement:
                            {**self.where, uuid: positions[-1].host.name})
 
 
+#: A cloud without moves.
+AS_IS = Arrangement()
+
+
 class Refusals(ty.NamedTuple):
     """The hosts that do not take a server, and why."""
 
@@ -293,7 +297,7 @@ class Positions:
         """
         source = self.where(uuid, arrangement)
         if name == source or source not in self.hosts or (
-                self.of_name[name].cell != self.of_name[source].cell
+                not self.in_cell(uuid, name)
                 or not self.together(arrangement, uuid, name)):
             return None
         # On the destination first: during a migration the server has
@@ -305,6 +309,14 @@ class Positions:
             return None
         before = self.without(self.position(source, arrangement), uuid)
         return arrangement.moved(uuid, before, after)
+
+    def in_cell(self, uuid: str, name: str) -> bool:
+        """Return whether a host is in the cell of a server, as far as known.
+
+        The compute services of one cell do not reach the other.
+        """
+        host = self.of_name.get(self.servers[uuid].host or '')
+        return host is None or host.cell == self.of_name[name].cell
 
     def together(self, arrangement: Arrangement, uuid: str, name: str,
                  soft: bool = True) -> bool:

@@ -7,6 +7,7 @@ here.
 
 import dataclasses
 import enum
+import functools
 import typing as ty
 
 from oslo_utils import strutils
@@ -30,16 +31,19 @@ class MoveKind(enum.StrEnum):
 LIVE, COLD, EVACUATE, SHELVE = MoveKind
 
 
-class ObstacleKind(enum.StrEnum):
-    """Kind of an obstacle."""
+class WordedKind(enum.StrEnum):
+    """Kind of a fact, with what people read; ``{}`` stands for names."""
 
-    #: to be read after the server's name, which says what it is about
     clause: str
 
-    def __new__(cls, value: str, clause: str) -> 'ObstacleKind':
+    def __new__(cls, value: str, clause: str) -> ty.Self:
         kind = str.__new__(cls, value)
         kind._value_, kind.clause = value, clause
         return kind
+
+
+class ObstacleKind(WordedKind):
+    """Kind of an obstacle, worded to be read after the server's name."""
 
     HOST_UNKNOWN = 'host_unknown', 'its host is not known'
     SERVICE_DOWN = (
@@ -144,10 +148,20 @@ def _major_version(release: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _live_obstacle(server: snapshot.Server) -> ObstacleKind | None:
-    specs = server.flavor.extra_specs
-    if _has_accelerator(server):
+def _migration_obstacle(server: snapshot.Server) -> ObstacleKind | None:
+    if server.flavor.extra_specs.get('accel:device_profile') or (
+            _has_accelerator_port(server)):
         return ObstacleKind.ACCELERATOR
+    storage = server.flavor.extra_specs.get(
+        'aggregate_instance_extra_specs:storage')
+    return ObstacleKind.LOCAL_DISK if storage in _LOCAL_DISKS and (
+        not server.is_on_volume) else None
+
+
+def _live_obstacle(server: snapshot.Server) -> ObstacleKind | None:
+    kind, specs = _migration_obstacle(server), server.flavor.extra_specs
+    if kind is ObstacleKind.ACCELERATOR:
+        return kind
     if _has_tpm(server) and (
             specs.get('hw:tpm_secret_security') != _HOSTS_SECRET):
         return ObstacleKind.TPM_SECRET
@@ -155,46 +169,26 @@ def _live_obstacle(server: snapshot.Server) -> ObstacleKind | None:
             specs.get('hw:mem_encryption'),
             server.image.get('hw_mem_encryption')))):
         return ObstacleKind.ENCRYPTED
-    return ObstacleKind.LOCAL_DISK if _on_lvm(server) else None
+    return kind
 
 
-def _cold_obstacle(server: snapshot.Server) -> ObstacleKind | None:
-    if _has_accelerator(server):
-        return ObstacleKind.ACCELERATOR
-    return ObstacleKind.LOCAL_DISK if _on_lvm(server) else None
-
-
-def _evacuation_obstacle(server: snapshot.Server) -> ObstacleKind | None:
+def _lost_obstacle(server: snapshot.Server,
+                   of_tpm: ObstacleKind) -> ObstacleKind | None:
     if _has_accelerator_port(server):
         return ObstacleKind.ACCELERATOR
-    return ObstacleKind.TPM if _has_tpm(server) else None
+    return of_tpm if _has_tpm(server) else None
 
 
-def _shelving_obstacle(server: snapshot.Server) -> ObstacleKind | None:
-    if _has_accelerator_port(server):
-        return ObstacleKind.ACCELERATOR
-    return ObstacleKind.TPM_SHELVED if _has_tpm(server) else None
-
-
-_OF_KIND = {
-    LIVE: _live_obstacle, COLD: _cold_obstacle,
-    EVACUATE: _evacuation_obstacle, SHELVE: _shelving_obstacle}
-
-
-def _on_lvm(server: snapshot.Server) -> bool:
-    storage = server.flavor.extra_specs.get(
-        'aggregate_instance_extra_specs:storage')
-    return storage in _LOCAL_DISKS and not server.is_on_volume
+_OF_KIND: ty.Mapping[MoveKind, ty.Callable] = {
+    LIVE: _live_obstacle, COLD: _migration_obstacle,
+    EVACUATE: functools.partial(_lost_obstacle, of_tpm=ObstacleKind.TPM),
+    SHELVE: functools.partial(
+        _lost_obstacle, of_tpm=ObstacleKind.TPM_SHELVED)}
 
 
 def _has_tpm(server: snapshot.Server) -> bool:
     return bool(server.flavor.extra_specs.get('hw:tpm_version')
                 or server.image.get('hw_tpm_version'))
-
-
-def _has_accelerator(server: snapshot.Server) -> bool:
-    return bool(server.flavor.extra_specs.get('accel:device_profile')) or (
-        _has_accelerator_port(server))
 
 
 def _has_accelerator_port(server: snapshot.Server) -> bool:

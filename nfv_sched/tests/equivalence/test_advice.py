@@ -166,7 +166,7 @@ class TestAdvice(test_stock.EquivalenceTestCase):
             return self.fits(cloud, requested)
         if step.kind == 'defrag':
             plan = defrag.plan(
-                cloud, requested.flavor, requested.count, ports=ports).answer
+                cloud, requested.flavor, requested.count, ports=ports)
             return self.fits(cloud, requested, *[actions.LiveMigrate(
                 action='live_migrate', number=number, host=move.destination,
                 live_migrate=(move.server,), targets=(move.server,))

@@ -215,7 +215,7 @@ class TestDefrag(test_stock.EquivalenceTestCase):
                 known = plans_arrangements.Positions(found, state, 1)
                 now = sum(known.fits(known.position(name), known.new(
                     flavor), 50) for name in known.hosts)
-            plan = defrag.plan(found, flavor, now + more).answer
+            plan = defrag.plan(found, flavor, now + more)
             self.assertEqual(now, plan.fits_before)
             with start.started(found) as state:
                 known = plans_arrangements.Positions(found, state, 1)
@@ -254,7 +254,7 @@ class TestDefrag(test_stock.EquivalenceTestCase):
                 now = trials.room(())
             hypothesis.assume(now < 8)
             wanted = now + more
-            plan = defrag.plan(found, flavor, wanted).answer
+            plan = defrag.plan(found, flavor, wanted)
             seen['run'] += 1
             seen['refused in the trial'] += len(plan.failed)
             self.assertEqual(now, plan.fits_before)

@@ -347,8 +347,8 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         cloud = self.fill(seed)
         number = self.flavors[2 + seed % 2]
         flavor = next(each for each in cloud.flavors if each.id == number)
-        now = defrag.plan(cloud, flavor, 1).answer
-        plan = defrag.plan(cloud, flavor, now.fits_before + 1).answer
+        now = defrag.plan(cloud, flavor, 1)
+        plan = defrag.plan(cloud, flavor, now.fits_before + 1)
         self.addDetail('plan', base.content.text_content(repr(plan)))
         self.carry_out(plan_file.moves_of(plan))
         if plan.enough:

@@ -160,7 +160,7 @@ def _moves(
         plan = defrag.plan(
             cloud, flavor, requested.count, dataclasses.replace(
                 plan_document.FEW_MOVES, max_moves=_MOVES), ports=ports,
-            update=_limit(seconds)).answer
+            update=_limit(seconds))
         if plan.enough and _fits_after(cloud, requested, plan):
             moves = strings.count(len(plan.moves), 'live migration')
             yield _step(

@@ -4,10 +4,9 @@
 Each plan is carried out in the simulator before it is returned.
 """
 
-from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Sequence
-import dataclasses
 import itertools
 import typing as ty
 
@@ -27,8 +26,7 @@ from nfv_sched.ops.simulator import start
 _ROUNDS = 8
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FreeingServer:
+class FreeingServer(ty.NamedTuple):
     """A server without which its host would take a new server."""
 
     name: str
@@ -36,25 +34,13 @@ class FreeingServer:
     has_destination: bool  #: whether another host takes it
 
 
-class DefragPlan(ty.NamedTuple):
-    """Moves after which more servers of a flavor fit."""
-
-    answer: document.Defrag
-    #: ports that each new server is assumed to have
-    ports: assumed_ports.Ports
-    #: if no moves help, the servers that can be moved, and without one of
-    #: which its host would take one more new server; else None
-    freeing: tuple[FreeingServer, ...] | None
-
-
 def plan(
     cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
     options: document.DefragOptions = document.FEW_MOVES, *,
     ports: assumed_ports.Choice = None,
     failed: Collection[tuple[str, str]] = (),
-    update: Callable[[int, int | None, str], None] = (
-        lambda done, total, what: None),
-) -> DefragPlan:
+    update: move_search.Update = lambda done, total, what: None,
+) -> document.Defrag:
     """Plan the fewest live migrations after which new servers fit.
 
     :param flavor: flavor of the new servers
@@ -69,32 +55,18 @@ def plan(
     :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    forbidden = set(failed)
     reasons: list[str] = []
     with start.started(cloud) as state:
-        positions = arrangements.Positions(
-            cloud, state, ports, cold_for_vfs=options.cold_for_vfs)
-        search = _DefragSearch(positions, flavor, count, options, forbidden,
-                               gap.of_cloud(cloud), update)
+        search = _DefragSearch(
+            arrangements.Positions(
+                cloud, state, ports, cold_for_vfs=options.cold_for_vfs),
+            flavor, count, options, set(failed), gap.of_cloud(cloud), update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()
-            failure = None
-            if moves:
-                part = trial.part(cloud, search.hosts(moves))
-                failure = trial.failure(
-                    start.restored(part),
-                    positions, moves, flavor=flavor,
-                    count=min(count, search.total(moves)),
-                    update=lambda done, total: update(
-                        done, total, 'moves tried'))
+            failure = search.fails(cloud, moves) if moves else None
             if failure is None:
                 return search.plan(moves, exact and not reasons, reasons)
-            # New servers that find no host: the last move was to make room for
-            # them.
-            refused = failure.move or moves[-1]
-            forbidden.add((refused.id, refused.destination))
-            reasons.append(f'{refused.name} to {refused.destination}: '
-                           f'{failure.reason}')
+            reasons.append(search.forbid(moves, failure))
         return search.plan((), False, reasons)
 
 
@@ -104,9 +76,9 @@ class _DefragSearch(move_search.MoveSearch):
     def __init__(self, positions: arrangements.Positions,
                  flavor: snapshot.Flavor,
                  count: int, options: document.DefragOptions,
-                 forbidden: Collection[tuple[str, str]],
+                 forbidden: set[tuple[str, str]],
                  gaps: tuple[document.UnreadData, ...],
-                 update: Callable[[int, int | None, str], None]):
+                 update: move_search.Update):
         guest = positions.new(flavor)
         counted = guest.counted.count(list(positions.hosts.values()))
         super().__init__(
@@ -118,29 +90,26 @@ class _DefragSearch(move_search.MoveSearch):
         self._options = options
         self._gaps = gaps
 
-    def hosts(self, moves: Sequence[values.Move]) -> set[str]:
-        """Return the hosts of the moves, and enough others for new servers."""
-        names = {name for move in moves
-                 for name in (move.source, move.destination)}
+    def fails(self, cloud: snapshot.Cloud,
+              moves: Sequence[values.Move]) -> trial.Failure | None:
+        """Make the moves, and boot the new servers, in the simulator."""
+        # On the hosts of the moves, and enough others for new servers.
+        names = trial.hosts_of(moves)
         room = 0
         for name, fits in self._now.items():
-            if room >= self._count:
-                break
-            if fits and name not in names:
+            if room < self._count and fits and name not in names:
                 room += fits
                 names.add(name)
-        return names
-
-    def total(self, moves: Sequence[values.Move]) -> int:
         *_before, last = self._arrangements(moves)
-        return self._count_total(last)
+        return trial.failure(
+            start.restored(trial.part(cloud, names)), self._positions, moves,
+            flavor=self._flavor,
+            count=min(self._count, self._count_total(last)),
+            update=lambda done, total: self._update(
+                done, total, 'moves tried'))
 
     def plan(self, moves: Sequence[values.Move], exact: bool,
-             failed: Sequence[str]) -> DefragPlan:
-        """Return the plan with some moves.
-
-        :param exact: whether no fewer moves have this effect
-        """
+             failed: Sequence[str]) -> document.Defrag:
         positions = self._positions
         states = list(self._arrangements(moves))
         after = self._count_total(states[-1])
@@ -153,11 +122,8 @@ class _DefragSearch(move_search.MoveSearch):
         ports = positions.ports_of(self._flavor)
         freeing = None
         if not moves and self._before < self._count:
-            freeing = tuple(FreeingServer(
-                name=positions.servers[uuid].name, host=name,
-                has_destination=has_destination)
-                for uuid, name, has_destination in self._freeing())
-        return DefragPlan(document.Defrag(
+            freeing = tuple(self._freeing())
+        return document.Defrag(
             flavor=self._flavor.name, flavor_id=self._flavor.id or None,
             wanted=self._count, fits_before=self._before, fits_after=after,
             enough=after >= self._count, moves=tuple(itertools.starmap(
@@ -166,7 +132,18 @@ class _DefragSearch(move_search.MoveSearch):
             not_movable=tuple(fixed), failed=tuple(failed),
             exact=exact and not self._gaps and after >= self._count,
             ports=requests.new_ports(ports), options=self._options,
-            unread=self._gaps), ports, freeing)
+            unread=self._gaps, assumed=ports, freeing=freeing)
+
+    def _freeing(self) -> Iterator[FreeingServer]:
+        now = arrangements.AS_IS
+        for name in self._positions.hosts:
+            position = self._positions.position(name, now)
+            for uuid in self._movable(name, now):
+                if self._has_cpus(position, (uuid,)) and self._gain(
+                        position, (uuid,), self._count_fits(position)) > 0:
+                    yield FreeingServer(
+                        self._positions.servers[uuid].name, name,
+                        any(self._moves_of(now, uuid, name)))
 
     def _with_gains(
         self, number: int, move: values.Move,

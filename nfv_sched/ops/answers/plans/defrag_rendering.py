@@ -19,8 +19,7 @@ COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'Memory MiB', 'How',
 _REASONS = 5
 
 
-def text(planned: defrag.DefragPlan) -> list[tables.Part]:
-    plan = planned.answer
+def text(plan: document.Defrag) -> list[tables.Part]:
     table = ['', tables.Table(
         [title for title in COLUMNS
          if title not in ('Server ID', 'VFs detached')],
@@ -29,7 +28,7 @@ def text(planned: defrag.DefragPlan) -> list[tables.Part]:
           each.destination, _gains(each)) for each in plan.moves],
         ('Memory MiB', 'Flavor', 'Makes room for')), ''
     ] if plan.moves else []
-    return [_headline(plan), *table, *_notes(planned)]
+    return [_headline(plan), *table, *_notes(plan)]
 
 
 def records(plan: document.Defrag) -> list[Sequence[ty.Any]]:
@@ -55,10 +54,9 @@ def _headline(plan: document.Defrag) -> str:
             f'no moves were found that make room for {plan.wanted}.')
 
 
-def _notes(planned: defrag.DefragPlan) -> ty.Iterator[str]:
-    plan = planned.answer
-    ports = planned.ports
-    yield f'Ports of new servers: {ports.label}, {ports.reason}.'
+def _notes(plan: document.Defrag) -> ty.Iterator[str]:
+    yield ('Ports of new servers: '
+           f'{plan.assumed.label}, {plan.assumed.reason}.')
     if plan.moves:
         booted = min(plan.fits_after, plan.wanted)
         yield ('Each move was made in the simulator, one after the other, '
@@ -66,8 +64,8 @@ def _notes(planned: defrag.DefragPlan) -> ty.Iterator[str]:
                'then.')
     if any(each.vfs_detached for each in plan.moves):
         yield values.VFS_DETACHED
-    if planned.freeing is not None:
-        yield from _no_moves(planned.freeing)
+    if plan.freeing is not None:
+        yield from _no_moves(plan.freeing)
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
     yield from map(rendering.gap_text, plan.unread)

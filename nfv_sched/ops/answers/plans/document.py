@@ -5,6 +5,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.ops.answers import requests as request_document
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import values
 
@@ -291,6 +292,11 @@ class Defrag:
     ports: request_document.NewPorts
     options: DefragOptions  #: options with which it was planned
     unread: tuple[UnreadData, ...]  #: data that was not read
+    #: :class:`assumed_ports.Ports` of each new server
+    assumed: ty.Any = documents.internal(default=None)
+    #: if no moves help: :class:`defrag.FreeingServer` of each server that can
+    #: be moved, and without which its host would take one more new server
+    freeing: ty.Any = documents.internal(default=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ Each plan is carried out in the simulator before it is returned.
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Hashable
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -34,7 +35,6 @@ from nfv_sched.ops.model import movable
 from nfv_sched.ops.model import trial
 from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.simulator import state as states
 
 #: Default time limit of the search.
 SECONDS = 30.0
@@ -44,38 +44,48 @@ _ROUNDS = 12
 _LIVE_ROUNDS = 6
 #: Highest number of different states of a host with the same servers.
 _WAYS = 32
-_AS_IS = arrangements.Arrangement()
-#: No move has failed.
-NONE_FAILED: Mapping[tuple[str, str], str] = types.MappingProxyType({})
-
 Update = Callable[[int, int, str], None]
+#: UUID of a server, and a destination to which it is not moved, because that
+#: has failed -> why; the destination is empty for shelving.
+Failed = Mapping[tuple[str, str], str]
+NONE_FAILED: Failed = types.MappingProxyType({})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """What each step of a plan is bound by."""
+
+    options: document.DrainOptions
+    failed: Failed
+    seconds: float  #: time limit of each search
+    update: Update  #: called with (steps done, all steps, activity)
+
+    def run(self, cloud: snapshot.Cloud, positions: arrangements.Positions,
+            moves: Sequence[values.Move]) -> tuple[
+                snapshot.Cloud, trial.Failure | None]:
+        return trial.run(
+            cloud, positions, moves,
+            lambda done, total: self.update(done, total, 'moves tried'))
 
 
 def plan(
     cloud: snapshot.Cloud, host: str,
     options: document.DrainOptions = document.NO_OPTIONS, *,
-    uuids: Collection[str] | None = None,
-    failed: Mapping[tuple[str, str], str] = NONE_FAILED,
+    uuids: Collection[str] | None = None, failed: Failed = NONE_FAILED,
     seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
 ) -> document.Drain:
     """Plan migrations after which as few servers as possible are left.
 
-    :param host: name of the host that is emptied
     :param uuids: servers of the host to move; None for all
-    :param failed: UUIDs of servers, each with a destination to which it is not
-        moved, because that has failed -> why; empty for shelving
-    :param seconds: time limit of the search
-    :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
     with start.started(cloud) as state:
-        return numbered(empty(
-            cloud, arrangements.Positions(
-                cloud, state, cold_for_vfs=options.cold_for_vfs), host,
-            options, uuids=uuids, failed=failed, seconds=seconds,
-            update=update)[0])
+        positions = arrangements.Positions(
+            cloud, state, cold_for_vfs=options.cold_for_vfs)
+        return numbered(empty(cloud, positions, host, Terms(
+            options, failed, seconds, update), uuids)[0])
 
 
 def numbered(plan: document.Drain, first: int = 1) -> document.Drain:
@@ -87,12 +97,8 @@ def numbered(plan: document.Drain, first: int = 1) -> document.Drain:
 
 def empty(
     cloud: snapshot.Cloud, positions: arrangements.Positions, host: str,
-    options: document.DrainOptions, *,
-    uuids: Collection[str] | None = None, closed: Collection[str] = (),
-    later: Collection[str] = (),
-    failed: Mapping[tuple[str, str], str] = NONE_FAILED,
-    seconds: float = SECONDS,
-    update: Update = lambda done, total, what: None,
+    terms: Terms, uuids: Collection[str] | None = None,
+    closed: Collection[str] = (), later: Collection[str] = (),
 ) -> tuple[document.Drain, snapshot.Cloud]:
     """Plan as :func:`plan` does, within :func:`simulator.start.started`.
 
@@ -103,102 +109,76 @@ def empty(
     :returns: also the cloud after the moves
     """
     reasons: list[str] = []
-    search = _DrainSearch(positions, host, uuids, closed, later, failed,
-                          update)
-    until = time.monotonic() + seconds
-
-    def try_moves(moves: Sequence[values.Move]) -> tuple[
-            states.State, trial.Failure | None]:
-        # With the hosts of the plan alone, which takes a fraction of the time.
-        state = start.restored(trial.part(cloud, {
-            host, *[move.destination for move in moves]}))
-        return state, trial.failure(
-            state, positions, moves,
-            update=lambda done, total: update(done, total, 'moves tried'))
-
+    search = _DrainSearch(positions, host, uuids, closed, later, terms)
+    until = time.monotonic() + terms.seconds
     while True:
         moves, exact = search.moves(until)
-        state, failure = try_moves(moves)
+        after, failure = terms.run(cloud, positions, moves)
         if failure is None:
             break
         refused = failure.move or moves[-1]
         if search.forbid(refused, failure):
             continue
-        reasons.append(f'{refused.name} to {refused.destination}: '
-                       f'{failure.reason}')
+        reasons.append(failure.text(refused))
         if len(reasons) == _ROUNDS:
             # The moves before the one that fails are good by themselves.
             moves, exact = moves[:failure.done], False
-            state, _failure = try_moves(moves)
+            after, _failure = terms.run(cloud, positions, moves)
             break
     unread = gap.of_cloud(cloud, (host,))
     result = document.Drain(
         host=host, host_id=positions.of_name[host].uuid,
         servers=tuple(search.servers(moves)), others=search.others,
         unfinished=unfinished(cloud, host) if uuids is None else (),
-        failed=tuple(reasons), exact=exact and not unread, options=options,
-        unread=unread)
-    after = trial.after(cloud, state, moves) if moves else cloud
-    if options.make_room and any(
+        failed=tuple(reasons), exact=exact and not unread,
+        options=terms.options, unread=unread)
+    if terms.options.make_room and any(
             server.obstacle is None for server in result.staying):
         result, after = _with_room(
-            result, after, search, frozenset((host, *closed)), failed,
-            seconds, update)
-    if options.relax:
+            result, after, search, frozenset((host, *closed)), terms)
+    if terms.options.relax:
         result = dataclasses.replace(result, servers=tuple([
             server if server.how or server.obstacle else dataclasses.replace(
                 server, relaxations=relaxing.moves(
                     after, server.server_id, search.kinds[server.server_id],
                     (host, *closed)))
             for server in result.servers]))
-    if options.shelve:
-        result, after = _with_shelving(result, after, positions, failed)
+    if terms.options.shelve:
+        result, after = _with_shelving(result, after, positions, terms.failed)
     return result, after
 
 
-def _server(positions: arrangements.Positions, uuid: str, host: str,
-            obstacle: movable.MoveObstacle | None = None,
-            ) -> document.DrainServer:
-    """Return a server that stays on its host."""
+def _row(positions: arrangements.Positions, uuid: str, source: str,
+         move: values.Move | None = None,
+         **fields: ty.Any) -> document.DrainServer:
+    """Return a server, which stays on its host without a move."""
     server = positions.servers[uuid]
-    return document.DrainServer(
-        move=None, server=server.name, server_id=uuid,
-        flavor=server.flavor.name, flavor_id=server.flavor.id or None,
-        how=None, source=host, source_id=positions.host_id(host),
-        destination=None, destination_id=None, obstacle=obstacle, lacks=(),
-        related=(), vfs_detached=0)
-
-
-def _moved(positions: arrangements.Positions, server: document.DrainServer,
-           move: values.Move) -> document.DrainServer:
-    return dataclasses.replace(
-        server, how=ty.cast(ty.Any, move.kind),
-        destination=move.destination or None,
-        destination_id=positions.host_id(move.destination),
-        related=move.related, vfs_detached=move.vfs_detached)
+    destination = move and move.destination or None
+    return document.DrainServer(**{
+        'move': None, 'server': server.name, 'server_id': uuid,
+        'flavor': server.flavor.name, 'flavor_id': server.flavor.id or None,
+        'how': move and move.kind, 'source': source,
+        'source_id': positions.host_id(source), 'destination': destination,
+        'destination_id': positions.host_id(destination), 'obstacle': None,
+        'lacks': (), 'related': move.related if move else (),
+        'vfs_detached': move.vfs_detached if move else 0, **fields})
 
 
 def _with_room(
-    plan: document.Drain, cloud: snapshot.Cloud,
-    search: '_DrainSearch', closed: Collection[str],
-    forbidden: Collection[tuple[str, str]], seconds: float, update: Update,
+    plan: document.Drain, cloud: snapshot.Cloud, search: '_DrainSearch',
+    closed: Collection[str], terms: Terms,
 ) -> tuple[document.Drain, snapshot.Cloud]:
     """Add moves on other hosts that make room for servers that stay.
 
     The servers of the host move once: none makes room for another.
 
-    :param plan: a plan without such moves
-    :param cloud: the cloud after it
-    :param forbidden: (UUID of the server, destination) of moves that must not
-        be made
-    :param seconds: time limit of the search for each server
+    :param cloud: the cloud after the plan
     :returns: also the cloud after all moves
     """
     positions = search.positions
     own = frozenset(server.server_id for server in plan.servers)
     added: list[document.DrainServer] = []
     failed = list(plan.failed)
-    arrived = set()
     # Large servers first: fewer hosts take them.
     for server in sorted(
             [server for server in plan.staying if server.obstacle is None],
@@ -206,32 +186,23 @@ def _with_room(
                 server.server_id].flavor.memory):
         uuid = server.server_id
         for kind, obstacle in search.ways(uuid):
-            solution = making_room.solution(
+            moves, after, reasons = making_room.solution(
                 cloud, uuid, kind, fixed=own, closed=closed,
-                forbidden=forbidden, cold_for_vfs=positions.cold_for_vfs,
-                seconds=seconds, update=update)
-            failed += solution.failed
-            if solution.moves:
+                forbidden=terms.failed, cold_for_vfs=positions.cold_for_vfs,
+                seconds=terms.seconds, update=terms.update)
+            failed += reasons
+            if moves:
+                cloud = after
+                added += [_row(positions, move.id, move.source, move,
+                               **{'obstacle': obstacle} if move.id == uuid
+                               else {'makes_room_for': uuid})
+                          for move in moves]
                 break
-        else:
-            continue
-        cloud = solution.after
-        arrived.add(uuid)
-        *first_moves, last = solution.moves
-        added += [
-            _moved(positions, dataclasses.replace(
-                _server(positions, move.id, move.source),
-                makes_room_for=uuid), move)
-            for move in first_moves]
-        added.append(_moved(positions, dataclasses.replace(
-            server, obstacle=obstacle, lacks=()), last))
-    staying = tuple([server for server in plan.staying
-                     if server.server_id not in arrived])
-    return dataclasses.replace(
-        plan, servers=(
-            *[server for server in plan.servers if server.how is not None],
-            *added, *staying),
-        failed=tuple(failed), exact=plan.exact and not staying), cloud
+    arrived = {each.server_id for each in added}
+    staying = [server for server in plan.staying
+               if server.server_id not in arrived]
+    return _with_servers(plan, added, staying, failed=tuple(failed),
+                         exact=plan.exact and not staying), cloud
 
 
 def _with_shelving(
@@ -250,28 +221,34 @@ def _with_shelving(
     staying: list[document.DrainServer] = []
     failed = list(plan.failed)
     for server in plan.staying:
-        obstacle = positions.why_not(movable.SHELVE, server.server_id)
+        uuid = server.server_id
+        obstacle = positions.why_not(movable.SHELVE, uuid)
         if obstacle is not None or server.relaxations or (
-                (server.server_id, '') in forbidden):
+                (uuid, '') in forbidden):
             staying.append(dataclasses.replace(server, not_shelved=obstacle))
             continue
-        move = trial.move_of(positions.servers[server.server_id], plan.host,
-                             '', movable.SHELVE)
+        move = trial.move_of(
+            positions.servers[uuid], plan.host, '', movable.SHELVE)
         # One server after the other: those that can be shelved are, whatever
         # becomes of the rest.
-        state = start.restored(trial.part(cloud, {plan.host}))
-        failure = trial.failure(state, positions, [move])
-        if failure is not None:
+        cloud, failure = trial.run(cloud, positions, [move])
+        if failure is None:
+            shelved.append(_row(
+                positions, uuid, plan.host, move, obstacle=server.obstacle,
+                lacks=server.lacks))
+        else:
             failed.append(f'to shelve {move.name}: {failure.reason}')
             staying.append(server)
-            continue
-        cloud = trial.after(cloud, state, [move])
-        shelved.append(_moved(positions, server, move))
-    return dataclasses.replace(
-        plan, servers=(
-            *[server for server in plan.servers if server.how is not None],
-            *shelved, *staying),
-        failed=tuple(failed)), cloud
+    return _with_servers(plan, shelved, staying, failed=tuple(failed)), cloud
+
+
+def _with_servers(
+    plan: document.Drain, moved: Iterable[document.DrainServer],
+    staying: Iterable[document.DrainServer], **fields: ty.Any,
+) -> document.Drain:
+    return dataclasses.replace(plan, servers=(
+        *[server for server in plan.servers if server.how is not None],
+        *moved, *staying), **fields)
 
 
 def unfinished(cloud: snapshot.Cloud,
@@ -309,13 +286,12 @@ class _DrainSearch:
 
     def __init__(self, positions: arrangements.Positions, host: str,
                  uuids: Collection[str] | None, closed: Collection[str],
-                 later: Collection[str],
-                 failed: Mapping[tuple[str, str], str], update: Update):
+                 later: Collection[str], terms: Terms):
         self.positions = positions
         self._host = host
         self._closed = frozenset((host, *closed))
-        self._failed = failed
-        self._update = update
+        self._failed = terms.failed
+        self._update = terms.update
         # Moves that the simulator refused: (server, how, destination) -> why.
         self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}
         self._live_rounds = 0
@@ -330,7 +306,8 @@ class _DrainSearch:
                        if uuids is None or uuid in uuids]
         self.others = None if uuids is None else (
             len(positions.on_host[host]) - len(self._uuids))
-        self._kinds: dict[str, movable.MoveKind] = {}
+        #: UUID of each server that can be moved -> how.
+        self.kinds: dict[str, movable.MoveKind] = {}
         self._reasons: dict[str, movable.MoveObstacle | None] = {}
         for uuid in self._uuids:
             live = positions.why_not(movable.LIVE, uuid)
@@ -340,16 +317,16 @@ class _DrainSearch:
             if live is None and cold is None and self._loses_limits(uuid):
                 live = movable.obstacle(movable.ObstacleKind.LIMITS)
             if live is None:
-                self._kinds[uuid] = movable.LIVE
+                self.kinds[uuid] = movable.LIVE
             elif cold is None:
-                self._kinds[uuid] = movable.COLD
+                self.kinds[uuid] = movable.COLD
             elif live.kind == movable.ObstacleKind.VFS:
                 live = cold
             self._reasons[uuid] = live
         #: Servers of a hint same_host, which have to be on the host before it.
         self._partners = {
             uuid: frozenset(positions.hinted(arrangements.SAME_HOST, uuid))
-            & self._kinds.keys() - {uuid} for uuid in self._kinds}
+            & self.kinds.keys() - {uuid} for uuid in self.kinds}
         self._leading = frozenset().union(*self._partners.values())
         #: Names of the hosts to which each can go.
         self._reach: dict[str, list[str]] = {}
@@ -357,15 +334,10 @@ class _DrainSearch:
             tuple[str, frozenset[str]],
             list[tuple[tuple[str, ...], arrangements.Position]]] = {}
 
-    @property
-    def kinds(self) -> Mapping[str, movable.MoveKind]:
-        """UUID of each server that can be moved -> how."""
-        return self._kinds
-
     def ways(self, uuid: str) -> Iterator[
             tuple[movable.MoveKind, movable.MoveObstacle | None]]:
         """Yield how a server can be moved, and why not live."""
-        kind = self._kinds[uuid]
+        kind = self.kinds[uuid]
         yield kind, self._reasons[uuid]
         if kind == movable.LIVE and self._needs_limits(uuid) and (
                 self.positions.why_not(movable.COLD, uuid) is None):
@@ -390,7 +362,7 @@ class _DrainSearch:
                 True for _name in self._candidates(uuid)):
             self._live_rounds += 1
             return False
-        self._kinds[uuid] = movable.COLD
+        self.kinds[uuid] = movable.COLD
         self._reasons[uuid] = movable.obstacle(
             movable.ObstacleKind.REFUSED_LIVE,
             f'{move.destination}: {failure.reason}')
@@ -412,13 +384,13 @@ class _DrainSearch:
         """
         positions = self.positions
         hosts = sorted(self._hosts, key=lambda name: not positions.together(
-            _AS_IS, uuid, name))
+            arrangements.AS_IS, uuid, name))
         for name in hosts:
             if (uuid, name) in self._failed or (
-                    uuid, self._kinds[uuid], name) in self._forbidden or (
+                    uuid, self.kinds[uuid], name) in self._forbidden or (
                     not self._may_join(uuid, name)):
                 continue
-            if self._takes_alone(name, uuid, self._kinds[uuid]):
+            if self._takes_alone(name, uuid, self.kinds[uuid]):
                 yield name
 
     def _takes_alone(self, name: str, uuid: str,
@@ -447,14 +419,14 @@ class _DrainSearch:
         """Return whether group and hints allow a host, now or later."""
         return any(
             self.positions.together(arrangement, uuid, name, soft=False)
-            for arrangement in (_AS_IS, *(
+            for arrangement in (arrangements.AS_IS, *(
                 arrangements.Arrangement(where={partner: name})
                 for partner in self._partners[uuid]
                 if name in self._reach.get(partner, ()))))
 
     def _in_order(self) -> Iterator[str]:
         """Yield the servers, none before a partner that may go first."""
-        pending = list(self._kinds)
+        pending = list(self.kinds)
         while pending:
             ready = [uuid for uuid in pending
                      if self._partners[uuid].isdisjoint(pending)]
@@ -472,15 +444,15 @@ class _DrainSearch:
         many, few = {}, {}
         self._reach = {}
         for index, uuid in enumerate(self._in_order()):
-            self._update(index, len(self._kinds), 'servers')
+            self._update(index, len(self.kinds), 'servers')
             # Each other server blocks one host at most, except those that
             # must be on the same host: for them, all hosts count.
             bound = uuid in self._leading or bool(self._partners[uuid])
             names = self._reach[uuid] = list(itertools.islice(
-                self._candidates(uuid), None if bound else len(self._kinds)))
-            (few if bound or len(names) < len(self._kinds)
+                self._candidates(uuid), None if bound else len(self.kinds)))
+            (few if bound or len(names) < len(self.kinds)
              else many)[uuid] = names
-        self._update(len(self._kinds), len(self._kinds), 'servers')
+        self._update(len(self.kinds), len(self.kinds), 'servers')
         chosen, exact = self._choose(few, until)
         arrangement = arrangements.Arrangement()
         moves: list[values.Move] = []
@@ -506,16 +478,13 @@ class _DrainSearch:
         if not positions.together(arrangement, uuid, name, soft=False):
             return None
         after = positions.put(positions.position(name, arrangement),
-                              self._move_request(uuid), uuid,
+                              positions.guest(uuid, self.kinds[uuid]), uuid,
                               positions.degrees(uuid))
         return None if after is None else arrangement.moved(uuid, after)
 
-    def _move_request(self, uuid: str) -> arrangements.Guest:
-        return self.positions.guest(uuid, self._kinds[uuid])
-
     def _move(self, uuid: str, name: str) -> values.Move:
         return trial.move_of(self.positions.servers[uuid], self._host, name,
-                             self._kinds[uuid], self.positions.related(uuid))
+                             self.kinds[uuid], self.positions.related(uuid))
 
     def _choose(
         self, few: Mapping[str, Sequence[str]], until: float,
@@ -607,8 +576,9 @@ class _DrainSearch:
             if not positions.together(where, uuid, name, soft=False):
                 continue
             for order, position in self._orders(name, uuids - {uuid}):
-                after = positions.put(position, self._move_request(uuid), uuid,
-                                      positions.degrees(uuid))
+                after = positions.put(
+                    position, positions.guest(uuid, self.kinds[uuid]), uuid,
+                    positions.degrees(uuid))
                 if after is not None:
                     orders_by_state.setdefault(
                         after.room.key, ((*order, uuid), after))
@@ -627,21 +597,20 @@ class _DrainSearch:
         positions = self.positions
         moved = {move.id for move in moves}
         for move in moves:
-            yield _moved(positions, _server(
-                positions, move.id, self._host, self._reasons[move.id]), move)
+            yield _row(positions, move.id, self._host, move,
+                       obstacle=self._reasons[move.id])
         why = refusals.Lacks(positions)
         for uuid in self._uuids:
             if uuid in moved:
                 continue
-            if uuid not in self._kinds:
-                yield _server(
-                    positions, uuid, self._host, self._reasons[uuid])
+            if uuid not in self.kinds:
+                yield _row(positions, uuid, self._host,
+                           obstacle=self._reasons[uuid])
                 continue
-            yield dataclasses.replace(
-                _server(positions, uuid, self._host), lacks=why.for_server(
-                    uuid, self._closed, positions.degrees(uuid),
-                    {name: text for (refused, kind, name), text
-                     in self._forbidden.items()
-                     if (refused, kind) == (uuid, self._kinds[uuid])},
-                    {name: text for (moved_uuid, name), text
-                     in self._failed.items() if moved_uuid == uuid}))
+            yield _row(positions, uuid, self._host, lacks=why.for_server(
+                uuid, self._closed, positions.degrees(uuid),
+                {name: text for (refused, kind, name), text
+                 in self._forbidden.items()
+                 if (refused, kind) == (uuid, self.kinds[uuid])},
+                {name: text for (moved_uuid, name), text
+                 in self._failed.items() if moved_uuid == uuid}))

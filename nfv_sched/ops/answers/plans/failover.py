@@ -31,7 +31,6 @@ from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.simulator.steps import outages
 
-_AS_IS = arrangements.Arrangement()
 #: Nova's vm_states of servers that are not evacuated.
 _AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
 #: Policy of server groups -> filter that enforces it.
@@ -82,32 +81,6 @@ def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:
                   key=lambda server: server.created.removesuffix('Z'))
 
 
-class _Takers:
-    """The hosts that take a server as they are, searched lazily.
-
-    :param hosts: names of the hosts, in the order in which they are tried
-    """
-
-    def __init__(self, positions: arrangements.Positions,
-                 guest: arrangements.Guest,
-                 hosts: Sequence[str]):
-        self._positions = positions
-        self._guest = guest
-        self._untried = iter(hosts)
-        self._takers: list[str] = []
-
-    def __iter__(self) -> Iterator[str]:
-        for place in itertools.count():
-            while place >= len(self._takers):
-                name = next(self._untried, None)
-                if name is None:
-                    return
-                if self._positions.put(self._positions.position(name),
-                                       self._guest) is not None:
-                    self._takers.append(name)
-            yield self._takers[place]
-
-
 class FailoverAnalysis:
     """An analysis of lost hosts of one cloud.
 
@@ -123,67 +96,64 @@ class FailoverAnalysis:
             positions.hosts, key=positions.free_cpus, reverse=True)
         self._order = {server.uuid: place for place, server
                        in enumerate(listed(cloud.servers))}
-        self._takers: dict[arrangements.Guest, _Takers] = {}
+        #: Hosts that take a server as they are, searched lazily.
+        self._takers: dict[arrangements.Guest, Iterator[str]] = {}
         self._after: dict[Hashable, arrangements.Position | None] = {}
         self._lacks = refusals.Lacks(positions)
         self._filters = frozenset(
             nova_scheduler.CONF.filter_scheduler.enabled_filters)
 
-    def losses(self, lost: Sequence[str]) -> list[document.LostHost]:
-        """Return the effect of losing hosts, given by their names, at once."""
+    def losses(self, lost: Sequence[str]) -> Iterator[document.LostHost]:
+        """Yield the effect of losing hosts, given by their names, at once."""
         positions = self._positions
         guests = sorted(
             (uuid for name in lost for uuid in positions.on_host[name]
              if positions.servers[uuid].state not in _AWAY),
             key=self._order.__getitem__)
-        stranded = self._find_stranded(guests, frozenset(lost))
-        losses = []
+        reasons = self._find_stranded(guests, frozenset(lost))
         for name in lost:
             own = [uuid for uuid in guests
                    if positions.servers[uuid].host == name]
-            without_host = [
-                stranded[uuid] for uuid in own if uuid in stranded]
-            losses.append(document.LostHost(
+            stranded = [
+                self._stranded(uuid, reasons[uuid], frozenset(lost))
+                for uuid in own if uuid in reasons]
+            yield document.LostHost(
                 host=name, host_id=positions.of_name[name].uuid,
-                servers=len(own), evacuable=len(own) - len(without_host),
-                stranded=tuple(without_host),
-                unread=gap.of_cloud(self._cloud, (name,))))
-        return losses
+                servers=len(own), evacuable=len(own) - len(stranded),
+                stranded=tuple(stranded),
+                unread=gap.of_cloud(self._cloud, (name,)))
+
+    def _stranded(self, uuid: str, obstacle: movable.MoveObstacle | None,
+                  lost: frozenset[str]) -> document.StrandedServer:
+        server = self._positions.servers[uuid]
+        return document.StrandedServer(
+            server=server.name, server_id=uuid, flavor=server.flavor.name,
+            flavor_id=server.flavor.id or None, obstacle=obstacle,
+            lacks=(self._lacks.for_server(uuid, lost)
+                   if obstacle is None else ()))
 
     def _find_stranded(
         self, guests: Iterable[str], lost: frozenset[str],
-    ) -> dict[str, document.StrandedServer]:
-        """Return the servers that find no host, by UUID.
+    ) -> dict[str, movable.MoveObstacle | None]:
+        """Return the servers that find no host: UUID -> obstacle, if any.
 
         :param guests: UUIDs, in the order of their evacuation
         """
-        positions = self._positions
-        stranded: dict[str, document.StrandedServer] = {}
+        reasons: dict[str, movable.MoveObstacle | None] = {}
         going: list[str] = []
         unsure = 0
-
-        def strand(uuid: str, obstacle: movable.MoveObstacle | None) -> None:
-            server = positions.servers[uuid]
-            stranded[uuid] = document.StrandedServer(
-                server=server.name, server_id=uuid, flavor=server.flavor.name,
-                flavor_id=server.flavor.id or None, obstacle=obstacle,
-                lacks=(self._lacks.for_server(uuid, lost)
-                       if obstacle is None else ()))
-
         for uuid in guests:
-            obstacle = positions.why_not(movable.EVACUATE, uuid)
+            obstacle = self._positions.why_not(movable.EVACUATE, uuid)
             finds = obstacle is None and self._finds_host(uuid, going, lost)
             if finds is False:
-                strand(uuid, obstacle)
+                reasons[uuid] = obstacle
                 continue
             going.append(uuid)
             if finds is None:
                 unsure = len(going)
         # All of those before the last unsure one, as each takes part of what
         # the next ones may need.
-        for uuid, reason in self.tried(going[:unsure], lost).items():
-            strand(uuid, reason)
-        return stranded
+        return {**reasons, **self.tried(going[:unsure], lost)}
 
     # -- without the simulator
 
@@ -229,23 +199,21 @@ class FailoverAnalysis:
     def _that_take(self, uuid: str,
                    lost: frozenset[str]) -> Iterator[str]:
         positions = self._positions
-        guest, cell = positions.guest(uuid), self._cell(uuid)
-        takers = self._takers.get(guest)
-        if takers is None:
-            takers = self._takers[guest] = _Takers(positions, guest, [
-                name for name in self._hosts
-                if positions.of_name[name].cell == cell])
+        guest = positions.guest(uuid)
+        if guest not in self._takers:
+            self._takers[guest] = (
+                name for name in self._hosts if positions.in_cell(uuid, name)
+                and positions.put(positions.position(name), guest) is not None)
+        # A copy: what is found is kept for others that are alike.
+        self._takers[guest], takers = itertools.tee(self._takers[guest])
         keeper = _KEEPERS.get(positions.policy(uuid) or '')
         for name in takers:
-            if name not in lost and positions.of_name[name].cell == cell and (
-                    positions.broken_hint(_AS_IS, uuid, name) is None) and (
-                    keeper not in self._filters
-                    or positions.together(_AS_IS, uuid, name)):
+            if name not in lost and positions.in_cell(uuid, name) and (
+                    positions.broken_hint(
+                        arrangements.AS_IS, uuid, name) is None) and (
+                    keeper not in self._filters or positions.together(
+                        arrangements.AS_IS, uuid, name)):
                 yield name
-
-    def _cell(self, uuid: str) -> str:
-        positions = self._positions
-        return positions.of_name[positions.servers[uuid].host or ''].cell
 
     def _fewest_to_fill(
         self, uuid: str, name: str, before: Sequence[str],

@@ -8,34 +8,36 @@ exact.
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Sequence
-import enum
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import movable
 
 #: Filters that need data which only Neutron has.
 _LIMITS = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 
 
-class GapKind(enum.StrEnum):
-    """Kind of the missing data."""
+class GapKind(movable.WordedKind):
+    """Kind of the missing data; ``of_names`` are the names, if any."""
 
-    #: Ports of hosts, and security group rules of ports, by Neutron.
-    NEUTRON = 'neutron'
-    #: Resource providers of the named hosts.
-    PLACEMENT = 'placement'
-    #: Hosts and servers of the named cells.
-    CELL = 'cell'
-    FLAVORS = 'flavors'
-    #: Migrations that hold resources on either host.
-    MIGRATIONS = 'migrations'
-    #: Ports and PCI requests of the named servers.
-    PORTS = 'ports'
-    #: Resources that ports of the named servers request from Placement, such
-    #: as a minimum bandwidth.
-    PORT_RESOURCES = 'port-resources'
+    NEUTRON = 'neutron', (
+        'Neutron was not read: ports of hosts, security group rules and '
+        'resource requests of ports are not counted.')
+    PLACEMENT = 'placement', (
+        'Resource providers in Placement{of_names} were not read: inventories '
+        'and traits are not known.')
+    CELL = 'cell', ('Cells were not read: {names}. Their hosts and servers '
+                    'are not known.')
+    FLAVORS = 'flavors', 'Flavors were not read.'
+    MIGRATIONS = 'migrations', (
+        'Migrations were not read: what they hold on hosts is not known.')
+    PORTS = 'ports', ('Ports{of_names} were not read: their networks and PCI '
+                      'devices are not counted.')
+    PORT_RESOURCES = 'port-resources', (
+        'Resource requests of ports{of_names}, such as a minimum bandwidth, '
+        'are not counted.')
     #: A record that could not be read; its name is the error.
-    RECORD = 'record'
+    RECORD = 'record', 'Not read: {names}.'
 
 
 def of_cloud(cloud: snapshot.Cloud,
@@ -56,12 +58,8 @@ def of_cloud(cloud: snapshot.Cloud,
 def _gaps(cloud: snapshot.Cloud, servers: list[snapshot.Server],
           ) -> Iterator[tuple[GapKind, Sequence[str]]]:
     """Yield kind of the missing data, and names; no names if all lack it."""
-    cells, records = [], []
-    for missing in cloud.missing:
-        if missing.kind in snapshot.UNREAD_CELLS:
-            cells.append(missing.cell)
-        else:
-            records.append(str(missing))
+    cells = [missing.cell for missing in cloud.missing
+             if missing.kind in snapshot.UNREAD_CELLS]
     if cells:
         yield GapKind.CELL, cells
     if _needs_neutron(cloud) and any(
@@ -77,16 +75,17 @@ def _gaps(cloud: snapshot.Cloud, servers: list[snapshot.Server],
             server.task or server.state == snapshot.RESIZED
             for server in cloud.servers):
         yield GapKind.MIGRATIONS, ()
-    without_ports = [server for server in servers if server.ports is None]
-    with_resources = [
-        server for server in servers
-        if any(port.has_allocation for port in server.ports or ())]
-    for kind, lacking in ((GapKind.PORTS, without_ports),
-                          (GapKind.PORT_RESOURCES, with_resources)):
+    for kind, lacking in (
+            (GapKind.PORTS, [
+                server for server in servers if server.ports is None]),
+            (GapKind.PORT_RESOURCES, [
+                server for server in servers if any(
+                    port.has_allocation for port in server.ports or ())])):
         if lacking:
             yield kind, [server.name or server.uuid for server in lacking]
-    for record in records:
-        yield GapKind.RECORD, (record,)
+    for missing in cloud.missing:
+        if missing.kind not in snapshot.UNREAD_CELLS:
+            yield GapKind.RECORD, (str(missing),)
 
 
 def _needs_neutron(cloud: snapshot.Cloud) -> bool:

@@ -5,10 +5,9 @@ They are searched as those after which a new server fits, and carried out in
 the simulator, with the move of the server itself, before they are returned.
 """
 
-from collections.abc import Callable
 from collections.abc import Collection
-from collections.abc import Mapping
-import dataclasses
+from collections.abc import Sequence
+import typing as ty
 
 from nfv_sched.ops.answers.plans import move_search
 from nfv_sched.ops.cloud import snapshot
@@ -25,24 +24,12 @@ _MOST_MOVES = 3
 _ROUNDS = 8
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
-    """Moves after which a server is on another host."""
-
-    #: moves of others, then that of the server; empty if there are none
-    moves: tuple[values.Move, ...] = ()
-    after: snapshot.Cloud
-    #: reasons of moves that the simulator refused
-    failed: tuple[str, ...] = ()
-
-
 def solution(
     cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind, *,
-    fixed: Collection[str] = (), closed: Collection[str] = (),
-    forbidden: Collection[tuple[str, str]] = (), cold_for_vfs: bool = False,
-    seconds: float = move_search.SECONDS,
-    update: Callable[[int, int, str], None] = lambda done, total, what: None,
-) -> Solution:
+    fixed: Collection[str], closed: Collection[str],
+    forbidden: Collection[tuple[str, str]], cold_for_vfs: bool,
+    seconds: float, update: move_search.Update,
+) -> tuple[Sequence[values.Move], snapshot.Cloud, list[str]]:
     """Return few moves after which some host takes a server.
 
     To be called within :func:`simulator.start.started`.
@@ -51,17 +38,19 @@ def solution(
     :param closed: names of hosts that neither lose nor get servers
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made
-    :param cold_for_vfs: see :class:`arrangements.Positions`
-    :param seconds: time limit of the search
-    :param update: called with (steps done, all steps, activity)
+    :returns: moves of others, then that of the server, or none; the cloud
+        after them; and reasons of moves that the simulator refused
     """
     positions = arrangements.Positions(
         cloud, start.restored(cloud), cold_for_vfs=cold_for_vfs)
     forbidden = set(forbidden)
     failed: list[str] = []
     for _round in range(_ROUNDS):
-        search = _RoomSearch(positions, uuid, kind, fixed, closed, forbidden,
-                             seconds, update)
+        search = _RoomSearch(
+            uuid, fixed, closed, positions, positions.guest(uuid, kind),
+            # No host takes the server now, or the drain would have found it.
+            dict.fromkeys(positions.hosts, 0), 1, _MOST_MOVES,
+            forbidden=forbidden, seconds=seconds, update=update)
         moves, _exact = search.moves()
         destination = search.destination(moves) if moves else None
         if destination is None:
@@ -70,38 +59,22 @@ def solution(
         moves = (*moves, trial.move_of(
             server, server.host or '', destination, kind,
             positions.related(uuid)))
-        state = start.restored(trial.part(cloud, {
-            name for move in moves
-            for name in (move.source, move.destination)}))
-        failure = trial.failure(state, positions, moves)
+        after, failure = trial.run(cloud, positions, moves)
         if failure is None:
-            return Solution(moves=moves, failed=tuple(failed),
-                            after=trial.after(cloud, state, moves))
-        refused = failure.move or moves[-1]
-        forbidden.add((refused.id, refused.destination))
-        failed.append(f'{refused.name} to {refused.destination}: '
-                      f'{failure.reason}')
-    return Solution(after=cloud, failed=tuple(failed))
+            return moves, after, failed
+        failed.append(search.forbid(moves, failure))
+    return (), cloud, failed
 
 
 class _RoomSearch(move_search.MoveSearch):
     """A search for moves after which a host takes a server."""
 
-    def __init__(self, positions: arrangements.Positions, uuid: str,
-                 kind: movable.MoveKind, fixed: Collection[str],
-                 closed: Collection[str],
-                 forbidden: Collection[tuple[str, str]], seconds: float,
-                 update: Callable[[int, int, str], None]):
+    def __init__(self, uuid: str, fixed: Collection[str],
+                 closed: Collection[str], *args: ty.Any, **options: ty.Any):
         self._uuid = uuid
-        self._degrees: Mapping[str, float] = positions.degrees(uuid)
-        self._cell = positions.of_name[positions.servers[uuid].host or ''].cell
         self._fixed_servers = fixed
         self._closed_hosts = closed
-        super().__init__(
-            positions, positions.guest(uuid, kind),
-            # No host takes the server now, or the drain would have found it.
-            dict.fromkeys(positions.hosts, 0), 1, _MOST_MOVES,
-            forbidden=forbidden, seconds=seconds, update=update)
+        super().__init__(*args, **options)
 
     def _may_leave(self, uuid: str) -> bool:
         return uuid not in self._fixed_servers and super()._may_leave(uuid)
@@ -119,10 +92,10 @@ class _RoomSearch(move_search.MoveSearch):
         return int(
             name not in self._closed_hosts
             and (self._uuid, name) not in self._forbidden
-            and positions.of_name[name].cell == self._cell
+            and positions.in_cell(self._uuid, name)
             and positions.together(arrangement, self._uuid, name, soft=False)
             and positions.put(position, self._guest, self._uuid,
-                              self._degrees) is not None)
+                              positions.degrees(self._uuid)) is not None)
 
     def destination(self, moves: Collection[values.Move]) -> str | None:
         *_before, last = self._arrangements(moves)

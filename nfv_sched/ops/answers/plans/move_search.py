@@ -16,7 +16,7 @@ import fnmatch
 import itertools
 import time
 
-from nfv_sched.ops.model import arrangements as plans_arrangements
+from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model import trial
 from nfv_sched.ops.run import values
@@ -29,6 +29,7 @@ _PAIR = 2
 _PAIRS = 64
 SECONDS = 20.0
 
+Update = Callable[[int, int | None, str], None]
 #: Progress of a search: how many sets of moves there are is not known before.
 _SEARCHING = 'searching for moves'
 
@@ -43,19 +44,18 @@ class MoveSearch:
     :param avoid: patterns of names: such servers stay, and such hosts neither
         lose nor get servers
     :param forbidden: (UUID of the server, destination) of moves that must not
-        be made; it may grow during the search
+        be made; see also :meth:`forbid`
     :param seconds: time limit of the exhaustive search
     :param update: called with (steps done, all steps, activity); see
         :func:`nfv_sched.ops.simulator.progress.shown`
     """
 
     def __init__(
-        self, positions: plans_arrangements.Positions,
-        guest: plans_arrangements.Guest, fits_now: Mapping[str, int],
+        self, positions: arrangements.Positions,
+        guest: arrangements.Guest, fits_now: Mapping[str, int],
         count: int, max_moves: int, *, avoid: Collection[str] = (),
-        forbidden: Collection[tuple[str, str]] = (), seconds: float = SECONDS,
-        update: Callable[[int, int | None, str], None] = (
-            lambda done, total, what: None),
+        forbidden: set[tuple[str, str]], seconds: float = SECONDS,
+        update: Update,
     ):
         self._positions = positions
         self._guest = guest
@@ -71,6 +71,14 @@ class MoveSearch:
         self._why: dict[str, movable.MoveObstacle | None] = {}
         self._most: dict[Hashable, list[int]] = {}
         self._gain_without: dict[Hashable, int] = {}
+
+    def forbid(self, moves: Sequence[values.Move],
+               failure: trial.Failure) -> str:
+        """Do not make a move again that failed; return why it did."""
+        # If new servers find no host: the last move was to make room for them.
+        refused = failure.move or moves[-1]
+        self._forbidden.add((refused.id, refused.destination))
+        return failure.text(refused)
 
     # -- state of the cloud
 
@@ -92,7 +100,7 @@ class MoveSearch:
         return self._why[uuid]
 
     def _movable(self, name: str,
-                 arrangement: plans_arrangements.Arrangement) -> list[str]:
+                 arrangement: arrangements.Arrangement) -> list[str]:
         if not self._may_change(name):
             return []
         position = self._positions.position(name, arrangement)
@@ -101,7 +109,7 @@ class MoveSearch:
                 if self._positions.where(uuid, arrangement) == name
                 and self._why_not(uuid) is None]
 
-    def _count_fits(self, position: plans_arrangements.Position) -> int:
+    def _count_fits(self, position: arrangements.Position) -> int:
         if not (position.came or position.left):
             return self._now[position.host.name]
         key = position.host.name, position.key
@@ -110,13 +118,13 @@ class MoveSearch:
             fits = self._fits[key] = self._fits_after(position)
         return fits
 
-    def _fits_after(self, position: plans_arrangements.Position) -> int:
+    def _fits_after(self, position: arrangements.Position) -> int:
         """Return how many new servers fit a host after moves."""
         return self._positions.fits(
             position, self._guest,
             self._now[position.host.name] + self._count)
 
-    def _count_total(self, arrangement: plans_arrangements.Arrangement) -> int:
+    def _count_total(self, arrangement: arrangements.Arrangement) -> int:
         return self._before + sum(
             self._count_fits(position) - self._now[name]
             for name, position in arrangement.positions.items())
@@ -138,7 +146,7 @@ class MoveSearch:
     def _search_fewest(self) -> tuple[tuple[values.Move, ...], bool]:
         """Search all moves for the fewest; fall back to greedy search."""
         until = time.monotonic() + self._seconds
-        now = plans_arrangements.Arrangement()
+        now = arrangements.AS_IS
         # If not even servers that vanish would be enough, no search finds a
         # plan for all; the greedy one may find one for some.
         if self._most_gained(now, self._max_moves) < (
@@ -158,7 +166,7 @@ class MoveSearch:
         return self._search_greedily(), False
 
     def _search(
-        self, arrangement: plans_arrangements.Arrangement,
+        self, arrangement: arrangements.Arrangement,
         moves: tuple[values.Move, ...],
         moves_left: int, seen: set[Hashable], until: float,
     ) -> tuple[values.Move, ...] | None:
@@ -190,7 +198,7 @@ class MoveSearch:
         return None
 
     def _most_gained(
-        self, arrangement: plans_arrangements.Arrangement, moves_left: int,
+        self, arrangement: arrangements.Arrangement, moves_left: int,
     ) -> int:
         """Return an upper bound of what a number of moves can gain.
 
@@ -207,7 +215,7 @@ class MoveSearch:
                      for size in range(moves_left + 1)]
         return total[moves_left]
 
-    def _gains(self, arrangement: plans_arrangements.Arrangement, name: str,
+    def _gains(self, arrangement: arrangements.Arrangement, name: str,
                moves_left: int) -> list[int]:
         """Return the gain of a host if up to 0, 1, 2, ... servers leave."""
         position = self._positions.position(name, arrangement)
@@ -227,7 +235,7 @@ class MoveSearch:
             self._most[key] = gains
         return gains
 
-    def _gain(self, position: plans_arrangements.Position,
+    def _gain(self, position: arrangements.Position,
               uuids: Sequence[str], fits: int) -> int:
         """Return how many more new servers fit without some servers."""
         key = position.host.name, position.key, tuple(uuids)
@@ -238,8 +246,8 @@ class MoveSearch:
         return self._gain_without[key]
 
     def _all_moves(self,
-                   arrangement: plans_arrangements.Arrangement) -> Iterator[
-            tuple[values.Move, plans_arrangements.Arrangement]]:
+                   arrangement: arrangements.Arrangement) -> Iterator[
+            tuple[values.Move, arrangements.Arrangement]]:
         for uuid, source in sorted(
                 ((uuid, source) for source in self._positions.hosts
                  for uuid in self._movable(source, arrangement)),
@@ -247,10 +255,10 @@ class MoveSearch:
             yield from self._moves_of(arrangement, uuid, source)
 
     def _moves_of(
-        self, arrangement: plans_arrangements.Arrangement, uuid: str,
+        self, arrangement: arrangements.Arrangement, uuid: str,
         source: str,
         hosts: Collection[str] | None = None,
-    ) -> Iterator[tuple[values.Move, plans_arrangements.Arrangement]]:
+    ) -> Iterator[tuple[values.Move, arrangements.Arrangement]]:
         for name in self._positions.hosts if hosts is None else hosts:
             if (uuid, name) in self._forbidden or (
                     not self._may_change(name)):
@@ -262,26 +270,13 @@ class MoveSearch:
                     self._positions.kind(uuid),
                     self._positions.related(uuid)), after
 
-    def _freeing(self) -> Iterator[tuple[str, str, bool]]:
-        """Yield servers without one of which one more new server fits.
-
-        :returns: (UUID, name of its host, whether another host takes it)
-        """
-        now = plans_arrangements.Arrangement()
-        for name in self._positions.hosts:
-            position = self._positions.position(name, now)
-            for uuid in self._movable(name, now):
-                if self._has_cpus(position, (uuid,)) and self._gain(
-                        position, (uuid,), self._count_fits(position)) > 0:
-                    yield uuid, name, any(self._moves_of(now, uuid, name))
-
     def _cost(self, uuid: str) -> int:
         """Return the cost of moving a server: its memory, in MiB."""
         return self._positions.servers[uuid].flavor.memory
 
     def _search_greedily(self) -> tuple[values.Move, ...]:
         """Return moves found host by host, the cheapest first."""
-        arrangement = plans_arrangements.Arrangement()
+        arrangement = arrangements.AS_IS
         moves: tuple[values.Move, ...] = ()
         while self._count_total(arrangement) < self._count:
             moves_left = self._max_moves - len(moves)
@@ -294,9 +289,9 @@ class MoveSearch:
         return moves
 
     def _cheapest_moves(
-        self, arrangement: plans_arrangements.Arrangement, most: int,
+        self, arrangement: arrangements.Arrangement, most: int,
     ) -> tuple[tuple[values.Move, ...],
-               plans_arrangements.Arrangement] | None:
+               arrangements.Arrangement] | None:
         """Return the fewest, then cheapest moves for one new server."""
         for size in range(1, most + 1):
             sets = sorted(
@@ -318,7 +313,7 @@ class MoveSearch:
                     return moved
         return None
 
-    def _has_cpus(self, position: plans_arrangements.Position,
+    def _has_cpus(self, position: arrangements.Position,
                   uuids: Sequence[str]) -> bool:
         """Return whether a host has enough CPUs in total without servers."""
         guest = self._guest.counted.request.guest
@@ -332,11 +327,11 @@ class MoveSearch:
             for share in self._positions.shares(position, uuid))
 
     def _move_away(
-        self, arrangement: plans_arrangements.Arrangement,
+        self, arrangement: arrangements.Arrangement,
         uuids: Sequence[str],
         source: str,
     ) -> tuple[tuple[values.Move, ...],
-               plans_arrangements.Arrangement] | None:
+               arrangements.Arrangement] | None:
         """Move servers away, if more new servers fit the cloud then."""
         before = self._count_total(arrangement)
         moves: tuple[values.Move, ...] = ()
@@ -351,9 +346,9 @@ class MoveSearch:
         return (moves, after) if self._count_total(after) > before else None
 
     def _find_move(
-        self, arrangement: plans_arrangements.Arrangement, uuid: str,
+        self, arrangement: arrangements.Arrangement, uuid: str,
         source: str,
-    ) -> tuple[values.Move, plans_arrangements.Arrangement] | None:
+    ) -> tuple[values.Move, arrangements.Arrangement] | None:
         """Return the move that displaces the fewest new servers."""
         hosts = sorted(
             (name for name in self._positions.hosts if name != source),
@@ -361,7 +356,7 @@ class MoveSearch:
             key=lambda name: (self._now[name] > 0,
                               self._positions.free_cpus(name)))
         best: tuple[int, values.Move,
-                    plans_arrangements.Arrangement] | None = None
+                    arrangements.Arrangement] | None = None
         for move, after in self._moves_of(arrangement, uuid, source, hosts):
             name = move.destination
             before = self._positions.position(name, arrangement)
@@ -374,9 +369,9 @@ class MoveSearch:
         return None if best is None else best[1:]
 
     def _arrangements(self, moves: Sequence[values.Move]) -> Iterator[
-            plans_arrangements.Arrangement]:
+            arrangements.Arrangement]:
         """Yield the cloud before the first move, and after each move."""
-        arrangement = plans_arrangements.Arrangement()
+        arrangement = arrangements.AS_IS
         yield arrangement
         for move in moves:
             after = self._positions.move(

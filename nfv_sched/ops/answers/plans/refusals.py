@@ -5,43 +5,33 @@ Placement and filters are asked about hosts as they are, as in
 :mod:`nfv_sched.ops.answers.explain`.
 """
 
-from collections.abc import Iterator
 from collections.abc import Mapping
-import enum
 import types
 import typing as ty
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model import movable
 
-_AS_IS = arrangements.Arrangement()
-_NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
-_NONE_REFUSED: Mapping[str, str] = types.MappingProxyType({})
+_NONE: Mapping[str, ty.Any] = types.MappingProxyType({})
 
 
-class LackKind(enum.StrEnum):
+class LackKind(movable.WordedKind):
     """Cause that keeps a server off a host."""
 
-    #: The compute services of one cell do not reach the other.
-    CELL = 'cell'
-    #: The policy of its server group.
-    GROUP = 'group'
-    #: A hint of the scheduler that names servers.
-    HINT = 'hint'
-    #: Requirements in Placement that are not met.
-    PLACEMENT = 'placement'
-    #: Filters.
-    FILTERS = 'filters'
-    #: The claim on the compute node.
-    CLAIM = 'claim'
-    #: Policies would be kept less than on the present host.
-    POLICIES = 'policies'
-    #: A move there failed in the simulator.
-    SIMULATOR = 'simulator'
-    #: A move there has failed in the cloud.
-    FAILED = 'failed'
-    #: Other servers that leave the same host take the capacity.
-    GUESTS = 'guests'
+    CELL = 'cell', 'another cell'
+    GROUP = 'group', 'the server group ({})'
+    HINT = 'hint', 'the hint {}'
+    PLACEMENT = 'placement', 'Placement'
+    FILTERS = 'filters', '{}'
+    CLAIM = 'claim', 'the claim on the compute node'
+    #: They would be kept less than on the present host.
+    POLICIES = 'policies', '{} kept less'
+    SIMULATOR = 'simulator', 'refused in the simulator'
+    #: In the cloud.
+    FAILED = 'failed', 'a move there has just failed'
+    #: Others that leave the same host take the capacity.
+    GUESTS = 'guests', 'other servers'
 
 
 class _OnHost(ty.NamedTuple):
@@ -62,9 +52,9 @@ class Lacks:
 
     def for_server(
         self, uuid: str, excluded_hosts: frozenset[str],
-        degrees: Mapping[str, float] = _NO_DEGREES,
-        refused: Mapping[str, str] = _NONE_REFUSED,
-        failed: Mapping[str, str] = _NONE_REFUSED,
+        degrees: Mapping[str, float] = _NONE,
+        refused: Mapping[str, str] = _NONE,
+        failed: Mapping[str, str] = _NONE,
     ) -> tuple[document.CapacityLack, ...]:
         """Return why a server finds no other host, the commonest first.
 
@@ -81,9 +71,9 @@ class Lacks:
             if name in excluded_hosts:
                 continue
             if name in failed:
-                on_host = _OnHost(LackKind.FAILED, (), failed[name])
+                on_host = _OnHost(LackKind.FAILED, text=failed[name])
             elif name in refused:
-                on_host = _OnHost(LackKind.SIMULATOR, (), refused[name])
+                on_host = _OnHost(LackKind.SIMULATOR, text=refused[name])
             else:
                 on_host = self._cause_on_host(uuid, name, degrees)
             kind, names, text, rank = on_host
@@ -100,14 +90,13 @@ class Lacks:
     def _cause_on_host(self, uuid: str, name: str,
                        degrees: Mapping[str, float]) -> _OnHost:
         positions = self._positions
-        source = positions.of_name.get(positions.servers[uuid].host or '')
-        if source is not None and positions.of_name[name].cell != source.cell:
+        if not positions.in_cell(uuid, name):
             return _OnHost(LackKind.CELL)
         # Hints and groups come first: no free capacity on the host helps.
-        hint = positions.broken_hint(_AS_IS, uuid, name)
+        hint = positions.broken_hint(arrangements.AS_IS, uuid, name)
         if hint is not None:
             return _OnHost(LackKind.HINT, (hint,))
-        if not positions.together(_AS_IS, uuid, name, soft=False):
+        if not positions.together(arrangements.AS_IS, uuid, name, soft=False):
             return _OnHost(LackKind.GROUP, (positions.policy(uuid) or '',))
         guest = positions.guest(uuid)
         refusal = self._refusal(guest, name)
@@ -132,25 +121,14 @@ class Lacks:
                 tuple([each.need.text for each in lacks if each.need]),
                 ', '.join([each.text for each in lacks]),
                 answer.free.get(name, 0))
-        return _by_filters([hosts[name] for hosts
-                            in refusals.filters.values() if name in hosts])
-
-
-def _by_filters(refused: list) -> _OnHost | None:
-    """Return the refusal of a host by filters; None without any.
-
-    :param refused: ``HostRefusal`` of each filter that refuses
-    """
-    if not refused:
-        return None
-    # Several filters give the same reason for NUMA nodes.
-    return _OnHost(
-        LackKind.FILTERS, tuple([each.filter for each in refused]),
-        '; '.join(dict.fromkeys(_sentences(refused))),
-        max(each.rank for each in refused))
-
-
-def _sentences(refused: list) -> Iterator[str]:
-    for each in refused:
-        if each.why:
-            yield f'{each.key}: {each.why}' if each.key else each.why
+        refused = [hosts[name] for hosts in refusals.filters.values()
+                   if name in hosts]
+        if not refused:
+            return None
+        # Several filters give the same reason for NUMA nodes.
+        sentences = dict.fromkeys(
+            f'{each.key}: {each.why}' if each.key else each.why
+            for each in refused if each.why)
+        return _OnHost(
+            LackKind.FILTERS, tuple([each.filter for each in refused]),
+            '; '.join(sentences), max(each.rank for each in refused))

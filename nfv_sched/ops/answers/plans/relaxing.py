@@ -21,7 +21,6 @@ from nfv_sched.ops.model import trial
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 
-_AS_IS = arrangements.Arrangement()
 _PARTLY = 0.5
 
 
@@ -86,17 +85,16 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
     relaxed = {change.becomes for change in changes}
     degrees = {text: degree for text, degree
                in positions.degrees(uuid).items() if text not in relaxed}
-    cell = positions.of_name[source].cell
     for name in sorted(positions.hosts, key=positions.free_cpus):
-        if name in closed or positions.of_name[name].cell != cell or (
-                not positions.together(_AS_IS, uuid, name, soft=False)):
+        if name in closed or not (
+                positions.in_cell(uuid, name) and positions.together(
+                    arrangements.AS_IS, uuid, name, soft=False)):
             continue
         position = positions.position(name)
         if positions.put(position, guest, uuid, degrees) is None:
             continue
-        failure = trial.failure(
-            start.restored(trial.part(cloud, {source, name})), positions,
-            [trial.move_of(server, source, name, kind)])
+        _after, failure = trial.run(
+            cloud, positions, [trial.move_of(server, source, name, kind)])
         # That a policy is kept less is what was to be allowed.
         if failure is None or failure.degrades:
             return document.MoveRelaxation(

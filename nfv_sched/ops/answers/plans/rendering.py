@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import shlex
-import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.plans import document
@@ -78,61 +77,18 @@ def _lack_text(lack: document.CapacityLack) -> str:
 
 
 def _lack_cause(lack: document.CapacityLack) -> str:
-    names = ', '.join(lack.names)
     kind = refusals.LackKind(lack.kind)
-    match kind:
-        case refusals.LackKind.CELL:
-            return 'another cell'
-        case refusals.LackKind.GROUP:
-            return f'the server group ({names})'
-        case refusals.LackKind.HINT:
-            return f'the hint {names}'
-        case refusals.LackKind.PLACEMENT:
-            return 'Placement'
-        case refusals.LackKind.FILTERS:
-            return ' and '.join([
-                name.removesuffix('Filter') for name in lack.names])
-        case refusals.LackKind.CLAIM:
-            return 'the claim on the compute node'
-        case refusals.LackKind.POLICIES:
-            return f'{names} kept less'
-        case refusals.LackKind.SIMULATOR:
-            return 'refused in the simulator'
-        case refusals.LackKind.FAILED:
-            return 'a move there has just failed'
-        case refusals.LackKind.GUESTS:
-            return 'other servers'
-    ty.assert_never(kind)
+    return kind.clause.format(' and '.join([
+        name.removesuffix('Filter') for name in lack.names])
+        if kind is refusals.LackKind.FILTERS else ', '.join(lack.names))
 
 
 def gap_text(missing: document.UnreadData) -> str:
-    names = strings.some(missing.names)
-    of_names = f' of {names}' if names else ''
     kind = gap.GapKind(missing.kind)
-    match kind:
-        case gap.GapKind.NEUTRON:
-            return ('Neutron was not read: ports of hosts, security group '
-                    'rules and resource requests of ports are not counted.')
-        case gap.GapKind.PLACEMENT:
-            return (f'Resource providers in Placement{of_names} were not '
-                    'read: inventories and traits are not known.')
-        case gap.GapKind.CELL:
-            return (f'Cells were not read: {names}. Their hosts and servers '
-                    'are not known.')
-        case gap.GapKind.FLAVORS:
-            return 'Flavors were not read.'
-        case gap.GapKind.MIGRATIONS:
-            return ('Migrations were not read: what they hold on hosts is not '
-                    'known.')
-        case gap.GapKind.PORTS:
-            return (f'Ports{of_names} were not read: their networks and PCI '
-                    'devices are not counted.')
-        case gap.GapKind.PORT_RESOURCES:
-            return (f'Resource requests of ports{of_names}, such as a minimum '
-                    'bandwidth, are not counted.')
-        case gap.GapKind.RECORD:
-            return f'Not read: {strings.brief(", ".join(missing.names))}.'
-    ty.assert_never(kind)
+    names = (strings.brief(', '.join(missing.names))
+             if kind is gap.GapKind.RECORD else strings.some(missing.names))
+    return kind.clause.format(
+        names=names, of_names=f' of {names}' if names else '')
 
 
 def disable(host: str, reason: str) -> str:

@@ -9,7 +9,6 @@ few of them move more than once.
 
 from collections.abc import Collection
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
@@ -20,7 +19,6 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.simulator import state as states
 
 #: Time limit of the search for each host, in seconds.
 SECONDS = 5.0
@@ -31,8 +29,7 @@ def plan(
     options: document.DrainOptions = document.NO_OPTIONS, *,
     at_once: int = 1, begun: Collection[str] = (),
     first_round: int = 1, before: Sequence[str] = (),
-    failed: Mapping[tuple[str, str], str] = drain.NONE_FAILED,
-    seconds: float = SECONDS,
+    failed: drain.Failed = drain.NONE_FAILED, seconds: float = SECONDS,
     update: drain.Update = lambda done, total, what: None,
 ) -> document.RollingDrain:
     """Plan rounds in which hosts are emptied.
@@ -43,14 +40,17 @@ def plan(
     :param begun: names of those hosts of which a round has begun, so that they
         are disabled: they are the first round, as far as they can be emptied,
         even if it has no host then; each is enabled after its round
-    :param first_round: number of the first round
     :param before: names of hosts of earlier rounds, which are enabled
     :raises InputError: as :func:`drain.plan`, whose are the others, too
     """
     with start.started(cloud) as state:
-        rolling = _Rolling(cloud, state, hosts, options, at_once,
-                           frozenset(begun), failed, seconds, update)
-        rounds = list(rolling.rounds())
+        rolling = _Rolling(
+            cloud, arrangements.Positions(
+                cloud, state, cold_for_vfs=options.cold_for_vfs),
+            hosts, drain.Terms(
+                options, failed, seconds, lambda done, total, what: None),
+            at_once, frozenset(begun))
+        rounds = list(rolling.rounds(update))
         # A first round without hosts is for those that are disabled already
         # and cannot be emptied; not needed if the next one is theirs as well.
         if len(rounds) > 1 and not rounds[0] and rolling.returning.issuperset(
@@ -73,34 +73,29 @@ def plan(
 class _Rolling:
     """A cloud in which hosts are emptied in rounds.
 
-    :param state: the cloud in the simulator; not changed
     :ivar stuck: name of each host that cannot be emptied -> its plan
     :ivar returning: names of the hosts that are enabled once they are empty
     """
 
-    def __init__(self, cloud: snapshot.Cloud, state: states.State,
-                 hosts: Sequence[str], options: document.DrainOptions,
-                 at_once: int, begun: frozenset[str],
-                 failed: Mapping[tuple[str, str], str],
-                 seconds: float, update: drain.Update):
+    def __init__(self, cloud: snapshot.Cloud,
+                 positions: arrangements.Positions, hosts: Sequence[str],
+                 terms: drain.Terms, at_once: int, begun: frozenset[str]):
         self._cloud = cloud
-        self._positions = arrangements.Positions(
-            cloud, state, cold_for_vfs=options.cold_for_vfs)
+        self._positions = positions
         self._hosts = hosts
+        self._terms = terms
         self._at_once = at_once
-        self._options = options
+        self._is_to_shelve = terms.options.shelve
         #: Whether nothing else has helped.
         self._is_shelving = False
         self.returning = begun
-        self._failed = failed
-        self._seconds = seconds
-        self._update = update
         #: Name of each host that is not done -> number of rounds for which
         #: it was considered in vain.
         self._waiting = dict.fromkeys(hosts, 0)
         self.stuck: dict[str, document.Drain] = {}
 
-    def rounds(self) -> Iterator[tuple[document.Drain, ...]]:
+    def rounds(self, update: drain.Update) -> Iterator[
+            tuple[document.Drain, ...]]:
         """Yield the plans of each round.
 
         Hosts that cannot be emptied are considered again when all others are
@@ -115,15 +110,15 @@ class _Rolling:
         while self._waiting:
             helped = False
             while self._waiting:
-                self._update(len(self._hosts) - len(self._waiting),
-                             len(self._hosts), 'hosts')
+                update(len(self._hosts) - len(self._waiting),
+                       len(self._hosts), 'hosts')
                 plans = self._plans_of_round(self._round())
                 if plans:
                     helped = True
                     yield plans
                     if self._is_shelving:
                         break
-            if not helped and self._is_shelving == self._options.shelve:
+            if not helped and self._is_shelving == self._is_to_shelve:
                 return
             self._is_shelving = not helped
             self._waiting = dict.fromkeys(
@@ -176,12 +171,13 @@ class _Rolling:
             # Servers that go to a host which is emptied later have to move
             # twice.
             later = {*self._waiting, *self.stuck}.difference(hosts)
+            options = self._terms.options
             plan, after = drain.empty(
                 self._cloud, self._positions, host, dataclasses.replace(
-                    self._options, shelve=self._is_shelving),
-                closed=hosts, later=later,
-                failed=self._failed, seconds=self._seconds)
-            plan = dataclasses.replace(plan, options=self._options)
+                    self._terms, options=dataclasses.replace(
+                        options, shelve=self._is_shelving)),
+                closed=hosts, later=later)
+            plan = dataclasses.replace(plan, options=options)
             if not (plan.staying or plan.unfinished):
                 plans.append(drain.numbered(plan, 1 + sum(
                     len(each.servers) for each in plans)))
@@ -204,8 +200,8 @@ class _Rolling:
     def _is_fixed(self, plan: document.Drain) -> bool:
         """Return whether a host cannot be emptied, whatever others take."""
         return bool(plan.unfinished or any(
-            server.obstacle and not (
-                self._options.shelve and self._why_not_shelved(server) is None)
+            server.obstacle and not (self._is_to_shelve and
+                                     self._why_not_shelved(server) is None)
             for server in plan.staying))
 
     def _why_not_shelved(
@@ -215,9 +211,10 @@ class _Rolling:
     def staying(self, host: str) -> document.Drain:
         """Return the plan of a host of which no server is moved."""
         plan = self.stuck[host]
-        staying = [dataclasses.replace(
-            server, not_shelved=self._why_not_shelved(server))
-            if self._options.shelve else server for server in plan.staying]
+        staying = plan.staying
+        if self._is_to_shelve:
+            staying = tuple([dataclasses.replace(
+                server, not_shelved=self._why_not_shelved(server))
+                for server in staying])
         return dataclasses.replace(
-            plan, servers=tuple(staying),
-            others=len(plan.servers) - len(staying))
+            plan, servers=staying, others=len(plan.servers) - len(staying))

@@ -76,7 +76,7 @@ class DefragTest(base.TestCase):
         self.found = defrag.plan(
             found, filled.flavor(vcpus), count, dataclasses.replace(
                 document.FEW_MOVES, **kwargs))
-        return self.found.answer
+        return self.found
 
     def assertMoves(self, expected, plan):
         self.assertEqual(expected, [
@@ -150,7 +150,7 @@ class DefragTest(base.TestCase):
             running('b', TWO, 0, (1, 5, 2, 6))]))
         self.assertMoves([], plan)
         self.assertEqual({('a', 'one', False), ('b', 'two', False)}, {
-            dataclasses.astuple(each) for each in self.found.freeing})
+            *self.found.freeing})
         self.assertIn('one takes one more without a, but no other host takes '
                       'a.', defrag_rendering.text(self.found))
 

@@ -105,7 +105,7 @@ class GapTest(running.RunningTestCase):
         cloud = self.running('a p1 one', 'b p4 two', 'c p4 three',
                              'd p2 two', 'e p2 three')
         flavor = next(each for each in cloud.flavors if each.name == 'p3')
-        now = defrag.plan(cloud, flavor, 1).answer
+        now = defrag.plan(cloud, flavor, 1)
         self.assertTrue(drain.plan(cloud, 'one').exact)
         self.assertTrue(now.exact)
         cloud = replaced(cloud, host__network=None, server__ports=None)
@@ -117,7 +117,7 @@ class GapTest(running.RunningTestCase):
         sentences = list(map(rendering.gap_text, missing))
         text = tables.render(drain_rendering.text(plan))
         again = defrag.plan(cloud, flavor, now.fits_before)
-        self.assertFalse(again.answer.exact)
+        self.assertFalse(again.exact)
         found = failover.check(cloud, ['one'])
         self.assertEqual(missing, found.hosts[0].unread)
         lost = tables.render(failover_rendering.text(found))
