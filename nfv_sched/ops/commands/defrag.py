@@ -2,9 +2,12 @@
 """The command ``nfv-sched cloud defrag``."""
 
 import argparse
+from collections.abc import Collection
+import typing as ty
 
 from nfv_sched.ops.answers.plans import document
-from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
@@ -69,29 +72,42 @@ class DefragCloud(planning.MovePlanCommand):
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud(parsed_args)
-        flavor = source.flavor(cloud, parsed_args.flavor)
-        ports = source.ports(cloud, parsed_args)
         # Importing Nova takes seconds, which --help must not take.
-        from nfv_sched.ops.answers.plans import defrag
         from nfv_sched.ops.answers.plans import defrag_rendering
         from nfv_sched.ops.answers.plans import rendering
-        from nfv_sched.ops.simulator import servers
         options = document.DefragOptions(
             max_moves=parsed_args.max_moves, avoid=tuple(parsed_args.avoid),
             networks=tuple(parsed_args.networks), like=parsed_args.like,
             ports=parsed_args.ports, cold_for_vfs=parsed_args.cold_for_vfs)
-        try:
-            with progress.shown() as update:
-                plan = defrag.plan(
-                    cloud, flavor, parsed_args.count, options, ports=ports,
-                    update=update)
-        except servers.Refused as exc:
-            raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
-        self.has_findings = not plan.enough
+        with progress.shown() as update:
+            answer = plan(cloud, parsed_args.flavor, parsed_args.count,
+                          options, parsed_args, update)
+        self.has_findings = not answer.enough
         return planning.Output(
-            text=defrag_rendering.text(plan),
+            text=defrag_rendering.text(answer),
             columns=defrag_rendering.COLUMNS,
-            rows=defrag_rendering.records(plan),
-            document=documents.Document(plan, ('moves',)),
+            rows=defrag_rendering.records(answer),
+            document=plan_file.document_of(answer),
             commands=list(rendering.commands(
-                map(document.move_of, plan.moves))))
+                map(document.move_of, answer.moves))))
+
+
+def plan(
+    cloud: snapshot.Cloud, flavor_name: str, count: int,
+    options: document.DefragOptions, ports: argparse.Namespace,
+    update: ty.Any, failed: Collection[tuple[str, str]] = (),
+) -> document.Defrag:
+    """Plan moves for a flavor.
+
+    :param ports: values of the options of :func:`source.add_ports`
+    :raises UsageError: if Nova refuses the flavor
+    """
+    from nfv_sched.ops.answers.plans import defrag
+    from nfv_sched.ops.simulator import servers
+    flavor = source.flavor(cloud, flavor_name)
+    try:
+        return defrag.plan(
+            cloud, flavor, count, options, failed=failed, update=update,
+            ports=source.ports(cloud, ports))
+    except servers.Refused as exc:
+        raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc

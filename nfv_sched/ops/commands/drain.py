@@ -4,10 +4,10 @@
 import argparse
 
 from nfv_sched.ops.answers.plans import document
-from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import plan_execution
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
@@ -147,8 +147,7 @@ class DrainHost(planning.MovePlanCommand):
                 text=drain_rendering.text_of_rounds(rounds),
                 columns=drain_rendering.ROUND_COLUMNS,
                 rows=drain_rendering.records_of_rounds(rounds),
-                document=documents.Document(
-                    rounds, ('rounds', 'not_emptied')))
+                document=plan_file.document_of(rounds))
         host = source.host_name(
             [host.name for host in cloud.hosts], parsed_args.hosts[0])
         uuids = _uuids(cloud, host, parsed_args.server)
@@ -158,7 +157,7 @@ class DrainHost(planning.MovePlanCommand):
         return planning.Output(
             text=drain_rendering.text(plan), columns=drain_rendering.COLUMNS,
             rows=drain_rendering.records(plan),
-            document=documents.Document(plan, ('servers',)),
+            document=plan_file.document_of(plan),
             commands=list(drain_rendering.commands(plan)))
 
 

@@ -19,9 +19,11 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 
-#: Documents with moves.
-_PLANS = (document.Drain, document.Defrag, rebalance_document.Rebalance,
-          document.RollingDrain)
+#: Document with moves -> the lists of its rows.
+_PLANS: dict[type, tuple[str, ...]] = {
+    document.Drain: ('servers',), document.Defrag: ('moves',),
+    rebalance_document.Rebalance: ('moves',),
+    document.RollingDrain: ('rounds', 'not_emptied')}
 #: Kind of a lack: see :class:`document.CapacityLack`.
 _FAILED = 'failed'
 
@@ -39,6 +41,10 @@ class SavedPlan:
     def is_of_agents(self) -> bool:
         """Whether it moves DHCP servers and routers, not servers."""
         return isinstance(self.document, rebalance_document.Rebalance)
+
+
+def document_of(plan: ty.Any) -> documents.Document:
+    return documents.Document(plan, _PLANS[type(plan)])
 
 
 def save(path: str, saved: documents.Document) -> SavedPlan:

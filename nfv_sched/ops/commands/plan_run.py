@@ -102,7 +102,6 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             help='of a plan of several hosts: the round to carry out '
                  '(default: the first that is left)')
         self.add_run_options(parser, closes_hosts=True)
-        self.add_replan(parser)
         parser.add_argument(
             '--from', dest='source', metavar='URL',
             help='the https URL of "snapshot serve", in place of Nova\'s '
@@ -128,10 +127,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             raise source.UsageError(plan_execution.NO_ENABLE)
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)
-        return self.carry_out(
-            parsed_args, saved, parsed_args.journal,
-            dry_run=parsed_args.dry_run, most=parsed_args.parallel,
-            timeout=parsed_args.timeout, enable=parsed_args.enable_after)
+        return self.carry_out(parsed_args, saved)
 
     def cloud_again(self, parsed_args: argparse.Namespace,
                     saved: plan_file.SavedPlan) -> snapshot.Cloud:
@@ -159,8 +155,8 @@ def _check_earlier_rounds(saved: plan_file.SavedPlan) -> None:
         journal, _plan = plan_file.journal_of(
             saved.path, saved.digest, each.round)
         if each.round < saved.plan.round and any(
-                server.move is not None for host in each.hosts
-                for server in host.servers) and not os.path.lexists(journal):
+                host.moves for host in each.hosts) and (
+                not os.path.lexists(journal)):
             raise source.CloudUnreadError(
                 f'there is no new plan: round {each.round} was not carried '
                 'out, and its hosts would be left out: '

@@ -9,7 +9,6 @@ printed as commands to run (``-f commands``).
 import abc
 import argparse
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Sequence
 import contextlib
 import dataclasses
@@ -120,7 +119,6 @@ class PlanMixin(plan_execution.RunMixin):
             help='with --run: do not ask whether to begin')
         self.add_run_options(parser, 'with --run: ',
                              closes_hosts=self.closes_hosts)
-        self.add_replan(parser, 'with --run: ')
         return parser
 
     def add_account(self, group: argparse._ArgumentGroup) -> None:
@@ -133,19 +131,26 @@ class PlanMixin(plan_execution.RunMixin):
             raise source.UsageError(
                 f'--save goes with none of {source.CHANGES}: the plan would '
                 'not suit the cloud')
-        account = None if self.takes_api else getattr(
-            parsed_args, 'os_cloud', None)
-        if not parsed_args.run:
-            if account is not None:
-                raise source.UsageError(
-                    "--os-cloud is for --run: the plan needs Nova's "
-                    'databases, where nova.conf names them, or --from FILE')
+        if parsed_args.run:
+            self._check_run(parsed_args)
+        else:
             for option in ('yes', 'replan', 'dry_run', 'parallel', 'timeout',
                            'enable_after'):
-                if getattr(parsed_args, option, None):
+                if getattr(parsed_args, option):
                     raise source.UsageError(
                         f'--{option.replace("_", "-")} is for --run')
+        account = getattr(parsed_args, 'os_cloud', None)
+        if self.takes_api or account is None:
             return super().check(parsed_args)
+        if not parsed_args.run:
+            raise source.UsageError(
+                "--os-cloud is for --run: the plan needs Nova's databases, "
+                'where nova.conf names them, or --from FILE')
+        parsed_args.os_cloud = None  # for --run, not for the plan
+        super().check(parsed_args)
+        parsed_args.os_cloud = account
+
+    def _check_run(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.save is None or atomic_file.is_stdout(
                 parsed_args.save):
             raise source.UsageError('--run needs --save FILE: "plan run FILE" '
@@ -161,13 +166,6 @@ class PlanMixin(plan_execution.RunMixin):
             self.check_terminal(parsed_args)
         elif parsed_args.replan:
             raise source.UsageError('either --dry-run or --replan')
-        if account is not None:
-            # The plan needs Nova's databases; this is for --run.
-            parsed_args.os_cloud = None
-            super().check(parsed_args)
-            parsed_args.os_cloud = account
-            return None
-        return super().check(parsed_args)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         # Cliff does not return what produce_output() does.
@@ -179,26 +177,16 @@ class PlanMixin(plan_execution.RunMixin):
         """Write a plan to a file, if so asked, as ``-f json`` prints it.
 
         :raises CloudUnreadError: if it cannot be written, or another plan of
-            the file has been begun
-        """
-        if parsed_args.save is not None:
-            with self._journals(parsed_args, plan_file.digest(
-                    document.text('json').encode())):
-                self._saved = plan_file.save(parsed_args.save, document)
-
-    @contextlib.contextmanager
-    def _journals(self, parsed_args: argparse.Namespace,
-                  digest: str) -> Iterator[None]:
-        """Keep others from carrying out the plan of a file meanwhile.
-
-        :param digest: hash of the plan that is to be written
-        :raises CloudUnreadError: if there is a journal of another plan, or
-            one is being carried out
+            the file has been begun, or is being carried out
         """
         path = parsed_args.save
+        if path is None:
+            return
+        digest = plan_file.digest(document.text('json').encode())
         rounds = [int(match[1]) for match in map(
             _ROUND.search, glob.glob(f'{glob.escape(path)}.round-*.journal'))
             if match]
+        # Nobody else carries a plan of the file out meanwhile.
         with contextlib.ExitStack() as stack:
             for number in (0, *rounds):
                 journal, plan = plan_file.journal_of(path, digest, number)
@@ -213,16 +201,11 @@ class PlanMixin(plan_execution.RunMixin):
                     raise source.CloudUnreadError(
                         f'{path} is not written: {exc}; to go on with the '
                         'plan in it: '
-                        + self.rest_command(parsed_args, number, other=True)
-                    ) from exc
-            yield
+                        + self._run_command(parsed_args, number)) from exc
+            self._saved = plan_file.save(path, document)
 
-    def rest_command(self, parsed_args: argparse.Namespace,
-                     round_number: int = 1, *, other: bool = False) -> str:
-        """Return what goes on with the plan; this command plans anew.
-
-        :param other: whether it is another plan than that of this command
-        """
+    def _run_command(self, parsed_args: argparse.Namespace,
+                     round_number: int = 1, *options: str) -> str:
         words = ['plan', 'run', parsed_args.save]
         if round_number > 1:
             words += ['--round', str(round_number)]
@@ -233,13 +216,16 @@ class PlanMixin(plan_execution.RunMixin):
         if parsed_args.source is not None and source.is_url(
                 parsed_args.source):
             words += ['--from', parsed_args.source]
-        for option in () if other else ('parallel', 'timeout'):
-            value = getattr(parsed_args, option)
-            if value is not None:
-                words += [f'--{option}', str(value)]
-        if not other and getattr(parsed_args, 'enable_after', False):
-            words.append('--enable-after')
-        return self._command_text(words)
+        return self.command_text([*words, *options])
+
+    def rest_command(self, parsed_args: argparse.Namespace) -> str:
+        """Return what goes on with the plan; this command plans anew."""
+        options = [word for option in ('parallel', 'timeout')
+                   if (value := getattr(parsed_args, option)) is not None
+                   for word in (f'--{option}', str(value))]
+        return self._run_command(
+            parsed_args, 1, *options,
+            *['--enable-after'] * parsed_args.enable_after)
 
     def use_saved(self, parsed_args: argparse.Namespace) -> None:
         """Carry out the plan that was saved, or say how it is checked.
@@ -249,16 +235,13 @@ class PlanMixin(plan_execution.RunMixin):
         if not parsed_args.run:
             if parsed_args.save is not None and (
                     parsed_args.formatter == base.TABLE):
-                self._print(f'Saved: {parsed_args.save}. To check it: '
-                            f'{self.rest_command(parsed_args)} --dry-run')
+                self.print_line(f'Saved: {parsed_args.save}. To check it: '
+                                f'{self.rest_command(parsed_args)} --dry-run')
             return
         self.check_complete()
         # They were those of the plan.
         self.has_findings = False
-        self._run_code = self.carry_out(
-            parsed_args, self._saved, dry_run=parsed_args.dry_run,
-            most=parsed_args.parallel, timeout=parsed_args.timeout,
-            enable=self.closes_hosts and parsed_args.enable_after)
+        self._run_code = self.carry_out(parsed_args, self._saved)
 
 
 class PlanCommand(Report):

@@ -6,9 +6,9 @@ import argparse
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.cli import base
-from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
@@ -110,7 +110,7 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
                 plan = freed_capacity.with_gain(
                     cloud, plan,
                     lambda done, total: update(done, total, 'flavors'))
-        self._document = documents.Document(plan, ('moves',))
+        self._document = plan_file.document_of(plan)
         self._summary = rendering.summary(plan, cloud)
         self.save(parsed_args, self._document)
         if commands:

@@ -372,16 +372,16 @@ class PlanRun:
         # can be written here.
         self.interrupted = self._stopping = True
 
-    def returned(self) -> Iterator[tuple[str, str]]:
-        """Yield what earlier runs have moved off a host, and is back there.
+    def returned(self) -> Iterator[str]:
+        """Yield a clause about what was moved before this run, and is back.
 
-        :returns: what it is, and the name of the host; raises as shelved()
+        Raises as :meth:`shelved`.
         """
         last = {move.id: move.destination for move in self.plan.moves}
         for move in self._done_before:
             if last[move.id] != move.source and moves.is_on_source(
                     self._connection, move):
-                yield str(move), move.source
+                yield f'{move} is on {move.source} again'
 
     def enable(self) -> None:
         """Enable what was emptied; raises what :meth:`run` does."""
