@@ -7,7 +7,6 @@ Plans made with it are checked in the simulator before they are shown.
 """
 
 from collections.abc import Hashable
-from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -24,7 +23,6 @@ from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.counting import host_changes
-from nfv_sched.ops.model.counting import host_count
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.verdicts import filters as verdict_filters
@@ -48,20 +46,16 @@ DIFFERENT_HOST = 'different_host'
 #: Hint -> filter that obeys it.
 _HINTS = {SAME_HOST: 'SameHostFilter',
           DIFFERENT_HOST: 'DifferentHostFilter'}
-_NO_HINT: tuple[str, ...] = ()
-
-
-def _no_field() -> ty.Any:
-    return dataclasses.field(default_factory=lambda: _NOTHING)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Arrangement:
     """A cloud after some moves; immutable."""
 
-    positions: Mapping[str, Position] = _no_field()  #: changed hosts, by name
+    #: changed hosts, by name
+    positions: Mapping[str, Position] = dataclasses.field(default_factory=dict)
     #: UUID of each moved server -> name of its host
-    where: Mapping[str, str] = _no_field()
+    where: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def moved(self, uuid: str, *positions: Position) -> 'Arrangement':
         """Return the cloud with changed hosts, the destination last."""
@@ -243,22 +237,18 @@ class Positions:
 
     def fits(self, position: Position, guest: Guest, most: int) -> int:
         """Return how many new servers fit a host, at most ``most``."""
-        count = 0
-        after: Position | None = position
-        while count < most:
-            after = self.put(after, guest)
+        for count in range(most):
+            after = self.put(position, guest)
             if after is None:
-                break
-            count += 1
-        return count
+                return count
+            position = after
+        return most
 
     def degrees(self, uuid: str) -> Mapping[str, float]:
         """Return how far each policy of a server is kept: text -> 0 to 1."""
-        degrees = self._degrees.get(uuid)
-        if degrees is None:
-            degrees = self._degrees[uuid] = self.degrees_of(
-                self.simulated[uuid])
-        return degrees
+        if uuid not in self._degrees:
+            self._degrees[uuid] = self.degrees_of(self.simulated[uuid])
+        return self._degrees[uuid]
 
     def degrees_of(self,
                    simulated: servers.SimulatedServer) -> Mapping[str, float]:
@@ -347,16 +337,17 @@ class Positions:
                     name: str) -> str | None:
         for hint in _HINTS:
             uuids = self.hinted(hint, uuid)
-            if uuids and (hint == SAME_HOST) != self._any_on(
-                    name, uuids, arrangement):
+            if uuids and (hint == SAME_HOST) != any(
+                    each in self.servers
+                    and self.where(each, arrangement) == name
+                    for each in uuids):
                 return hint
         return None
 
     def hinted(self, hint: str, uuid: str) -> tuple[str, ...]:
         """Return UUIDs in a hint of a server, if a filter obeys it."""
-        if hint not in self._hints:
-            return _NO_HINT
-        return self.servers[uuid].hints.get(hint, _NO_HINT)
+        return self.servers[uuid].hints.get(
+            hint, ()) if hint in self._hints else ()
 
     def related(self, uuid: str) -> tuple[str, ...]:
         """Return UUIDs of the servers whose hosts matter to filters.
@@ -372,21 +363,14 @@ class Positions:
                               *self.hinted(DIFFERENT_HOST, uuid), *fellows)
             if each != uuid))
 
-    def _any_on(self, name: str, uuids: Iterable[str],
-                arrangement: Arrangement) -> bool:
-        return any(uuid in self.servers
-                   and self.where(uuid, arrangement) == name
-                   for uuid in uuids)
-
     def policy(self, uuid: str) -> str | None:
         group = self._members.get(uuid)
         return None if group is None else group.policy
 
     def free_cpus(self, name: str) -> int:
         """Return the number of free CPUs for pinned servers of a host."""
-        room: host_count.FreeResources = self.hosts[name].room
-        return sum(len(cell.free_cpus)
-                   for cell in (room.host.cells if room.host else ()))
+        host = self.hosts[name].room.host
+        return sum(len(cell.free_cpus) for cell in host.cells) if host else 0
 
     def _count_fellows(self, arrangement: Arrangement, group: snapshot.Group,
                        uuid: str, name: str | None) -> int:

@@ -159,7 +159,8 @@ def problems(connection: _Connection, moves: Iterable[values.Move],
             continue
         uuid = move.destination_agent
         if uuid not in agents:
-            agents[uuid] = _agent(connection, uuid)
+            agents[uuid] = _found(
+                connection, 'network', f'/agents/{uuid}', 'agent') or {}
         if not (agents[uuid].get('alive')
                 and agents[uuid].get('admin_state_up')):
             yield (f'move {move.number}: the agent on {move.destination} '
@@ -214,11 +215,9 @@ def _servers(connection: _Connection,
              uuids: Iterable[str]) -> Iterator[Mapping]:
     """Yield servers, without those that have been deleted."""
     for uuid in uuids:
-        try:
-            yield _read(connection, 'compute', f'/servers/{uuid}', 'server')
-        except RefusedRequestError as exc:
-            if exc.status != 404:
-                raise
+        server = _found(connection, 'compute', f'/servers/{uuid}', 'server')
+        if server is not None:
+            yield server
 
 
 # Requests
@@ -264,13 +263,20 @@ def _read(connection: _Connection, service: ty.Literal['compute', 'network'],
     answer = _call(connection, service, 'GET', path, query=query,
                    microversion=microversion)
     _check(path, answer, {key: list if key in _LISTS else dict})
-    _check_rows(path, key, answer[key])
+    for row in answer[key] if key in _LISTS else (answer[key],):
+        _check(path, row, _FIELDS[key])
     return answer[key]
 
 
-def _check_rows(path: str, key: str, value: ty.Any) -> None:
-    for row in value if key in _LISTS else (value,):
-        _check(path, row, _FIELDS[key])
+def _found(connection: _Connection, service: ty.Literal['compute', 'network'],
+           path: str, key: str) -> Mapping | None:
+    """Return an object as _read() does; None if there is none."""
+    try:
+        return _read(connection, service, path, key)
+    except RefusedRequestError as exc:
+        if exc.status != 404:
+            raise
+        return None
 
 
 def _check(path: str, value: ty.Any,
@@ -303,8 +309,7 @@ def _retry_read(call: Callable[..., _T], *args: ty.Any) -> _Steps[_T]:
             yield str(exc)
 
 
-def compute_services(
-        connection: _Connection) -> dict[str, Mapping]:
+def compute_services(connection: _Connection) -> dict[str, Mapping]:
     return {row['host']: row for row in _read(
         connection, 'compute', '/os-services', 'services',
         {'binary': 'nova-compute'})}
@@ -338,13 +343,9 @@ def set_status(connection: _Connection, host: str, reason: str | None,
 
 def _server(connection: _Connection, move: values.Move,
             has_begun: bool = True) -> Mapping:
-    try:
-        server = _read(
-            connection, 'compute', f'/servers/{move.id}', 'server')
-    except RefusedRequestError as exc:
-        if exc.status == 404:
-            raise MoveError('has been deleted') from exc
-        raise
+    server = _found(connection, 'compute', f'/servers/{move.id}', 'server')
+    if server is None:
+        raise MoveError('has been deleted')
     if not isinstance(server.get(_HOST, 0), _TEXT_OR_NONE):
         # Nobody takes away the role of an account while a server moves.
         raise (NoAnswerError if has_begun else MoveError)(
@@ -386,8 +387,7 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
 
 def _has_left(server: Mapping) -> bool:
     # Nova shows the status before it has given back what is on the host.
-    return server['status'] == _OFFLOADED and (
-        not server.get(_HOST))
+    return server['status'] == _OFFLOADED and not server.get(_HOST)
 
 
 def _act(connection: _Connection, move: values.Move, action: str,
@@ -396,8 +396,7 @@ def _act(connection: _Connection, move: values.Move, action: str,
           {action: body})
 
 
-def _migrations(connection: _Connection,
-                move: values.Move) -> list[Mapping]:
+def _migrations(connection: _Connection, move: values.Move) -> list[Mapping]:
     """Return the migrations of a server, the newest first."""
     return _read(connection, 'compute', '/os-migrations', 'migrations', {
         'instance_uuid': move.id, 'limit': str(_MIGRATIONS)})
@@ -417,7 +416,8 @@ def _begun_ids(connection: _Connection,
     if move.is_shelving:
         return [(row['request_id'], True)
                 for row in _server_actions(connection, move)]
-    return [(row['uuid'], _is_of_kind(row, move))
+    # That of a resize, which its owner is to confirm, is another one.
+    return [(row['uuid'], row['migration_type'] == _TYPES[move.kind])
             for row in _migrations(connection, move)]
 
 
@@ -467,16 +467,13 @@ def _migrate(connection: _Connection, move: values.Move,
                 raise refusal
             why = yield from _failure_text(connection, move)
             error = MoveError if unanswered else FailedMoveError
-            raise error(f'was not {_participle(move)}: {unanswered or why}')
+            done = 'shelved' if move.is_shelving else 'moved'
+            raise error(f'was not {done}: {unanswered or why}')
     record('moving', migration)
     if move.is_shelving:
         yield from _await_offload(connection, move)
     else:
         yield from _await_migration(connection, move, migration)
-
-
-def _participle(move: values.Move) -> str:
-    return 'shelved' if move.is_shelving else 'moved'
 
 
 def _find_migration(connection: _Connection, move: values.Move,
@@ -508,17 +505,9 @@ def _find_migration(connection: _Connection, move: values.Move,
         yield ''
 
 
-def _is_of_kind(row: Mapping, move: values.Move) -> bool:
-    # That of a resize, which its owner is to confirm, is another one.
-    return row['migration_type'] == _TYPES[move.kind]
-
-
 def _await_migration(connection: _Connection, move: values.Move,
                      migration: str) -> _Steps[None]:
-    """Wait until a migration is over, and confirm a cold one.
-
-    :raises MoveError: unless the server is on its destination then
-    """
+    """Wait until a migration is over, and confirm a cold one."""
     refused = False
     while True:
         server = yield from _retry_read(_server, connection, move)
@@ -575,8 +564,6 @@ def _await_offload(connection: _Connection, move: values.Move) -> _Steps[None]:
 
     Nova offloads it [DEFAULT] shelved_offload_time seconds later, 0 by
     default, or never: then it is told to.
-
-    :raises MoveError: if it stays there
     """
     while True:
         # In this order: what an action does shows in the server.
@@ -612,14 +599,14 @@ def _await_offload(connection: _Connection, move: values.Move) -> _Steps[None]:
         f'{_host(server)}, and may have been stopped')
 
 
-def _events(connection: _Connection,
-            move: values.Move) -> list[Mapping]:
+def _events(connection: _Connection, move: values.Move) -> list[Mapping]:
     """Return the events of the last action of the kind of a move."""
     for action in _server_actions(connection, move):
         path = f'/servers/{move.id}/os-instance-actions/{action["request_id"]}'
         events = _read(connection, 'compute', path, 'instanceAction',
                        microversion=_DETAILS)['events']
-        _check_rows(path, 'events', events)
+        for event in events:
+            _check(path, event, _FIELDS['events'])
         return events
     return []
 
@@ -657,29 +644,15 @@ def _failure_text(connection: _Connection, move: values.Move) -> _Steps[str]:
 # Services of Neutron's agents
 
 
-def _agent(connection: _Connection, uuid: str) -> Mapping:
-    """Return an agent; without any value if there is none."""
-    try:
-        return _read(connection, 'network', f'/agents/{uuid}', 'agent')
-    except RefusedRequestError as exc:
-        if exc.status != 404:
-            raise
-        return {}
-
-
-def _agents_of(connection: _Connection,
-               move: values.Move) -> tuple[bool, bool]:
+def _agents_of(connection: _Connection, move: values.Move) -> list[bool]:
     """Return whether the source and the destination serve it."""
     path, key, _name = _SERVED[move.kind]
-    source, destination = [
-        any(row['id'] == move.id for row in _read(
-            connection, 'network', f'/agents/{agent}/{path}', key))
+    return [any(row['id'] == move.id for row in _read(
+        connection, 'network', f'/agents/{agent}/{path}', key))
         for agent in (move.source_agent, move.destination_agent)]
-    return source, destination
 
 
-def _is_to_reassign(connection: _Connection,
-                    move: values.Move) -> bool:
+def _is_to_reassign(connection: _Connection, move: values.Move) -> bool:
     """Return whether an agent is still to give it to the other.
 
     :raises MoveError: if it cannot be moved as planned; a clause

@@ -189,19 +189,18 @@ class MoveJournal:
             os.ftruncate(descriptor, size)
             raise
 
+    def _state(self, move: values.Move) -> str | None:
+        record = self.last.get(move.number)
+        return None if record is None else record.state
+
     def is_done(self, move: values.Move) -> bool:
-        return self._has_state(move, 'done')
+        return self._state(move) == 'done'
 
     def has_begun(self, move: values.Move) -> bool:
         """Return whether Nova or Neutron may be at a move."""
-        return self._has_state(move, 'asked', 'moving')
-
-    def _has_state(self, move: values.Move, *states: str) -> bool:
-        return (move.number in self.last
-                and self.last[move.number].state in states)
+        return self._state(move) in ('asked', 'moving')
 
     def close(self) -> None:
-        """Let others use it."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -403,9 +402,7 @@ class PlanRun:
         Those that had begun go on in any case.
 
         :param only_begun: begin no other
-        :raises moves.MoveError: if a host cannot be disabled
-        :raises moves.NoAnswerError: if Nova does not answer when it is to be
-            disabled
+        :raises moves.MoveError: if a host cannot be disabled, or NoAnswerError
         """
         self._stopping |= only_begun
         error: Exception | None = None
@@ -468,13 +465,27 @@ class PlanRun:
     def _record_host(self, host: str,
                      state: ty.Literal['asked', 'closed', 'open'],
                      needed: bool = False) -> None:
+        self._write(lambda: self._journal.set_host(host, state),
+                    f'{host} was not disabled' if needed else '')
+
+    def _record(self, move: values.Move, state: str,
+                migration: str | None = None, text: str | None = None) -> None:
+        self._write(
+            lambda: self._journal.add(move, state, migration, text),
+            'was not moved' if state == 'asked' else '')
+
+    def _write(self, write: Callable[[], None], undone: str) -> None:
+        """Write a record; without it, no move begins any more.
+
+        :param undone: what is not done without it; empty if it is done already
+        :raises moves.MoveError: if something is not done
+        """
         try:
-            self._journal.set_host(host, state)
+            write()
         except OSError as exc:
             why = f'the journal cannot be written: {exc.strerror or exc}'
-            if needed:
-                raise moves.MoveError(
-                    f'{host} was not disabled: {why}') from exc
+            if undone:
+                raise moves.MoveError(f'{undone}: {why}') from exc
             self._say(why)
             self._stopping = True
 
@@ -484,18 +495,16 @@ class PlanRun:
         ready: list[values.Move] = []
         blocking = list(self._running)
         for move in remaining:
-            if any(depends(move, each) for each in blocking):
-                blocking.append(move)
-            elif seconds := self._pause(move):
-                blocking.append(move)
+            if not any(depends(move, each) for each in blocking):
+                seconds = self._pause(move)
+                if not seconds:
+                    ready.append(move)
                 # Some seconds are not worth a line.
-                if seconds > values.FREED_SECONDS and not self._running:
+                elif seconds > values.FREED_SECONDS and not self._running:
                     self._say_once(
                         f'{move} waits until nova-scheduler knows where the '
                         'servers are that it is to be with or apart from')
-            else:
-                ready.append(move)
-                blocking.append(move)
+            blocking.append(move)
         return ready
 
     def _pause(self, move: values.Move) -> float:
@@ -533,21 +542,6 @@ class PlanRun:
         self._running[move] = moves.make(
             self._connection, move, progress,
             lambda state, migration: self._record(move, state, migration))
-
-    def _record(self, move: values.Move, state: str,
-                migration: str | None = None, text: str | None = None) -> None:
-        """Write a record; without it, no move begins any more.
-
-        :raises moves.MoveError: if Nova is to be asked, and is not asked then
-        """
-        try:
-            self._journal.add(move, state, migration, text)
-        except OSError as exc:
-            why = f'the journal cannot be written: {exc.strerror or exc}'
-            if state == 'asked':
-                raise moves.MoveError(f'was not moved: {why}') from exc
-            self._say(why)
-            self._stopping = True
 
     def _go_on(self, move: values.Move) -> None:
         seconds = time.monotonic() - self._began[move]

@@ -70,6 +70,22 @@ class Move:
     def is_shelving(self) -> bool:
         return self.kind == 'shelve'
 
+    def check(self) -> None:
+        for each in (self.id,) if self.is_of_server else (
+                self.id, self.source_agent, self.destination_agent):
+            if not is_uuid(each):
+                raise ValueError(
+                    f'move {self.number}: {each!r} is not a UUID')
+        if self.is_shelving and self.destination:
+            raise ValueError(f'move {self.number}: a server that is shelved '
+                             'has no destination')
+        for host in (self.source,) if self.is_shelving else (
+                self.source, self.destination):
+            _check_host(host, f'move {self.number}: {host!r}')
+        if self.is_of_server and self.source == self.destination:
+            raise ValueError(f'move {self.number}: source and destination '
+                             'are the same host')
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MovePlan:
@@ -97,28 +113,17 @@ class MovePlan:
     def check(self) -> None:
         """Check the values that go into requests, and against each other."""
         disabled = {*self.closed_hosts, *self.given_up_hosts}
+        for host in (*disabled, *self.enabled_hosts):
+            _check_host(host, f'{host!r}')
         for host in disabled.intersection(self.enabled_hosts):
             raise ValueError(f'{host!r} is to be disabled, and must be '
                              'enabled')
+        if [move.number for move in self.moves] != list(
+                range(1, len(self.moves) + 1)):
+            raise ValueError('moves are not numbered from 1')
         hosts: dict[str, str] = {}
         for move in self.moves:
-            agents = () if move.is_of_server else (
-                move.source_agent, move.destination_agent)
-            for each in (move.id, *agents):
-                if not is_uuid(each):
-                    raise ValueError(f'move {move.number}: {each!r} is not a '
-                                     'UUID')
-            if move.is_shelving and move.destination:
-                raise ValueError(f'move {move.number}: a server that is '
-                                 'shelved has no destination')
-            for each in (move.source, *(
-                    () if move.is_shelving else (move.destination,))):
-                if not _is_host(each):
-                    raise ValueError(f'move {move.number}: {each!r} is not '
-                                     'the name of a host')
-            if move.is_of_server and move.source == move.destination:
-                raise ValueError(f'move {move.number}: source and '
-                                 'destination are the same host')
+            move.check()
             if move.is_of_server:
                 if move.destination in disabled:
                     raise ValueError(
@@ -130,13 +135,6 @@ class MovePlan:
                         f'move {move.number}: {move.id} is not on '
                         f'{move.source!r} after the moves before')
                 hosts[move.id] = move.destination
-        for each in (*self.closed_hosts, *self.enabled_hosts,
-                     *self.given_up_hosts):
-            if not _is_host(each):
-                raise ValueError(f'{each!r} is not the name of a host')
-        if [move.number for move in self.moves] != list(
-                range(1, len(self.moves) + 1)):
-            raise ValueError('moves are not numbered from 1')
 
 
 def how(kind: str, vfs_detached: int | None) -> str:
@@ -145,8 +143,9 @@ def how(kind: str, vfs_detached: int | None) -> str:
     return f'{kind}, {strings.count(vfs_detached, "VF")} detached'
 
 
-def _is_host(name: str) -> bool:
-    return 0 < len(name) <= _MAX_NAME and name.isprintable()
+def _check_host(name: str, what: str) -> None:
+    if not (0 < len(name) <= _MAX_NAME and name.isprintable()):
+        raise ValueError(f'{what} is not the name of a host')
 
 
 def is_uuid(text: str) -> bool:

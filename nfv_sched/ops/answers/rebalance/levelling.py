@@ -58,11 +58,7 @@ def movable(service: snapshot.NetworkService) -> bool:
 
 def obstacle(service: snapshot.NetworkService,
              agent: snapshot.NetworkAgent) -> str | None:
-    """Return why an agent can never take a service; None if it can.
-
-    :param service: a network or router that can be moved
-    :param agent: an agent that is in use
-    """
+    """Return why an agent in use can never take a service; None if it can."""
     if agent.physnets is None:
         return 'no agent says what the switch reaches'
     lacking = sorted(service.physnets - agent.physnets)
@@ -86,7 +82,6 @@ def plans(
 ) -> document.Rebalance:
     """Plan the moves for a cloud, and check them step by step.
 
-    :param cloud: the cloud, with its agents
     :param kinds: kinds of agents; those of OVN go with routers
     :param threshold: highest accepted difference between the loads of agents,
         1 or more
@@ -118,21 +113,14 @@ def plans(
                               freed_ports=(), gained_servers=())
 
 
-class _Entry(ty.NamedTuple):
-    """An agent with its load, to be sorted by it."""
-
-    measure: int  #: ports or number, whichever is levelled
-    other: int  #: the other of the two
-    host: str
-    id: str
+#: An agent with its load, to be sorted by it: ports or number, whichever is
+#: levelled, the other of the two, host, UUID.
+_Entry = tuple[int, int, str, str]
 
 
 class _Planner:
-    """A search for moves between the agents of a kind.
+    """A search for moves between the agents of a kind; see :func:`plans`.
 
-    :param services: services of all agents
-    :param threshold: highest accepted difference between the loads of agents
-    :param by_ports: level ports, not the number
     :param free_ports: host -> free ports of its virtual switch; changed
     :param first: number of the first move
     """
@@ -147,10 +135,17 @@ class _Planner:
         self._agents = sorted(agents, key=_key)
         self._agents_by_id = {agent.id: agent for agent in agents}
         self._services_of = {agent.id: set(agent.serves) for agent in agents}
-        self._ports = {agent.id: self._ports_of(agent) for agent in agents}
+        self._ports = {agent.id: 0 for agent in agents}
         # Services that may still be moved, by their requirements.
-        self._groups = {
-            agent.id: self._group_services(agent) for agent in agents}
+        self._groups: dict[str, dict[tuple, set[str]]] = {}
+        for agent in agents:
+            groups = self._groups[agent.id] = {}
+            for service in map(self._services.get, agent.serves):
+                if service is not None:
+                    self._ports[agent.id] += service.ports
+                    if movable(service):
+                        groups.setdefault(
+                            _requirements_of(service), set()).add(service.id)
         # Agents in use, the emptiest first.
         self._order = sorted(
             self._entry(agent) for agent in agents if in_use(agent))
@@ -160,19 +155,6 @@ class _Planner:
         self._stuck: set[str] = set()
         self._first = first
         self.moves: list[document.AgentMove] = []
-
-    def _ports_of(self, agent: snapshot.NetworkAgent) -> int:
-        return sum(self._services[each].ports for each in agent.serves
-                   if each in self._services)
-
-    def _group_services(self, agent: snapshot.NetworkAgent,
-                        ) -> dict[tuple, set[str]]:
-        groups: dict[tuple, set[str]] = {}
-        for name in agent.serves:
-            service = self._services.get(name)
-            if service is not None and movable(service):
-                groups.setdefault(_requirements_of(service), set()).add(name)
-        return groups
 
     def plan(self, kind: str) -> document.AgentPlan:
         before, loads = self._spread(), self._loads()
@@ -211,8 +193,8 @@ class _Planner:
         """Return the highest and lowest load of agents in use, or 0."""
         if not self._order:
             return document.Spread(most=0, fewest=0)
-        return document.Spread(most=self._order[-1].measure,
-                               fewest=self._order[0].measure)
+        return document.Spread(most=self._order[-1][0],
+                               fewest=self._order[0][0])
 
     # Measures
 
@@ -220,17 +202,12 @@ class _Planner:
         return self._ports[agent.id] if self._by_ports else len(
             self._services_of[agent.id])
 
-    def _weight(self, service: snapshot.NetworkService) -> int:
-        return service.ports if self._by_ports else 1
-
-    def _entry(self, agent: snapshot.NetworkAgent) -> '_Entry':
-        number = len(self._services_of[agent.id])
-        ports = self._ports[agent.id]
-        return _Entry(*((ports, number) if self._by_ports
-                        else (number, ports)), *_key(agent))
+    def _entry(self, agent: snapshot.NetworkAgent) -> _Entry:
+        load = self._ports[agent.id], len(self._services_of[agent.id])
+        return *(load if self._by_ports else reversed(load)), *_key(agent)
 
     def _emptiest_first(self) -> list[snapshot.NetworkAgent]:
-        return [self._agents_by_id[entry.id] for entry in self._order]
+        return [self._agents_by_id[uuid] for *_load, uuid in self._order]
 
     # Moves
 
@@ -270,20 +247,14 @@ class _Planner:
                     break
                 names = self._choices(source, target)
                 if names:
-                    self._move(self._best_service(names, source, target),
-                               source, target)
+                    # That which brings the ports of both closest.
+                    apart = self._ports[source.id] - self._ports[target.id]
+                    self._move(min(names, key=lambda name: (
+                        abs(apart - 2 * self._services[name].ports), name)),
+                        source, target)
                     return True
             self._stuck.add(source.id)
         return False
-
-    def _best_service(
-        self, names: Iterable[str], source: snapshot.NetworkAgent,
-        target: snapshot.NetworkAgent,
-    ) -> str:
-        """Return the service that brings the ports of both closest."""
-        apart = self._ports[source.id] - self._ports[target.id]
-        return min(names, key=lambda name: (
-            abs(apart - 2 * self._services[name].ports), name))
 
     def _gap(self, source: snapshot.NetworkAgent,
              target: snapshot.NetworkAgent) -> int:
@@ -293,14 +264,11 @@ class _Planner:
                  target: snapshot.NetworkAgent) -> list[str]:
         """Return the services whose move makes the two loads more alike."""
         gap = self._gap(source, target)
-        choices = []
-        for names in self._groups[source.id].values():
-            if names and self._fits(next(iter(names)), target):
-                choices += [
-                    name for name in names
-                    if 0 < self._weight(self._services[name]) < gap
-                    and self._can_take(name, target)]
-        return choices
+        return [
+            name for names in self._groups[source.id].values()
+            if names and self._fits(next(iter(names)), target)
+            for name in names if self._can_take(name, target) and 0 < (
+                self._services[name].ports if self._by_ports else 1) < gap]
 
     def _movable_of(self, agent: snapshot.NetworkAgent) -> Iterator[str]:
         for names in self._groups[agent.id].values():
@@ -310,10 +278,9 @@ class _Planner:
         """Return whether an agent in use can ever take a service."""
         service = self._services[name]
         key = agent.id, _requirements_of(service)
-        fits = self._fit.get(key)
-        if fits is None:
-            fits = self._fit[key] = obstacle(service, agent) is None
-        return fits
+        if key not in self._fit:
+            self._fit[key] = obstacle(service, agent) is None
+        return self._fit[key]
 
     def _can_take(self, name: str, agent: snapshot.NetworkAgent) -> bool:
         """Return whether an agent in use can take a service now."""
@@ -366,14 +333,11 @@ class _Planner:
     # Services that cannot be moved
 
     def _excess_stays(self) -> list[document.StuckServices]:
-        stays: list[document.StuckServices] = []
         order = self._emptiest_first()
-        for source in reversed(order):
-            due = [target for target in order
-                   if self._gap(source, target) > self._threshold]
-            if due:
-                stays += self._stays(source, self._movable_of(source), due)
-        return stays
+        dues = [(source, [target for target in order if self._gap(
+            source, target) > self._threshold]) for source in reversed(order)]
+        return [stay for source, due in dues if due for stay in self._stays(
+            source, self._movable_of(source), due)]
 
     def _stays(self, agent: snapshot.NetworkAgent, names: Iterable[str],
                targets: Sequence[snapshot.NetworkAgent],

@@ -26,24 +26,17 @@ class NFVAgents(base.NFVStrategy):
     DISPLAY_NAME = 'Spread DHCP servers and routers over agents'
     GOAL = goals.AgentBalanceGoal.NAME
 
-    @classmethod
-    def get_schema(cls) -> dict[str, ty.Any]:
-        return {
-            'properties': {
-                'kind': {
-                    'description': 'Only DHCP servers, or routers.',
-                    'type': 'string',
-                    'enum': [snapshot.DHCP, snapshot.ROUTER]},
-                'threshold': {
-                    'description': 'How much more one agent may carry than '
-                                   'another.',
-                    'type': 'integer', 'minimum': 1, 'default': 3},
-                'ports': {
-                    'description': 'Level ports of the virtual switch, not '
-                                   'the number of services.',
-                    'type': 'boolean', 'default': False},
-            },
-        }
+    PARAMETERS = {
+        'kind': {
+            'description': 'Only DHCP servers, or routers.',
+            'type': 'string', 'enum': [snapshot.DHCP, snapshot.ROUTER]},
+        'threshold': {
+            'description': 'How much more one agent may carry than another.',
+            'type': 'integer', 'minimum': 1, 'default': 3},
+        'ports': {
+            'description': 'Level ports of the virtual switch, not the number '
+                           'of services.',
+            'type': 'boolean', 'default': False}}
 
     def pre_execute(self) -> None:
         """Do nothing: Watcher has no model of agents; called by Watcher."""
@@ -52,9 +45,7 @@ class NFVAgents(base.NFVStrategy):
     def do_execute(self, audit: ty.Any = None) -> None:
         by_api = not self.from_file()
         plan, document = self.plan(
-            'agent', 'rebalance', *(('--api',) if by_api else ()), *(
-                option for name in ('kind', 'threshold', 'ports')
-                for option in base.options(name, self.parameter(name))),
+            'agent', 'rebalance', *(('--api',) if by_api else ()),
             account=account.variables(cfg.CONF) if by_api else None)
         for clause in plan.left_undone:
             self.add_note(clause)

@@ -5,6 +5,7 @@ import abc
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import json
 import os
 import sysconfig
@@ -31,14 +32,27 @@ class PlanningError(exception.WatcherException):
     """No plan, or one that Watcher cannot carry out; the message says why."""
 
 
+#: The parameter "cold_for_vfs" of strategies that move servers.
+COLD_FOR_VFS: Mapping[str, Mapping[str, ty.Any]] = {'cold_for_vfs': {
+    'description': 'Migrate a server cold if Nova would detach VFs from it '
+                   'during a live migration.',
+    'type': 'boolean', 'default': False}}
+# Parameters with several values -> the option that is repeated.
+_REPEATED = {'networks': 'network', 'servers': 'server'}
+
+
 class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
                   metaclass=abc.ABCMeta):
     """Base of the strategies.
 
     :cvar GOAL: name of the goal
+    :cvar PARAMETERS: name of each parameter -> its schema
+    :cvar REQUIRED: names of those that an audit must have
     """
 
     GOAL: str
+    PARAMETERS: Mapping[str, Mapping[str, ty.Any]]
+    REQUIRED: Sequence[str] = ()
 
     def __init__(self, config: ty.Any, osc: ty.Any = None):
         super().__init__(config, osc)
@@ -47,6 +61,11 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
     @classmethod
     def get_goal_name(cls) -> str:
         return cls.GOAL
+
+    @classmethod
+    def get_schema(cls) -> dict[str, ty.Any]:
+        return {'properties': dict(cls.PARAMETERS),
+                **({'required': list(cls.REQUIRED)} if cls.REQUIRED else {})}
 
     @classmethod
     def get_config_opts(cls) -> list[cfg.Opt]:
@@ -76,19 +95,28 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
     def post_execute(self) -> None:
         """Do nothing more; called by Watcher."""
 
-    def parameter(self, name: str) -> ty.Any:
-        return self.input_parameters.get(name)
-
     def from_file(self) -> bool:
         """Return whether the configuration says where the cloud is read."""
         return bool(self.config.snapshot or self.config.nova_config_files)
 
+    def _options(self) -> Iterator[str]:
+        """Yield the options of the command for the parameters of the audit."""
+        for name in self.PARAMETERS:
+            value = self.input_parameters.get(name)
+            option = f'--{_REPEATED.get(name, name).replace("_", "-")}'
+            if value is True:
+                yield option
+            elif isinstance(value, list):
+                yield from (f'{option}={each}' for each in value)
+            elif value is not None and value is not False:
+                yield f'{option}={value}'
+
     def plan(
         self, *words: str, account: Mapping[str, str] | None = None,
     ) -> tuple[values.MovePlan, dict[str, ty.Any]]:
-        """Run a command that plans.
+        """Run a command that plans, with the parameters of the audit.
 
-        :param words: the command with its options
+        :param words: the command with other options
         :param account: OS_* variables, if the API is read
         :returns: the plan, and its document
         :raises PlanningError: if there is no plan, or it may be wrong, as a
@@ -100,7 +128,7 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
             *([f'--from={self.config.snapshot}']
               if self.config.snapshot else [])]
         command = [*self.config.command, *words[:2], '-f', 'json', *where,
-                   *words[2:]]
+                   *self._options(), *words[2:]]
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith('OS_')}
         try:
@@ -155,6 +183,11 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
             return 'it is paused, and Watcher moves only active servers live'
         return None
 
+    def add_clauses(self, plan: values.MovePlan) -> None:
+        """Say why the plan may be wrong, and what it does not achieve."""
+        for clause in (*plan.warnings, *plan.left_undone):
+            self.add_note(clause)
+
     def add_moves(self, moves: Iterable[values.Move]) -> None:
         moves = list(moves)
         for move in moves:
@@ -176,23 +209,6 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
                     'source_node': move.source,
                     'destination_node': move.destination,
                     'resource_name': str(move)})
-
-
-#: Parameter of strategies that move servers.
-COLD_FOR_VFS: Mapping[str, Mapping[str, ty.Any]] = {'cold_for_vfs': {
-    'description': 'Migrate a server cold if Nova would detach VFs from it '
-                   'during a live migration.',
-    'type': 'boolean', 'default': False}}
-
-
-def options(name: str, value: ty.Any) -> Iterator[str]:
-    """Yield an option of a command for a parameter of an audit."""
-    if value is True:
-        yield f'--{name}'
-    elif isinstance(value, list):
-        yield from (f'--{name}={each}' for each in value)
-    elif value is not None and value is not False:
-        yield f'--{name}={value}'
 
 
 def _with_pauses(

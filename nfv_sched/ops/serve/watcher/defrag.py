@@ -19,52 +19,39 @@ class NFVDefrag(base.NFVStrategy):
     DISPLAY_NAME = 'Make room for a flavor with regard to NUMA nodes'
     GOAL = goals.CapacityGoal.NAME
 
-    @classmethod
-    def get_schema(cls) -> dict[str, ty.Any]:
-        return {
-            'properties': {
-                'flavor': {
-                    'description': 'Name of the flavor of the new servers.',
-                    'type': 'string', 'minLength': 1},
-                'count': {
-                    'description': 'Number of the new servers.',
-                    'type': 'integer', 'minimum': 1, 'default': 1},
-                'max_moves': {
-                    'description': 'Maximum number of migrations.',
-                    'type': 'integer', 'minimum': 1, 'default': 10},
-                'avoid': {
-                    'description': 'Patterns for names of servers that are '
-                                   'not moved, and of hosts that none leaves '
-                                   'or reaches.', **_PATTERNS},
-                'like': {
-                    'description': 'UUID or name of a server whose ports the '
-                                   'new ones have.',
-                    'type': 'string', 'minLength': 1},
-                'networks': {
-                    'description': 'Networks of the new servers: name or ID, '
-                                   'with ,vnic-type=T if need be.',
-                    **_PATTERNS},
-                **base.COLD_FOR_VFS,
-            },
-            'required': ['flavor'],
-        }
+    REQUIRED = ('flavor',)
+    PARAMETERS = {
+        'flavor': {
+            'description': 'Name of the flavor of the new servers.',
+            'type': 'string', 'minLength': 1},
+        'count': {
+            'description': 'Number of the new servers.',
+            'type': 'integer', 'minimum': 1, 'default': 1},
+        'max_moves': {
+            'description': 'Maximum number of migrations.',
+            'type': 'integer', 'minimum': 1, 'default': 10},
+        'avoid': {
+            'description': 'Patterns for names of servers that are not moved, '
+                           'and of hosts that none leaves or reaches.',
+            **_PATTERNS},
+        'like': {
+            'description': 'UUID or name of a server whose ports the new ones '
+                           'have.',
+            'type': 'string', 'minLength': 1},
+        'networks': {
+            'description': 'Networks of the new servers: name or ID, with '
+                           ',vnic-type=T if need be.', **_PATTERNS},
+        **base.COLD_FOR_VFS}
 
     def do_execute(self, audit: ty.Any = None) -> None:
-        plan, document = self.plan('cloud', 'defrag', *(
-            option for name, parameter in (
-                ('flavor', 'flavor'), ('count', 'count'),
-                ('max-moves', 'max_moves'), ('avoid', 'avoid'),
-                ('like', 'like'), ('network', 'networks'),
-                ('cold-for-vfs', 'cold_for_vfs'))
-            for option in base.options(name, self.parameter(parameter))))
+        plan, document = self.plan('cloud', 'defrag')
         obstacles = [
             f'{move} ({move.id}) cannot be moved: {obstacle}'
             for move in plan.moves
             if (obstacle := self.obstacle(move)) is not None]
         if obstacles:
             raise base.PlanningError('; '.join(obstacles))
-        for clause in (*plan.warnings, *plan.left_undone):
-            self.add_note(clause)
+        self.add_clauses(plan)
         self.add_moves(plan.moves)
         self.solution.set_efficacy_indicators(
             servers_wanted=document['wanted'],

@@ -19,32 +19,28 @@ class NFVDrain(base.NFVStrategy):
     DISPLAY_NAME = 'Empty a host with regard to NUMA nodes and devices'
     GOAL = 'cluster_maintaining'
 
+    REQUIRED = ('maintenance_node',)
+    PARAMETERS = {
+        'servers': {
+            'description': 'UUIDs of the only servers to be moved; the host '
+                           'is not disabled then.',
+            'type': 'array', 'items': {'type': 'string'}},
+        **base.COLD_FOR_VFS}
+
     @classmethod
     def get_schema(cls) -> dict[str, ty.Any]:
-        return {
-            'properties': {
-                'maintenance_node': {
-                    'description': 'Name of the compute host to be emptied.',
-                    'type': 'string', 'minLength': 1},
-                'servers': {
-                    'description': 'UUIDs of the only servers to be moved; '
-                                   'the host is not disabled then.',
-                    'type': 'array', 'items': {'type': 'string'}},
-                **base.COLD_FOR_VFS,
-            },
-            'required': ['maintenance_node'],
-        }
+        schema = super().get_schema()
+        # The argument of the command, not an option.
+        schema['properties']['maintenance_node'] = {
+            'description': 'Name of the compute host to be emptied.',
+            'type': 'string', 'minLength': 1}
+        return schema
 
     def do_execute(self, audit: ty.Any = None) -> None:
-        host = self.parameter('maintenance_node')
+        host = self.input_parameters['maintenance_node']
         node = self.node(host)
-        plan, _document = self.plan(
-            'host', 'drain',
-            *base.options('server', self.parameter('servers')),
-            *base.options('cold-for-vfs', self.parameter('cold_for_vfs')),
-            '--', host)
-        for clause in (*plan.warnings, *plan.left_undone):
-            self.add_note(clause)
+        plan, _document = self.plan('host', 'drain', '--', host)
+        self.add_clauses(plan)
         moves = []
         for move in plan.moves:
             obstacle = self.obstacle(move)

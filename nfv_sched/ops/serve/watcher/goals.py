@@ -13,23 +13,17 @@ from watcher.decision_engine.solution import efficacy
 class Figure(indicators.IndicatorSpecification):
     """An indicator that is a number from 0."""
 
-    def __init__(self, name: str, description: str):
-        super().__init__(name=name, description=description)
-
-    @property
-    def schema(self) -> dict[str, ty.Any]:
-        return {'type': 'integer', 'minimum': 0}
+    schema = {'type': 'integer', 'minimum': 0}
 
 
 class CapacityEfficacy(efficacy_base.EfficacySpecification):
     """Effect of moves on the number of new servers."""
 
     def get_indicators_specifications(self) -> list[Figure]:
-        return [
-            Figure('servers_wanted', 'New servers that are to fit.'),
-            Figure('servers_before', 'New servers that fit now.'),
-            Figure('servers_after', 'New servers that fit after the moves.'),
-        ]
+        return [Figure(name=name, description=text) for name, text in (
+            ('servers_wanted', 'New servers that are to fit.'),
+            ('servers_before', 'New servers that fit now.'),
+            ('servers_after', 'New servers that fit after the moves.'))]
 
     def get_global_efficacy_indicator(
             self, indicators_map: ty.Any) -> list[efficacy.Indicator]:
@@ -44,11 +38,10 @@ class AgentBalanceEfficacy(efficacy_base.EfficacySpecification):
     """Effect of moves on the loads of Neutron's agents."""
 
     def get_indicators_specifications(self) -> list[Figure]:
-        return [
-            Figure('imbalance_before', 'Largest difference between the loads '
-                   'of two agents of a kind.'),
-            Figure('imbalance_after', 'The same after the moves.'),
-        ]
+        return [Figure(name=name, description=text) for name, text in (
+            ('imbalance_before', 'Largest difference between the loads of two '
+             'agents of a kind.'),
+            ('imbalance_after', 'The same after the moves.'))]
 
     def get_global_efficacy_indicator(
             self, indicators_map: ty.Any) -> list[efficacy.Indicator]:
