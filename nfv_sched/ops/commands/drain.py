@@ -170,7 +170,6 @@ def _has_rounds(parsed_args: argparse.Namespace) -> bool:
 
 def _uuids(cloud: snapshot.Cloud, host: str,
            names: list[str]) -> set[str] | None:
-    """Return the UUIDs of the servers to move; None for all."""
     servers = [source.server(cloud, name) for name in names]
     for server in servers:
         if server.host != host:

@@ -92,7 +92,6 @@ class RunMixin(source.AccountMixin):
                 'is not a terminal')
 
     def check_complete(self) -> None:
-        """Check that all of the cloud was read, before a plan is run."""
         missing, self._missing = self._missing, []
         if missing:
             raise source.CloudUnreadError('\n'.join([
@@ -211,7 +210,6 @@ class _Execution:
             say=self._command.report_line)
 
     def _differs(self, run: 'runner.PlanRun') -> bool:
-        """Print how the cloud differs from a plan; return whether it does."""
         problems = list(run.problems())
         for problem in problems:
             self._print_error(problem)
@@ -319,7 +317,6 @@ class _Execution:
         return app.stdin.readline().strip().lower() in ('y', 'yes')
 
     def _summarize(self, run: 'runner.PlanRun') -> int:
-        """Print what was done and what was not; return the exit code."""
         plan, remaining = run.plan, run.left()
         returned = list(run.returned())
         self._print('; '.join((
@@ -354,7 +351,6 @@ class _Execution:
         return checked
 
     def _verify(self, uuids: set[str]) -> int:
-        """Print whether strict policies are kept; return the exit code."""
         if not uuids or self._saved.is_of_agents:
             return 0
         # Importing Nova takes seconds.

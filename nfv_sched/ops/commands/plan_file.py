@@ -30,8 +30,6 @@ _FAILED = 'failed'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlan:
-    """A plan in a file, and the hash of that file."""
-
     path: str
     document: ty.Any
     plan: values.MovePlan
@@ -48,7 +46,6 @@ def document_of(plan: ty.Any) -> documents.Document:
 
 
 def save(path: str, saved: documents.Document) -> SavedPlan:
-    """Write a plan to a file, as ``-f json`` prints it."""
     content = saved.text('json').encode()
     try:
         atomic_file.write(path, lambda file: file.write(content))
@@ -77,9 +74,8 @@ def journal_of(path: str, plan_digest: str, round_number: int,
 
 def moves_of(plan: ty.Any,
              round_number: int | None = None) -> values.MovePlan:
-    """Return the moves of a plan, or of a round of it.
+    """Return the moves of a plan, or of a round of it; None for the first.
 
-    :param round_number: None for the first
     :raises ValueError: if there is no such round
     """
     match plan:
@@ -150,7 +146,6 @@ def _drain_options(options: document.DrainOptions) -> list[str]:
 
 
 def to_leave(plan: document.Drain) -> list[str]:
-    """Return the UUIDs of the servers that are to leave the host."""
     return [each.server_id for each in plan.servers
             if each.makes_room_for is None]
 

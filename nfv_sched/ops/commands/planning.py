@@ -269,7 +269,6 @@ class MovePlanCommand(PlanMixin, PlanCommand):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
-        """Print the plan and, with ``--run``, carry it out."""
         code = super().produce_output(parsed_args, column_names, data)
         self.use_saved(parsed_args)
         return code

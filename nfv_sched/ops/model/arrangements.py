@@ -77,9 +77,7 @@ class Refusals(ty.NamedTuple):
 
 
 class Positions:
-    """The hosts and servers of a cloud, for plans.
-
-    Nothing is changed there.
+    """The hosts and servers of a cloud, for plans; nothing is changed there.
 
     :param state: the cloud that was started from ``cloud``, with its servers
     :param ports: ports of new servers; None for those of the flavor's servers
@@ -87,7 +85,6 @@ class Positions:
         aggregate is reserved for
     :param cold_for_vfs: whether servers are migrated cold of which a live
         migration would detach VFs
-    :ivar servers: servers of the snapshot by UUID
     :ivar simulated: servers in the simulator by UUID
     """
 
@@ -133,8 +130,9 @@ class Positions:
     def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:
         """Return a server as one that can be moved.
 
-        :param kind: kind of the move; it matters because some releases of Nova
-            do not take NUMA limits along in a live migration
+        The kind of the move matters because some releases of Nova do not take
+        NUMA limits along in a live migration.
+
         :raises servers.Refused: if Nova refuses a move before it looks for a
             host
         """
@@ -232,7 +230,6 @@ class Positions:
 
     def put(self, position: Position, guest: Guest, uuid: str | None = None,
             degrees: Mapping[str, float] = _NOTHING) -> Position | None:
-        """Return a host with one more server; see :meth:`Position.put`."""
         return position.put(guest, uuid, degrees, self.hosts.values())
 
     def fits(self, position: Position, guest: Guest, most: int) -> int:
@@ -368,7 +365,6 @@ class Positions:
         return None if group is None else group.policy
 
     def free_cpus(self, name: str) -> int:
-        """Return the number of free CPUs for pinned servers of a host."""
         host = self.hosts[name].room.host
         return sum(len(cell.free_cpus) for cell in host.cells) if host else 0
 

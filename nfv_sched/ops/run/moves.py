@@ -199,7 +199,6 @@ def unfinished(connection: _Connection,
                uuids: Iterable[str]) -> Iterator[str]:
     """Yield which servers a failed move has left in a bad state.
 
-    :param uuids: servers that were to be moved; others are passed over
     :raises MoveError: if Nova refuses to say
     :raises NoAnswerError: if Nova does not answer
     """
@@ -230,7 +229,6 @@ def _call(connection: _Connection, service: ty.Literal['compute', 'network'],
     """Return the answer to a request, which is made once, as it is.
 
     :raises NoAnswerError: if it may have taken effect, or may later
-    :raises RefusedRequestError: if it has been refused
     """
     options = {'microversion': microversion} if service == 'compute' else {}
     try:
@@ -322,7 +320,6 @@ def set_status(connection: _Connection, host: str, reason: str | None,
     :param record: called before the request
     :returns: False if it was so already
     :raises MoveError: if there is no such host, or Nova refuses it
-    :raises NoAnswerError: if Nova does not answer
     """
     service = compute_services(connection).get(host)
     if service is None:
@@ -467,8 +464,8 @@ def _migrate(connection: _Connection, move: values.Move,
                 raise refusal
             why = yield from _failure_text(connection, move)
             error = MoveError if unanswered else FailedMoveError
-            done = 'shelved' if move.is_shelving else 'moved'
-            raise error(f'was not {done}: {unanswered or why}')
+            participle = 'shelved' if move.is_shelving else 'moved'
+            raise error(f'was not {participle}: {unanswered or why}')
     record('moving', migration)
     if move.is_shelving:
         yield from _await_offload(connection, move)
@@ -645,7 +642,6 @@ def _failure_text(connection: _Connection, move: values.Move) -> _Steps[str]:
 
 
 def _agents_of(connection: _Connection, move: values.Move) -> list[bool]:
-    """Return whether the source and the destination serve it."""
     path, key, _name = _SERVED[move.kind]
     return [any(row['id'] == move.id for row in _read(
         connection, 'network', f'/agents/{agent}/{path}', key))

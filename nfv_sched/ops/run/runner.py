@@ -234,7 +234,6 @@ def _age(record: MoveRecord) -> float:
 
 
 def left(plan: values.MovePlan, journal: MoveJournal) -> list[values.Move]:
-    """Return the moves of a plan that are not done."""
     return [move for move in plan.moves if not journal.is_done(move)]
 
 
@@ -292,7 +291,6 @@ class PlanRun:
     :ivar failed: number of each move that failed -> why
     :ivar refused: UUID and destination of each of them that Nova has tried ->
         why
-    :ivar interrupted: whether somebody wants it to end
     :ivar is_early: whether hosts of earlier rounds were not enabled and up
         when :meth:`problems` looked
     """
@@ -328,7 +326,6 @@ class PlanRun:
         return any(map(self._journal.has_begun, self.plan.moves))
 
     def problems(self) -> Iterator[str]:
-        """Yield what :func:`moves.problems` says of moves to begin."""
         if self._journal.closed:
             services = moves.compute_services(self._connection)
             for host in list(self._journal.closed):
@@ -343,12 +340,10 @@ class PlanRun:
             if not self._journal.has_begun(move)])))
 
     def moved(self) -> set[str]:
-        """Return the UUIDs of what this and former plans have moved."""
         return {record.id for record in self._finished_records()
                 if record.kind != _SHELVE}
 
     def shelved(self) -> Iterator[tuple[str, str]]:
-        """Yield what :func:`moves.shelved` says of this and former plans."""
         return moves.shelved(self._connection, dict.fromkeys(
             record.id for record in self._finished_records()
             if record.kind == _SHELVE))
@@ -359,7 +354,6 @@ class PlanRun:
             if record.state == 'done']
 
     def unfinished(self) -> Iterator[str]:
-        """Yield what :func:`moves.unfinished` says of former plans."""
         return moves.unfinished(self._connection, [
             uuid for uuid, record in self._journal.earlier.items()
             if record.state != 'done'

@@ -43,17 +43,13 @@ def plan(
 ) -> document.Defrag:
     """Plan the fewest live migrations after which new servers fit.
 
-    :param flavor: flavor of the new servers
-    :param count: number of new servers that should fit
     :param options: those of ports are only repeated in the document
     :param ports: ports of each new server; None for those of the flavor's
         servers
     :param failed: UUIDs of servers, each with a destination to which it is not
         moved, because that has failed
-    :param update: called with (steps done, all steps, activity)
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the flavor
-    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :raises InputError: as :func:`drain.plan`
     """
     reasons: list[str] = []
     with start.started(cloud) as state:

@@ -53,7 +53,7 @@ NONE_FAILED: Failed = types.MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """What each step of a plan is bound by."""
+    """Bounds of each step of a plan."""
 
     options: document.DrainOptions
     failed: Failed
@@ -78,8 +78,8 @@ def plan(
     """Plan migrations after which as few servers as possible are left.
 
     :param uuids: servers of the host to move; None for all
-    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :raises InputError: if a filter of the cloud is not installed, or an option
+        is bad
     """
     with start.started(cloud) as state:
         positions = arrangements.Positions(
@@ -404,7 +404,6 @@ class _DrainSearch:
         return self._takes[key]
 
     def _loses_limits(self, uuid: str) -> bool:
-        """Return whether some host takes a server cold, and not live."""
         return self._needs_limits(uuid) and any(
             self._takes_alone(name, uuid, movable.COLD) and
             not self._takes_alone(name, uuid, movable.LIVE)
@@ -593,7 +592,6 @@ class _DrainSearch:
     def servers(
         self, moves: Sequence[values.Move],
     ) -> Iterator[document.DrainServer]:
-        """Yield the servers with their moves, then those that stay."""
         positions = self.positions
         moved = {move.id for move in moves}
         for move in moves:

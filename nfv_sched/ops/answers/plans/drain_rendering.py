@@ -179,7 +179,6 @@ def unfinished_move(server: document.ReturningServer, host: str) -> str:
 
 
 def _why(each: document.DrainServer, names: Mapping[str, str]) -> str:
-    """Return why a server is not moved live, or not at all."""
     if each.makes_room_for is not None:
         return f'makes room for {names[each.makes_room_for]}'
     if each.how not in (None, movable.SHELVE):

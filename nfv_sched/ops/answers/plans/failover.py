@@ -47,13 +47,10 @@ def check(
     cloud: snapshot.Cloud, hosts: Sequence[str], *, together: bool = False,
     update: Update = lambda done, total, what: None,
 ) -> document.Failover:
-    """Return the effect on servers if hosts are lost.
+    """Return the effect on servers if hosts, given by names, are lost.
 
-    :param hosts: names of the hosts
     :param together: lose all of them at once; otherwise one at a time
-    :param update: called with (steps done, all steps, activity)
-    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :raises InputError: as :func:`drain.plan`
     """
     with start.started(cloud) as state:
         checking = FailoverAnalysis(cloud, state)
@@ -82,10 +79,7 @@ def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:
 
 
 class FailoverAnalysis:
-    """An analysis of lost hosts of one cloud.
-
-    :param state: the cloud in the simulator; not changed
-    """
+    """An analysis of lost hosts of one cloud; ``state`` is not changed."""
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State):
         self._cloud = cloud
@@ -135,10 +129,7 @@ class FailoverAnalysis:
     def _find_stranded(
         self, guests: Iterable[str], lost: frozenset[str],
     ) -> dict[str, movable.MoveObstacle | None]:
-        """Return the servers that find no host: UUID -> obstacle, if any.
-
-        :param guests: UUIDs, in the order of their evacuation
-        """
+        """Return the servers that find no host: UUID -> obstacle, if any."""
         reasons: dict[str, movable.MoveObstacle | None] = {}
         going: list[str] = []
         unsure = 0
@@ -221,9 +212,6 @@ class FailoverAnalysis:
         """Return how many servers it takes to fill a host for another.
 
         It is a lower bound: fewer surely leave capacity for the server.
-
-        :param before: UUIDs of servers that may go there before it, in their
-            order
         """
         positions = self._positions
         group = positions.servers[uuid].group
@@ -278,7 +266,6 @@ class FailoverAnalysis:
                   str, movable.MoveObstacle | None]:
         """Evacuate servers in the simulator.
 
-        :param guests: UUIDs, in order
         :returns: UUID of each server that finds no host -> why; None if the
             scheduler finds no host
         """

@@ -39,15 +39,11 @@ class MoveSearch:
 
     :param guest: one of the new servers
     :param fits_now: name of each host -> number of new servers that fit it
-    :param count: number of new servers that should fit
-    :param max_moves: highest number of moves
     :param avoid: patterns of names: such servers stay, and such hosts neither
         lose nor get servers
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made; see also :meth:`forbid`
     :param seconds: time limit of the exhaustive search
-    :param update: called with (steps done, all steps, activity); see
-        :func:`nfv_sched.ops.simulator.progress.shown`
     """
 
     def __init__(
@@ -119,7 +115,6 @@ class MoveSearch:
         return fits
 
     def _fits_after(self, position: arrangements.Position) -> int:
-        """Return how many new servers fit a host after moves."""
         return self._positions.fits(
             position, self._guest,
             self._now[position.host.name] + self._count)

@@ -61,10 +61,8 @@ class Lacks:
         :param excluded_hosts: names of the hosts to which it cannot go anyway
         :param degrees: text of each policy -> least degree to which it must be
             kept
-        :param refused: names of the hosts to which a move failed in the
-            simulator -> why
-        :param failed: names of the hosts to which a move failed in the cloud
-            -> why
+        :param refused: hosts to which a move failed in the simulator -> why
+        :param failed: hosts to which a move failed in the cloud -> why
         """
         alike: dict[tuple, list[tuple[int, str, str]]] = {}
         for name in self._positions.hosts:

@@ -38,8 +38,6 @@ def moves(cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind,
     """Return how policies can be relaxed so that a host takes a server.
 
     To be called within :func:`simulator.start.started`.
-
-    :param closed: names of hosts that take no servers
     """
     server = next(each for each in cloud.servers if each.uuid == uuid)
     positions = arrangements.Positions(cloud, start.restored(cloud))

@@ -23,12 +23,10 @@ def with_gain(
     cloud: snapshot.Cloud, plan: document.Rebalance,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> document.Rebalance:
-    """Return a plan with the change of capacity by its moves.
+    """Return a plan for the cloud with the change of capacity by its moves.
 
-    :param cloud: the cloud that the plan is for
-    :param update: called with (flavors done, all flavors)
-    :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
-        the cloud is not installed, or an option is bad
+    :raises InputError: if a filter of the cloud is not installed, or an option
+        is bad
     """
     freed = collections.Counter()
     for move in plan.moves:
@@ -53,7 +51,6 @@ def with_gain(
 
 
 def after(cloud: snapshot.Cloud, plan: document.Rebalance) -> snapshot.Cloud:
-    """Return the cloud after the moves of a plan for it."""
     changes: dict[str, collections.Counter[str]] = {}
     serves = {agent.id: set(agent.serves)
               for agent in cloud.network_agents or ()}
@@ -77,7 +74,6 @@ def after(cloud: snapshot.Cloud, plan: document.Rebalance) -> snapshot.Cloud:
 
 def _port_limited_hosts(cloud: snapshot.Cloud, ports: Mapping[str, int],
                         flavors: Sequence[snapshot.Flavor]) -> set[str]:
-    """Return the names of hosts where ports may limit capacity."""
     least = min((flavor.memory for flavor in flavors), default=0)
     if not flavors or not least:
         return set(ports) if flavors else set()

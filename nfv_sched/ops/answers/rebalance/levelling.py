@@ -185,7 +185,6 @@ class _Planner:
                 if name in served and not movable(each)]))
 
     def _loads(self) -> list[tuple[int, int]]:
-        """Return the number of services of each agent, and their ports."""
         return [(len(self._services_of[agent.id]), self._ports[agent.id])
                 for agent in self._agents]
 
@@ -381,7 +380,6 @@ def _key(agent: snapshot.NetworkAgent) -> tuple[str, str]:
 
 
 def _requirements_of(service: snapshot.NetworkService) -> tuple:
-    """Return the requirements of a service, which many share."""
     return (service.physnets, service.tunnels, service.zones,
             service.external)
 
@@ -431,7 +429,6 @@ class _RebalanceTrial:
         self._moved: set[tuple[str, str]] = set()
 
     def spread(self) -> document.Spread:
-        """Return the highest and lowest load of agents in use, or 0."""
         measures = [self._measure[agent.id] for agent in self._agents.values()
                     if in_use(agent)]
         return document.Spread(most=max(measures, default=0),

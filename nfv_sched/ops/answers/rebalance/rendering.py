@@ -37,10 +37,7 @@ COLUMNS = (
 
 
 def summary(plan: document.Rebalance, cloud: snapshot.Cloud) -> list[str]:
-    """Describe the plans, a sentence each.
-
-    :param cloud: the cloud that they are for
-    """
+    """Describe the plans for a cloud, a sentence each."""
     agents = {agent.id: agent for agent in cloud.network_agents or ()}
     return [*(sentence for each in plan.plans for sentence in _of_plan(
         each, len(plan.moves_of(each)), agents)), *_of_gain(plan)]
@@ -48,10 +45,6 @@ def summary(plan: document.Rebalance, cloud: snapshot.Cloud) -> list[str]:
 
 def _of_plan(plan: document.AgentPlan, moves: int,
              agents: ty.Mapping[str, snapshot.NetworkAgent]) -> Iterator[str]:
-    """Describe a plan, a sentence each.
-
-    :param moves: their number
-    """
     in_use = sum(each.in_use for each in plan.agents)
     unit = ' ports' * (plan.levels == 'ports')
     head = (f'{_NOUNS[plan.kind]} on {strings.count(in_use, "agent")}: '

@@ -100,7 +100,6 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
         return bool(self.config.snapshot or self.config.nova_config_files)
 
     def _options(self) -> Iterator[str]:
-        """Yield the options of the command for the parameters of the audit."""
         for name in self.PARAMETERS:
             value = self.input_parameters.get(name)
             option = f'--{_REPEATED.get(name, name).replace("_", "-")}'
@@ -152,13 +151,11 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
                 f'{command[0]}: {strings.one_line(exc)}') from exc
 
     def add_note(self, text: str) -> None:
-        """Add an action that only says something."""
         self.solution.add_action(
             action_type='nop', input_parameters={
                 'message': strings.line(text)})
 
     def node(self, name: str) -> element.ComputeNode:
-        """Return a compute node of Watcher's model."""
         try:
             return self.compute_model.get_node_by_name(name)
         except exception.ComputeNodeNotFound as exc:

@@ -54,11 +54,7 @@ class AgentBalanceEfficacy(efficacy_base.EfficacySpecification):
 
 
 class NamedMixin:
-    """Mixin of what Watcher finds by an entry point.
-
-    :cvar NAME: name, and entry point
-    :cvar DISPLAY_NAME: name for people
-    """
+    """Mixin of what Watcher finds by an entry point, its name."""
 
     NAME: str
     DISPLAY_NAME: str
@@ -77,10 +73,7 @@ class NamedMixin:
 
 
 class NFVGoal(NamedMixin, base.Goal, metaclass=abc.ABCMeta):
-    """Base of the goals.
-
-    :cvar EFFICACY: specification of its efficacy
-    """
+    """Base of the goals."""
 
     EFFICACY: type[efficacy_base.EfficacySpecification]
 
