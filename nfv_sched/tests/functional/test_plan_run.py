@@ -9,9 +9,7 @@ from unittest import mock
 import fixtures
 from nova import exception
 from nova import objects
-from nova.tests.fixtures import libvirt
 from nova.virt.libvirt import driver
-from nova.virt.libvirt import guest
 import requests
 
 from nfv_sched.ops.answers.plans import document
@@ -168,30 +166,6 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual([], self.carry_out())
         self.assertEqual(number, len(self.posts))
 
-    def test_no_valid_host(self):
-        """Nova finds no room; later there is some."""
-        self.boot_three()
-        plan = self.planned()
-        last = plan.moves[-1]
-        one = self.flavor_with(base.pinned(), vcpus=1)
-
-        def fill():
-            # Those that have come there are the plan's own.
-            come = sum(move.destination == last.destination
-                       for move in plan.moves[:-1])
-            self.fillers = [
-                self.boot(one, host=last.destination, networks='none')
-                for _ in range(
-                    2 * base.PINNED_CPUS_PER_NODE - come)]
-
-        self.when_said[f'{last.number}/3 {last}: '] = fill
-        self.assertEqual([last.name], self.carry_out(most=1))
-        self.assertRegex(self.run_.failed[last.number],
-                         'NoValidHost|No valid host')
-        self.assertEqual('host1', self.host({'id': last.id}))
-        self.delete_all([server['id'] for server in self.fillers])
-        self.assertEqual([], self.carry_out())
-
     def test_changed(self):
         """A server that is not as planned keeps all from being moved."""
         first, _second, third = self.boot_three()
@@ -207,19 +181,6 @@ class PlanRunTest(PlanRunTestCase):
         self.carry_out()
         self.assertEqual([], self.posts)
         self.assertIn('has been deleted', ''.join(self.wrong))
-
-    def test_changed_meanwhile(self):
-        """What has begun ends, and nothing else begins."""
-        self.boot_three()
-        first, *others = self.planned().moves
-        self.when_said[f'1/3 {first}: done'] = lambda: (
-            self.admin_api.post_server_action(others[0].id, {'lock': None}))
-        self.assertEqual([move.name for move in others],
-                         self.carry_out(most=1))
-        self.assertEqual({others[0].number: 'is locked'}, self.run_.failed)
-        self.admin_api.post_server_action(others[0].id, {'unlock': None})
-        self.assertEqual([], self.carry_out())
-        self.assertMoved()
 
     def test_unanswered(self):
         """Nova does as told, and its API fails nevertheless."""
@@ -239,50 +200,6 @@ class PlanRunTest(PlanRunTestCase):
         self.assertMoved()
         for word, number in (('os-migrateLive', 2), ('"migrate"', 1)):
             self.assertEqual(number, sum(word in body for body in self.posts))
-
-    def test_killed(self):
-        """After each request, whose answer is not seen."""
-        self.boot_three()
-        self.planned()
-
-        def kill(response):
-            raise Killed
-
-        # In the order of the plan, whatever that is.
-        self.after = dict.fromkeys(
-            ('os-migrateLive', '"migrate"', 'confirmResize'), kill)
-        for _ in range(3):
-            self.assertRaises(Killed, self.carry_out, most=1)
-        self.assertEqual([], self.carry_out(most=1))
-        self.assertMoved()
-        self.assertEqual(4, len(self.posts))
-
-    def test_driver_fails(self):
-        """A live migration that is rolled back."""
-        self.boot_three()
-        plan = self.planned()
-        live = next(move for move in plan.moves if move.kind == 'live')
-        # Up to Nova 31 the driver learns only from the job of libvirt that it
-        # failed, and the server goes on.
-        failed = guest.JobInfo(type=libvirt.VIR_DOMAIN_JOB_FAILED)
-        with mock.patch.object(
-                driver.LibvirtDriver, '_live_migration_operation',
-                side_effect=exception.MigrationError(reason='no route')), \
-                mock.patch.object(guest.Guest, 'get_job_info',
-                                  return_value=failed):
-            left = self.carry_out(most=1)
-        self.assertIn(live.name, left)
-        self.assertIn('the migration is in status',
-                      self.run_.failed[live.number])
-        state = 'ERROR' if functional.NOVA > 31 else 'ACTIVE'
-        self.assertIn(f'it is {state} on host1', self.run_.failed[live.number])
-        if state == 'ERROR':
-            self.carry_out()
-            self.assertEqual([f'move {live.number}: {live} is ERROR'],
-                             self.wrong)
-        self.admin_api.post_server_action(
-            live.id, {'os-resetState': {'state': 'active'}})
-        self.assertEqual([], self.carry_out())
 
 
 class ShelveTest(PlanRunTestCase):

@@ -97,15 +97,6 @@ class DefragTest(base.TestCase):
             running('other', THREE, 0, (1, 5, 2, 6))]))
         self.assertMoves([('small', 'two', 'one')], plan)
 
-    def test_others_make_way(self):
-        plan = self.plan(cloud([ONE, TWO, THREE], [
-            running('a', ONE, 0, (1, 5, 2)),
-            running('b', TWO, 0, (1, 5)), running('c', TWO, 0, (2, 6)),
-            running('d', THREE, 0, (1, 5, 2, 6))]))
-        self.assertTrue(plan.enough)
-        self.assertTrue(plan.exact)
-        self.assertEqual(2, len(plan.moves))
-
     def test_max_moves(self):
         found = cloud([ONE, TWO], [
             running('a', ONE, 0, (1, 5)), running('b', ONE, 0, (2, 6)),
@@ -133,16 +124,6 @@ class DefragTest(base.TestCase):
         plan = self.plan(found, avoid=['one'])
         self.assertMoves([], plan)
         self.assertFalse(plan.enough)
-
-    def test_servers_that_stay(self):
-        plan = self.plan(cloud([ONE, TWO], [
-            running('a', ONE, 0, (1, 5), state='stopped'),
-            running('b', TWO, 0, (1, 5), task='resize_prep')]))
-        self.assertMoves([], plan)
-        self.assertEqual(
-            {movable.obstacle(movable.ObstacleKind.STATE, 'stopped'),
-             movable.obstacle(movable.ObstacleKind.BUSY, 'resize_prep')},
-            {each.obstacle for each in plan.not_movable})
 
     def test_no_destination(self):
         plan = self.plan(cloud([ONE, TWO], [
@@ -181,14 +162,6 @@ class DefragTest(base.TestCase):
                 snapshot.Group(uuid=GROUP, policy=policy,
                                members=(a.uuid, b.uuid)),)))
             self.assertEqual(moves, len(plan.moves), policy)
-
-    def test_cells(self):
-        other = dataclasses.replace(TWO, cell='cell2')
-        plan = self.plan(cloud([ONE, other], [
-            running('a', ONE, 0, (1, 5)),
-            running('b', other, 0, (1, 5), cell='cell2')]))
-        self.assertMoves([], plan)
-        self.assertEqual((), plan.failed)
 
     def test_policies_are_not_worsened(self):
         near, away = (filled.host(name, 3, 2) for name in ('near', 'away'))

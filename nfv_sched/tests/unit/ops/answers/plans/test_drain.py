@@ -55,27 +55,6 @@ class DrainTest(running.RunningTestCase):
     def shelve(self, *servers, **changes):
         return self.plan(*servers, options={'shelve': True}, **changes)
 
-    def test_cold(self):
-        found = self.plan('a p1 one', 'b vf one', 'c p1 one',
-                          a={'state': 'stopped'})
-        self.assertEqual(('cold', STOPPED), found['a'][::2])
-        self.assertEqual(
-            ('cold', movable.obstacle(Kind.DEVICES)), found['b'][::2])
-        self.assertEqual(('live', None), found['c'][::2])
-        self.assertEqual(['cold', 'cold', 'live'], sorted(
-            move.kind for move in self.found.moves))
-
-    def test_cannot(self):
-        found = self.plan('a p1 one', 'b p1 one',
-                          a={'task': 'rebuilding'}, b={'state': 'suspended'})
-        self.assertEqual(
-            (None, None, movable.obstacle(Kind.BUSY, 'rebuilding')),
-            found['a'])
-        self.assertEqual(
-            (None, None, movable.obstacle(Kind.STATE, 'suspended')),
-            found['b'])
-        self.assertTrue(self.found.exact)
-
     def test_policies(self):
         """A guest that has what it prefers goes only where it is kept."""
         found = self.plan('a prefer one', 'x strict two', 'y strict two',
@@ -154,20 +133,6 @@ class DrainTest(running.RunningTestCase):
             {'cold'}, {kind for kind, *_rest in found.values()})
         self.assertEqual(8, len(self.found.moves))
         self.assertEqual(6, len(self.found.failed))
-
-    def test_not_confirmed(self):
-        """A server elsewhere that can come back is told."""
-        self.assertEqual({}, self.plan('a p1 one', steps="""\
-            - {resize: a, flavor: p2, host: two, confirm: false}
-            """))
-        (server,) = self.found.unfinished
-        self.assertEqual(
-            ('a', 'its resize to two is not confirmed: it can come back'),
-            (server.server, drain_rendering.unfinished_move(server, 'one')))
-        self.plan('a p1 one', host='two', steps="""\
-            - {resize: a, flavor: p2, host: two, confirm: false}
-            """)
-        self.assertEqual((), self.found.unfinished)
 
     def unfinished(self, cloud, host):
         return [(each.server, drain_rendering.unfinished_move(each, host))
@@ -374,8 +339,3 @@ class DrainTest(running.RunningTestCase):
             {'a': None, 'b': 'shelve'},
             {name: kind for name, (kind, *_rest) in found.items()})
         self.assertEqual(('to shelve a: no',), self.found.failed)
-
-    def test_host_is_down(self):
-        found = self.plan('a p1 one', steps='- {host_down: one}')
-        self.assertEqual(
-            movable.obstacle(Kind.SERVICE_DOWN, 'one'), found['a'][2])

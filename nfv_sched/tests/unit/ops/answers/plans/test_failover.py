@@ -85,24 +85,6 @@ class FailoverTest(running.RunningTestCase):
             'a p1 one', 'b p1 one', 'c p1 one', 'd p4 two', 'e p4 two'))
         self.assertEqual([0], self.simulated)
 
-    def test_one_after_the_other(self):
-        """Hosts that were lost before are there again."""
-        servers = [f'{name}{number} p4 {name}' for name in ('one', 'two')
-                   for number in range(2)] + ['three p4 three']
-        self.assertEqual(2, len(self.check(*servers, hosts=('one', 'two'))))
-        self.assertEqual([1, 1], [
-            len(loss.stranded) for loss in self.losses])
-        self.assertEqual(2, len(self.simulated))
-
-    def test_not_evacuated(self):
-        found = self.check(
-            'a p1 one', 'b p1 one', 'c p1 one', a={'state': 'paused'},
-            b={'task': 'image_uploading'},
-            c={'image': {'hw_tpm_version': '2.0'}})
-        self.assertEqual({
-            'a': movable.obstacle(movable.ObstacleKind.STATE, 'paused'),
-            'c': movable.obstacle(movable.ObstacleKind.TPM)}, found)
-
     def test_refused(self):
         """Those that ask for the same are tried once."""
         with mock.patch('nfv_sched.ops.simulator.request.of_move',

@@ -127,18 +127,8 @@ class RollingTest(running.RunningTestCase):
         self.assertEqual(['a'], [each.server for each in one.unfinished])
         self.assertEqual(['a'], [each.server for each in two.staying])
 
-    def test_at_once(self):
-        self.assertEqual([['three', 'one'], ['two']], self.plan(
-            'a p1 one', 'b p1 two', 'c p1 two', at_once=2))
-        self.assertEqual('two', self.moves()[0][2])
-
     def test_server_groups(self):
         self.assertEqual([['three'], ['one'], ['two']], self.plan(
             'a p1 one apart', 'b p1 two apart'))
         self.assertEqual([], self.plan(
             'a p1 one apart', 'b p1 two apart', 'c p1 three apart'))
-
-    def test_cold(self):
-        self.assertEqual([['three'], ['one'], ['two']], self.plan(
-            'a vf one', 'b p1 two', 'c p1 two'))
-        self.assertIn(movable.COLD, [move.kind for move in self.found.moves])

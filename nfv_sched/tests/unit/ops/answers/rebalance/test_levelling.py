@@ -67,29 +67,6 @@ def ids(services):
 
 class PlanTest(base.TestCase):
 
-    def test_even(self):
-        """Within the threshold nothing is moved."""
-        made = routers('r', 6)
-        plan, moves = planned([agent('a', *names(made[:4])),
-                               agent('b', *names(made[4:5])),
-                               agent('c', *names(made[5:]))], made)
-        self.assertEqual(((), (), 3), (moves, plan.stays, plan.imbalance))
-
-    def test_until_the_threshold(self):
-        made = routers('r', 12)
-        agents = [agent('a', *names(made)), agent('b'), agent('c')]
-        for threshold, number, after in (
-                (3, 6, {'a': 6, 'b': 3, 'c': 3}),
-                (1, 8, {'a': 4, 'b': 4, 'c': 4}), (12, 0, {
-                    'a': 12, 'b': 0, 'c': 0})):
-            plan, moves = planned(agents, made, threshold=threshold)
-            self.assertEqual(12, plan.imbalance)
-            self.assertEqual((number, after), (len(moves), numbers(plan)))
-        # A host that joins gets some.
-        self.assertEqual(
-            ['b', 'c'], sorted({target for _name, _source, target in steps(
-                planned(agents, made)[1])}))
-
     def test_ports_tell_equals_apart(self):
         """By number; of the routers, what levels ports best."""
         made = routers('s', 5, ports=1) + [service('big', 8)]
@@ -103,15 +80,6 @@ class PlanTest(base.TestCase):
                                [*made, service('x', 9), service('y', 2)])
         self.assertEqual('c', moves[0].destination)
 
-    def test_by_ports(self):
-        made = [service('ten', 10), service('four', 4), service('one', 1)]
-        agents = [agent('a', *names(made)), agent('b')]
-        self.assertEqual((), planned(agents, made)[1])
-        plan, moves = planned(agents, made, by_ports=True)
-        self.assertEqual([('ten', 'a', 'b')], steps(moves))
-        self.assertEqual('10-5', str(plan.after))
-        self.assertEqual(15, plan.imbalance)
-
     def test_nothing_helps(self):
         plan, moves = planned([agent('a', 'big'), agent('b')],
                               [service('big', 9)], by_ports=True)
@@ -119,19 +87,6 @@ class PlanTest(base.TestCase):
         stay, = plan.stays
         self.assertEqual(('b: would be no more even', ['big']),
                          (stay.why, ids(stay.services)))
-
-    def test_physical_networks(self):
-        made = routers('r', 8, physnets=frozenset({'blue'}))
-        plan, moves = planned([
-            agent('a', *names(made)), agent('b', physnets=('red',)),
-            agent('c', physnets=())], made)
-        self.assertEqual((), moves)
-        stay, = plan.stays
-        self.assertEqual(('b, c: no blue', 8), (stay.why, len(stay.services)))
-        plan, _moves = planned([
-            agent('a', *names(made)), agent('b', physnets=('red',)),
-            agent('c')], made)
-        self.assertEqual({'a': 5, 'b': 0, 'c': 3}, numbers(plan))
 
     def test_reasons(self):
         for needs, has, reason in (
@@ -155,16 +110,6 @@ class PlanTest(base.TestCase):
             self.assertEqual([f'b: {reason}'] if reason else [],
                              [stay.why for stay in plan.stays])
             self.assertEqual(0 if reason else 1, len(moves))
-
-    def test_down_first(self):
-        made, more = routers('r', 6), routers('s', 2)
-        for fields in ({'alive': False}, {'enabled': False}):
-            plan, moves = planned([
-                agent('a', *names(made)), agent('b'),
-                agent('c', *names(more), **fields)], made + more)
-            self.assertEqual(['c', 'c', 'a'], [move.source for move in moves])
-            self.assertEqual({'a': 5, 'b': 3, 'c': 0}, numbers(plan))
-            self.assertEqual('5-3', str(plan.after))
 
     def test_what_fits_least_goes_first(self):
         """So that it finds room where room is limited."""
@@ -202,15 +147,6 @@ class PlanTest(base.TestCase):
         self.assertEqual(['b: has it already'],
                          [stay.why for stay in plan.stays])
 
-    def test_left_out(self):
-        made = (routers('h', 6, ha=True) + routers('d', 3, distributed=True)
-                + routers('r', 1))
-        plan, moves = planned([agent('a', *names(made)), agent('b')], made)
-        self.assertEqual([('r0', 'a', 'b')], steps(moves))
-        self.assertEqual(
-            names(routers('d', 3) + routers('h', 6)), ids(plan.left_out))
-        self.assertEqual('9-1', str(plan.after))
-
     def test_agents_of_distributed_routers(self):
         """They take no others, and do not count."""
         made = routers('r', 8)
@@ -240,22 +176,6 @@ class PlanTest(base.TestCase):
             made + networks), room={'b': 4})
         self.assertEqual([3, 1], [
             len(found.moves_of(plan)) for plan in found.plans])
-
-    def test_kinds(self):
-        agents = [agent('a', 'r0', kind='ovn'), agent('b', kind='ovn'),
-                  agent('c', kind='dhcp')]
-        found = levelling.plans(cloud(agents, ()))
-        self.assertEqual(['dhcp', 'ovn'], [plan.kind for plan in found.plans])
-        for kind, expected in (('dhcp', ['dhcp']), ('router', ['ovn'])):
-            self.assertEqual(expected, [plan.kind for plan in levelling.plans(
-                cloud(agents, ()), [kind]).plans])
-        self.assertEqual((), levelling.plans(cloud((), ())).plans)
-
-    def test_ovn(self):
-        """OVN itself places them: that is told, and nothing is moved."""
-        plan, moves = planned([agent('a', *'123456789', kind='ovn'),
-                               agent('b', kind='ovn')], ())
-        self.assertEqual((9, (), ()), (plan.imbalance, moves, plan.stays))
 
     def test_unknown_services(self):
         """What was not read counts, and stays."""
