@@ -134,31 +134,30 @@ class DrainHost(planning.MovePlanCommand):
         options = document.DrainOptions(
             make_room=parsed_args.make_room, relax=parsed_args.relax,
             shelve=parsed_args.shelve, cold_for_vfs=parsed_args.cold_for_vfs)
-        if _has_rounds(parsed_args):
-            hosts = list(dict.fromkeys(host.name for host in source.hosts(
-                cloud, parsed_args.hosts, parsed_args.az,
-                parsed_args.aggregate)))
-            with progress.shown() as update:
-                rounds = rolling.plan(
+        plan: document.Drain | document.RollingDrain
+        with progress.shown() as update:
+            if _has_rounds(parsed_args):
+                hosts = list(dict.fromkeys(host.name for host in source.hosts(
+                    cloud, parsed_args.hosts, parsed_args.az,
+                    parsed_args.aggregate)))
+                plan = rolling.plan(
                     cloud, hosts, options, at_once=parsed_args.at_once or 1,
                     update=update)
-            self.has_findings = bool(rounds.not_emptied)
-            return planning.Output(
-                text=drain_rendering.text_of_rounds(rounds),
-                columns=drain_rendering.ROUND_COLUMNS,
-                rows=drain_rendering.records_of_rounds(rounds),
-                document=plan_file.document_of(rounds))
-        host = source.host_name(
-            [host.name for host in cloud.hosts], parsed_args.hosts[0])
-        uuids = _uuids(cloud, host, parsed_args.server)
-        with progress.shown() as update:
-            plan = drain.plan(cloud, host, options, uuids=uuids, update=update)
-        self.has_findings = bool(plan.staying or plan.unfinished)
+                self.has_findings = bool(plan.not_emptied)
+                commands = ()
+            else:
+                host = source.host_name(
+                    [host.name for host in cloud.hosts], parsed_args.hosts[0])
+                plan = drain.plan(
+                    cloud, host, options, update=update,
+                    uuids=_uuids(cloud, host, parsed_args.server))
+                self.has_findings = bool(plan.staying or plan.unfinished)
+                commands = list(drain_rendering.commands(plan))
         return planning.Output(
-            text=drain_rendering.text(plan), columns=drain_rendering.COLUMNS,
+            text=drain_rendering.text(plan),
             rows=drain_rendering.records(plan),
-            document=plan_file.document_of(plan),
-            commands=list(drain_rendering.commands(plan)))
+            columns=drain_rendering.columns(plan), commands=commands,
+            document=plan_file.document_of(plan))
 
 
 def _has_rounds(parsed_args: argparse.Namespace) -> bool:

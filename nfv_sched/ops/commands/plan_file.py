@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
 import hashlib
 import typing as ty
@@ -24,6 +25,8 @@ _PLANS: dict[type, tuple[str, ...]] = {
     document.Drain: ('servers',), document.Defrag: ('moves',),
     rebalance_document.Rebalance: ('moves',),
     document.RollingDrain: ('rounds', 'not_emptied')}
+#: Field of several values -> the option that is repeated.
+_REPEATED = {'networks': 'network', 'servers': 'server'}
 #: Kind of a lack: see :class:`document.CapacityLack`.
 _FAILED = 'failed'
 
@@ -133,16 +136,25 @@ def _moves_of_drain(plan: document.Drain) -> values.MovePlan:
         moves=plan.moves,
         closed_hosts=(plan.host,) if plan.others is None else (),
         left_undone=_left_undone(plan), warnings=_warnings(plan.unread),
-        command=('host', 'drain', *_drain_options(plan.options), *(
-            () if plan.others is None else _options(
-                '--server', to_leave(plan))),
+        command=('host', 'drain', *options_of({
+            **dataclasses.asdict(plan.options), 'servers':
+                () if plan.others is None else to_leave(plan)}),
             '--', plan.host))
 
 
-def _drain_options(options: document.DrainOptions) -> list[str]:
-    return [f'--{each.name.replace("_", "-")}'
-            for each in dataclasses.fields(options)
-            if getattr(options, each.name)]
+def options_of(values: Mapping[str, ty.Any]) -> Iterator[str]:
+    """Yield options of a command; values may begin with a dash.
+
+    :param values: name of each -> its value, or several; of a flag True; None
+        or False without it
+    """
+    for name, value in values.items():
+        option = f'--{_REPEATED.get(name, name).replace("_", "-")}'
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            if each is True:
+                yield option
+            elif each is not None and each is not False:
+                yield f'{option}={each}'
 
 
 def to_leave(plan: document.Drain) -> list[str]:
@@ -174,8 +186,8 @@ def _moves_of_round(plan: document.RollingDrain,
         warnings=_warnings(dict.fromkeys(
             unread for each in this.hosts for unread in each.unread)),
         command=('host', 'drain', f'--at-once={plan.at_once}',
-                 *[option for each in remaining[:1]
-                   for option in _drain_options(each.options)],
+                 *[option for each in remaining[:1] for option in options_of(
+                     dataclasses.asdict(each.options))],
                  '--', *[each.host for each in remaining]))
 
 
@@ -222,20 +234,9 @@ def _moves_of_defrag(plan: document.Defrag) -> values.MovePlan:
             f'{plan.fits_after} more servers of {plan.flavor} fit, not '
             f'{plan.wanted}',),
         warnings=_warnings(plan.unread),
-        command=('cloud', 'defrag', *_options('--flavor', [plan.flavor]),
-                 f'--count={plan.wanted}',
-                 f'--max-moves={plan.options.max_moves}',
-                 *_options('--avoid', plan.options.avoid),
-                 *_options('--network', plan.options.networks),
-                 *_options('--like', filter(None, [plan.options.like])),
-                 *(() if plan.options.ports is None else (
-                     f'--ports={plan.options.ports}',)),
-                 *(('--cold-for-vfs',) if plan.options.cold_for_vfs else ())))
-
-
-def _options(name: str, arguments: Iterable[str]) -> Iterable[str]:
-    """Return an option with each argument, which may begin with a dash."""
-    return [f'{name}={each}' for each in arguments]
+        command=('cloud', 'defrag', *options_of({
+            'flavor': plan.flavor, 'count': plan.wanted,
+            **dataclasses.asdict(plan.options)})))
 
 
 def _warnings(unread: Iterable[document.UnreadData]) -> tuple[str, ...]:
@@ -257,19 +258,12 @@ def _moves_of_rebalance(plan: rebalance_document.Rebalance) -> values.MovePlan:
             f'{service.service or service.service_id} stays on {stay.host}'
             for each in plan.plans for stay in each.stays
             for service in stay.services]),
-        command=('agent', 'rebalance', *_command_options(plan)))
+        command=('agent', 'rebalance', *options_of({
+            'kind': kinds(plan) if len(kinds(plan)) == 1 else None,
+            'threshold': plan.plans[0].threshold if plan.plans else None,
+            'ports': any(each.levels == 'ports' for each in plan.plans)})))
 
 
 def kinds(plan: rebalance_document.Rebalance) -> list[str]:
     return sorted({snapshot.ROUTER if each.kind == snapshot.OVN else each.kind
                    for each in plan.plans})
-
-
-def _command_options(plan: rebalance_document.Rebalance) -> Iterator[str]:
-    chosen = kinds(plan)
-    if len(chosen) == 1:
-        yield f'--kind={chosen[0]}'
-    for each in plan.plans[:1]:
-        yield f'--threshold={each.threshold}'
-    if any(each.levels == 'ports' for each in plan.plans):
-        yield '--ports'

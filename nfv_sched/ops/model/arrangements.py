@@ -232,6 +232,12 @@ class Positions:
             degrees: Mapping[str, float] = _NOTHING) -> Position | None:
         return position.put(guest, uuid, degrees, self.hosts.values())
 
+    def take(self, position: Position, uuid: str,
+             kind: movable.MoveKind | None = None) -> Position | None:
+        """Return a host with a server that keeps its policies as now."""
+        return self.put(position, self.guest(uuid, kind), uuid,
+                        self.degrees(uuid))
+
     def fits(self, position: Position, guest: Guest, most: int) -> int:
         """Return how many new servers fit a host, at most ``most``."""
         for count in range(most):
@@ -289,9 +295,8 @@ class Positions:
             return None
         # On the destination first: during a migration the server has
         # resources on both hosts.
-        after = self.put(self.position(name, arrangement),
-                         self.guest(uuid, self.kind(uuid)), uuid,
-                         self.degrees(uuid))
+        after = self.take(
+            self.position(name, arrangement), uuid, self.kind(uuid))
         if after is None:
             return None
         before = self.without(self.position(source, arrangement), uuid)

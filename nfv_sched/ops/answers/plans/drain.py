@@ -314,7 +314,11 @@ class _DrainSearch:
             cold = positions.why_not(movable.COLD, uuid)
             # Before Nova 34 the claim of a live migration gets no limits (bug
             # 2153425).
-            if live is None and cold is None and self._loses_limits(uuid):
+            if live is None and cold is None and (
+                    self._needs_limits(uuid) and any(
+                        self._takes_alone(name, uuid, movable.COLD) and
+                        not self._takes_alone(name, uuid, movable.LIVE)
+                        for name in self._hosts)):
                 live = movable.obstacle(movable.ObstacleKind.LIMITS)
             if live is None:
                 self.kinds[uuid] = movable.LIVE
@@ -396,18 +400,12 @@ class _DrainSearch:
     def _takes_alone(self, name: str, uuid: str,
                      kind: movable.MoveKind) -> bool:
         positions = self.positions
-        guest, degrees = positions.guest(uuid, kind), positions.degrees(uuid)
-        key = name, guest, tuple(sorted(degrees.items()))
+        key = name, positions.guest(uuid, kind), tuple(sorted(
+            positions.degrees(uuid).items()))
         if key not in self._takes:
-            self._takes[key] = positions.put(
-                positions.position(name), guest, uuid, degrees) is not None
+            self._takes[key] = positions.take(
+                positions.position(name), uuid, kind) is not None
         return self._takes[key]
-
-    def _loses_limits(self, uuid: str) -> bool:
-        return self._needs_limits(uuid) and any(
-            self._takes_alone(name, uuid, movable.COLD) and
-            not self._takes_alone(name, uuid, movable.LIVE)
-            for name in self._hosts)
 
     def _needs_limits(self, uuid: str) -> bool:
         """Return whether a live migration loses limits of a strict policy."""
@@ -462,24 +460,18 @@ class _DrainSearch:
                 arrangement = dataclasses.replace(
                     arrangement, where={**arrangement.where, uuid: name},
                     positions={**arrangement.positions, name: position})
+        positions = self.positions
         for uuid, names in many.items():
             for name in names:
-                after = self._put_server(arrangement, uuid, name)
+                after = positions.take(
+                    positions.position(name, arrangement), uuid,
+                    self.kinds[uuid]) if positions.together(
+                        arrangement, uuid, name, soft=False) else None
                 if after is not None:
-                    arrangement = after
+                    arrangement = arrangement.moved(uuid, after)
                     moves.append(self._move(uuid, name))
                     break
         return tuple(moves), exact
-
-    def _put_server(self, arrangement: arrangements.Arrangement, uuid: str,
-                    name: str) -> arrangements.Arrangement | None:
-        positions = self.positions
-        if not positions.together(arrangement, uuid, name, soft=False):
-            return None
-        after = positions.put(positions.position(name, arrangement),
-                              positions.guest(uuid, self.kinds[uuid]), uuid,
-                              positions.degrees(uuid))
-        return None if after is None else arrangement.moved(uuid, after)
 
     def _move(self, uuid: str, name: str) -> values.Move:
         return trial.move_of(self.positions.servers[uuid], self._host, name,
@@ -555,37 +547,33 @@ class _DrainSearch:
         """Return orders in which a host takes servers, and its state then."""
         if not uuids:
             return [((), self.positions.position(name))]
-        key = name, uuids
-        orders = self._ways.get(key)
-        if orders is None:
-            orders = self._ways[key] = self._new_orders(name, uuids)
-        return orders
+        if (name, uuids) not in self._ways:
+            self._ways[name, uuids] = list(itertools.islice(
+                self._new_orders(name, uuids), _WAYS))
+        return self._ways[name, uuids]
 
     def _new_orders(
         self, name: str, uuids: frozenset[str],
-    ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
+    ) -> Iterator[tuple[tuple[str, ...], arrangements.Position]]:
+        """Yield an order for each state of the host that there may be then.
+
+        The order in which servers come decides which CPUs and devices are
+        left, and there are factorials of orders.
+        """
         positions = self.positions
         # Of interchangeable servers, only one need be tried as the last.
         last = {self._likeness(uuid): uuid for uuid in sorted(uuids)}
-        orders_by_state: dict[Hashable, tuple[
-            tuple[str, ...], arrangements.Position]] = {}
+        states: set[Hashable] = set()
         for uuid in last.values():
             where = arrangements.Arrangement(
                 where=dict.fromkeys(uuids - {uuid}, name))
             if not positions.together(where, uuid, name, soft=False):
                 continue
             for order, position in self._orders(name, uuids - {uuid}):
-                after = positions.put(
-                    position, positions.guest(uuid, self.kinds[uuid]), uuid,
-                    positions.degrees(uuid))
-                if after is not None:
-                    orders_by_state.setdefault(
-                        after.room.key, ((*order, uuid), after))
-                # The order in which servers come decides which CPUs and
-                # devices are left, and there are factorials of orders.
-                if len(orders_by_state) == _WAYS:
-                    return list(orders_by_state.values())
-        return list(orders_by_state.values())
+                after = positions.take(position, uuid, self.kinds[uuid])
+                if after is not None and after.room.key not in states:
+                    states.add(after.room.key)
+                    yield (*order, uuid), after
 
     # -- the plan
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Render plans that empty one host, or several, as text, rows and commands."""
 
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -13,11 +12,9 @@ from nfv_sched.ops.cli import tables
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import values
 
-#: Columns of :func:`records`, for one host.
-COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To', 'Why',
-           'VFs detached')
-#: The same for several.
-ROUND_COLUMNS = ('Round', 'Host', *COLUMNS)
+#: Columns for one host; for several "Round" and "Host" precede them.
+_COLUMNS = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To',
+            'Why', 'VFs detached')
 #: Columns that are not for people.
 _FOR_PROGRAMS = ('Server ID', 'VFs detached')
 #: Kind of the move of a server that stays.
@@ -34,81 +31,72 @@ _SHELVING = ('Shelving stops a server; its image is saved, unless it boots '
              'from a volume; its ports and IP addresses stay; when it is '
              'unshelved, Nova looks for a host anew, and may find none.')
 
-#: A row: title of the column -> value; "how" is for people.
+_Plan = document.Drain | document.RollingDrain
+#: A row: title of the column -> value; "how" and "why" are for people.
 _Row = Mapping[str, ty.Any]
 
 
-def text(plan: document.Drain) -> list[tables.Part]:
-    parts: list[tables.Part] = [_headline(plan)]
-    if plan.servers:
-        parts += ['', _table(_rows(plan), [plan], COLUMNS, ('Flavor',)), '']
+def text(plan: _Plan) -> list[tables.Part]:
+    if isinstance(plan, document.Drain):
+        parts: list[tables.Part] = [_headline(plan)]
+        plans, least, again = [plan], ('Flavor',), ''
+    else:
+        parts = [_headline_of_rounds(plan)]
+        plans, least = [*plan.emptied, *plan.not_emptied], ('Flavor', 'Move')
+        again = ' The hosts of a round must be enabled again before the next.'
+    rows = [{**row, 'How': row.get('how'), 'Why': row['why']}
+            for row in _rows(plan)]
+    if rows:
+        # Otherwise each server is on the host that is emptied.
+        several_sources = any(each.making_room for each in plans)
+        shown = [title for title in columns(plan)
+                 if title not in _FOR_PROGRAMS
+                 and (several_sources or title != 'From')]
+        parts += ['', tables.Table(shown, [
+            [row.get(title, '') or ('' if title == 'Why' else '-')
+             for title in shown] for row in rows], least), '']
     if plan.moves:
-        parts.append(
-            'Each move was made in the simulator, one after the other.')
-    return [*parts, *_notes(plan)]
-
-
-def text_of_rounds(plan: document.RollingDrain) -> list[tables.Part]:
-    parts: list[tables.Part] = [
-        _headline_of_rounds(plan), '', _table(
-            _rows_of_rounds(plan), plan.emptied, ROUND_COLUMNS,
-            ('Flavor', 'Move')), '']
-    if plan.moves:
-        parts.append(
-            'Each move was made in the simulator, one after the other. '
-            'The hosts of a round must be enabled again before the next.')
-    parts += dict.fromkeys(note for each in (*plan.emptied, *plan.not_emptied)
-                           for note in _notes(each))
-    if any(each.shelved for each in plan.emptied):
+        parts.append('Each move was made in the simulator, one after the '
+                     f'other.{again}')
+    parts += dict.fromkeys(note for each in plans for note in _notes(each))
+    if again and any(each.shelved for each in plans):
         parts.append('Start them after the last round: before, they may take '
                      'the place of others that are to move.')
     return parts
 
 
-def _table(rows: Iterable[_Row], plans: Iterable[document.Drain],
-           columns: Sequence[str], least: Sequence[str]) -> tables.Table:
-    """Return the rows for people; ``least`` are the columns left out first."""
-    # Otherwise each server is on the host that is emptied.
-    several_sources = any(plan.making_room for plan in plans)
-    shown = [title for title in columns if title not in _FOR_PROGRAMS
-             and (several_sources or title != 'From')]
-    return tables.Table(shown, [
-        [row.get(title, '') or ('' if title == 'Why' else '-')
-         for title in shown]
-        for row in ({**row, 'How': row.get('how')} for row in rows)], least)
+def columns(plan: _Plan) -> Sequence[str]:
+    return _COLUMNS if isinstance(plan, document.Drain) else (
+        'Round', 'Host', *_COLUMNS)
 
 
-def records(plan: document.Drain) -> list[Sequence[ty.Any]]:
-    return [[row[title] for title in COLUMNS] for row in _rows(plan)]
+def records(plan: _Plan) -> list[Sequence[ty.Any]]:
+    titles = columns(plan)
+    return [[row.get(title, '') for title in titles] for row in _rows(plan)]
 
 
-def records_of_rounds(plan: document.RollingDrain) -> list[Sequence[ty.Any]]:
-    return [['' if 'how' not in row and title == 'Why' else row.get(title, '')
-             for title in ROUND_COLUMNS] for row in _rows_of_rounds(plan)]
-
-
-def _rows(plan: document.Drain) -> Iterator[_Row]:
+def _rows(plan: _Plan) -> Iterator[_Row]:
+    if isinstance(plan, document.RollingDrain):
+        for number, each in (
+                *((of_round.round, each) for of_round in plan.rounds
+                  for each in of_round.hosts),
+                *(('', each) for each in plan.not_emptied)):
+            for row in _rows(each) if each.servers else [{
+                    'why': 'it has no servers' if number
+                    else 'a server may come back'}]:
+                yield {'Round': number, 'Host': each.host, **row}
+        return
     names = {each.server_id: each.server for each in plan.servers}
     for each in plan.servers:
+        why = _why(each, names)
         yield {
             'Move': each.move or '', 'Server': each.server,
             'Server ID': each.server_id, 'Flavor': each.flavor,
             'How': each.how or '',
             'how': values.how(each.how or _STAYS, each.vfs_detached),
             'From': each.source, 'To': each.destination or '',
-            'Why': _why(each, names),
+            'Why': why, 'why': why,
             'VFs detached': rendering.vfs_cell(each.vfs_detached)}
-
-
-def _rows_of_rounds(plan: document.RollingDrain) -> Iterator[_Row]:
-    for number, each in (
-            *((of_round.round, each) for of_round in plan.rounds
-              for each in of_round.hosts),
-            *(('', each) for each in plan.not_emptied)):
-        for row in _rows(each) if each.servers else [{
-                'Why': 'it has no servers' if number
-                else 'a server may come back'}]:
-            yield {'Round': number, 'Host': each.host, **row}
 
 
 def _headline(plan: document.Drain) -> str:

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The strategy ``nfv_agents``."""
 
+from collections.abc import Mapping
 import typing as ty
 
+from keystoneauth1 import loading
 from oslo_config import cfg
 from oslo_log import log
 
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.serve.watcher import account
 from nfv_sched.ops.serve.watcher import base
 from nfv_sched.ops.serve.watcher import goals
 
 LOG = log.getLogger(__name__)
+#: The group of watcher.conf with the account.
+_GROUP = 'watcher_clients_auth'
 
 
 class NFVAgents(base.NFVStrategy):
@@ -46,7 +49,7 @@ class NFVAgents(base.NFVStrategy):
         by_api = not self.from_file()
         plan, document = self.plan(
             'agent', 'rebalance', *(('--api',) if by_api else ()),
-            account=account.variables(cfg.CONF) if by_api else None)
+            account=_account() if by_api else None)
         for clause in plan.left_undone:
             self.add_note(clause)
         for move, each in zip(plan.moves, document['moves']):
@@ -60,3 +63,26 @@ class NFVAgents(base.NFVStrategy):
             for when in ('before', 'after')]
         self.solution.set_efficacy_indicators(
             imbalance_before=before, imbalance_after=after)
+
+
+def _account() -> Mapping[str, str]:
+    """Return the account of Watcher as OS_* variables.
+
+    :raises cfg.Error: if an option of it is not valid
+    :raises keystoneauth1.exceptions.MissingAuthPlugin: if there is none
+    """
+    # Registers the options of the plugin.
+    loading.load_auth_from_conf_options(cfg.CONF, _GROUP)
+    session = cfg.CONF[_GROUP]
+    group = cfg.CONF[session.auth_section or _GROUP]
+    chosen = {'auth_type': group.auth_type, **{
+        option.dest: group[option.dest]
+        for option in loading.get_auth_plugin_conf_options(group.auth_type)}}
+    chosen.update(cacert=session.cafile, cert=session.certfile,
+                  key=session.keyfile, region_name=cfg.CONF.nova.region_name)
+    if session.insecure:
+        chosen['insecure'] = 'true'
+    if cfg.CONF.nova.valid_interfaces:
+        chosen['interface'] = cfg.CONF.nova.valid_interfaces[0]
+    return {f'OS_{name.upper()}': str(value)
+            for name, value in chosen.items() if value is not None}

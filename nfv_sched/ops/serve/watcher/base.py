@@ -37,8 +37,6 @@ COLD_FOR_VFS: Mapping[str, Mapping[str, ty.Any]] = {'cold_for_vfs': {
     'description': 'Migrate a server cold if Nova would detach VFs from it '
                    'during a live migration.',
     'type': 'boolean', 'default': False}}
-# Parameters with several values -> the option that is repeated.
-_REPEATED = {'networks': 'network', 'servers': 'server'}
 
 
 class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
@@ -99,17 +97,6 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
         """Return whether the configuration says where the cloud is read."""
         return bool(self.config.snapshot or self.config.nova_config_files)
 
-    def _options(self) -> Iterator[str]:
-        for name in self.PARAMETERS:
-            value = self.input_parameters.get(name)
-            option = f'--{_REPEATED.get(name, name).replace("_", "-")}'
-            if value is True:
-                yield option
-            elif isinstance(value, list):
-                yield from (f'{option}={each}' for each in value)
-            elif value is not None and value is not False:
-                yield f'{option}={value}'
-
     def plan(
         self, *words: str, account: Mapping[str, str] | None = None,
     ) -> tuple[values.MovePlan, dict[str, ty.Any]]:
@@ -127,7 +114,9 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
             *([f'--from={self.config.snapshot}']
               if self.config.snapshot else [])]
         command = [*self.config.command, *words[:2], '-f', 'json', *where,
-                   *self._options(), *words[2:]]
+                   *plan_file.options_of({
+                       name: self.input_parameters.get(name)
+                       for name in self.PARAMETERS}), *words[2:]]
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith('OS_')}
         try:

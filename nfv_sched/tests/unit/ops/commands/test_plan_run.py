@@ -257,28 +257,6 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual({'a': 'two', 'b': 'three', 'c': 'two'}, self.hosts())
         self.assertEqual(4, len(self.nova.actions))
 
-    def test_refused(self):
-        self.plan('a live two')
-        self.nova.faults['os-migrateLive'] = lambda found: (400, {
-            'badRequest': {'code': 400, 'message': 'Compute host x\n y.'}})
-        _out, err = self.carry_out(code=3)
-        self.assertEqual('error: move 1: a Compute host x\n', err)
-
-    def test_unanswered(self):
-        """Requests that take effect, and whose answers do not come."""
-        for answer in ((500, {}), (503, {}), (202, b'{'), (None, None)):
-            with self.subTest(answer=answer):
-                self.plan('a live two', 'b cold three')
-                with mock.patch.object(moves, 'TIMEOUT', 0.2):
-                    self.nova.faults = dict.fromkeys(
-                        ('os-migrateLive', 'migrate', 'confirmResize'),
-                        lambda found, answer=answer: answer)
-                    self.carry_out('--yes', '--journal', os.path.join(
-                        self.folder, f'journal-{answer[0]}'))
-                self.assertEqual({'a': 'two', 'b': 'three'}, self.hosts())
-                self.assertEqual(1, [each[1] for each in self.nova.actions
-                                     ].count('os-migrateLive'))
-
     def test_not_begun(self):
         """An error that comes before Nova does anything."""
         self.plan('a live two')
@@ -528,18 +506,6 @@ class PlanRunTest(PlanRunTestCase):
         while len(self.nova.actions) < number:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
-
-    def test_killed(self):
-        self.plan('a live two', 'b live two')
-        self.nova.moving.clear()
-        process = self.process()
-        self.wait_for_actions(1)
-        process.kill()
-        process.communicate()
-        self.nova.moving.set()
-        out, _err = self.carry_out()
-        self.assertIn('1/2 a: live migration from one to two: goes on\n', out)
-        self.assertEqual(['a', 'b'], [each[0] for each in self.nova.actions])
 
     def test_interrupted_while_it_prints(self):
         """Nor does a move begin that could be made at the same time."""

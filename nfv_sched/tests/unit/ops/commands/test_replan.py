@@ -2,7 +2,6 @@
 """``plan run --replan`` of rounds; ``plan run`` and the snapshot service."""
 
 import dataclasses
-import json
 import os
 import signal
 import threading
@@ -43,63 +42,12 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
         self.assertEqual(code, found, out + err)
         return out, err
 
-    def journal(self, number=1):
-        with open(f'{self.path}.round-{number}.journal') as stream:
-            return [json.loads(line) for line in stream]
-
     def rounds(self):
         return {each['round']: [host['host'] for host in each['hosts']]
                 for each in self.document()['rounds']}
 
-    def come_back(self):
-        for service in self.nova.services:
-            service['status'] = 'enabled'
-
     def tried(self, name):
         return [each[2] for each in self.nova.actions if each[0] == name]
-
-    def test_failure(self):
-        self.fail('c')
-        out, err = self.drain('--replan', '1')
-        self.assertEqual('', err)
-        self.assertEqual(1, out.count('The rest is planned anew.\n'))
-        self.assertEqual(['one', 'three'], sorted(self.tried('c')))
-        self.assertIn('two is disabled. To enable it', out)
-        self.assertIn(f'nfv-sched plan run {self.path} --round 2\n', out)
-        self.assertEqual({1: ['two'], 2: ['one']}, self.rounds())
-        self.assertEqual(
-            ['asked', 'closed', 'asked', 'moving', 'failed', 'replanned',
-             'asked', 'moving', 'done'],
-            [each['state'] for each in self.journal()])
-        # The new plan is the one of the file, and its round is done.
-        number = len(self.nova.actions)
-        self.carry_out('--yes', '--round', '1')
-        self.assertEqual(number, len(self.nova.actions))
-        self.come_back()
-        self.carry_out('--yes', '--round', '2')
-        self.assertNotIn('one', self.hosts().values())
-
-    def test_later_round(self):
-        """Rounds keep their numbers, and journals; those done are gone."""
-        self.drain()
-        self.come_back()
-        self.fail('a')
-        second = '--yes', '--round', '2', '--replan', '1'
-        out, err = self.carry_out(*second)
-        self.assertEqual('', err)
-        self.assertEqual(1, out.count('The rest is planned anew.\n'))
-        self.assertEqual({2: ['one']}, self.rounds())
-        self.assertEqual(2, len(set(self.tried('a'))))
-        self.assertIn('replanned', [
-            each['state'] for each in self.journal(2)])
-        number = len(self.nova.actions)
-        for args in (second, ('--yes',)):
-            out, _err = self.carry_out(*args)
-            self.assertNotIn('begins', out)
-        self.assertEqual(number, len(self.nova.actions))
-        _out, err = self.carry_out('--yes', '--round', '1', code=1)
-        self.assertIn('there is no round 1: the plan has 1 round, 2 to 2\n',
-                      err)
 
     def test_round_left_out(self):
         code, out, err = self.run_command(
@@ -158,20 +106,6 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
             error:\ c\ \(\S+\)\ stays\ on\ two;\ its\ move\ to\ """)
         self.assertNotIn('one', self.hosts().values())
 
-    def test_not_back(self):
-        """A host that has not come back yet is no reason for a new plan."""
-        self.drain()
-        plan = self.document()
-        number = len(self.nova.actions)
-        out, err = self.carry_out(
-            '--yes', '--round', '2', '--replan', '1', code=3)
-        self.assertEqual(1, err.count('two is not an enabled compute host'))
-        self.assertIn('Nothing was changed', out)
-        self.assertNotIn('--replan', out)
-        self.assertNotIn('planned anew', out)
-        self.assertEqual(number, len(self.nova.actions))
-        self.assertEqual(plan, self.document())
-
     def test_changed(self):
         """A server that has left; no host was disabled yet."""
         self.run_command('host', 'drain', 'one', 'two', '--save', self.path)
@@ -204,7 +138,8 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
                 self.assertNotIn('two', self.hosts().values())
                 os.remove(f'{self.path}.round-1.journal')
                 self.nova.server('c')['OS-EXT-SRV-ATTR:host'] = 'two'
-                self.come_back()
+                for service in self.nova.services:
+                    service['status'] = 'enabled'
 
     def test_killed_after(self):
         """The new plan is saved, and has not begun."""

@@ -112,8 +112,3 @@ class LackingTest(base.TestCase):
                 'move are placed there first', rendering.lacking_text([
                     lack(kind=refusals.LackKind.GUESTS, nearest='two',
                          hosts=hosts)]))
-
-    def test_all_kinds(self):
-        for kind in refusals.LackKind:
-            self.assertNotEqual('', rendering.lacking_text(
-                [lack(kind=kind, nearest='one')]))
