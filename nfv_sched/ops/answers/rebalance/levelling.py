@@ -394,72 +394,49 @@ def check(cloud: snapshot.Cloud, plan: document.AgentPlan,
     :raises PlanError: if a move is impossible at its time, is of no use, or
         the final loads are not those of the plan
     """
-    trial = _RebalanceTrial(cloud, plan)
+    agents = {each.id: each for each in cloud.network_agents or ()
+              if each.kind == plan.kind}
+    services = {each.id: each for each in cloud.network_services}
+    served = {(name, each.id) for each in agents.values()
+              for name in each.serves}
+    moved: set[tuple[str, str]] = set()
+    loads = {each.agent_id: [each.services, each.ports or 0]
+             for each in plan.agents}
+    levelled = int(plan.levels == 'ports')
     for number, move in enumerate(moves, 1):
-        wrong = trial.wrong(move)
+        name, service = move.service_id, services[move.service_id]
+        source, target = agents[move.source_agent_id], agents[
+            move.destination_agent_id]
+        before, after = (name, source.id), (name, target.id)
+        weights = 1, move.ports
+        gap = loads[source.id][levelled] - loads[target.id][levelled]
+        wrong = None
+        if before not in served or before in moved:
+            wrong = 'not on the source, or just moved there'
+        elif after in served or after in moved:
+            wrong = 'on the target already, or it was'
+        elif not movable(service) or not in_use(target):
+            wrong = 'neither is to be touched'
+        elif obstacle(service, target) is not None:
+            wrong = 'the target cannot take it'
+        elif in_use(source) and not (
+                gap > plan.threshold and 0 < weights[levelled] < gap):
+            wrong = 'it does not help'
+        served.discard(before)
+        served.add(after)
+        moved |= {before, after}
+        for index, weight in enumerate(weights):
+            loads[source.id][index] -= weight
+            loads[target.id][index] += weight
+        measures = [loads[each.id][levelled] for each in agents.values()
+                    if in_use(each)]
+        if wrong is None and move.after != document.Spread(
+                most=max(measures, default=0),
+                fewest=min(measures, default=0)):
+            wrong = 'miscounted'
         if wrong is not None:
             raise PlanError(f'move {number} of {plan.kind}: {wrong}')
-        trial.make(move)
-        if move.after != trial.spread():
-            raise PlanError(f'move {number} of {plan.kind}: miscounted')
-    if [(trial.number[each.agent_id], trial.ports[each.agent_id])
-            for each in plan.agents] != [
-            (each.services_after, each.ports_after) for each in plan.agents]:
+    if [loads[each.agent_id] for each in plan.agents] != [
+            [each.services_after, each.ports_after or 0]
+            for each in plan.agents]:
         raise PlanError(f'{plan.kind}: the agents end in another way')
-
-
-class _RebalanceTrial:
-    """The loads of agents while a plan is checked.
-
-    :ivar number: UUID of each agent -> number of its services
-    :ivar ports: the same -> their ports
-    """
-
-    def __init__(self, cloud: snapshot.Cloud, plan: document.AgentPlan):
-        self._threshold = plan.threshold
-        self.number = {each.agent_id: each.services for each in plan.agents}
-        self.ports = {each.agent_id: each.ports for each in plan.agents}
-        self._measure: Mapping[str, ty.Any] = (
-            self.ports if plan.levels == 'ports' else self.number)
-        self._agents = {each.id: each for each in cloud.network_agents or ()
-                        if each.kind == plan.kind}
-        self._services = {each.id: each for each in cloud.network_services}
-        self._has = {(name, each.id) for each in self._agents.values()
-                     for name in each.serves}
-        self._moved: set[tuple[str, str]] = set()
-
-    def spread(self) -> document.Spread:
-        measures = [self._measure[agent.id] for agent in self._agents.values()
-                    if in_use(agent)]
-        return document.Spread(most=max(measures, default=0),
-                               fewest=min(measures, default=0))
-
-    def wrong(self, move: document.AgentMove) -> str | None:
-        """Return why a move is impossible now, or of no use."""
-        name = move.service_id
-        source, target = (self._agents[each] for each in (
-            move.source_agent_id, move.destination_agent_id))
-        service = self._services[name]
-        if (name, source.id) not in self._has - self._moved:
-            return 'not on the source, or just moved there'
-        if (name, target.id) in self._has | self._moved:
-            return 'on the target already, or it was'
-        if not movable(service) or not in_use(target):
-            return 'neither is to be touched'
-        if obstacle(service, target) is not None:
-            return 'the target cannot take it'
-        if in_use(source):
-            gap = self._measure[source.id] - self._measure[target.id]
-            weight = 1 if self._measure is self.number else move.ports
-            if not (gap > self._threshold and 0 < weight < gap):
-                return 'it does not help'
-        return None
-
-    def make(self, move: document.AgentMove) -> None:
-        for agent, sign in ((move.source_agent_id, -1),
-                            (move.destination_agent_id, 1)):
-            self.number[agent] += sign
-            self.ports[agent] = (self.ports[agent] or 0) + sign * move.ports
-            self._moved.add((move.service_id, agent))
-        self._has.remove((move.service_id, move.source_agent_id))
-        self._has.add((move.service_id, move.destination_agent_id))
