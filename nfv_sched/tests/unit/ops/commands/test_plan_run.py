@@ -765,21 +765,6 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.assertEqual(1, self.nova.most)
         self.assertEqual('enabled', self.status('one')['status'])
 
-    def test_defrag(self):
-        code, _out, err = self.run_command(
-            'cloud', 'defrag', '--from', 'fragmented', '--flavor',
-            'vrouter.6', '--save', self.path)
-        self.assertEqual((0, ''), (code, err))
-        found = self.document()
-        self.nova = migrating_nova.MigratingNova({'servers': found['moves']})
-        self.nova.services = [
-            nova_api.service(f'compute-{number}') for number in range(1, 5)]
-        self.listen(self.nova)
-        self.carry_out()
-        self.assertEqual(
-            {each['server']: each['destination'] for each in found['moves']},
-            self.hosts())
-
     def test_not_saved(self):
         code, _out, err = self.run_command(
             'cloud', 'defrag', '--from', 'fragmented', '--flavor',

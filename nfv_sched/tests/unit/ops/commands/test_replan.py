@@ -4,7 +4,6 @@
 import dataclasses
 import os
 import signal
-import threading
 import time
 from unittest import mock
 
@@ -302,39 +301,6 @@ class ServedCheckTest(ServedTestCase):
             err, r'^error: b \(\S+\) on (two|three): '
             r'nfv:vswitch_numa_affinity=strict.*\n$')
         self.assertGreater(self.asked, 6)
-
-    def test_process(self):
-        """The service itself, which reads each second what there is then."""
-        path = os.path.join(self.folder, 'cloud')
-        self.drain('--from', self.url, '--dry-run')
-        destinations = {each['server']: each['destination']
-                        for each in self.document()['servers']}
-        before = self.read()
-        with mock.patch.object(self, 'locate', {
-                **self.hosts(), **destinations}.get):
-            self.astray = True
-            after = self.read()
-        ended = threading.Event()
-
-        def change():
-            while not ended.wait(0.2):
-                save(before if 'one' in self.hosts().values() else after)
-
-        def save(cloud):
-            file.save(dataclasses.replace(cloud, taken=now()), path)
-
-        save(before)
-        process, ask = test_serve.start_process(
-            self, '--from', path, '--auth-file',
-            os.path.join(self.folder, 'users'))
-        test_serve.wait_for(self, lambda: ask('/healthz')[0] == 200)
-        thread = threading.Thread(target=change)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(ended.set)
-        _out, err = self.carry_out(
-            '--yes', '--from', f'http://127.0.0.1:{process.port}', code=3)
-        self.assertRegex(err, r'^error: b .*=strict.*\n$')
 
     def test_none_comes(self):
         self.useFixture(fixtures.MockPatchObject(
