@@ -52,7 +52,7 @@ NONE_FAILED: Failed = types.MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Terms:
+class DrainTerms:
     """Bounds of each step of a plan."""
 
     options: document.DrainOptions
@@ -84,7 +84,7 @@ def plan(
     with start.started(cloud) as state:
         positions = arrangements.Positions(
             cloud, state, cold_for_vfs=options.cold_for_vfs)
-        return numbered(empty(cloud, positions, host, Terms(
+        return numbered(empty(cloud, positions, host, DrainTerms(
             options, failed, seconds, update), uuids)[0])
 
 
@@ -97,7 +97,7 @@ def numbered(plan: document.Drain, first: int = 1) -> document.Drain:
 
 def empty(
     cloud: snapshot.Cloud, positions: arrangements.Positions, host: str,
-    terms: Terms, uuids: Collection[str] | None = None,
+    terms: DrainTerms, uuids: Collection[str] | None = None,
     closed: Collection[str] = (), later: Collection[str] = (),
 ) -> tuple[document.Drain, snapshot.Cloud]:
     """Plan as :func:`plan` does, within :func:`simulator.start.started`.
@@ -166,7 +166,7 @@ def _row(positions: arrangements.Positions, uuid: str, source: str,
 
 def _with_room(
     plan: document.Drain, cloud: snapshot.Cloud, search: '_DrainSearch',
-    closed: Collection[str], terms: Terms,
+    closed: Collection[str], terms: DrainTerms,
 ) -> tuple[document.Drain, snapshot.Cloud]:
     """Add moves on other hosts that make room for servers that stay.
 
@@ -286,7 +286,7 @@ class _DrainSearch:
 
     def __init__(self, positions: arrangements.Positions, host: str,
                  uuids: Collection[str] | None, closed: Collection[str],
-                 later: Collection[str], terms: Terms):
+                 later: Collection[str], terms: DrainTerms):
         self.positions = positions
         self._host = host
         self._closed = frozenset((host, *closed))

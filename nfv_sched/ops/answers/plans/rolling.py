@@ -47,7 +47,7 @@ def plan(
         rolling = _Rolling(
             cloud, arrangements.Positions(
                 cloud, state, cold_for_vfs=options.cold_for_vfs),
-            hosts, drain.Terms(
+            hosts, drain.DrainTerms(
                 options, failed, seconds, lambda done, total, what: None),
             at_once, frozenset(begun))
         rounds = list(rolling.rounds(update))
@@ -79,7 +79,7 @@ class _Rolling:
 
     def __init__(self, cloud: snapshot.Cloud,
                  positions: arrangements.Positions, hosts: Sequence[str],
-                 terms: drain.Terms, at_once: int, begun: frozenset[str]):
+                 terms: drain.DrainTerms, at_once: int, begun: frozenset[str]):
         self._cloud = cloud
         self._positions = positions
         self._hosts = hosts
