@@ -200,23 +200,6 @@ class CapacityTest(base.CommandTestCase):
             'show', 'vrouter.4', '--next', '--host', 'one')
         self.assertIn('small: 2 pCPUs on node 0', out)
 
-    def test_next_for_a_project(self):
-        """No server need leave a host that is kept for others."""
-        file.save(dataclasses.replace(
-            CLOUD, options={**CLOUD.options, 'filter_scheduler': {
-                'enabled_filters': [
-                    *small_clouds.FILTERS, 'AggregateMultiTenancyIsolation']}},
-            servers=(SMALL, dataclasses.replace(
-                SMALL, uuid='d' * 32, name='other', host=None, nodes=None,
-                project='gamma')),
-            aggregates=(snapshot.Aggregate(
-                name='ours', hosts=('one',), metadata={
-                    'filter_tenant_id': 'beta'}),)), self.file)
-        for project, leaving in (('beta', 'small'), ('gamma', '')):
-            row, = self.table('show', 'vrouter.4', '--next', '--host', 'one',
-                              '--project', project)
-            self.assertEqual(leaving, row['Next'], project)
-
     def test_usage(self):
         for args, text in (
                 (('show', 'x'), "no flavor named 'x'"),

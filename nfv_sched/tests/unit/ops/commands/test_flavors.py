@@ -351,26 +351,6 @@ class TranslateTest(base.CommandTestCase):
         self.assertEqual((code, ''), (found, err))
         return out
 
-    def test_commands(self):
-        """The client understands them, and asks for a checking API."""
-        out = self.translate('--file', self.file, '-f', 'commands')
-        self.assertIn('if ! openstack --os-compute-api-version 2.86 flavor '
-                      "show -- 'old one' > /dev/null 2>&1; then\n", out)
-        (version, create), (_version, properties) = test_rendering.parsed(
-            self.lines(out))
-        self.assertEqual('2.86', version)
-        self.assertEqual(
-            ('flavor create', 'old one', 4, 1024, 0, 0, 0, True, None),
-            (create.command, create.name, create.vcpus, create.ram,
-             create.disk, create.ephemeral, create.swap, create.public,
-             create.id))
-        self.assertEqual(('flavor set', 'old one', {
-            'hw:cpu_policy': 'mixed', 'nfv:shared_vcpu': '0',
-            'hw:cpu_dedicated_mask': '^0', 'nfv:numa_node.0': '1'}), (
-                properties.command, properties.flavor, properties.properties))
-        self.assertIn('\n# hw:wrs:min_vcpus=2: none, dropped; a server has '
-                      'all its vCPUs', out)
-
     def test_commands_run_twice(self):
         program = self.files.write("""#!/bin/sh
 cd "${0%/*}"

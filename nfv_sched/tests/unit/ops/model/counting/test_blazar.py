@@ -5,7 +5,6 @@ import dataclasses
 
 import testtools
 
-from nfv_sched.ops.answers.capacity import mix
 from nfv_sched.ops.answers.capacity import smallest_move
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
@@ -61,18 +60,6 @@ class StandInTest(base.TestCase):
                 [(Kind.FILTER, 'BlazarFilter', text)],
                 [(each.kind, each.name, each.why)
                  for each in found.hosts['whole'].limits])
-
-    def test_reservation_of_instances(self):
-        """Their flavor says which, and Placement how many are left."""
-        found, fits = self.count(1)
-        self.assertEqual({'slots': 2}, fits)
-        self.assertEqual(
-            [Kind.RESOURCE_CLASS],
-            [each.kind for each in found.hosts['slots'].limits])
-
-    def test_mix(self):
-        self.assertEqual(4, mix.times(
-            self.cloud, [(self.cloud.flavors[0], 1)], **OF_WHOLE))
 
     def test_next(self):
         """Without the hint it does not help that a server leaves."""
