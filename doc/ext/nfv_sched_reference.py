@@ -2,7 +2,8 @@
 """Directives that write reference pages from the code.
 
 ``nfv-extra-specs`` describes the flavor extra specs as the validators for the
-Nova API have them.  ``nfv-help`` shows what a program says of itself.
+Nova API have them, ``nfv-metrics`` the metrics.  ``nfv-help`` shows what a
+program says of itself.
 """
 
 import os
@@ -40,21 +41,47 @@ def _describe(validator) -> list[str]:
     return lines + [f'   :Values: {_values(validator.value)}', '']
 
 
-class ExtraSpecs(docutils.SphinxDirective):
+class _Generated(docutils.SphinxDirective):
+
+    def parsed(self, lines, module):
+        """The nodes of lines that were made from a module."""
+        self.env.note_dependency(module.__file__)
+        section = nodes.section(document=self.state.document)
+        sphinx_nodes.nested_parse_with_titles(
+            self.state, statemachine.StringList(
+                lines, source=module.__file__), section)
+        return section.children
+
+
+class ExtraSpecs(_Generated):
     """``.. nfv-extra-specs::``"""
 
     def run(self):
         """The nodes of all extra specs."""
         from nfv_sched.scheduler import validators
-        self.env.note_dependency(validators.__file__)
         lines = []
         for validator in validators.register():
             lines += _describe(validator)
-        section = nodes.section(document=self.state.document)
-        sphinx_nodes.nested_parse_with_titles(
-            self.state, statemachine.StringList(
-                lines, source=validators.__file__), section)
-        return section.children
+        return self.parsed(lines, validators)
+
+
+class Metrics(_Generated):
+    """``.. nfv-metrics::``"""
+
+    def run(self):
+        """The nodes of all metrics, with their labels."""
+        from nfv_sched.ops.serve.metrics import rendering
+        metrics = [*rendering.GAUGES, *(
+            value for value in vars(rendering).values()
+            if isinstance(value, rendering.Metric))]
+        counters = {rendering.REFUSALS, rendering.SHADOW,
+                    rendering.DECISIONS, rendering.ERRORS}
+        lines = []
+        for metric in metrics:
+            labels = f'{{{",".join(metric.labels)}}}' if metric.labels else ''
+            name = f'{metric.name}{"_total" if metric in counters else ""}'
+            lines += [f'``{name}{labels}``', f'    {metric.text}', '']
+        return self.parsed(lines, rendering)
 
 
 class Help(docutils.SphinxDirective):
@@ -81,4 +108,5 @@ def setup(app):
     """Called by Sphinx."""
     app.add_directive('nfv-extra-specs', ExtraSpecs)
     app.add_directive('nfv-help', Help)
+    app.add_directive('nfv-metrics', Metrics)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

@@ -124,6 +124,22 @@ def blocks(text, language):
         re.MULTILINE)]
 
 
+def deployment_page():
+    """Return the page about deployments, with the files that it includes."""
+    folder = _ROOT / 'doc' / 'source' / 'install'
+
+    def block(match):
+        path, language = match.groups()
+        content = (folder / path).read_text(encoding='utf-8')
+        return (f'.. code-block:: {language}\n\n'
+                f'{textwrap.indent(content, "   ")}')
+
+    return re.sub(
+        r'(?m)^\.\. literalinclude:: (\S+)\n   :language: (\w+)\n'
+        r'(?:   :.*\n)?', block,
+        (folder / 'deployment.rst').read_text(encoding='utf-8'))
+
+
 def as_ini(overrides):
     """What OpenStack-Ansible makes of overrides, as an ini file.
 
@@ -231,7 +247,9 @@ class ConfigurationTest(base.TestCase):
 
     def pages(self):
         for path in sorted((_ROOT / 'doc' / 'source').rglob('*.rst')):
-            yield path, path.read_text(encoding='utf-8')
+            yield path, (
+                deployment_page() if path.name == 'deployment.rst'
+                else path.read_text(encoding='utf-8'))
 
     def test_nova_conf(self):
         found = 0
@@ -244,10 +262,9 @@ class ConfigurationTest(base.TestCase):
         self.assertGreater(found, 10)
 
     def deployment(self):
-        text = (_ROOT / 'doc' / 'source' / 'install' / 'deployment.rst'
-                ).read_text(encoding='utf-8')
-        return text, [yaml.safe_load(block)
-                      for block in blocks(text, 'yaml')]
+        text = deployment_page()
+        return text, [document for block in blocks(text, 'yaml')
+                      for document in yaml.safe_load_all(block)]
 
     def has_all_filters(self, text):
         """Check each list of filters in an ini file; return their number."""
@@ -477,7 +494,7 @@ class ConfigurationTest(base.TestCase):
                     (files[path]['owner'], files[path]['perm']))
 
     def test_images(self):
-        text, documents = self.deployment()
+        text, _ = self.deployment()
         images = blocks(text, 'docker')
         self.assertEqual(2, len(images))
         for image in images:
@@ -489,8 +506,7 @@ class ConfigurationTest(base.TestCase):
                 self.assertIn(f'--constraint {folder}{name} ', image)
 
     def test_kolla(self):
-        text = (_ROOT / 'doc' / 'source' / 'install' / 'deployment.rst'
-                ).read_text(encoding='utf-8')
+        text = deployment_page()
         for folder in ('/etc/kolla/config',
                        '$KAYOBE_CONFIG_PATH/kolla/config'):
             self.assertEqual(
@@ -526,8 +542,7 @@ class DeploymentNamesTest(base.TimedTestCase):
         content = yaml.safe_load(SOURCES.read_text(encoding='utf-8'))
         self.commits = content['commits']
         self.sections = content['sections']
-        text = (_ROOT / 'doc' / 'source' / 'install' / 'deployment.rst'
-                ).read_text(encoding='utf-8')
+        text = deployment_page()
         parts = re.split(r'(?m)^(\S.*)\n-{4,}\n', text)
         self.pages = dict(zip(parts[1::2], parts[2::2]))
 
@@ -571,18 +586,8 @@ class DeploymentNamesTest(base.TimedTestCase):
         text = self.pages[title]
         names = {path.rstrip('./') for path in self._PATH.findall(text)}
         for block in blocks(text, 'yaml'):
-            values = yaml.safe_load(block)
-            if 'apiVersion' not in values:
-                names.update(self.keys(values, known, ''))
-                names.update(self.named(values.get('extraObjects')))
-            elif values['kind'].startswith('OpenStack'):
-                names.add(values['apiVersion'])
-                names.update(self.keys(
-                    {'spec': values['spec']}, known, f'{values["kind"]}.'))
-            else:
-                names.update(self.named(values))
-                if values['kind'] == 'ConfigMap':
-                    names.add(values['metadata']['name'])
+            for values in yaml.safe_load_all(block):
+                names.update(self.of_object(values, known))
         for block in blocks(text, 'json'):
             config = json.loads(block)
             names.update(config)
@@ -590,6 +595,19 @@ class DeploymentNamesTest(base.TimedTestCase):
                          for key in each if key != 'dest')
         return {name for name in names
                 if not re.search('nfv[-_]sched', name)}
+
+    def of_object(self, values, known):
+        if 'apiVersion' not in values:
+            yield from self.keys(values, known, '')
+            yield from self.named(values.get('extraObjects'))
+        elif values['kind'].startswith('OpenStack'):
+            yield values['apiVersion']
+            yield from self.keys(
+                {'spec': values['spec']}, known, f'{values["kind"]}.')
+        else:
+            yield from self.named(values)
+            if values['kind'] == 'ConfigMap':
+                yield values['metadata']['name']
 
     def test_names(self):
         """Each is in the sources; what is there is used."""
