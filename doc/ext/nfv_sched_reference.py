@@ -2,11 +2,14 @@
 """Directives that write reference pages from the code.
 
 ``nfv-extra-specs`` describes the flavor extra specs as the validators for the
-Nova API have them, ``nfv-metrics`` the metrics.  ``nfv-help`` shows what a
-program says of itself.
+Nova API have them; ``nfv-filters``, ``nfv-weighers``, ``nfv-metrics`` and
+``nfv-schemas`` list what there is of these.  ``nfv-help`` shows what a program
+says of itself.
 """
 
+import inspect
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -57,12 +60,60 @@ class ExtraSpecs(_Generated):
     """``.. nfv-extra-specs::``"""
 
     def run(self):
-        """The nodes of all extra specs."""
+        """The nodes of all extra specs but for synonyms."""
+        from nfv_sched.base import extra_specs
         from nfv_sched.scheduler import validators
         lines = []
         for validator in validators.register():
-            lines += _describe(validator)
+            if validator.name.startswith(extra_specs.NAMESPACE):
+                lines += _describe(validator)
         return self.parsed(lines, validators)
+
+
+def _summary(cls: type) -> str:
+    """The first sentence about a class, in words of users."""
+    return inspect.getdoc(cls).split('\n')[0].replace('guest', 'server')
+
+
+class Filters(_Generated):
+    """``.. nfv-filters::``"""
+
+    def run(self):
+        """The nodes of all filters, with the extra specs of their rules."""
+        from nfv_sched import filters
+        from nfv_sched.fit import rules
+        from nfv_sched.ops.simulator import configuration
+        classes = {cls.__name__: cls for cls in filters.all_filters()}
+        lines = []
+        for name in configuration.our_filters():
+            keys = ', '.join(f'``{key}``' for rule in rules.classes()
+                             if rule.filters[0] == name for key in rule.keys)
+            lines += [f'``{name}``{" " * bool(keys)}{keys}',
+                      f'    {_summary(classes[name])}', '']
+        return self.parsed(lines, filters)
+
+
+class Weighers(_Generated):
+    """``.. nfv-weighers::``"""
+
+    def run(self):
+        """The nodes of all weighers."""
+        from nfv_sched import weights
+        lines = []
+        for cls in weights.all_weighers():
+            lines += [f'``{cls.__name__}``', f'    {_summary(cls)}', '']
+        return self.parsed(lines, weights)
+
+
+class Schemas(docutils.SphinxDirective):
+    """``.. nfv-schemas::``"""
+
+    def run(self):
+        """Links to the schemas that conf.py has made."""
+        folder = pathlib.Path(self.env.srcdir, 'schemas')
+        text = ', '.join(f':download:`{path.stem} </schemas/{path.name}>`'
+                         for path in sorted(folder.glob('*.json')))
+        return self.parse_text_to_nodes(f'{text}.')
 
 
 class Metrics(_Generated):
@@ -108,5 +159,8 @@ def setup(app):
     """Called by Sphinx."""
     app.add_directive('nfv-extra-specs', ExtraSpecs)
     app.add_directive('nfv-help', Help)
+    app.add_directive('nfv-filters', Filters)
+    app.add_directive('nfv-weighers', Weighers)
     app.add_directive('nfv-metrics', Metrics)
+    app.add_directive('nfv-schemas', Schemas)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

@@ -54,7 +54,7 @@ class OnlyTopologyTest(base.NFVCloudTestCase):
 class WhoRefusesTest(base.PCI, base.WholePluginTestCase):
     """Nova's log names the filter whose policy leaves no host.
 
-    The filters are in the order of README.md.  Nova writes its lines where
+    The filters are in the documented order.  Nova writes its lines where
     tenants are not told a reason.
     """
 

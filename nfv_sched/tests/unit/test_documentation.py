@@ -65,11 +65,8 @@ class FilterListsTest(base.TestCase):
     OPTION = r'^ *enabled_filters = ((?:.*,\n)*.*)'
     # Path, what the names are in, and whether those of limits are among them.
     LISTS = (
-        ('README.md', OPTION, False),
         ('doc/source/install/index.rst', OPTION, False),
         ('doc/source/install/index.rst', r'^(``\w+Filter``.*)', True),
-        ('doc/source/configuration/index.rst',
-         r'^ *\* - ``(\w+Filter)``$', True),
         ('devstack/settings', r'^_NFV_SCHED_FILTERS\+?=(.*)', True),
     )
 
@@ -176,8 +173,6 @@ class ConfigurationTest(base.TestCase):
     FOREIGN = re.compile(
         r'\[\[local\|localrc\]\]|\[(Unit|Service|Timer)\]'
         r'|\[nova-base-plugin-|\[watcher_strategies\.')
-    #: In the place of others, and of the package that contributors write.
-    EXAMPLES = {'...', 'EvenNodesFilter'}
     #: What roles of OpenStack-Ansible have variables for.
     VARIABLES = {
         'nova_user_pip_packages', 'nova_scheduler_default_filters',
@@ -239,7 +234,7 @@ class ConfigurationTest(base.TestCase):
         return errors + self.unknown_filters(options)
 
     def unknown_filters(self, options):
-        known = self.EXAMPLES | {cls.__name__ for cls in (
+        known = {cls.__name__ for cls in (
             *nova_filters.all_filters(), *filters.all_filters())}
         return [f'there is no {name}' for _, option, value in options
                 if option == 'enabled_filters' for name in value.split(',')

@@ -168,22 +168,3 @@ class TestAggregates(base.TestCase):
                               schema['description'])
                 self.assertNotIn('Related', schema['description'])
                 self.assertTrue(math.isfinite(option.default))
-
-
-class TestDocumentation(base.TestCase):
-    def check(self, path, row):
-        wanted = {}
-        for validator in nfv_validators.register():
-            if validator.name.startswith(extra_specs.NAMESPACE):
-                name = validator.name.replace('{id}', '{n}')
-                wanted[name] = list(validator.value.get('enum', ()))
-        self.assertEqual(wanted, {
-            key: re.findall(r'`+(\w+)`+', values) for key, values in
-            re.findall(row, (_ROOT / path).read_text(), re.MULTILINE)})
-
-    def test_extra_specs(self):
-        self.check('doc/source/user/extra-specs.rst',
-                   r'^   \* - ``(nfv:[^`]+)``\n     - (.*)$')
-
-    def test_readme(self):
-        self.check('README.md', r'^\| `(nfv:[^`=]+)` \| ([^|]*) \|')
