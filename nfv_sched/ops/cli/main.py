@@ -5,9 +5,8 @@ import importlib.util
 import sys
 
 #: Modules that the extra ``ops`` in setup.cfg installs.
-MODULES = ('bcrypt', 'cliff', 'jinja2', 'jsonschema', 'markupsafe',
-           'oslo_serialization', 'prometheus_client', 'pydantic',
-           'pydantic_core', 'rich', 'yaml')
+MODULES = ('bcrypt', 'cliff', 'jinja2', 'markupsafe', 'oslo_serialization',
+           'prometheus_client', 'pydantic', 'pydantic_core', 'rich', 'yaml')
 
 
 def main() -> int:

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.cloud import schema
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import values
 
-_HostNames = ty.Annotated[tuple[values.HostName, ...], values.SOME_ITEMS,
-                          schema.ONE_OR_MORE]
+_HostNames = ty.Annotated[tuple[values.HostName, ...], values.NOT_EMPTY,
+                          values.ONE_OR_MORE]
 _SecurityGroups = ty.Annotated[tuple[values.SecurityGroupName, ...],
-                               values.SOME_ITEMS]
+                               values.NOT_EMPTY]
 _HostCounts = ty.Annotated[Mapping[values.HostName, values.Count],
-                           values.SOME_KEYS]
+                           values.NOT_EMPTY]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class ServerExpectation:
     vswitch: values.Locality | None = None
     #: name of a place -> guest NUMA nodes that are on its NUMA nodes, likewise
     places: ty.Annotated[Mapping[values.PlaceName, values.Locality],
-                         values.SOME_KEYS] | None = None
+                         values.NOT_EMPTY] | None = None
     #: PCI devices of the server that are on its own NUMA nodes: ``local``,
     #: ``partial`` or ``remote``
     pci: values.Locality | None = None
@@ -54,7 +54,7 @@ class ServerExpectation:
     #: text that the reason of every refused server contains
     reason: values.Name | None = None
 
-    line: int = schema.line()
+    line: int = documents.internal(default=0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Expectation(ServerExpectation):
     rules: _HostCounts = dataclasses.field(default_factory=dict)
     #: server name -> expectations of this server
     servers: Mapping[values.ServerName, ty.Annotated[
-        ServerExpectation, values.SOME_KEYS]] = dataclasses.field(
+        ServerExpectation, values.NOT_EMPTY]] = dataclasses.field(
             default_factory=dict)
 
 
@@ -75,19 +75,20 @@ class Expectation(ServerExpectation):
 class Step:
     """A step of the file."""
 
-    action: str = schema.worked_out('')  #: key of :data:`TYPES`
-    number: int = schema.worked_out(0)  #: position in the file, from 1
-    line: int = schema.line()
+    action: str = documents.internal(default='')  #: key of :data:`TYPES`
+    #: position in the file, from 1
+    number: int = documents.internal(default=0)
+    line: int = documents.internal(default=0)
     #: names of the servers (hosts for host_down and host_up)
-    targets: tuple[str, ...] = schema.worked_out(())
-    expect: Expectation | None = schema.worked_out(None)
+    targets: tuple[str, ...] = documents.internal(default=())
+    expect: Expectation | None = documents.internal(default=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked(Step):
     """A step that may have expectations."""
 
-    expect: ty.Annotated[Expectation, values.SOME_KEYS] | None = None
+    expect: ty.Annotated[Expectation, values.NOT_EMPTY] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,12 @@ than the file; here it stops at the first error of a list or mapping, and
 unknown keys are refused before anything else.
 
 JSON documents of commands, such as plans, are read in the same way, but for
-the default limits of numbers and texts, and unknown keys.
+the default limits of numbers and texts, and unknown keys.  Of cloud files all
+errors are collected, up to a number of them.
 """
 
+from collections.abc import Callable
+import dataclasses
 import functools
 import itertools
 import typing as ty
@@ -24,9 +27,12 @@ from pydantic_core import core_schema
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import files
+from nfv_sched.ops.cloud import problems
 
-# Values of a dictionary that are checked at once.
+# Values of a list or dictionary that are checked at once.
 _PART = 100
+# Longest text in a message.
+_SHOWN = 60
 #: The largest allocation ratio that Placement accepts; products stay finite.
 MAX_NUMBER = 3.40282e+38
 
@@ -51,10 +57,16 @@ _LIMITS: dict[str, _Schema] = {
 
 _STRICT: _Schema = {'strict': True}
 _FAIL_FAST: _Schema = {'fail_fast': True}
-# The same for documents of commands, which also have negative numbers.
+# The same for cloud files, and for documents of commands, which also have
+# negative numbers.
+_FILE_LIMITS: dict[str, _Schema] = dict.fromkeys(
+    ('bool', 'int', 'float', 'str'), _STRICT)
 _DOCUMENT_LIMITS: dict[str, _Schema] = {
-    'bool': _STRICT, 'int': _STRICT, 'float': _STRICT, 'str': _STRICT,
-    'tuple': _FAIL_FAST, 'frozenset': _FAIL_FAST, 'dict': _FAIL_FAST}
+    **_FILE_LIMITS, 'tuple': _FAIL_FAST, 'frozenset': _FAIL_FAST,
+    'dict': _FAIL_FAST}
+
+# Label of a choice of a union in the path of an error; no key has it.
+_CHOICE = '\0'
 
 # Messages by the type of pydantic's error.
 _MESSAGES = {
@@ -72,8 +84,12 @@ _MESSAGES = {
     'dataclass_type': 'must be an object',
     'enum': 'must be {expected}',
     'literal_error': 'must be {expected}',
+    'greater_than': 'must be more than {gt}',
     'greater_than_equal': 'must be {ge} or more',
     'less_than_equal': 'must be {le} or less',
+    # Only PCI IDs have a pattern.
+    'string_pattern_mismatch': 'must be a PCI ID of four hexadecimal digits',
+    'string_too_short': 'must not be empty',
     'string_too_long': 'must have {max_length} characters at most',
     'cpus': 'must be numbers such as 0-3,8',
 }
@@ -93,8 +109,8 @@ class WrongError(ValueError):
     def __str__(self) -> str:
         where = ''
         for part in self.path:
-            if isinstance(part, str) and len(part) > 60:
-                part = part[:57] + '...'
+            if isinstance(part, str) and len(part) > _SHOWN:
+                part = part[:_SHOWN - 3] + '...'
             where += f'[{part}]' if isinstance(part, int) else (
                 f'.{part}' if where else part)
         return f'{where}: {self.message}' if where else self.message
@@ -112,10 +128,7 @@ def decode(kind: type, data: ty.Any) -> ty.Any:
     :raises WrongError: if the data does not fit the dataclass
     :raises FileLimitError: if the lists of CPUs have too many CPUs in total
     """
-    try:
-        return _validator(kind).validate_python(data, context=_CPULists())
-    except pydantic.ValidationError as exc:
-        raise _exception(exc.errors(include_url=False)[0]) from None
+    return _first_error(_validator(kind), data, _CPULists())
 
 
 def decode_document(kind: type, data: ty.Any) -> ty.Any:
@@ -123,10 +136,42 @@ def decode_document(kind: type, data: ty.Any) -> ty.Any:
 
     :raises WrongError: if the data does not fit; unknown keys are ignored
     """
+    return _first_error(_document_validator(kind), data, None)
+
+
+def _first_error(validator: pydantic_core.SchemaValidator, data: ty.Any,
+                 context: ty.Any) -> ty.Any:
     try:
-        return _document_validator(kind).validate_python(data)
+        return validator.validate_python(data, context=context)
     except pydantic.ValidationError as exc:
         raise _exception(exc.errors(include_url=False)[0]) from None
+
+
+def decode_file(kind: type, data: ty.Any, found: problems.Problems,
+                path: problems.Path = ()) -> ty.Any:
+    """Make an instance of a dataclass from parsed YAML, at a path of a file.
+
+    :param found: gets all that is wrong
+    :returns: None if anything is
+    """
+    try:
+        return _file_validator(kind).validate_python(
+            data, context={'wrong': 0})
+    except pydantic.ValidationError as exc:
+        errors = exc.errors(include_url=False)
+    of_path: dict[tuple, list[ty.Any]] = {}
+    for error in errors:
+        of_path.setdefault(tuple(_path_of(error)), []).append(error)
+    for where, errors in of_path.items():
+        # Of a union, what fits none of its types has an error for each.
+        wrong = [_exception(each) for each in errors
+                 if not each['type'].endswith('_type')] or [
+                     _exception(errors[0], errors)]
+        for each in wrong:
+            found.add((*path, *each.path), each.message)
+        if found.are_many:
+            break
+    return None
 
 
 class _CPULists(dict[str, frozenset[int]]):
@@ -152,7 +197,8 @@ class _CPULists(dict[str, frozenset[int]]):
 
 @functools.cache
 def _schema(kind: type) -> _Schema:
-    return _with_limits(pydantic.TypeAdapter(kind).core_schema)
+    return _adapted(pydantic.TypeAdapter(kind).core_schema, _LIMITS,
+                    _of_snapshot)
 
 
 @functools.cache
@@ -162,8 +208,15 @@ def _validator(kind: type) -> pydantic_core.SchemaValidator:
 
 @functools.cache
 def _document_validator(kind: type) -> pydantic_core.SchemaValidator:
-    return pydantic_core.SchemaValidator(
-        _with_document_limits(pydantic.TypeAdapter(kind).core_schema))
+    return pydantic_core.SchemaValidator(_adapted(
+        pydantic.TypeAdapter(kind).core_schema, _DOCUMENT_LIMITS,
+        _of_document))
+
+
+@functools.cache
+def _file_validator(kind: type) -> pydantic_core.SchemaValidator:
+    return pydantic_core.SchemaValidator(_adapted(
+        pydantic.TypeAdapter(kind).core_schema, _FILE_LIMITS, _of_file))
 
 
 @functools.cache
@@ -173,47 +226,116 @@ def _serializer(kind: type) -> pydantic_core.SchemaSerializer:
         _schema(kind), {'ser_json_inf_nan': 'constants'})
 
 
-def _with_limits(schema: ty.Any) -> ty.Any:
-    """Add the limits to a schema of pydantic and to all parts of it."""
+def _adapted(schema: ty.Any, limits: ty.Mapping[str, _Schema],
+             finish: Callable[[_Schema], _Schema]) -> ty.Any:
+    """Add limits to a schema of pydantic and to all parts of it."""
     if isinstance(schema, list):
-        return [_with_limits(each) for each in schema]
+        return [_adapted(each, limits, finish) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    kind = schema.get('type')
-    if kind == 'frozenset' and schema['items_schema']['type'] == 'int':
-        return _CPU_LIST
-    if kind == 'any':
-        return core_schema.no_info_after_validator_function(
-            _check_any, core_schema.any_schema())
-    if kind == 'dict':
-        # Older releases of pydantic leave out the schema of values of any
-        # type.
-        schema = {'values_schema': core_schema.any_schema(), **schema}
-        if schema['keys_schema']['type'] == 'int':
-            schema['keys_schema'] = _NUMBER_KEY
-    schema = {**_LIMITS.get(kind, {}),
-              **{key: _with_limits(value) for key, value in schema.items()}}
-    if kind == 'dataclass':
-        ref = schema.pop('ref', None)  # its name for other schemas
-        return core_schema.no_info_before_validator_function(
-            functools.partial(_check_keys, frozenset(schema['fields'])),
-            schema, ref=ref)
-    if kind == 'dict':
+    return finish({**limits.get(schema.get('type'), {}), **{
+        key: _adapted(value, limits, finish)
+        for key, value in schema.items()}})
+
+
+def _of_snapshot(schema: _Schema) -> _Schema:
+    match schema.get('type'):
+        case 'frozenset' if schema['items_schema']['type'] == 'int':
+            return _CPU_LIST
+        case 'any':
+            return _ANY
+        case 'dict':
+            # Older releases of pydantic leave out the schema of values of any
+            # type.
+            schema = {'values_schema': _ANY, **schema}
+            if schema['keys_schema']['type'] == 'int':
+                # Keys are always strings in JSON. pydantic would also take
+                # "1.0".
+                schema['keys_schema'] = (
+                    core_schema.no_info_before_validator_function(
+                        _read_number, schema['keys_schema']))
+            return _of_document(schema)
+        case 'dataclass':
+            return _with_known_keys(schema)
+    return schema
+
+
+def _of_document(schema: _Schema) -> _Schema:
+    if schema.get('type') == 'dict':
         return core_schema.no_info_wrap_validator_function(_in_parts, schema)
     return schema
 
 
-def _with_document_limits(schema: ty.Any) -> ty.Any:
-    if isinstance(schema, list):
-        return [_with_document_limits(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kind = schema.get('type')
-    schema = {**_DOCUMENT_LIMITS.get(kind, {}), **{
-        key: _with_document_limits(value) for key, value in schema.items()}}
-    if kind == 'dict':
-        return core_schema.no_info_wrap_validator_function(_in_parts, schema)
+def _of_file(schema: _Schema) -> _Schema:
+    match schema.get('type'):
+        case 'default' if schema['schema']['type'] == 'nullable':
+            # That a key is missing is not written as null.
+            return {**schema, 'schema': schema['schema']['schema']}
+        case 'union':
+            # Errors are those of the type that looks like the data.
+            scalars, shapes = [], {}
+            for choice in schema['choices']:
+                shape = _shape(choice)
+                if shape == _CHOICE:
+                    scalars.append((choice, _CHOICE))
+                shapes[shape] = choice
+            if len(scalars) > 1:
+                shapes[_CHOICE] = core_schema.union_schema(scalars)
+            return core_schema.tagged_union_schema(
+                shapes, lambda data: _shape_of(shapes, data))
+        case 'dataclass':
+            return _with_known_keys(schema)
+        case 'tuple':
+            item, = schema['items_schema']
+            return {**schema, 'items_schema': [_counted(item)]}
+        case 'frozenset':
+            return {**schema, 'items_schema': _counted(schema['items_schema'])}
+        case 'dict':
+            return {**schema, **{
+                name: _counted(schema[name])
+                for name in ('keys_schema', 'values_schema')
+                if name in schema}}
     return schema
+
+
+def _counted(schema: _Schema) -> _Schema:
+    return core_schema.with_info_wrap_validator_function(
+        _unless_many_are_wrong, schema)
+
+
+def _unless_many_are_wrong(data: ty.Any, check: Callable,
+                           info: core_schema.ValidationInfo) -> ty.Any:
+    if info.context['wrong'] >= problems.MAX_FOUND:
+        return None
+    try:
+        return check(data)
+    except pydantic.ValidationError:
+        info.context['wrong'] += 1
+        raise
+
+
+def _shape(schema: _Schema) -> str:
+    """Return the label of a choice: mappings and lists have their own."""
+    while schema['type'].startswith('function-'):
+        schema = schema['schema']
+    return {'dict': f'{_CHOICE}dict', 'dataclass': f'{_CHOICE}dict',
+            'definition-ref': f'{_CHOICE}dict', 'tuple': f'{_CHOICE}list',
+            }.get(schema['type'], _CHOICE)
+
+
+def _shape_of(shapes: ty.Container[str], data: ty.Any) -> str:
+    shape = f'{_CHOICE}{type(data).__name__}'
+    return shape if shape in shapes else _CHOICE
+
+
+def _with_known_keys(schema: _Schema) -> _Schema:
+    """Return the schema of a dataclass that refuses other keys first."""
+    names = frozenset(
+        field.name for field in dataclasses.fields(schema['cls'])
+        if not field.metadata.get('internal'))
+    ref = schema.pop('ref', None)  # its name for other schemas
+    return core_schema.no_info_before_validator_function(
+        functools.partial(_check_keys, names), schema, ref=ref)
 
 
 def _in_parts(data: ty.Any, check: ty.Callable) -> ty.Any:
@@ -233,9 +355,10 @@ def _check_keys(names: frozenset[str], data: ty.Any) -> ty.Any:
     if isinstance(data, dict) and not data.keys() <= names:
         unknown = next(key for key in data if key not in names)
         # JSON may have lone surrogates, which pydantic cannot take.
-        raise pydantic_core.PydanticCustomError(
-            'unknown_key', 'unknown key',
-            {'key': unknown.encode(errors='replace').decode()})
+        raise pydantic_core.PydanticCustomError('unknown_key', 'unknown key', {
+            'key': unknown.encode(errors='replace').decode(),
+            'near': problems.near(unknown, names)
+            if len(unknown) <= _SHOWN else ''})
     return data
 
 
@@ -246,17 +369,16 @@ def _read_number(key: str) -> int:
         raise pydantic_core.PydanticKnownError('int_parsing') from None
 
 
-# Keys are always strings in JSON. pydantic would also take "1.0".
-_NUMBER_KEY = core_schema.no_info_before_validator_function(
-    _read_number, core_schema.int_schema())
-
-
 def _check_any(data: ty.Any) -> ty.Any:
     try:
         files.check(data)
     except files.FileLimitError as exc:
         raise ValueError(str(exc)) from None
     return data
+
+
+_ANY = core_schema.no_info_after_validator_function(
+    _check_any, core_schema.any_schema())
 
 
 def _read_cpus(data: ty.Any, info: core_schema.ValidationInfo
@@ -279,27 +401,39 @@ _CPU_LIST = core_schema.with_info_plain_validator_function(
 # Errors
 
 
-def _exception(error: ty.Any) -> ValueError:
-    kind, path, context = error['type'], error['loc'], error.get('ctx', {})
-    of_key = path[-1:] == ('[key]',)
-    if of_key:
-        *path, _key = path
+def _path_of(error: ty.Any) -> list[str | int]:
+    return [part for part in error['loc']
+            if part != '[key]' and not str(part).startswith(_CHOICE)]
+
+
+def _exception(error: ty.Any, same: ty.Sequence[ty.Any] = ()) -> ValueError:
+    """Return the exception for an error of pydantic.
+
+    :param same: errors at the same place, for other types; data of any of
+        these types would have been accepted
+    """
+    kind, context = error['type'], error.get('ctx', {})
+    path = _path_of(error)
     if kind == 'value_error':
         cause = context['error']
         if isinstance(cause, files.FileLimitError):
             return cause
         message = str(cause)
     elif kind == 'unknown_key':
-        path = (*path, context['key'])
-        message = 'unknown key'
+        path.append(context['key'])
+        message = f'unknown key{context["near"]}'
     elif kind == 'missing':
-        *path, name = path
-        message = f'{name!r} is missing'
+        message = f'{path.pop()!r} is missing'
     else:
-        message = _MESSAGES.get(kind, error['msg']).format(**context)
+        message = ' or '.join(dict.fromkeys(
+            _MESSAGES.get(each['type'], each['msg']).format(
+                **each.get('ctx', {})) for each in (error, *same)))
+        message = message.replace(' or must be ', ' or ')
         message += f', not {_value_text(error["input"])}'
-    exc = WrongError(f'its key {message}' if of_key else message)
-    exc.path = list(path)
+        if error['loc'][-1:] == ('[key]',):
+            message = f'its key {message}'
+    exc = WrongError(message)
+    exc.path = path
     return exc
 
 
@@ -307,4 +441,4 @@ def _value_text(data: ty.Any) -> str:
     if isinstance(data, dict | list):
         return 'an object' if isinstance(data, dict) else 'a list'
     text = 'nothing' if data is None else repr(data)
-    return text if len(text) <= 60 else text[:57] + '...'
+    return text if len(text) <= _SHOWN else text[:_SHOWN - 3] + '...'

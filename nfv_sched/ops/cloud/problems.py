@@ -11,8 +11,8 @@ from nfv_sched.base import strings
 Path = tuple[str | int, ...]
 
 _MAX_ERRORS = 20
-# More are not looked for.
-_MAX_FOUND = 1000
+#: More are not looked for.
+MAX_FOUND = 1000
 # Names among which a similar one is looked for.
 _MAX_NAMES = 10_000
 
@@ -70,7 +70,7 @@ class Problems:
     @property
     def are_many(self) -> bool:
         """Whether there are so many that no others need to be found."""
-        return len(self._errors) >= _MAX_FOUND
+        return len(self._errors) >= MAX_FOUND
 
     def line(self, path: Path) -> int:
         """Return the line of a field, or of the field that contains it."""

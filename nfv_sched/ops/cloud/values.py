@@ -2,14 +2,20 @@
 
 """Define and parse single values of a cloud file: sizes, CPU sets, names."""
 
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import functools
 import re
+import types
 import typing as ty
 
 from oslo_utils import units
+import pydantic
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import extra_specs
-from nfv_sched.ops.cloud import schema
+from nfv_sched.ops.cloud import problems
 
 #: Size in KiB of small pages, which fill the memory without huge pages.
 SMALL_PAGE_KIB = 4
@@ -109,54 +115,119 @@ def parse_device_node(value: str) -> int | None:
     raise ValueError(f'{value!r} is neither a NUMA node nor none')
 
 
-def within(least: int, most: int) -> schema.SchemaRule:
+def _not_empty(value: ty.Any) -> ty.Any:
+    if value in ([], {}):
+        raise ValueError('must not be empty')
+    return value
+
+
+def _as_list(value: ty.Any) -> ty.Any:
+    return value if isinstance(value, list) else [value]
+
+
+def within(least: int, most: int) -> ty.Any:
     """Return an annotation with inclusive limits of a number."""
-    return schema.rule(minimum=least, maximum=most)
+    return pydantic.Field(ge=least, le=most)
 
 
-#: Annotations of lists, and of mappings, with at least one entry.
-SOME_ITEMS = schema.rule(minItems=1)
-SOME_KEYS = schema.rule(minProperties=1)
+@dataclasses.dataclass(frozen=True, slots=True)
+class _NameOf:
+    """Annotation of a value that is the name of an object in the file."""
 
-Name = ty.Annotated[str, schema.rule(minLength=1, maxLength=255)]
-Count = ty.Annotated[int, schema.rule(minimum=0)]
-Positive = ty.Annotated[int, schema.rule(minimum=1)]
+    kind: str
+
+
+#: Annotation of lists, and of mappings, with at least one entry.
+NOT_EMPTY = pydantic.BeforeValidator(_not_empty)
+#: Annotation of a list for which a single item may be written instead.
+ONE_OR_MORE = pydantic.BeforeValidator(_as_list)
+
+Name = ty.Annotated[str, pydantic.Field(min_length=1, max_length=255)]
+Count = ty.Annotated[int, pydantic.Field(ge=0)]
+Positive = ty.Annotated[int, pydantic.Field(ge=1)]
 #: Number of ports, rules, DHCP servers or routers.
 Load = ty.Annotated[int, within(0, 100_000)]
-Ratio = ty.Annotated[float, schema.rule(exclusiveMinimum=0, maximum=10_000),
-                     schema.Convert(float)]
-MiB = ty.Annotated[int | str, schema.rule(minimum=0),
-                   schema.Convert(parse_mib)]
-GiB = ty.Annotated[int | str, schema.rule(minimum=0),
-                   schema.Convert(parse_gib)]
-PageSize = ty.Annotated[str, schema.Convert(parse_page)]
-HugePageSize = ty.Annotated[str, schema.Convert(parse_huge_page)]
-CPUSet = ty.Annotated[str | int, schema.Convert(parse_cpus)]
+Ratio = ty.Annotated[float, pydantic.Field(gt=0, le=10_000)]
+_ParsedMiB = pydantic.AfterValidator(parse_mib)
+MiB = ty.Annotated[Count | str, _ParsedMiB]
+PositiveMiB = ty.Annotated[Positive | str, _ParsedMiB]
+GiB = ty.Annotated[Count | str, pydantic.AfterValidator(parse_gib)]
+PageSize = ty.Annotated[str, pydantic.AfterValidator(parse_page)]
+HugePageSize = ty.Annotated[str, pydantic.AfterValidator(parse_huge_page)]
+CPUSet = ty.Annotated[str | int, pydantic.AfterValidator(parse_cpus)]
 Scalar = str | int | float | bool
-Text = ty.Annotated[Scalar, schema.Convert(parse_text)]
-PCIId = ty.Annotated[str, schema.rule(pattern='^[0-9a-fA-F]{4}$')]
+Text = ty.Annotated[Scalar, pydantic.AfterValidator(parse_text)]
+PCIId = ty.Annotated[str, pydantic.Field(pattern='^[0-9a-fA-F]{4}$')]
 PCIKind = ty.Literal['VF', 'PF', 'vdpa', 'standard']
 #: Those of Nova, but for bare metal, and for accelerators of Cyborg.
 NUMAPolicy = ty.Literal['required', 'socket', 'preferred', 'legacy']
 Locality = ty.Literal['local', 'partial', 'remote']
-DeviceNode = ty.Annotated[str, schema.Convert(parse_device_node)]
+DeviceNode = ty.Annotated[str, pydantic.AfterValidator(parse_device_node)]
 #: NUMA nodes of a host.
 Nodes = tuple[Count, ...]
-Names = ty.Annotated[tuple[Name, ...], SOME_ITEMS, schema.ONE_OR_MORE]
+Names = ty.Annotated[tuple[Name, ...], NOT_EMPTY, ONE_OR_MORE]
 
 #: Mark of keys with one value for all NUMA nodes or a value for each.
 PER_NODE = 'per NUMA node'
 _T = ty.TypeVar('_T')
-PerNode = ty.Annotated[_T | tuple[_T, ...], SOME_ITEMS, PER_NODE]
+PerNode = ty.Annotated[
+    _T | ty.Annotated[tuple[_T, ...], NOT_EMPTY], PER_NODE]
 
 #: Mark of keys of PCI devices that are passed to Nova unchanged.
 FOR_NOVA = 'for Nova'
 
-FlavorName = ty.Annotated[Name, schema.NameOf('flavor')]
-ImageName = ty.Annotated[Name, schema.NameOf('image')]
-NetworkName = ty.Annotated[Name, schema.NameOf('network')]
-SecurityGroupName = ty.Annotated[Name, schema.NameOf('security group')]
-ServerGroupName = ty.Annotated[Name, schema.NameOf('server group')]
-HostName = ty.Annotated[Name, schema.NameOf('host')]
-PlaceName = ty.Annotated[str, schema.NameOf('place')]
-ServerName = ty.Annotated[str, schema.NameOf('server in this step')]
+FlavorName = ty.Annotated[Name, _NameOf('flavor')]
+ImageName = ty.Annotated[Name, _NameOf('image')]
+NetworkName = ty.Annotated[Name, _NameOf('network')]
+SecurityGroupName = ty.Annotated[Name, _NameOf('security group')]
+ServerGroupName = ty.Annotated[Name, _NameOf('server group')]
+HostName = ty.Annotated[Name, _NameOf('host')]
+PlaceName = ty.Annotated[str, _NameOf('place')]
+ServerName = ty.Annotated[str, _NameOf('server in this step')]
+
+
+@functools.cache
+def _hints_of(kind: type) -> Mapping[str, ty.Any]:
+    """Return the type hint of each key of a dataclass, None left out."""
+    hints = ty.get_type_hints(kind, include_extras=True)
+    return {field.name: _without_none(hints[field.name])
+            for field in dataclasses.fields(kind)}
+
+
+def _without_none(hint: ty.Any) -> ty.Any:
+    if ty.get_origin(hint) not in (ty.Union, types.UnionType):
+        return hint
+    return ty.Union[tuple(arg for arg in ty.get_args(hint)
+                          if arg is not types.NoneType)]
+
+
+def keys_with(kind: type, mark: ty.Any) -> list[str]:
+    return [key for key, hint in _hints_of(kind).items()
+            if mark in getattr(hint, '__metadata__', ())]
+
+
+def names_in(hint: ty.Any, value: ty.Any, path: problems.Path
+             ) -> Iterator[tuple[problems.Path, str, str]]:
+    """Yield the names in a value that refer to other objects of the file.
+
+    :param hint: type of the value.  Names in a union are not found
+    :returns: (path, kind of the object, name) of each
+    """
+    if value is None:
+        return
+    marks = getattr(hint, '__metadata__', ())
+    inner = hint.__origin__ if marks else hint
+    for mark in marks:
+        if isinstance(mark, _NameOf):
+            yield path, mark.kind, value
+    origin, args = ty.get_origin(inner), ty.get_args(inner)
+    if dataclasses.is_dataclass(inner):
+        for key, of_key in _hints_of(inner).items():
+            yield from names_in(of_key, getattr(value, key), (*path, key))
+    elif origin is tuple:
+        for i, item in enumerate(value):
+            yield from names_in(args[0], item, (*path, i))
+    elif origin is Mapping:
+        for key, item in value.items():
+            yield from names_in(args[0], key, (*path, key))
+            yield from names_in(args[1], item, (*path, key))

@@ -203,7 +203,7 @@ class GrowthTest(test_files.FilesTestCase):
         with self.limited():
             error = self.assertRaises(
                 problems.InputError, loader.load, path)
-        self.assertIn(f'{path}:1: hosts[0]: must be a mapping, not 1',
+        self.assertIn(f'{path}:1: hosts[0]: must be an object, not 1',
                       error.problems)
 
         start = self.good('cloud.json')

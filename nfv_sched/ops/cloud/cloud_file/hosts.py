@@ -18,7 +18,6 @@ from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import names as cloud_names
 from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import scenario as scenarios
-from nfv_sched.ops.cloud import schema
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
 from nfv_sched.ops.cloud import values
@@ -265,7 +264,7 @@ class HostCompiler:
             disk_allocation_ratio=_unless_none(host.disk_allocation_ratio,
                                                self._defaults.disk_ratio))
         spread = {}
-        for key in schema.keys_with(model.HostGroup, values.PER_NODE):
+        for key in values.keys_with(model.HostGroup, values.PER_NODE):
             value = getattr(host, key)
             if isinstance(value, Mapping):
                 value = self._spread_items((*path, key), value, nodes)

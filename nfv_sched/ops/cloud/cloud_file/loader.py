@@ -20,9 +20,9 @@ from nfv_sched.ops.cloud.cloud_file import hosts as cloud_hosts
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import steps as cloud_steps
 from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import scenario as scenarios
-from nfv_sched.ops.cloud import schema
 from nfv_sched.ops.cloud import snapshot
 
 
@@ -41,9 +41,7 @@ class _Loader:
         errors = self._errors
         if data is None:
             raise problems.InputError([f'{errors.path}: the file is empty'])
-        schema.check(errors, model.CloudFile, data)
-        errors.stop_if_wrong()
-        cloud = schema.read(errors, model.CloudFile, data)
+        cloud = codec.decode_file(model.CloudFile, data, errors)
         errors.stop_if_wrong()
         if cloud.pci_aliases is not None and (
                 'alias' in cloud.options.get('pci', {})):
@@ -85,9 +83,7 @@ class _Loader:
             errors.add(('hosts',), 'the hosts are those of --from; a file of '
                                    'steps for it has none')
             errors.stop_if_wrong()
-        schema.check(errors, model.WhatIf, data)
-        errors.stop_if_wrong()
-        more = schema.read(errors, model.WhatIf, data)
+        more = codec.decode_file(model.WhatIf, data, errors)
         errors.stop_if_wrong()
         self._check_flavors(more)
         self._check_server_groups(more)

@@ -3,9 +3,10 @@
 """Define the contents of a cloud file as immutable types.
 
 The fields of the types are the keys of the file, with the allowed values; keys
-are defined nowhere else.  :mod:`nfv_sched.ops.cloud.schema` defines
-how type hints are read.  The loader sets the fields that are not keys, and
-defaults that depend on other keys.  Nothing here checks, reads files or knows
+are defined nowhere else.  A key without a default is required; None is the
+default of a key that may be missing, and is not written as null.  The loader
+sets the internal fields, which are not keys, and defaults that depend on other
+keys.  Nothing here checks, reads files or knows
 Nova.  The types of steps are in :mod:`nfv_sched.ops.cloud.actions`.
 """
 
@@ -13,15 +14,25 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+import pydantic
+
 from nfv_sched.base import cpu_spec
-from nfv_sched.ops.cloud import actions
-from nfv_sched.ops.cloud import schema
+from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import values
 
 _T = ty.TypeVar('_T')
 # Values for PCI devices that are passed to Nova unchanged.
 _Said = ty.Annotated[_T, values.FOR_NOVA]
+
+
+def _with_names(entries: Mapping[str, ty.Any]) -> Mapping[str, ty.Any]:
+    return {name: dataclasses.replace(entry, name=name)
+            for name, entry in entries.items()}
+
+
+# Entries that have their key as their name.
+_Named = ty.Annotated[Mapping[str, _T], pydantic.AfterValidator(_with_names)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +63,7 @@ class PCIDevices:
 class PCIAlias:
     """An entry of ``pci_aliases``."""
 
-    name: str = schema.own_name()
+    name: str = documents.internal(default='')
     type: values.PCIKind
     numa_policy: _Said[values.NUMAPolicy] | None = None
     vendor: values.PCIId | None = None
@@ -89,6 +100,10 @@ def _inventory(value: int | InventoryEntry) -> InventoryEntry:
             else InventoryEntry(total=value))
 
 
+_Inventory = ty.Annotated[values.Positive | InventoryEntry,
+                          pydantic.AfterValidator(_inventory)]
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderEntry:
     """An entry of ``providers``: equal resource providers in Placement.
@@ -99,9 +114,8 @@ class ProviderEntry:
     name: values.Name
     count: ty.Annotated[int, values.within(1, 256)] = 1
     #: resource class -> total, or total and reserved
-    inventories: ty.Annotated[Mapping[values.Name, ty.Annotated[
-        values.Positive | InventoryEntry, schema.Convert(_inventory)]],
-        values.SOME_KEYS]
+    inventories: ty.Annotated[Mapping[values.Name, _Inventory],
+                              values.NOT_EMPTY]
     traits: tuple[values.Name, ...] = ()
 
 
@@ -176,15 +190,15 @@ class HostGroup:
     #: port of the virtual switch
     dhcp_servers: values.Load = 0
     routers: ty.Annotated[values.Load | Routers,
-                          schema.Convert(_routers)] = Routers(count=0)
+                          pydantic.AfterValidator(_routers)] = Routers(count=0)
     #: number of virtual switch ports that do not belong to servers, DHCP
     #: servers or routers
     other_ports: values.Load = 0
 
-    names: tuple[str, ...] = schema.worked_out(())
-    nodes: tuple[snapshot.Node, ...] = schema.worked_out(())
+    names: tuple[str, ...] = documents.internal(default=())
+    nodes: tuple[snapshot.Node, ...] = documents.internal(default=())
     #: PCI devices of each host, one by one
-    devices: tuple[snapshot.Device, ...] = schema.worked_out(())
+    devices: tuple[snapshot.Device, ...] = documents.internal(default=())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,9 +215,9 @@ class AggregateEntry:
 class FlavorEntry:
     """A flavor."""
 
-    name: str = schema.own_name()
+    name: str = documents.internal(default='')
     vcpus: ty.Annotated[int, values.within(1, cpu_spec.MOST_CPUS - 1)]
-    memory: ty.Annotated[values.MiB, schema.rule(minimum=1)]  #: memory in MiB
+    memory: values.PositiveMiB  #: memory in MiB
     disk: values.GiB = 0  #: root disk in GiB
     extra_specs: Mapping[str, values.Text] = dataclasses.field(
         default_factory=dict)
@@ -214,7 +228,7 @@ class FlavorEntry:
 class NetworkEntry:
     """A network."""
 
-    name: str = schema.own_name()
+    name: str = documents.internal(default='')
     #: physical network; None if it is tunnelled
     physical_network: values.Name | None = None
     #: whether it is tunnelled between the hosts; None if it follows from
@@ -243,7 +257,7 @@ class SecurityGroupEntry:
 class ServerGroup:
     """A server group; ``max_server_per_host`` is for anti-affinity."""
 
-    name: str = schema.own_name()
+    name: str = documents.internal(default='')
     policy: ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
                        'soft-anti-affinity']
     max_server_per_host: values.Positive | None = None
@@ -259,35 +273,33 @@ class WhatIf:
         default_factory=dict)
     #: enabled filters; None for the default ones
     filters: tuple[values.Name, ...] | None = None
-    flavors: Mapping[str,
-                     FlavorEntry] = dataclasses.field(default_factory=dict)
+    flavors: _Named[FlavorEntry] = dataclasses.field(default_factory=dict)
     #: image properties by image name
     images: Mapping[str, Mapping[str, values.Scalar]] = dataclasses.field(
         default_factory=dict)
-    networks: Mapping[str,
-                      NetworkEntry] = dataclasses.field(default_factory=dict)
+    networks: _Named[NetworkEntry] = dataclasses.field(default_factory=dict)
     security_groups: Mapping[str, SecurityGroupEntry] = dataclasses.field(
         default_factory=dict)
-    server_groups: Mapping[str, ServerGroup] = dataclasses.field(
+    server_groups: _Named[ServerGroup] = dataclasses.field(
         default_factory=dict)
-    steps: tuple[ty.Annotated[actions.Step, schema.AsItIs(schema.rule(
-        type='object', minProperties=1))], ...]
+    #: each of the type that its action has
+    steps: tuple[ty.Annotated[Mapping[str, ty.Any], values.NOT_EMPTY], ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CloudFile(WhatIf):
     """The contents of a cloud file."""
 
-    flavors: ty.Annotated[Mapping[str, FlavorEntry], values.SOME_KEYS]
+    flavors: ty.Annotated[_Named[FlavorEntry], values.NOT_EMPTY]
     #: whether Placement tracks PCI devices; None if the options decide
     pci_in_placement: bool | None = None
     #: PCI aliases by name; None if the options decide
-    pci_aliases: Mapping[str, PCIAlias] | None = None
-    hosts: ty.Annotated[tuple[HostGroup, ...], values.SOME_ITEMS]
+    pci_aliases: _Named[PCIAlias] | None = None
+    hosts: ty.Annotated[tuple[HostGroup, ...], values.NOT_EMPTY]
     aggregates: tuple[AggregateEntry, ...] = ()
     #: source of DHCP servers and routers in Neutron: ``ovs`` (agents), ``ovn``
     #: (gateway ports of routers) or ``none`` (their ports only)
     network_service: ty.Literal['ovs', 'ovn', 'none'] | None = None
 
     #: ``hosts``, with all fields that the loader sets
-    groups: tuple[HostGroup, ...] = schema.worked_out(())
+    groups: tuple[HostGroup, ...] = documents.internal(default=())

@@ -11,7 +11,6 @@ options are used here, no code of Nova.
 from collections.abc import Iterable, Iterator
 
 from nfv_sched.ops.cloud.cloud_file import model
-from nfv_sched.ops.cloud import schema
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
 from nfv_sched.ops.cloud import values
@@ -44,7 +43,7 @@ def _buses() -> Iterator[str]:
 def _nova_tags(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
     """Return the keys that are passed to Nova, with values as strings."""
     texts = {}
-    for key in schema.keys_with(type(entry), values.FOR_NOVA):
+    for key in values.keys_with(type(entry), values.FOR_NOVA):
         value = getattr(entry, key)
         if isinstance(value, tuple):
             texts[key] = ','.join(value)

@@ -11,8 +11,9 @@ import typing as ty
 
 from nfv_sched.base import files
 from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import problems
-from nfv_sched.ops.cloud import schema
+from nfv_sched.ops.cloud import values
 
 _HOST_ACTIONS = ('host_down', 'host_up')
 # Items of files.max_items() that a server counts for.
@@ -84,17 +85,16 @@ class Steps:
         action = self._action(path, data)
         if action is None:
             return None
-        before = len(self._errors)
         kind = actions.TYPES[action]
-        schema.check(self._errors, kind, data, path)
-        if len(self._errors) > before:
+        step = codec.decode_file(kind, data, self._errors, path)
+        if step is None:
             return None
-        step = schema.read(self._errors, kind, data, path)
         step = dataclasses.replace(
-            step, action=action, number=number,
-            targets=self._targets((*path, action), action, step))
+            step, action=action, number=number, line=self._errors.line(path),
+            targets=self._targets((*path, action), action, step),
+            expect=step.expect and self._with_lines(path, step.expect))
         names_by_kind = {**self._known, 'server in this step': step.targets}
-        for name_path, what, name in schema.names_in(kind, step, path):
+        for name_path, what, name in values.names_in(kind, step, path):
             self._errors.known(name_path, what, name, names_by_kind[what])
         self._check(path, step)
         if step.expect is not None:
@@ -104,6 +104,15 @@ class Steps:
                 self._check_expectation((*path, 'expect', 'servers', name),
                                         expect, (name,))
         return step
+
+    def _with_lines(self, path: problems.Path,
+                    expect: actions.Expectation) -> actions.Expectation:
+        path = (*path, 'expect')
+        return dataclasses.replace(
+            expect, line=self._errors.line(path), servers={
+                name: dataclasses.replace(of_server, line=self._errors.line(
+                    (*path, 'servers', name)))
+                for name, of_server in expect.servers.items()})
 
     def _action(self, path: problems.Path, data: Mapping) -> str | None:
         # confirm and revert are also options of a move, with true or false.

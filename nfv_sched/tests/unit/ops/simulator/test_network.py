@@ -501,20 +501,20 @@ class FileTest(NetworkTestCase):
     def test_problems(self):
         for old, new, message in (
                 ('name: east\n', 'name: east\n    dhcp_servers: -1\n',
-                 'must be at least 0'),
+                 'must be 0 or more'),
                 ('name: east\n', 'name: east\n    dhcp_servers: 999999\n',
-                 'must be at most 100000'),
+                 'must be 100000 or less'),
                 ('name: east\n', 'name: east\n    routers: {ports: 2}\n',
                  "'count' is missing"),
                 ('name: east\n', 'name: east\n    routers: many\n',
-                 'must be a whole number or a mapping'),
+                 'must be a whole number, not'),
                 ('name: east\n', 'name: east\n    routers: {count: 1.0}\n',
                  'must be a whole number'),
                 ('hosts:\n  - name: east\n', 'network_service: ovn\nhosts:\n'
                  '  - name: east\n    dhcp_servers: 1\n',
                  'with OVN the switch of each host answers DHCP'),
                 ('hosts:\n', 'network_service: linuxbridge\nhosts:\n',
-                 'is not one of ovs, ovn, none'),
+                 "must be 'ovs', 'ovn' or 'none', not"),
                 ('web: {ingress', 'web: {ingres',
                  "did you mean 'ingress'?"),
                 ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
@@ -530,7 +530,7 @@ class FileTest(NetworkTestCase):
                 ('lan: {tunneled: true}', 'lan: {physical_network: p, '
                  'vnic_type: direct}', 'steps[1].network: ports of SR-IOV'),
                 ('steps:\n', 'steps:\n  - neutron: gone\n',
-                 'is not one of up, stale, down'),
+                 "must be 'up', 'stale' or 'down', not"),
                 ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
                  'expect: {ports: {eastt: 4}}}\n', "did you mean 'east'?"),
                 ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
