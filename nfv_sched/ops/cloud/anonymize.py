@@ -18,7 +18,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
-import functools
 import hashlib
 import hmac
 import json
@@ -86,12 +85,17 @@ _LABELS = rule.Names('nfv_vswitch', 'nfv_node')
 # Options that name an availability zone.
 _ZONES = ('default_schedule_zone', 'default_availability_zone')
 
+_Kind = snapshot.Kind
+# Names that stay, by kind.
+_UNCHANGED = {_Kind.CELL: ('', 'cell0'), _Kind.ZONE: ('', 'nova')}
+# What a snapshot consists of.
+_PARTS = [each for each in vars(snapshot).values()
+          if dataclasses.is_dataclass(each)]
+
 Field = tuple[type, str]
 
 
 class AnonymizedCloud(ty.NamedTuple):
-    """A cloud whose names were replaced."""
-
     cloud: snapshot.Cloud
     #: field -> number of strings in which unknown words were replaced, for
     #: fields that do not hold names
@@ -193,88 +197,44 @@ class _Anonymizer:
                 server.flavor for server in cloud.servers))
             for name, value in flavor.extra_specs.items()
             if value.split()[:1] and value.split()[0] in _OPERATORS}
-        hosts, servers = cloud.hosts, cloud.servers
-        new_names = functools.partial(_NewNames, numbers=self._keyed)
-        self._host = new_names('host', [
-            *(host.name for host in hosts),
-            *(server.host for server in servers if server.host),
-            *(name for move in cloud.moves or ()
-              for name in (move.source, move.target) if name),
-            *(agent.host for agent in cloud.network_agents or ()),
-            *(name for each in (*cloud.aggregates, *cloud.missing)
-              for name in each.hosts)])
-        self._hypervisor = new_names(
-            'node', (host.hypervisor for host in hosts))
-        self._cell = new_names(
-            'cell', (each.cell for each in (
-                *hosts, *servers, *cloud.missing)),
-            ('', 'cell0'))
-        defaults = cloud.options.get('DEFAULT', {})
-        self._zone = new_names(
-            'zone', [*(host.zone for host in hosts),
-                     *(server.zone for server in servers if server.zone),
-                     *(agent.zone for agent in cloud.network_agents or ()),
-                     *(zone for service in cloud.network_services
-                       for zone in service.zones),
-                     *(defaults[name] for name in _ZONES
-                       if defaults.get(name))],
-            ('', 'nova'))
-        self._server = new_names('server', (server.name for server in servers))
-        self._flavor = new_names('flavor', [
-            *(flavor.name for flavor in cloud.flavors),
-            *(server.flavor.name for server in servers),
-            *(name for aggregate in cloud.aggregates
-              for name in _split(aggregate.metadata.get(_FLAVORS, '')))])
-        self._aggregate = new_names('aggregate', [
-            *(aggregate.name for aggregate in cloud.aggregates),
-            *(name for host in hosts for name in host.aggregates)])
-        self._group = new_names('group',
-                                (group.name for group in cloud.groups))
-        self._network = new_names('network', [
-            *(network.name for network in cloud.networks or ()),
-            *(port.network_name for server in servers
-              for port in server.ports or ())])
-        self._service = new_names(
-            'service', (each.name for each in cloud.network_services))
-        self._physnet = new_names('physnet', (
-            name for name in self._all_physnets()
-            if not self._is_label(name)))
+        names = self._all_names()
+        self._new = {
+            kind: _NewNames(kind, names[kind], _UNCHANGED.get(kind, ('',)),
+                            self._keyed)
+            for kind in list(_Kind)[list(_Kind).index(_Kind.GROUP):]}
+        self._physnet = self._new[_Kind.PHYSNET]
         self._traits = {
             _trait_part(name): _trait_part(self._physnet(name))
-            for name in self._all_physnets() if not self._is_label(name)}
-        for host in hosts:
+            for name in names[_Kind.PHYSNET]}
+        for host in cloud.hosts:
             # The tools derive the UUID of a host's ledger from the host's.
             self._uuids[ledger_names.provider_uuid(host.uuid)] = (
                 ledger_names.provider_uuid(self._uuid(host.uuid)))
         self._named: dict[str, Callable[[str], str]] = {
-            name: names
-            for names in (self._group, self._service, self._network,
-                          self._server, self._cell, self._hypervisor,
-                          self._flavor, self._aggregate, self._zone,
-                          self._physnet, self._host)
-            for name in names.names()}
+            name: new for new in self._new.values() for name in new.names()}
         self._handlers = self._all_handlers()
 
-    def _all_physnets(self) -> set[str]:
-        physnets = {name for host in self._cloud.hosts
-                    for node in host.nodes or () for name in node.physnets}
-        physnets.update(
-            name for host in self._cloud.hosts for device in host.devices
-            if (name := device.tags.get('physical_network')))
-        physnets.update(
-            port.physnet for server in self._cloud.servers
-            for port in server.ports or () if port.physnet)
-        physnets.update(
-            name for server in self._cloud.servers
-            for request in server.pci_requests or ()
-            for tags in request.specs
-            if (name := tags.get('physical_network')))
-        physnets.update(network.physnet for network
-                        in self._cloud.networks or () if network.physnet)
-        for each in (*(self._cloud.network_agents or ()),
-                     *self._cloud.network_services):
-            physnets.update(each.physnets or ())
-        return physnets
+    def _all_names(self) -> dict[snapshot.Kind, set[str]]:
+        cloud = self._cloud
+        names: dict[snapshot.Kind, set[str]] = collections.defaultdict(set)
+        for _path, kind, text in snapshot.marked(cloud, _Kind):
+            names[kind].add(text)
+        defaults = cloud.options.get('DEFAULT', {})
+        names[_Kind.ZONE].update(
+            defaults[name] for name in _ZONES if defaults.get(name))
+        for aggregate in cloud.aggregates:
+            names[_Kind.FLAVOR].update(
+                _split(aggregate.metadata.get(_FLAVORS, '')))
+        for tags in (
+                *(device.tags for host in cloud.hosts
+                  for device in host.devices),
+                *(tags for server in cloud.servers
+                  for request in server.pci_requests or ()
+                  for tags in request.specs)):
+            names[_Kind.PHYSNET].add(tags.get(_PHYSNET) or '')
+        names[_Kind.PHYSNET] = {name for name in names[_Kind.PHYSNET]
+                                if name and not self._is_label(name)}
+        return names
 
     def _is_label(self, name: str) -> bool:
         labels = self._labels
@@ -282,64 +242,23 @@ class _Anonymizer:
                 name.startswith(place.PREFIX))
 
     def _all_handlers(self) -> dict[Field, Callable[[ty.Any], ty.Any]]:
-        """Return the handlers of fields that need more than :meth:`_value`."""
-        handlers: dict[Field, Callable[[ty.Any], ty.Any]] = {}
-        for replace_text, of_class in (
-            (self._uuid, {
-                snapshot.Host: 'uuid', snapshot.Device: 'server request',
-                snapshot.Provider: 'uuid parent aggregates',
-                snapshot.Flavor: 'id', snapshot.Port: 'id network',
-                snapshot.PCIRequest: 'id port',
-                snapshot.Server: 'uuid project group',
-                snapshot.Migration: 'uuid server',
-                snapshot.Missing: 'uuids',
-                snapshot.Aggregate: 'uuid', snapshot.Group: 'uuid members',
-                snapshot.NetworkAgent: 'id',
-                snapshot.NetworkService: 'id', snapshot.Network: 'id'}),
-            (self._host, {
-                snapshot.Host: 'name', snapshot.Server: 'host',
-                snapshot.Migration: 'source target',
-                snapshot.Missing: 'hosts',
-                snapshot.NetworkAgent: 'host'}),
-            (self._cell, {snapshot.Host: 'cell', snapshot.Server: 'cell',
-                          snapshot.Missing: 'cell'}),
-            (self._zone, {
-                snapshot.Host: 'zone', snapshot.Server: 'zone',
-                snapshot.NetworkAgent: 'zone',
-                snapshot.NetworkService: 'zones'}),
-            (self._label, {
-                snapshot.Node: 'physnets', snapshot.Port: 'physnet',
-                snapshot.Network: 'physnet',
-                snapshot.NetworkAgent: 'physnets',
-                snapshot.NetworkService: 'physnets'}),
-            (self._server, {snapshot.Server: 'name'}),
-            (self._flavor, {snapshot.Flavor: 'name'}),
-            (self._aggregate, {snapshot.Aggregate: 'name',
-                               snapshot.Host: 'aggregates'}),
-            (self._group, {snapshot.Group: 'name'}),
-            (self._service, {snapshot.NetworkService: 'name'}),
-            (self._network, {snapshot.Port: 'network_name',
-                             snapshot.Network: 'name'}),
-            (self._pci_address, {
-                snapshot.Device: 'address parent', snapshot.Port: 'device',
-                snapshot.Server: 'devices'}),
-            (self._device_id, {snapshot.Device: 'vendor product'}),
-            (self._time, {snapshot.Cloud: 'taken',
-                          snapshot.Server: 'created moved',
-                          snapshot.Migration: 'updated'}),
-            (_version, {snapshot.Cloud: 'nova nfv_sched'}),
-            # Errors may contain any name.
-            (lambda _text: '', {snapshot.Cloud: 'source',
-                                snapshot.Missing: 'text'}),
-            (lambda text: text and _DROPPED,
-             {snapshot.Host: 'disabled_reason'}),
-        ):
-            for kind, names in of_class.items():
-                handlers.update({
-                    (kind, name): _each_text(replace_text)
-                    for name in names.split()})
+        of_kind: Mapping[snapshot.Kind, Callable[[str], str]] = {
+            **self._new, _Kind.UUID: self._uuid, _Kind.PHYSNET: self._label,
+            _Kind.PCI_ADDRESS: self._pci_address,
+            _Kind.PCI_ID: self._device_id, _Kind.TIME: self._time,
+            _Kind.VERSION: _version}
+        handlers: dict[Field, Callable[[ty.Any], ty.Any]] = {
+            (part, name): _each_text(of_kind[kind])
+            for part in _PARTS
+            for name, kind in snapshot.marks_of(part, _Kind).items()
+            if kind is not None}
         handlers.update({
             (snapshot.Missing, 'kind'): lambda kind: kind,
+            # Errors may contain any name.
+            (snapshot.Cloud, 'source'): lambda _text: '',
+            (snapshot.Missing, 'text'): lambda _text: '',
+            (snapshot.Host, 'disabled_reason'):
+                lambda text: text and _DROPPED,
             (snapshot.Cloud, 'options'): self._options,
             (snapshot.Cloud, 'consumers'): self._consumers,
             (snapshot.Server, 'allocations'): self._allocations,
@@ -353,7 +272,7 @@ class _Anonymizer:
             (snapshot.Aggregate, 'metadata'): self._metadata,
             # Sort, as the order would reveal that of the old names.
             (snapshot.Aggregate, 'hosts'):
-                lambda names: tuple(sorted(map(self._host, names))),
+                lambda names: tuple(sorted(map(self._new[_Kind.HOST], names))),
             (snapshot.NetworkAgent, 'serves'):
                 lambda ids: tuple(sorted(map(self._uuid, ids))),
             # See _host_object().
@@ -508,7 +427,7 @@ class _Anonymizer:
                      new: snapshot.Host) -> snapshot.Host:
         """Rename hypervisor and resource providers to match the host."""
         name = new.name if old.hypervisor == old.name else (
-            self._hypervisor(old.hypervisor))
+            self._new[_Kind.HYPERVISOR](old.hypervisor))
         return dataclasses.replace(
             new, hypervisor=name, providers=tuple(
                 dataclasses.replace(new_provider, name=self._provider_name(
@@ -543,7 +462,6 @@ class _Anonymizer:
         return new
 
     def _label(self, physnet: str) -> str:
-        """Replace the name of a physical network, or of a place."""
         labels = self._labels
         if physnet == labels.vswitch:
             return self._word(physnet) if physnet in self._keep else (
@@ -616,7 +534,6 @@ class _Anonymizer:
                 if self._vocabulary.is_image_property(name)}
 
     def _is_image(self, name: str) -> bool:
-        """Return whether Nova or nfv-sched defines an image property."""
         return self._vocabulary.is_image_property(name) and (
             self._vocabulary.is_extra_spec(name) if ':' in name
             else self._text(name) == name)
@@ -635,11 +552,11 @@ class _Anonymizer:
 
     def _metadatum(self, name: str, value: str) -> str:
         if name == _ZONE:
-            return self._zone(value)
+            return self._new[_Kind.ZONE](value)
         if name.startswith(_TENANT):
             return _change_each(value, self._uuid)
         if name == _FLAVORS:
-            return _change_each(value, self._flavor)
+            return _change_each(value, self._new[_Kind.FLAVOR])
         return self._text(value, (
             name in self._compared or name in _RATIOS or
             self._is_image(name) or
@@ -660,14 +577,14 @@ class _Anonymizer:
 
     def _option(self, section: str, name: str, value: ty.Any) -> ty.Any:
         replace_text: Callable[[str], str] | None = {
-            ('filter_scheduler', 'isolated_hosts'): self._host,
+            ('filter_scheduler', 'isolated_hosts'): self._new[_Kind.HOST],
             ('filter_scheduler', 'isolated_images'): self._uuid,
             ('nfv_sched', 'vswitch_label'): self._label,
             ('nfv_sched', 'node_label_prefix'):
                 lambda _prefix: self._node_prefix(),
             # A path on this machine, useless elsewhere.
             ('nfv_sched', 'decision_journal'): lambda _path: '',
-            **{('DEFAULT', zone): self._zone for zone in _ZONES},
+            **{('DEFAULT', zone): self._new[_Kind.ZONE] for zone in _ZONES},
         }.get((section, name))
         if replace_text is None or not value:
             return self._value(value)

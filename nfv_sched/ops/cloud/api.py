@@ -212,7 +212,6 @@ def _server(row: Mapping) -> snapshot.Server:
 
 
 def _sizes(row: Mapping) -> dict[str, ty.Any]:
-    """Convert the fields that flavors and flavors of servers share."""
     if 'extra_specs' not in row:
         raise APIError('the compute API shows this account no extra specs of '
                        'flavors')

@@ -39,7 +39,6 @@ class Reservation(ty.NamedTuple):
 
 
 def reservation(aggregate: snapshot.Aggregate) -> Reservation | None:
-    """Return the reservation of an aggregate, also one of Nova's, or None."""
     owner = aggregate.metadata.get(_OWNER)
     if owner is None:
         return None
@@ -78,8 +77,6 @@ def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[Reservation, ...]]:
 
 
 class BlazarRefusal(ty.NamedTuple):
-    """Reason for which BlazarFilter refuses a host."""
-
     text: str  #: for people; empty if it is not known
     #: whether the host is reserved, and the request names no reservation
     is_reserved: bool
@@ -87,11 +84,6 @@ class BlazarRefusal(ty.NamedTuple):
 
 def refusal(aggregates: Iterable[snapshot.Aggregate],
             spec: ty.Any) -> BlazarRefusal:
-    """Return why BlazarFilter refuses a host for a request.
-
-    :param aggregates: those of the host, of a snapshot or of Nova
-    :param spec: the request, a ``nova.objects.RequestSpec``
-    """
     hint = spec.get_scheduler_hint(HINT) or ()
     if isinstance(hint, str):
         hint = (hint,)

@@ -134,7 +134,6 @@ def _copies(cloud: snapshot.Cloud, empty: snapshot.Host,
 
 
 def _new(empty: snapshot.Host) -> snapshot.Host:
-    """Return a host without servers in use, and without network load."""
     network = empty.network and snapshot.HostNetwork(**{
         field.name: None if getattr(empty.network, field.name) is None
         else 0 for field in dataclasses.fields(empty.network)})

@@ -61,7 +61,6 @@ def _options(cloud: snapshot.Cloud) -> network_limits.Limits:
 
 def _with_ledger(host: snapshot.Host, before: network_limits.Limits,
                  after: network_limits.Limits) -> snapshot.Host:
-    """Return a host whose ledger, if it has one, has other limits."""
     uuid = ledger_names.provider_uuid(host.uuid)
     network = host.network or snapshot.HostNetwork()
     carried = {decide.PORTS: network.vswitch_ports,

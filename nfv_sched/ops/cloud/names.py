@@ -6,7 +6,9 @@ misspelt.
 """
 
 import collections
+from collections.abc import Callable
 from collections.abc import Iterable
+import dataclasses
 import difflib
 import re
 import unicodedata
@@ -17,12 +19,6 @@ _UUID = re.compile('-?'.join('[0-9a-fA-F]{%d}' % digits
 _NEAREST = 3
 _BREAKS = ('Zl', 'Zp')
 _LONGEST = 255
-
-#: Messages on names that is_host(), is_printable() and is_uuid() refuse.
-HOST = ('must be the name of a host: without white space, control characters '
-        'or "-" at the beginning, 255 characters at most')
-PRINTABLE = 'must be printable characters, 255 at most'
-UUID = 'must be a UUID'
 
 
 def is_uuid(text: str) -> bool:
@@ -43,6 +39,21 @@ def is_host(text: str) -> bool:
     # refuses only what a shell or a client could misread.
     return (is_printable(text) and not text.startswith('-')
             and len(text.split()) == 1 and text == text.strip())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rule:
+    """What a name or ID in a file must be; marks fields of a snapshot."""
+
+    accepts: Callable[[str], bool]
+    text: str  #: what it must be, for people
+
+
+UUID = Rule(is_uuid, 'must be a UUID')
+PRINTABLE = Rule(is_printable, 'must be printable characters, 255 at most')
+HOST = Rule(
+    is_host, 'must be the name of a host: without white space, control '
+    'characters or "-" at the beginning, 255 characters at most')
 
 
 def unknown(noun: str, name: str, names: Iterable[str],

@@ -81,8 +81,6 @@ def allocation(server: snapshot.Server, pcpus: bool) -> dict[str, int]:
 
 
 class Totals(ty.NamedTuple):
-    """Sums over all servers on a host."""
-
     memory: int = 0  #: MiB
     ports: int = 0  #: ports on the virtual switch
     rules: int = 0  #: security group rules of these ports
@@ -94,7 +92,6 @@ def vswitch_ports(server: snapshot.Server) -> list[snapshot.Port]:
 
 
 def totals(cloud: snapshot.Cloud) -> Mapping[str, Totals]:
-    """Return the sums over the servers on each host, by host name."""
     sums: dict[str, Totals] = collections.defaultdict(Totals)
     for server in cloud.servers:
         if server.host is None:
@@ -142,7 +139,6 @@ def without_servers(cloud: snapshot.Cloud) -> snapshot.Cloud:
 
 
 def empty(host: snapshot.Host, servers: Totals) -> snapshot.Host:
-    """Return a host as it is without its servers."""
     network = changed_network(host.network, {
         'vswitch_ports': -servers.ports, 'security_rules': -servers.rules})
     nodes = host.nodes and tuple([dataclasses.replace(

@@ -70,7 +70,6 @@ _OF_MACHINE = conf.OF_COMMANDS | {
 
 
 def may_be_set(section: str, name: str) -> bool:
-    """Return whether a file may set an option."""
     if section == conf.GROUP.name:
         return name not in _OF_MACHINE
     return (name in SAVED.get(section, ()) or name in _MORE.get(section, ())
@@ -79,7 +78,6 @@ def may_be_set(section: str, name: str) -> bool:
 
 def class_names(options: Mapping[str, Mapping[str, ty.Any]],
                 option: str) -> list[str]:
-    """Return the class names in an option of ``[filter_scheduler]``."""
     value = options.get('filter_scheduler', {}).get(option)
     if isinstance(value, str):
         value = [name.strip() for name in value.split(',')]

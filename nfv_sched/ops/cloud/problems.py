@@ -85,7 +85,6 @@ class Problems:
         self._errors[line, text] = None
 
     def stop_if_wrong(self) -> None:
-        """Raise InputError if there are problems so far."""
         if not self._errors:
             return
         texts = [text for _, text in sorted(self._errors)]

@@ -158,7 +158,6 @@ def _answer(url: str, where: str, method: str = 'GET') -> requests.Response:
 
 
 def _request(url: str, where: str, method: str) -> requests.Response:
-    """Return the answer to a request, if it is 200."""
     with http_limits.bounded(
             requests.Session(), files.max_size()) as session:
         token = os.environ.get(TOKEN)

@@ -38,8 +38,6 @@ def stable_uuid(kind: str, name: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SecurityGroup:
-    """A security group, with the number of its rules."""
-
     uuid: str
     rules: int
 
@@ -232,10 +230,7 @@ def reported_provider(
 
 
 def label_names(cloud: snapshot.Cloud) -> rule.Names:
-    """Return the names of the labels of NUMA nodes.
-
-    They are defaults if the snapshot has no options, as one from the API.
-    """
+    # A snapshot from the API has no options.
     options = cloud.options.get('nfv_sched', {})
     return rule.Names(
         options.get('vswitch_label') or DEFAULTS.switch_label,
@@ -245,7 +240,6 @@ def label_names(cloud: snapshot.Cloud) -> rule.Names:
 def places_of(
     cloud: snapshot.Cloud,
 ) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Return NUMA nodes by name of host and name of place."""
     names = label_names(cloud)
     places: dict[str, dict[str, tuple[int, ...]]] = {}
     for host in hosts_of(cloud):
@@ -298,7 +292,6 @@ def _services(network: snapshot.HostNetwork,
 def aggregates_by_host(
     aggregates: Iterable[snapshot.Aggregate],
 ) -> dict[str, set[str]]:
-    """Return the UUIDs of the aggregates of each host, by its name."""
     uuids: dict[str, set[str]] = {}
     for aggregate in aggregates:
         for name in aggregate.hosts:

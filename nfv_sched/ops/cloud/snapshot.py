@@ -10,15 +10,18 @@ The fields are also those of the file (:mod:`nfv_sched.ops.cloud.file`).  A
 change that older releases would misread needs a new ``VERSION``.
 """
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import enum
+import functools
 import typing as ty
 
 import os_resource_classes as orc
 import pydantic
 
 from nfv_sched.base import cpu_spec
+from nfv_sched.ops.cloud import names
 
 #: Version of the file format.
 VERSION = 2
@@ -36,19 +39,60 @@ EVACUATION = 'evacuation'
 #: Tags that Nova adds to a PCI request once it has devices.
 ALLOCATED_TAGS = frozenset(('rp_uuids', 'parent_ifname'))
 
+
+class Kind(enum.StrEnum):
+    """What a text names; marks fields.  An anonymized name begins with it.
+
+    Of a text that may name several of these, the last counts.
+    """
+
+    UUID = 'UUID'
+    TIME = 'time'
+    VERSION = 'version'
+    PCI_ADDRESS = 'PCI address'
+    PCI_ID = 'PCI ID'
+    GROUP = 'group'
+    SERVICE = 'service'
+    NETWORK = 'network'
+    SERVER = 'server'
+    CELL = 'cell'
+    HYPERVISOR = 'node'
+    FLAVOR = 'flavor'
+    AGGREGATE = 'aggregate'
+    ZONE = 'zone'
+    PHYSNET = 'physnet'
+    HOST = 'host'
+
+
 # Limits of numbers in a file; by default a number must be 0 or more.
 _Positive = ty.Annotated[int, pydantic.Field(ge=1)]
 _Signed = ty.Annotated[int, pydantic.Field(ge=-1 << 63)]
 _VCPUs = ty.Annotated[int, pydantic.Field(le=cpu_spec.MOST_CPUS - 1)]
 # The length of names in Nova's databases.
 _Name = ty.Annotated[str, pydantic.Field(max_length=255)]
+_AnyUUID = ty.Annotated[str, Kind.UUID]
+_Time = ty.Annotated[str, Kind.TIME]  # ISO 8601, UTC
+_Version = ty.Annotated[str, Kind.VERSION]
+_Address = ty.Annotated[str, Kind.PCI_ADDRESS]
+_PCIID = ty.Annotated[str, Kind.PCI_ID]
+_Physnet = ty.Annotated[str, Kind.PHYSNET]
+_AnyHost = ty.Annotated[str, Kind.HOST]
+_NetworkName = ty.Annotated[str, Kind.NETWORK]
+# Names and IDs that appear in printed commands are checked; names of servers,
+# networks and routers may be anything.
+_UUID = ty.Annotated[_AnyUUID, names.UUID]
+_Host = ty.Annotated[_Name, Kind.HOST, names.HOST]
+_Hypervisor = ty.Annotated[_Name, Kind.HYPERVISOR, names.PRINTABLE]
+_Cell = ty.Annotated[_Name, Kind.CELL, names.PRINTABLE]
+_Zone = ty.Annotated[_Name, Kind.ZONE, names.PRINTABLE]
+_FlavorName = ty.Annotated[_Name, Kind.FLAVOR, names.PRINTABLE]
+_FlavorID = ty.Annotated[_Name, Kind.UUID, names.PRINTABLE]
+_AggregateName = ty.Annotated[_Name, Kind.AGGREGATE, names.PRINTABLE]
 _Devices = ty.Annotated[int, pydantic.Field(ge=1, le=1024)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    """Memory pages of one size on a host NUMA node."""
-
     size: _Positive  #: KiB
     total: int
     used: int = 0  #: number of pages that guests use
@@ -86,7 +130,7 @@ class Node:
     pages: tuple[Pages, ...] = ()
     #: physical networks with affinity to the node, including the labels of
     #: NUMA nodes
-    physnets: frozenset[str] = frozenset()
+    physnets: frozenset[_Physnet] = frozenset()
     #: whether tunnelled networks have affinity to the node
     tunneled: bool = False
 
@@ -103,19 +147,17 @@ class Node:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A PCI device for guests."""
-
-    address: str
-    vendor: str
-    product: str
+    address: _Address
+    vendor: _PCIID
+    product: _PCIID
     kind: str  #: ``type-VF``, ``type-PF``, ``type-PCI``, ``vdpa``
     node: _Signed | None = None  #: number of its NUMA node; None if unknown
     #: Nova's status: ``available``, ``claimed``, ``allocated``, ``removed``,
     #: ``deleted``, ``unavailable``, ``unclaimable``
     status: str = 'available'
-    parent: str | None = None  #: PCI address of its PF
-    server: str | None = None  #: UUID of the server that it is assigned to
-    request: str | None = None  #: ID of the PCI request that it fulfils
+    parent: _Address | None = None  #: that of its PF
+    server: _AnyUUID | None = None  #: server that it is assigned to
+    request: _AnyUUID | None = None  #: PCI request that it fulfils
     #: such as ``physical_network``, from ``[pci] device_spec``
     tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -147,16 +189,16 @@ class Inventory:
 class Provider:
     """A resource provider of a host in Placement."""
 
-    uuid: str
+    uuid: _UUID
     name: str
     #: UUID of its parent; None for the root of the host's tree
-    parent: str | None = None
+    parent: _UUID | None = None
     #: by resource class
     inventories: Mapping[str, Inventory] = dataclasses.field(
         default_factory=dict)
     traits: frozenset[str] = frozenset()
     #: UUIDs of Nova's host aggregates that it is a member of
-    aggregates: frozenset[str] = frozenset()
+    aggregates: frozenset[_AnyUUID] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +219,10 @@ class HostNetwork:
 class Host:
     """A compute node and its service."""
 
-    name: _Name  #: name of the host, that of the compute service
-    hypervisor: _Name  #: name of the compute node
-    uuid: str  #: UUID of the compute node, and of its resource provider
-    cell: _Name = ''  #: name of the Nova cell, or its UUID if it has no name
+    name: _Host  #: name of the host, that of the compute service
+    hypervisor: _Hypervisor  #: name of the compute node
+    uuid: _UUID  #: UUID of the compute node, and of its resource provider
+    cell: _Cell = ''  #: name of the Nova cell, or its UUID if it has no name
     enabled: bool = True
     #: the operator's reason why it is disabled
     disabled_reason: str | None = None
@@ -188,8 +230,8 @@ class Host:
     #: whether Nova's API database maps the host to its cell; if not, requests
     #: that the scheduler sends there fail
     mapped: bool = True
-    zone: _Name = 'nova'
-    aggregates: tuple[str, ...] = ()  #: names of its aggregates
+    zone: _Zone = 'nova'
+    aggregates: tuple[_AggregateName, ...] = ()  #: names of its aggregates
     hypervisor_type: str = 'QEMU'  #: such as ``QEMU``
     #: Nova's number for the version, such as 8002000
     hypervisor_version: int = 0
@@ -228,8 +270,8 @@ class Host:
 class Flavor:
     """A flavor: a current one, or the copy that a server was booted with."""
 
-    name: _Name
-    id: _Name = ''
+    name: _FlavorName
+    id: _FlavorID = ''
     vcpus: _VCPUs
     memory: int  #: MiB
     disk: int = 0  #: GiB
@@ -242,8 +284,6 @@ class Flavor:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GuestNode:
-    """A guest NUMA node."""
-
     host_node: int  #: number of the host NUMA node that it is on
     #: vCPUs that float over the shared CPUs of the host node
     shared: frozenset[int] = frozenset()
@@ -269,14 +309,12 @@ VNICType = ty.Literal[
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """A port of a server."""
-
-    id: str
-    network: str = ''  #: UUID of its network
-    network_name: str = ''  #: name of its network; empty if unknown
+    id: _AnyUUID
+    network: _AnyUUID = ''
+    network_name: _NetworkName = ''  #: empty if unknown
     vnic_type: str = 'normal'  #: such as ``normal`` or ``direct``
-    physnet: str | None = None
-    device: str | None = None  #: PCI address of its device
+    physnet: _Physnet | None = None
+    device: _Address | None = None
     #: number of security group rules; None if unknown
     rules: int | None = None
     #: whether it has an allocation in Placement, such as for a minimum
@@ -289,7 +327,7 @@ class PCIRequest:
     """A request of a server for PCI devices, as Nova stores it."""
 
     #: UUID, which is ``request`` of the assigned devices
-    id: str | None = None
+    id: _AnyUUID | None = None
     count: _Devices = 1
     #: name of the alias in the flavor; None if a port requests it
     alias: str | None = None
@@ -297,42 +335,40 @@ class PCIRequest:
     specs: tuple[Mapping[str, str | None], ...] = ()
     #: NUMA affinity policy, such as ``required``
     numa_policy: str | None = None
-    port: str | None = None  #: ID of the port; None if Nova does not store it
+    port: _AnyUUID | None = None  #: None if Nova does not store it
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server."""
-
-    uuid: str
-    name: _Name
-    host: _Name | None = None  #: name of its host; None if it has none
-    cell: _Name = ''
-    project: _Name = ''  #: UUID
+    uuid: _UUID
+    name: ty.Annotated[_Name, Kind.SERVER]
+    host: _Host | None = None  #: name of its host; None if it has none
+    cell: _Cell = ''
+    project: ty.Annotated[_Name, Kind.UUID] = ''
     state: str = 'active'  #: Nova's vm_state, such as ``active`` or ``error``
     task: str | None = None  #: Nova's task_state
     locked: bool = False  #: whether its owner or an operator has locked it
     #: message of its last fault; None if it is not in error
     fault: str | None = None
-    created: str = ''  #: ISO 8601, UTC
+    created: _Time = ''
     #: start of its last known move away from a host that is not its current
-    #: one: ISO 8601, UTC; empty if unknown
-    moved: str = ''
+    #: one; empty if unknown
+    moved: _Time = ''
     flavor: Flavor  #: copy from its boot or last resize
     #: properties of its image that matter for scheduling
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: guest NUMA nodes; None if it has no NUMA topology
     nodes: tuple[GuestNode, ...] | None = None
     emulator_threads: str | None = None  #: ``share``, ``isolate`` or None
-    devices: tuple[str, ...] = ()  #: PCI addresses
+    devices: tuple[_Address, ...] = ()
     #: PCI requests of flavor and ports; None if not read
     pci_requests: tuple[PCIRequest, ...] | None = None
     #: ports from Neutron, or from Nova if Neutron was not read; None if
     #: unknown
     ports: tuple[Port, ...] | None = None
     shares: bool = False  #: whether Manila shares are attached
-    group: str | None = None  #: UUID of its server group
-    zone: _Name | None = None  #: requested availability zone
+    group: _UUID | None = None  #: its server group
+    zone: _Zone | None = None  #: requested availability zone
     hints: Mapping[str, tuple[str, ...]] = dataclasses.field(
         default_factory=dict)
     #: provider -> class -> amount; None if Placement was not read
@@ -354,15 +390,15 @@ class Migration:
     source is up again.
     """
 
-    uuid: str  #: UUID of the migration, and of its consumer in Placement
-    server: str  #: UUID of the server
+    uuid: _UUID  #: UUID of the migration, and of its consumer in Placement
+    server: _UUID
     #: ``migration``, ``resize``, ``live-migration``, ``evacuation``
     kind: str = ''
     status: str = ''  #: Nova's status, such as ``running`` or ``finished``
-    source: str | None = None  #: name of the source host
+    source: _Host | None = None  #: name of the source host
     #: name of the destination host; None if not yet known
-    target: str | None = None
-    updated: str = ''  #: time of its last change: ISO 8601, UTC
+    target: _Host | None = None
+    updated: _Time = ''  #: time of its last change
     #: guest NUMA nodes on the source; None if there are none, or unknown
     before: tuple[GuestNode, ...] | None = None
     #: guest NUMA nodes on the target; None likewise
@@ -381,63 +417,61 @@ class Migration:
 class Aggregate:
     """A host aggregate, with the names of its hosts."""
 
-    name: _Name
-    uuid: str = ''
+    name: _AggregateName
+    uuid: _AnyUUID = ''
     metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[_Host, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A server group."""
-
-    uuid: str
-    name: _Name = ''
+    uuid: _UUID
+    name: ty.Annotated[_Name, Kind.GROUP] = ''
     policy: str  #: such as ``anti-affinity``
     #: rules of the policy, such as ``max_server_per_host``
     rules: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    members: tuple[str, ...] = ()  #: UUIDs of servers
+    members: tuple[_UUID, ...] = ()  #: servers
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAgent:
     """A Neutron agent that runs DHCP servers or routers on a host."""
 
-    id: str  #: UUID; the name of the chassis for ``ovn``
+    id: _AnyUUID  #: for ``ovn`` the name of the chassis
     #: ``dhcp``, ``router``, or ``ovn`` for a gateway of ML2/OVN, whose routers
     #: OVN itself places
     kind: str
-    host: _Name
+    host: _Host
     alive: bool = True  #: whether it is alive, as Neutron reports it
     enabled: bool = True  #: whether it is administratively up
-    zone: str = ''  #: availability zone of Neutron
+    zone: _Zone = ''  #: availability zone of Neutron
     #: of an L3 agent: ``legacy``, ``dvr``, ``dvr_snat``, ``dvr_no_external``
     mode: str = ''
     #: whether it serves only routers with a gateway
     external_only: bool = False
     #: physical networks that the virtual switch of its host reaches; None if
     #: no agent that is alive there reports them
-    physnets: frozenset[str] | None = None
+    physnets: frozenset[_Physnet] | None = None
     #: tunnel types of this switch; None if not reported
     tunnels: frozenset[str] | None = None
-    #: UUIDs of the networks or routers that it serves
-    serves: tuple[str, ...] = ()
+    #: networks or routers
+    serves: tuple[_UUID, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkService:
     """A network with DHCP, or a router, that Neutron agents serve."""
 
-    id: str  #: UUID of the network or router
+    id: _UUID  #: that of the network or router
     kind: str  #: ``dhcp`` or ``router``
-    name: str = ''
+    name: ty.Annotated[str, Kind.SERVICE] = ''
     #: number of virtual switch ports that it takes on each host that serves it
     ports: int = 0
     #: physical networks that it needs there; None if not all of its networks
     #: are known
-    physnets: frozenset[str] | None = frozenset()
+    physnets: frozenset[_Physnet] | None = frozenset()
     tunnels: frozenset[str] = frozenset()  #: tunnel types that it needs there
-    zones: tuple[str, ...] = ()  #: requested availability zones; empty if none
+    zones: tuple[_Zone, ...] = ()  #: requested; empty if none
     external: bool = False  #: whether it is a router with a gateway
     ha: bool = False  #: whether it is an HA router, served by several agents
     distributed: bool = False  #: whether it is a distributed router (DVR)
@@ -445,13 +479,11 @@ class NetworkService:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """A network of Neutron."""
-
-    id: str  #: UUID
-    name: str = ''
+    id: _AnyUUID
+    name: _NetworkName = ''
     #: physical network of its first segment that has one, which Nova uses;
     #: None if no segment has one
-    physnet: str | None = None
+    physnet: _Physnet | None = None
     #: vNIC type of all its ports in a cloud file of the simulator; None for
     #: networks from Neutron
     vnic_type: str | None = None
@@ -530,22 +562,22 @@ class Missing:
     """Information that could not be read; str() is a sentence for people."""
 
     kind: MissingKind
-    cell: _Name = ''  #: name of the cell, or its UUID if it has no name
-    hosts: tuple[str, ...] = ()  #: names of the hosts
-    #: UUIDs of the cell, servers, migration, or compute nodes
-    uuids: tuple[str, ...] = ()
+    cell: _Cell = ''  #: name of the cell, or its UUID if it has no name
+    hosts: tuple[_AnyHost, ...] = ()  #: names of the hosts
+    #: of the cell, servers, migration, or compute nodes
+    uuids: tuple[_AnyUUID, ...] = ()
     #: the error, without secrets; of some kinds the whole sentence
     text: str = ''
 
     def __str__(self) -> str:
-        names = self.hosts or self.uuids
-        name = min(names, default='')
+        found = self.hosts or self.uuids
+        name = min(found, default='')
         if self.cell not in ('', name):
             # The format of cells in Nova's logs.
             name = f'{name}({self.cell})' if name else self.cell
         sentence = _SENTENCES.get(self.kind, self.text and '{text}')
         return (sentence or _UNKNOWN).format(
-            name=name, count=len(names), s='' if len(names) == 1 else 's',
+            name=name, count=len(found), s='' if len(found) == 1 else 's',
             text=self.text, error=f': {self.text}' if self.text else '')
 
 
@@ -553,10 +585,10 @@ class Missing:
 class Cloud:
     """A cloud at one moment."""
 
-    taken: str  #: time when it was read: ISO 8601, UTC
+    taken: _Time  #: time when it was read
     source: str = ''  #: description of the source, for people
-    nova: str = ''  #: release of Nova where it was read
-    nfv_sched: str = ''  #: release of nfv-sched that read it
+    nova: _Version = ''  #: release of Nova where it was read
+    nfv_sched: _Version = ''  #: release of nfv-sched that read it
     anonymous: bool = False  #: whether names and UUIDs were replaced
     missing: tuple[Missing, ...] = ()  #: information that could not be read
     #: options of Nova and nfv-sched that matter for scheduling: section ->
@@ -588,3 +620,49 @@ class Cloud:
     def unread(self, *kinds: MissingKind) -> frozenset[str]:
         return frozenset([uuid for each in self.missing if each.kind in kinds
                           for uuid in each.uuids])
+
+
+@functools.cache
+def marks_of(kind: type, of: type) -> Mapping[str, ty.Any]:
+    """Return the fields of a dataclass that have a mark, with the mark.
+
+    Fields with other dataclasses, in which some have one, have None.
+
+    :param of: type of the marks
+    """
+    marks = {}
+    for name, hint in ty.get_type_hints(kind, include_extras=True).items():
+        for part in _parts(hint):
+            if isinstance(part, of):
+                marks[name] = part
+            elif isinstance(part, type) and dataclasses.is_dataclass(
+                    part) and marks_of(part, of):
+                marks[name] = None
+    return marks
+
+
+def _parts(hint: ty.Any) -> Iterator[ty.Any]:
+    yield hint
+    for each in ty.get_args(hint):
+        yield from _parts(each)
+
+
+def marked(value: ty.Any, of: type, path: tuple[str | int, ...] = (),
+           ) -> Iterator[tuple[tuple[str | int, ...], ty.Any, str]]:
+    """Yield (path, mark, text) of each text in a value that has a mark.
+
+    :param value: a part of a cloud
+    :param of: type of the marks
+    """
+    for name, mark in marks_of(type(value), of).items():
+        content = getattr(value, name)
+        if content is None:
+            continue
+        if mark is not None:
+            for text in (content,) if isinstance(content, str) else content:
+                yield (*path, name), mark, text
+        elif isinstance(content, tuple):
+            for number, each in enumerate(content):
+                yield from marked(each, of, (*path, name, number))
+        else:
+            yield from marked(content, of, (*path, name))

@@ -5,10 +5,8 @@ A file may have been edited.  :mod:`nfv_sched.ops.cloud.codec` checks the
 types of fields; this module checks everything else that the tools rely on.
 """
 
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
-from collections.abc import Iterator
 import dataclasses
 import typing as ty
 
@@ -72,76 +70,27 @@ def check(cloud: snapshot.Cloud) -> None:
     _check_options(cloud)
 
 
-# A check for names, and what to tell people that a name must be.
-_Rule = tuple[Callable[[str], bool], str]
-_UUID: _Rule = (names.is_uuid, names.UUID)
-_HOST: _Rule = (names.is_host, names.HOST)
-_PRINTABLE: _Rule = (names.is_printable, names.PRINTABLE)
-
-
 def check_names(cloud: snapshot.Cloud) -> None:
-    """Check the names and IDs of a file that appear in printed commands.
-
-    Names of servers, networks and routers may be anything: no command
-    contains them.
-
-    :raises WrongError: if a name or ID is invalid
-    """
-    for path, rule, texts in _names(cloud):
-        for text in texts:
-            if text is not None and not rule[0](text):
-                error = codec.WrongError(
-                    f'{rule[1]}, not {extra_specs.shown(text)}')
-                error.path = path
-                raise error
-
-
-def _names(cloud: snapshot.Cloud) -> Iterator[
-        tuple[list[str | int], _Rule, Iterable[str | None]]]:
-    """Yield (path, rule, names or IDs) of all names and IDs to check."""
-    for number, host in enumerate(cloud.hosts):
-        yield ['hosts', number, 'uuid'], _UUID, (host.uuid,)
-        yield ['hosts', number, 'name'], _HOST, (host.name,)
-        yield ['hosts', number, 'hypervisor'], _PRINTABLE, (host.hypervisor,)
-        yield ['hosts', number, 'cell'], _PRINTABLE, (host.cell,)
-        yield ['hosts', number, 'zone'], _PRINTABLE, (host.zone,)
-        yield ['hosts', number, 'aggregates'], _PRINTABLE, host.aggregates
-        for index, provider in enumerate(host.providers):
-            yield (['hosts', number, 'providers', index], _UUID,
-                   (provider.uuid, provider.parent))
-    for number, server in enumerate(cloud.servers):
-        yield ['servers', number, 'uuid'], _UUID, (server.uuid,)
-        yield ['servers', number, 'group'], _UUID, (server.group,)
-        yield ['servers', number, 'host'], _HOST, (server.host,)
-        yield ['servers', number, 'cell'], _PRINTABLE, (server.cell,)
-        yield ['servers', number, 'zone'], _PRINTABLE, (server.zone,)
-        yield (['servers', number, 'flavor', 'name'], _PRINTABLE,
-               (server.flavor.name,))
-    for number, flavor in enumerate(cloud.flavors):
-        yield ['flavors', number], _PRINTABLE, (flavor.name, flavor.id)
-    for number, aggregate in enumerate(cloud.aggregates):
-        yield ['aggregates', number, 'name'], _PRINTABLE, (aggregate.name,)
-        yield ['aggregates', number, 'hosts'], _HOST, aggregate.hosts
-    for number, group in enumerate(cloud.groups):
-        yield ['groups', number, 'uuid'], _UUID, (group.uuid,)
-        yield ['groups', number, 'members'], _UUID, group.members
-    for number, move in enumerate(cloud.moves or ()):
-        yield ['moves', number], _UUID, (move.uuid, move.server)
-        yield ['moves', number], _HOST, (move.source, move.target)
+    for path, rule, text in snapshot.marked(cloud, names.Rule):
+        _check_name(path, rule, text)
     for number, agent in enumerate(cloud.network_agents or ()):
-        # The ID of an OVN gateway is the name of its chassis.  OVN places
-        # the routers itself.
-        yield (['network_agents', number, 'id'],
-               _HOST if agent.kind == snapshot.OVN else _UUID, (agent.id,))
-        yield ['network_agents', number, 'host'], _HOST, (agent.host,)
-        yield ['network_agents', number, 'serves'], _UUID, agent.serves
-    for number, service in enumerate(cloud.network_services):
-        yield ['network_services', number, 'id'], _UUID, (service.id,)
+        # OVN places the routers itself.
+        _check_name(
+            ('network_agents', number, 'id'), names.HOST
+            if agent.kind == snapshot.OVN else names.UUID, agent.id)
 
 
-def _check_unique(what: str, names: Iterable[ty.Any]) -> None:
+def _check_name(path: tuple[str | int, ...], rule: names.Rule,
+                text: str) -> None:
+    if not rule.accepts(text):
+        error = codec.WrongError(f'{rule.text}, not {extra_specs.shown(text)}')
+        error.path = list(path)
+        raise error
+
+
+def _check_unique(what: str, found: Iterable[ty.Any]) -> None:
     seen = set()
-    for name in names:
+    for name in found:
         if name in seen:
             raise codec.WrongError(
                 f'two {what} are {extra_specs.shown(name, 60)}')

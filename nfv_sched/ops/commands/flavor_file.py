@@ -151,7 +151,7 @@ def _image_id(value: ty.Any, path: str) -> str:
         return ''
     if not isinstance(value, str) or not names.is_uuid(value):
         raise source.CloudUnreadError(
-            f'{path}: id {names.UUID}, not {extra_specs.shown(value)}')
+            f'{path}: id {names.UUID.text}, not {extra_specs.shown(value)}')
     return value
 
 
@@ -244,7 +244,7 @@ def _flavor(data: Mapping[str, ty.Any], name: str | None,
     for key, value in (('name', name), ('id', str(fields['id'] or ''))):
         if not names.is_printable(value):
             raise source.CloudUnreadError(
-                f'{where}: {key} {names.PRINTABLE}, not '
+                f'{where}: {key} {names.PRINTABLE.text}, not '
                 f'{extra_specs.shown(value)}')
     specs = fields['extra_specs']
     if _WITHOUT_PROPERTIES.intersection(data) and not (

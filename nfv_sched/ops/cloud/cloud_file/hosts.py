@@ -48,7 +48,6 @@ class HostCompiler:
                 'report_in_placement', False)
 
     def groups(self) -> tuple[model.HostGroup, ...]:
-        """Return the groups of hosts, without those that have problems."""
         groups, seen, total = [], {}, 0
         amounts: collections.Counter[str] = collections.Counter()
         for i, host in enumerate(self._cloud.hosts):
@@ -128,7 +127,7 @@ class HostCompiler:
         self._check_providers((*path, 'providers'), host)
         devices: tuple[snapshot.Device, ...] = ()
         if not cloud_names.is_host(host.name):
-            self._errors.add((*path, 'name'), cloud_names.HOST)
+            self._errors.add((*path, 'name'), cloud_names.HOST.text)
         try:
             devices = pci.build(host.pci_devices)
             validation.check_devices(devices)
@@ -146,7 +145,6 @@ class HostCompiler:
 
     def _check_explicit(self, path: problems.Path,
                         host: model.HostGroup) -> None:
-        """Check that CPU sets and numbers of cores are not both given."""
         if host.dedicated_cpus is None and host.shared_cpus is None:
             return
         for key in ('platform_cores', 'vswitch_cores',
@@ -209,7 +207,6 @@ class HostCompiler:
 
     def _physnets(self, path: problems.Path, host: model.HostGroup,
                   nodes: int) -> list[set[str]]:
-        """Return the physical networks and labels of each NUMA node."""
         physnets: list[set[str]] = [set() for _ in range(nodes)]
         names = self._names
         of_nodes = {names.of_node(n): (n,) for n in range(nodes)}

@@ -140,7 +140,8 @@ class SoundTest(base.TestCase):
                         ('name', 'a\u00a0b'), ('name', 'a\u200b'),
                         ('name', 'a' * 256), ('cell', '\u202e'),
                         ('zone', 'a\nb'))),
-                ('flavors[0]', {'flavors': (snapshots.flavor(name='\x1b'),)}),
+                ('flavors[0].name', {'flavors': (
+                    snapshots.flavor(name='\x1b'),)}),
                 ('aggregates[0].hosts', {'aggregates': (snapshot.Aggregate(
                     name='a', hosts=('-x',)),)}),
                 ('network_agents[0].id', {'network_agents': (
