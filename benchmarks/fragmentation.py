@@ -195,8 +195,8 @@ def play(way, seed, hosts, churn):
                     found.append((event.level, refused, record.cloud(state)))
                 elif not event.vcpus:
                     if name in placed:
-                        simulation.step(actions.Delete(
-                            action='delete', delete=name, targets=(name,)))
+                        simulation.step(actions.ServerStep(
+                            action='delete', targets=(name,)))
                 else:
                     simulation.step(actions.Boot(
                         action='boot', boot=name, targets=(name,),

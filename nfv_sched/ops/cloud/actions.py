@@ -2,8 +2,10 @@
 
 """Define the steps of a cloud file and their expectations.
 
-There is one type for each action.  Its fields are the keys of the file, as in
-:mod:`nfv_sched.ops.cloud.cloud_file.model`; keys are defined nowhere else.
+The fields of each type are the keys of the file, as in
+:mod:`nfv_sched.ops.cloud.cloud_file.model`, where keys are defined only once.
+The key of the action itself is a field only where its value is not a list of
+names of servers or hosts.
 """
 
 from collections.abc import Mapping
@@ -59,8 +61,6 @@ class ServerExpectation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation(ServerExpectation):
-    """Expectations of a step."""
-
     #: host name -> number of its virtual switch ports after the step
     ports: _HostCounts = dataclasses.field(default_factory=dict)
     #: host name -> number of its security group rules after the step
@@ -73,8 +73,6 @@ class Expectation(ServerExpectation):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A step of the file."""
-
     action: str = documents.internal(default='')  #: key of :data:`TYPES`
     #: position in the file, from 1
     number: int = documents.internal(default=0)
@@ -85,16 +83,14 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Checked(Step):
-    """A step that may have expectations."""
+class ServerStep(Step):
+    """A step on servers, which may have expectations."""
 
     expect: ty.Annotated[Expectation, values.NOT_EMPTY] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Boot(_Checked):
-    """Boot servers."""
-
+class Boot(ServerStep):
     #: name of the servers; a number is added if ``count`` is given
     boot: values.Name
     flavor: values.FlavorName
@@ -117,7 +113,7 @@ class Boot(_Checked):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _PortStep(_Checked):
+class Ports(ServerStep):
     """Attach or detach ports."""
 
     network: values.NetworkName
@@ -129,32 +125,22 @@ class _PortStep(_Checked):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Attach(_PortStep):
-    """Attach ports."""
-
-    attach: values.Names
+class Attach(Ports):
     #: names of the security groups of the ports; empty for the default group
     #: of the project
     security_groups: _SecurityGroups = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Detach(_PortStep):
-    """Detach ports."""
-
-    detach: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Move(_Checked):
-    """Move servers to other hosts."""
+class Move(ServerStep):
+    """Move servers to other hosts; evacuated hosts are down from then on."""
 
     #: the only host to consider; the filters run
     host: values.HostName | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _ColdMove(_Move):
+class ColdMove(Move):
     """A move that must be confirmed or reverted."""
 
     #: whether to confirm it immediately; None for yes, unless it is reverted
@@ -163,89 +149,15 @@ class _ColdMove(_Move):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ColdMigrate(_ColdMove):
-    """Cold-migrate servers."""
-
-    cold_migrate: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Resize(_ColdMove):
-    """Resize servers."""
-
-    resize: values.Names
+class Resize(ColdMove):
     flavor: values.FlavorName
     same_host: bool = False  #: whether they may stay on their host
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Confirm(_Checked):
-    """Confirm resizes or cold migrations."""
-
-    confirm: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Revert(_Checked):
-    """Revert resizes or cold migrations."""
-
-    revert: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class LiveMigrate(_Move):
-    """Live-migrate servers."""
-
-    live_migrate: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Evacuate(_Move):
-    """Evacuate servers; their hosts are down from this step on."""
-
-    evacuate: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Shelve(_Checked):
-    """Shelve and offload servers."""
-
-    shelve: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Unshelve(_Move):
-    """Unshelve servers."""
-
-    unshelve: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Delete(_Checked):
-    """Delete servers."""
-
-    delete: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HostDown(Step):
-    """Stop the compute services of hosts."""
-
-    host_down: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HostUp(Step):
-    """Start the compute services of hosts again."""
-
-    host_up: values.Names
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuild(_Checked):
+class Rebuild(ServerStep):
     """Rebuild servers, from the old image if ``image`` is None."""
 
-    rebuild: values.Names
     image: values.ImageName | None = None
 
 
@@ -258,22 +170,12 @@ class Neutron(Step):
     neutron: ty.Literal['up', 'stale', 'down']
 
 
+#: Types of steps on hosts: stop and start their compute services.
+HOST_TYPES: Mapping[str, type[Step]] = {'host_down': Step, 'host_up': Step}
 #: Action -> type of its steps.
 TYPES: Mapping[str, type[Step]] = {
-    'boot': Boot,
-    'delete': Delete,
-    'cold_migrate': ColdMigrate,
-    'resize': Resize,
-    'confirm': Confirm,
-    'revert': Revert,
-    'live_migrate': LiveMigrate,
-    'evacuate': Evacuate,
-    'shelve': Shelve,
-    'unshelve': Unshelve,
-    'rebuild': Rebuild,
-    'attach': Attach,
-    'detach': Detach,
-    'host_down': HostDown,
-    'host_up': HostUp,
-    'neutron': Neutron,
-}
+    'boot': Boot, 'delete': ServerStep, 'cold_migrate': ColdMove,
+    'resize': Resize, 'confirm': ServerStep, 'revert': ServerStep,
+    'live_migrate': Move, 'evacuate': Move, 'shelve': ServerStep,
+    'unshelve': Move, 'rebuild': Rebuild, 'attach': Attach, 'detach': Ports,
+    **HOST_TYPES, 'neutron': Neutron}

@@ -175,15 +175,13 @@ def failure(
 
 def _step(move: values.Move, number: int, name: str) -> actions.Step:
     if move.kind == movable.SHELVE:
-        return actions.Shelve(number=number, targets=(name,), action='shelve',
-                              shelve=(name,))
+        return actions.ServerStep(
+            number=number, targets=(name,), action='shelve')
     of_step: dict[str, ty.Any] = {
         'number': number, 'targets': (name,), 'host': move.destination}
     if move.kind == movable.LIVE:
-        return actions.LiveMigrate(
-            action='live_migrate', live_migrate=(name,), **of_step)
-    return actions.ColdMigrate(
-        action='cold_migrate', cold_migrate=(name,), **of_step)
+        return actions.Move(action='live_migrate', **of_step)
+    return actions.ColdMove(action='cold_migrate', **of_step)
 
 
 def _policies_kept_less(before: Mapping[str, float],

@@ -133,9 +133,8 @@ def _inhabit(rng: random.Random, state, document: dict,
             break
         if running and rng.random() < 0.2:
             name = rng.choice(running)
-            simulation.step(actions.Delete(
-                action='delete', number=number, delete=(name,),
-                targets=(name,)))
+            simulation.step(actions.ServerStep(
+                action='delete', number=number, targets=(name,)))
             continue
         name = f'vm-{number}'
         simulation.step(actions.Boot(

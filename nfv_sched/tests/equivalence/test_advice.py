@@ -167,15 +167,15 @@ class TestAdvice(test_stock.EquivalenceTestCase):
         if step.kind == 'defrag':
             plan = defrag.plan(
                 cloud, requested.flavor, requested.count, ports=ports)
-            return self.fits(cloud, requested, *[actions.LiveMigrate(
+            return self.fits(cloud, requested, *[actions.Move(
                 action='live_migrate', number=number, host=move.destination,
-                live_migrate=(move.server,), targets=(move.server,))
+                targets=(move.server,))
                 for number, move in enumerate(plan.moves)])
         self.assertEqual('servers', step.kind)
-        return any(self.fits(cloud, requested, actions.Delete(
-            action='delete', number=1, delete=(server.name,),
-            targets=(server.name,))) for _host, server in list(
-                smallest_move.find(cloud, requested.flavor, ports=ports)))
+        return any(self.fits(cloud, requested, actions.ServerStep(
+            action='delete', number=1, targets=(server.name,)))
+            for _host, server in list(smallest_move.find(
+                cloud, requested.flavor, ports=ports)))
 
     def test_each_step_helps(self):
         seen = collections.Counter()

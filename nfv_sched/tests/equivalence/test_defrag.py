@@ -99,10 +99,9 @@ class Trials:
         names = {server.uuid: server.name
                  for server in state.servers.values()}
         for uuid, host in moves:
-            simulation.step(actions.LiveMigrate(
+            simulation.step(actions.Move(
                 action='live_migrate', number=len(simulation.outcomes) + 1,
-                live_migrate=(names[uuid],), host=host,
-                targets=(names[uuid],)))
+                host=host, targets=(names[uuid],)))
             outcome = simulation.outcomes[-1]
             # Up to Nova 33 the claim of a live migration has no limits, and
             # may leave the node of the switch: a plan has no such move.

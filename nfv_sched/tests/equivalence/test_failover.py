@@ -25,17 +25,15 @@ def evacuated(found, lost):
     with start.started(found) as state:
         simulation = engine.Simulation(state)
         for name in lost:
-            simulation.step(actions.HostDown(
-                action='host_down', number=1, host_down=(name,),
-                targets=(name,)))
+            simulation.step(actions.Step(
+                action='host_down', number=1, targets=(name,)))
         # The newest first: they are in the order of their boot.
         guests = [server for server in reversed(state.servers.values())
                   if server.host is not None and server.host.name in lost]
         refused = {}
         for server in guests:
-            simulation.step(actions.Evacuate(
-                action='evacuate', number=2, evacuate=(server.name,),
-                targets=(server.name,)))
+            simulation.step(actions.Move(
+                action='evacuate', number=2, targets=(server.name,)))
             outcome = simulation.outcomes[-1]
             if not outcome.ok:
                 refused[server.uuid] = outcome.reason

@@ -37,9 +37,8 @@ class TestPositions(test_stock.EquivalenceTestCase):
         simulation = engine.Simulation(state)
         name = next(server.name for server in state.servers.values()
                     if server.uuid == uuid)
-        simulation.step(actions.LiveMigrate(
-            action='live_migrate', number=1, live_migrate=(name,), host=host,
-            targets=(name,)))
+        simulation.step(actions.Move(
+            action='live_migrate', number=1, host=host, targets=(name,)))
         return state if simulation.outcomes[-1].ok else None
 
     def assert_left(self, state, arrangement, figures, server):

@@ -117,9 +117,8 @@ class StartTest(test_snapshot.SnapshotTestCase):
         cloud = self.read()
         with start.started(cloud) as state:
             simulation = engine.Simulation(state)
-            simulation.step(actions.Delete(
-                action='delete', number=1, delete=names,
-                targets=tuple(names)))
+            simulation.step(actions.ServerStep(
+                action='delete', number=1, targets=tuple(names)))
             mine = self.seen(state.manager, rooms)
             self.assertEqual([True, True],
                              [found.ok for found in simulation.outcomes])

@@ -285,9 +285,8 @@ class FailoverAnalysis:
             server = of_uuid[uuid]
             before = outages.ServerLocation.from_server(server)
             try:
-                outages.evacuate(state, server, actions.Evacuate(
-                    action='evacuate', number=1, evacuate=(server.name,),
-                    targets=(server.name,)))
+                outages.evacuate(state, server, actions.Move(
+                    action='evacuate', number=1, targets=(server.name,)))
                 evacuated.append((server, before))
             except servers.Refused as exc:
                 # Claims that failed left notes.

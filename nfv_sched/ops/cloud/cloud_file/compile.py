@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile the checked contents of a cloud file to a snapshot and steps."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 import dataclasses
 import json
 import typing as ty
 
-from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import pci
 from nfv_sched.ops.cloud import scenario as scenarios
@@ -16,14 +15,11 @@ _HYPERVISOR_VERSION = 8002000
 _NO_USE = {'num_instances': '0', 'io_workload': '0', 'failed_builds': '0'}
 
 
-def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
-             lines: Mapping[tuple[str, str], int],
+def scenario(cloud: model.CloudFile, path: str,
              defaults: scenarios.Defaults) -> scenarios.Scenario:
-    """Compile a cloud file to a scenario: a snapshot and steps.
+    """Compile a cloud file to a snapshot, and what its steps can name.
 
     :param cloud: the contents, with ``groups``
-    :param path: path of the file
-    :param lines: (group, option) -> its line in the file
     :param defaults: for options that are not in the file
     """
     aggregates = tuple(map(_aggregate, cloud.aggregates))
@@ -35,10 +31,7 @@ def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
     zones = scenarios.zones_of(aggregates)
     zone = str(cloud.options.get('DEFAULT', {}).get(
         'default_availability_zone', defaults.zone))
-    networks = {name: _network(network)
-                for name, network in cloud.networks.items()}
-    groups = {name: _server_group(group)
-              for name, group in cloud.server_groups.items()}
+    named = _named(cloud)
     service = _network_service(cloud)
     hosts, places, alike = [], {}, {}
     for group in cloud.groups:
@@ -56,31 +49,37 @@ def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
                               'node_label_prefix': defaults.node_prefix}},
                 _options(cloud)),
             hosts=tuple(hosts), flavors=tuple(_flavors(cloud)),
-            aggregates=aggregates, groups=tuple(groups.values()), moves=(),
-            consumers={}, networks=tuple(networks.values()),
+            aggregates=aggregates,
+            groups=tuple(named['server_groups'].values()), moves=(),
+            consumers={}, networks=tuple(named['networks'].values()),
             network_agents=tuple(_agents(cloud, service)),
             network_services=tuple([
                 each for kind in (snapshot.DHCP, snapshot.ROUTER)
                 for group in cloud.groups for name in group.names
                 for each in _services_of_agent(name, group, kind)
             ]) if service == 'ovs' else ()),
-        path=path, steps=tuple(steps), new_hosts=True, images=cloud.images,
-        lines=lines, networks=networks,
-        security_groups=_security_groups(cloud), server_groups=groups,
-        network_service=service, places=places, alike=alike)
+        new_hosts=True, network_service=service, places=places, alike=alike,
+        **named)
 
 
-def with_steps(
-    start: scenarios.Scenario, more: model.WhatIf,
-    steps: Sequence[actions.Step], path: str,
-    lines: Mapping[tuple[str, str], int],
-) -> scenarios.Scenario:
-    """Return a scenario with the additions of a file of steps.
+def _named(cloud: model.WhatIf) -> dict[str, dict[str, ty.Any]]:
+    """Return what the steps of a file can name, by field of a scenario."""
+    return {
+        'images': dict(cloud.images),
+        'networks': {name: _network(network)
+                     for name, network in cloud.networks.items()},
+        'security_groups': {
+            name: scenarios.SecurityGroup(
+                scenarios.stable_uuid('security group', name), group.rules)
+            for name, group in cloud.security_groups.items()},
+        'server_groups': {name: _server_group(group)
+                          for name, group in cloud.server_groups.items()}}
 
-    :param more: the contents of the file
-    :param path: path of the file
-    :param lines: (group, option) -> its line in the file
-    """
+
+def with_additions(start: scenarios.Scenario,
+                   more: model.WhatIf) -> scenarios.Scenario:
+    """Return a snapshot with the additions of a file of steps."""
+    start = dataclasses.replace(start, networks=_networks_of(start.cloud))
     flavors = {flavor.name: flavor for flavor in (
         *start.cloud.flavors, *_flavors(more))}
     return dataclasses.replace(
@@ -88,18 +87,11 @@ def with_steps(
         cloud=dataclasses.replace(
             start.cloud, flavors=tuple(flavors.values()),
             options=_merged(start.cloud.options, _options(more))),
-        path=path, steps=tuple(steps), lines=lines,
-        images={**start.images, **more.images},
-        networks={**start.networks, **{
-            name: _network(network)
-            for name, network in more.networks.items()}},
-        security_groups={**start.security_groups, **_security_groups(more)},
-        server_groups={**start.server_groups, **{
-            name: _server_group(group)
-            for name, group in more.server_groups.items()}})
+        **{field: {**getattr(start, field), **added}
+           for field, added in _named(more).items()})
 
 
-def networks_of(cloud: snapshot.Cloud) -> dict[str, snapshot.Network]:
+def _networks_of(cloud: snapshot.Cloud) -> dict[str, snapshot.Network]:
     """Return the networks of a snapshot by their names in steps.
 
     The name is the UUID of the network, with the vNIC type if that is not
@@ -194,11 +186,6 @@ def _template(group: model.HostGroup,
 
 def _host(name: str, template: snapshot.Host, in_aggregates: frozenset[str],
           zone: str, titles: tuple[str, ...]) -> snapshot.Host:
-    """Return a host of a group, from its :func:`_template`.
-
-    :param in_aggregates: UUIDs of its aggregates
-    :param titles: names of its aggregates
-    """
     uuid = scenarios.stable_uuid('host', name)
     root, *nested = template.providers
     return dataclasses.replace(
@@ -213,7 +200,6 @@ def _host(name: str, template: snapshot.Host, in_aggregates: frozenset[str],
 
 
 def _nested(group: model.HostGroup) -> Iterator[snapshot.Provider]:
-    """Yield the further providers of a host, without UUIDs."""
     for entry in group.providers:
         for number in range(entry.count):
             yield snapshot.Provider(
@@ -234,14 +220,6 @@ def _network(network: model.NetworkEntry) -> snapshot.Network:
         id=scenarios.stable_uuid('network', network.name), name=network.name,
         physnet=network.physical_network, vnic_type=network.vnic_type,
         numa_policy=network.numa_policy, trusted=network.trusted)
-
-
-def _security_groups(
-    cloud: model.WhatIf,
-) -> dict[str, scenarios.SecurityGroup]:
-    return {name: scenarios.SecurityGroup(
-        scenarios.stable_uuid('security group', name), group.rules)
-        for name, group in cloud.security_groups.items()}
 
 
 def _network_service(cloud: model.CloudFile) -> scenarios.NetworkService:

@@ -10,11 +10,11 @@ are checked by a function that is passed in, so that this module does not
 need Nova.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 import dataclasses
+import typing as ty
 
 from nfv_sched.base import extra_specs
-from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud.cloud_file import compile as compiler
 from nfv_sched.ops.cloud.cloud_file import hosts as cloud_hosts
 from nfv_sched.ops.cloud.cloud_file import model
@@ -37,12 +37,8 @@ class _Loader:
         self._patterns = cloud_steps.Patterns(errors)
 
     def load(self, data) -> scenarios.Scenario:
-        """Read a cloud file; raise InputError if anything is wrong."""
         errors = self._errors
-        if data is None:
-            raise problems.InputError([f'{errors.path}: the file is empty'])
-        cloud = codec.decode_file(model.CloudFile, data, errors)
-        errors.stop_if_wrong()
+        cloud = self._read(model.CloudFile, data)
         if cloud.pci_aliases is not None and (
                 'alias' in cloud.options.get('pci', {})):
             errors.add(('options', 'pci', 'alias'),
@@ -53,83 +49,48 @@ class _Loader:
         errors.stop_if_wrong()
         names = dict.fromkeys(name for group in groups
                               for name in group.names)
-        self._check_flavors(cloud)
-        self._check_server_groups(cloud)
         cloud = dataclasses.replace(
             cloud, groups=groups, aggregates=tuple(
                 self._aggregate(i, aggregate, names)
                 for i, aggregate in enumerate(cloud.aggregates)))
-        self._check_networks(cloud)
-        steps = self._steps(cloud, {
-            'flavor': cloud.flavors, 'image': cloud.images,
-            'network': cloud.networks,
-            'security group': cloud.security_groups,
-            'server group': cloud.server_groups, 'host': names,
-            'place': {place for group in groups for place in group.places},
-        }, {name: network.vnic_type
-            for name, network in cloud.networks.items()}, {})
-        return compiler.scenario(cloud, steps, errors.path,
-                                 self._lines(cloud), self._defaults)
+        return self._with_steps(
+            compiler.scenario(cloud, errors.path, self._defaults), cloud)
 
     def load_steps(self, data, cloud: snapshot.Cloud) -> scenarios.Scenario:
-        """Read a file of steps for a cloud from a snapshot.
-
-        :raises InputError: if anything is wrong with the file
-        """
-        errors = self._errors
-        if data is None:
-            raise problems.InputError([f'{errors.path}: the file is empty'])
+        """Read a file of steps for a cloud from a snapshot."""
         if isinstance(data, Mapping) and 'hosts' in data:
-            errors.add(('hosts',), 'the hosts are those of --from; a file of '
-                                   'steps for it has none')
-            errors.stop_if_wrong()
-        more = codec.decode_file(model.WhatIf, data, errors)
-        errors.stop_if_wrong()
-        self._check_flavors(more)
-        self._check_server_groups(more)
-        self._check_networks(more)
-        start = scenarios.of_snapshot(cloud)
-        start = dataclasses.replace(
-            start, networks=compiler.networks_of(cloud))
-        networks: dict[str, str | None] = {
-            name: network.vnic_type
-            for name, network in (*start.networks.items(),
-                                  *more.networks.items())}
-        steps = self._steps(more, {
-            'flavor': dict.fromkeys((
-                *(flavor.name for flavor in cloud.flavors), *more.flavors)),
-            'image': more.images, 'network': networks,
-            'security group': more.security_groups,
-            'server group': {**start.server_groups, **more.server_groups},
-            'host': dict.fromkeys(
-                host.name for host in scenarios.hosts_of(cloud)),
-            'place': {place for places in start.places.values()
-                      for place in places},
-        }, networks, scenarios.server_names(cloud))
-        return compiler.with_steps(start, more, steps, errors.path,
-                                   self._lines(more))
+            self._errors.add(('hosts',), 'the hosts are those of --from; a '
+                                         'file of steps for it has none')
+            self._errors.stop_if_wrong()
+        more = self._read(model.WhatIf, data)
+        return self._with_steps(
+            compiler.with_additions(scenarios.of_snapshot(cloud), more), more)
 
-    def _steps(
-        self, cloud: model.WhatIf,
-        names_by_kind: Mapping[str, Collection[str]],
-        networks: Mapping[str, str | None],
-        servers: Mapping[str, Sequence[str]],
-    ) -> list[actions.Step]:
-        """Read the steps; for the parameters see ``cloud_steps.Steps``."""
-        reader = cloud_steps.Steps(names_by_kind, networks, self._errors,
-                                   servers)
+    def _read(self, kind: type, data) -> ty.Any:
+        if data is None:
+            raise problems.InputError(
+                [f'{self._errors.path}: the file is empty'])
+        contents = codec.decode_file(kind, data, self._errors)
+        self._errors.stop_if_wrong()
+        return contents
+
+    def _with_steps(self, found: scenarios.Scenario,
+                    contents: model.WhatIf) -> scenarios.Scenario:
+        self._check_flavors(contents)
+        self._check_server_groups(contents)
+        self._check_networks(contents)
+        reader = cloud_steps.Steps(found, self._errors)
         steps = []
-        for number, step in enumerate(cloud.steps, 1):
+        for number, step in enumerate(contents.steps, 1):
             steps.append(reader.read(number, step))
             if self._errors.are_many:
                 break
         self._errors.stop_if_wrong()
-        return steps
-
-    def _lines(self, cloud: model.WhatIf) -> dict[tuple[str, str], int]:
-        return {(group, name): self._errors.line(('options', group, name))
-                for group, of_group in cloud.options.items()
-                for name in of_group}
+        return dataclasses.replace(
+            found, path=self._errors.path, steps=tuple(steps), lines={
+                (group, name): self._errors.line(('options', group, name))
+                for group, options in contents.options.items()
+                for name in options})
 
     def _check_flavors(self, cloud: model.WhatIf) -> None:
         for flavor in cloud.flavors.values():

@@ -2,22 +2,23 @@
 
 """Read and check the steps of a cloud file."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 import dataclasses
 import difflib
 import fnmatch
 import re
-import typing as ty
 
 from nfv_sched.base import files
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import values
 
-_HOST_ACTIONS = ('host_down', 'host_up')
 # Items of files.max_items() that a server counts for.
 _ITEMS_PER_SERVER = 8
+# Actions with a value that is not a list of names.
+_OTHER_KEYS = ('boot', 'neutron')
 # Most servers that a message names.
 _SHOWN = 5
 _GLOB = re.compile(r'[*?\[]')
@@ -53,27 +54,28 @@ class Patterns:
 class Steps:
     """A reader of the steps of a cloud, one after the other.
 
-    :param names_by_kind: kind of object -> names: ``flavor``, ``image``,
-        ``network``, ``security group``, ``server group``, ``host`` and
-        ``place``
-    :param networks: vNIC type of the ports of each network, by its name
-    :param servers: name or UUID in steps -> unique names of servers that
-        exist before the first step; steps cannot use an ambiguous name
+    :param found: the cloud, without steps
     """
 
-    def __init__(self, names_by_kind: Mapping[str, Collection[str]],
-                 networks: Mapping[str, str | None],
-                 errors: problems.Problems,
-                 servers: Mapping[str, Sequence[str]] | None = None):
+    def __init__(self, found: scenarios.Scenario, errors: problems.Problems):
         self._errors = errors
         self._patterns = Patterns(errors)
         self._booted_count = 0
-        self._networks = networks
-        self._meant = servers or {}
+        self._networks = found.networks
+        # Steps cannot use an ambiguous name.
+        self._meant = scenarios.server_names(found.cloud)
         # Names of the servers that exist at the step.
         self._servers: dict[str, None] = dict.fromkeys(
             name for names in self._meant.values() for name in names)
-        self._known = names_by_kind
+        self._known: Mapping[str, Collection[str]] = {
+            'flavor': {flavor.name for flavor in found.cloud.flavors},
+            'image': found.images, 'network': found.networks,
+            'security group': found.security_groups,
+            'server group': found.server_groups,
+            'host': dict.fromkeys(
+                host.name for host in scenarios.hosts_of(found.cloud)),
+            'place': {place for places in found.places.values()
+                      for place in places}}
 
     def read(self, number: int, data: Mapping) -> actions.Step | None:
         """Read an entry of ``steps``.
@@ -86,12 +88,20 @@ class Steps:
         if action is None:
             return None
         kind = actions.TYPES[action]
+        names: tuple[str, ...] | None = ()
+        if action not in _OTHER_KEYS:
+            names = codec.decode_file(
+                values.Names, data[action], self._errors, (*path, action))
+            data = {key: value for key, value in data.items()
+                    if key != action}
         step = codec.decode_file(kind, data, self._errors, path)
-        if step is None:
+        if step is None or names is None:
             return None
         step = dataclasses.replace(
             step, action=action, number=number, line=self._errors.line(path),
-            targets=self._targets((*path, action), action, step),
+            targets=self._name_booted((*path, action), step)
+            if action == 'boot'
+            else self._targets((*path, action), action, names),
             expect=step.expect and self._with_lines(path, step.expect))
         names_by_kind = {**self._known, 'server in this step': step.targets}
         for name_path, what, name in values.names_in(kind, step, path):
@@ -132,17 +142,13 @@ class Steps:
         return None
 
     def _targets(self, path: problems.Path, action: str,
-                 step: ty.Any) -> tuple[str, ...]:
+                 patterns: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names of the servers or hosts of a step."""
-        if action == 'boot':
-            return self._name_booted(path, step)
-        if action == 'neutron':
-            return ()
         kind, names = (('host', self._known['host'])
-                       if action in _HOST_ACTIONS
+                       if action in actions.HOST_TYPES
                        else ('server', self._servers))
         targets: dict[str, None] = {}
-        for name in getattr(step, action):
+        for name in patterns:
             matches = self._patterns.matching(path, name, names)
             if not matches and kind == 'server':
                 matches = [each for each in self._meant.get(name, ())
@@ -179,7 +185,8 @@ class Steps:
         return names
 
     def _is_sriov(self, network: str) -> bool:
-        return self._networks.get(network) not in (None, 'normal')
+        return network in self._networks and (
+            self._networks[network].vnic_type not in (None, 'normal'))
 
     def _check(self, path: problems.Path, step: actions.Step) -> None:
         """Check keys of a step that exclude each other."""
@@ -194,12 +201,12 @@ class Steps:
                 if step.host is not None and step.force is not None:
                     self._errors.add((*path, 'force'),
                                      'cannot be combined with host')
-            case actions.Attach() | actions.Detach():
+            case actions.Ports():
                 if self._is_sriov(step.network):
                     self._errors.add((*path, 'network'),
                                      'ports of SR-IOV come and go with the '
                                      'server here')
-            case actions.ColdMigrate() | actions.Resize():
+            case actions.ColdMove():
                 if step.revert and step.confirm:
                     self._errors.add((*path, 'revert'),
                                      'cannot be combined with confirm: true')

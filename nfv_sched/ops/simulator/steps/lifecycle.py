@@ -21,7 +21,7 @@ _PLUGGABLE = (servers.ACTIVE, servers.STOPPED, servers.PAUSED)
 
 
 def shelve(state: states.State, server: servers.SimulatedServer,
-           step: actions.Shelve) -> None:
+           step: actions.Step) -> None:
     """Shelve and offload a server."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED,
                     servers.SUSPENDED, servers.NOT_OFFLOADED)
@@ -37,7 +37,7 @@ def shelve(state: states.State, server: servers.SimulatedServer,
 
 
 def unshelve(state: states.State, server: servers.SimulatedServer,
-             step: actions.Unshelve) -> None:
+             step: actions.Move) -> None:
     conductor.needs(server, servers.SHELVED)
     spec = request.of_move(state, server, step.host, ())
     selections = conductor.select(state, spec, [server.uuid], False)[0]
@@ -76,7 +76,7 @@ def rebuild(state: states.State, server: servers.SimulatedServer,
 
 
 def delete(state: states.State, server: servers.SimulatedServer,
-           step: actions.Delete) -> None:
+           step: actions.Step) -> None:
     if server.pending is not None:
         moves.confirm(state, server, step)
     remove(state, server)
@@ -111,7 +111,7 @@ def attach(state: states.State, server: servers.SimulatedServer,
 
 
 def detach(state: states.State, server: servers.SimulatedServer,
-           step: actions.Detach) -> None:
+           step: actions.Ports) -> None:
     """Detach the last attached ports of a server from a network."""
     conductor.needs(server, *_PLUGGABLE)
     name, count = step.networks[0], len(step.networks)

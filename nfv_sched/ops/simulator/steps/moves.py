@@ -15,7 +15,7 @@ from nfv_sched.ops.simulator import state as states
 
 
 def cold_migrate(state: states.State, server: servers.SimulatedServer,
-                 step: actions.ColdMigrate) -> None:
+                 step: actions.ColdMove) -> None:
     conductor.needs(server, servers.ACTIVE, servers.STOPPED)
     _move(state, server, step, server.instance.flavor, 'migration',
           [server.host.name])
@@ -32,7 +32,7 @@ def resize(state: states.State, server: servers.SimulatedServer,
 
 
 def _move(state: states.State, server: servers.SimulatedServer,
-          step: actions.ColdMigrate | actions.Resize,
+          step: actions.ColdMove,
           flavor: objects.Flavor, kind: str, ignore: Sequence[str]) -> None:
     """Move a server; confirm or revert the move, unless told otherwise."""
     copy = request.stored(server)
@@ -106,7 +106,7 @@ def revert(state: states.State, server: servers.SimulatedServer,
 
 
 def live_migrate(state: states.State, server: servers.SimulatedServer,
-                 step: actions.LiveMigrate) -> None:
+                 step: actions.Move) -> None:
     conductor.needs(server, servers.ACTIVE, servers.PAUSED)
     source, old = server.host, server.claimed
     conductor.needs_service(source)

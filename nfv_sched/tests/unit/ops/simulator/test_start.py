@@ -186,9 +186,8 @@ class StartTest(base.SimulatorTestCase):
                 left = {server.name: server.nodes[0].pins.values()
                         for server in found.servers}
                 for name in ('s0', 's1'):
-                    simulation.step(actions.Delete(
-                        action='delete', number=1, targets=(name,),
-                        delete=(name,)))
+                    simulation.step(actions.ServerStep(
+                        action='delete', number=1, targets=(name,)))
                     del left[name]
                     cell, = state.hosts['host1'].topology().cells
                     # What another server has stays taken.
@@ -365,8 +364,7 @@ class StartTest(base.SimulatorTestCase):
                     simulation = engine.Simulation(simulated)
                     kind = actions.TYPES[action]
                     simulation.step(kind(
-                        action=action, number=1, targets=('guest',),
-                        **{action: ('guest',)}))
+                        action=action, number=1, targets=('guest',)))
                 self.assertEqual(
                     action in allowed, simulation.outcomes[0].ok,
                     (state, action, simulation.outcomes[0].reason))

@@ -74,9 +74,9 @@ class AstrayTest(running.RunningTestCase):
             self.assertNotIn('--disable', commands)
             with start.started(cloud) as state:
                 simulation = engine.Simulation(state)
-                simulation.step(actions.ColdMigrate(
+                simulation.step(actions.ColdMove(
                     action='cold_migrate', number=1, targets=('a',),
-                    cold_migrate=('a',), host=guest.destination))
+                    host=guest.destination))
                 self.assertEqual([], simulation.run().failures)
                 self.assertEqual([], self.broken(record.cloud(state)))
 
