@@ -261,6 +261,10 @@ class _Displaying(_Subcommand):
     #: Name of each JSON schema in doc/source/schemas -> what it describes.
     schemas: Mapping[str, type] = {}
 
+    #: What :meth:`document` returns unless it is overridden; set by
+    #: ``take_action``.
+    _document: documents.Document
+
     def _load_formatter_plugins(self) -> ty.Any:
         """Load the formats; called by cliff."""
         return formats.load(self.formats)
@@ -268,7 +272,7 @@ class _Displaying(_Subcommand):
     def document(self, column_names: Sequence[str],
                  data: Iterable) -> documents.Document:
         """Return what is printed as JSON or YAML."""
-        return documents.of_rows(column_names, data)
+        return self._document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
@@ -384,10 +388,6 @@ class ShowOne(_Displaying, show.ShowOne):
     """Base of the subcommands that print names and values."""
 
     formats = formats.SHOW
-
-    def document(self, column_names: Sequence[str],
-                 data: Iterable) -> documents.Document:
-        return documents.of_values(column_names, data)
 
 
 def json_schemas() -> dict[str, dict[str, ty.Any]]:

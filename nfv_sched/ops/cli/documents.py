@@ -51,7 +51,7 @@ def key_of(title: str) -> str:
 class Document:
     """The output of a command as JSON or YAML."""
 
-    content: ty.Any  #: a dataclass, or keys with values
+    content: ty.Any  #: a documented dataclass
     #: keys of the lists whose objects are the rows: --column and --sort-column
     #: apply to them; empty if --column applies to ``content``
     rows: tuple[str, ...] = ()
@@ -78,9 +78,6 @@ class Document:
         return dumps({'schema': VERSION, **content}, formatter, indent)
 
     def _keys(self, name: str) -> list[str]:
-        if not dataclasses.is_dataclass(self.content):
-            return list(dict.fromkeys(
-                key for row in self.content[name] for key in row))
         row_type = next(_dataclasses(
             ty.get_type_hints(type(self.content))[name]))
         return _keys(row_type)
@@ -155,20 +152,6 @@ def builtins_of(value: ty.Any) -> ty.Any:
     if isinstance(value, Mapping):
         return {str(key): builtins_of(each) for key, each in value.items()}
     return value
-
-
-def of_rows(titles: Iterable[str],
-            rows: Iterable[Sequence[ty.Any]]) -> Document:
-    """Return the document of a table, if a command has no other."""
-    keys = list(map(key_of, titles))
-    return Document({'rows': [
-        dict(zip(keys, map(formats.machine, row))) for row in rows]},
-        ('rows',))
-
-
-def of_values(titles: Iterable[str], values: Iterable[ty.Any]) -> Document:
-    return Document(dict(zip(map(key_of, titles),
-                             map(formats.machine, values))))
 
 
 def parse(content: bytes, is_known: Callable[[dict], bool], problem: str,

@@ -344,9 +344,6 @@ class ListCapacity(_Capacity):
             self._missing.append(str(exc))
         return allowances
 
-    def document(self, column_names, data):
-        return self._document
-
     def _mix(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
              hosts: Sequence[str]) -> tuple:
         from nfv_sched.ops.answers.capacity import mix

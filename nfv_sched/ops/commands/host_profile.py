@@ -258,9 +258,6 @@ class ProfileHost(source.ErrorMixin, base.Lister):
                 self.app.stderr.write(f'{sentence}\n')
         return tables.CHECK_COLUMNS, tables.check_rows(compared)
 
-    def document(self, column_names, data):
-        return self._document
-
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:

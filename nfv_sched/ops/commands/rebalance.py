@@ -118,9 +118,6 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
                 (line,) for move in plan.moves for line in move.commands]
         return self.cells(parsed_args, rendering.COLUMNS, plan.moves)
 
-    def document(self, column_names, data):
-        return self._document
-
     def produce_output(self, parsed_args, column_names, data) -> int:
         code = super().produce_output(parsed_args, column_names, data)
         if parsed_args.formatter == base.TABLE and not parsed_args.columns:
