@@ -92,12 +92,6 @@ class CommandTest(test_ledger_process.ProcessTestCase):
         self.assertEqual((False, 'its cell is disabled'),
                          (host.enabled, host.disabled_reason))
 
-    def test_anonymous(self):
-        self.assertEqual(0, self.save('--anonymize')[0])
-        cloud = file.load(self.file)
-        self.assertTrue(cloud.anonymous)
-        self.assertNotIn(uuids.compute, repr(cloud))
-
     def test_something_is_missing(self):
         self.change(
             'api.sqlite', api_models.CellMapping.__table__.insert().values(
@@ -143,9 +137,3 @@ class CommandTest(test_ledger_process.ProcessTestCase):
         self.assertEqual("error: Nova's API database does not exist: "
                          '/nowhere/x: [api_database] connection\n', err)
         self.assertFalse(os.path.exists(self.file))
-
-    def test_cannot_be_written(self):
-        self.file = '/nonexistent/cloud.json.gz'
-        code, out, err = self.save()
-        self.assertEqual((1, '', 1), (code, out, len(err.splitlines())), err)
-        self.assertIn('error: /nonexistent/cloud.json.gz: ', err)

@@ -147,6 +147,13 @@ class ReadTest(base.TestCase):
                        {**nova_api.flavor('f'), 'vcpus': None}, 'f'):
             self.nova.answers['flavors'] = (200, {'flavors': [flavor]})
             self.assertIn('malformed flavors', self.refused('flavors'))
+        for body in b'<html>', [], {'flavors': [{'id': 'x'}]}:
+            self.nova.answers['flavors'] = (200, body)
+            self.assertIn('malformed flavors', self.refused('flavors'))
+        flavor = nova_api.flavor('f')
+        del flavor['extra_specs']
+        self.nova.answers['flavors'] = (200, {'flavors': [flavor]})
+        self.assertIn('no extra specs', self.refused('flavors'))
 
     def test_malformed_names(self):
         """As nothing can be sorted by them, or looked for."""

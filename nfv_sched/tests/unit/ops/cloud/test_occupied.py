@@ -36,19 +36,6 @@ class TestShare(base.TestCase):
             occupancy.Share(1, frozenset((4, 6)), 0, 16, 4),
             self.share(reserved=frozenset((6,))))
 
-    def test_mixed(self):
-        self.assertEqual(
-            occupancy.Share(1, frozenset((4,)), 2, 16, 2048),
-            self.share(cpu_policy='mixed', shared=frozenset((1, 2)),
-                       page_size=2048))
-
-    def test_shared(self):
-        for policy in (None, 'shared'):
-            self.assertEqual(
-                occupancy.Share(1, frozenset(), 1, 16, 4),
-                self.share(cpu_policy=policy, pins={}, dedicated=frozenset(),
-                           shared=frozenset((0,))))
-
     def test_isolated(self):
         self.assertEqual({4, 5}, self.share(thread_policy='isolate').cpus)
         # Without hyperthreading, no siblings are in the snapshot.

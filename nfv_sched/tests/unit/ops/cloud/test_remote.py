@@ -147,12 +147,6 @@ class RemoteTest(RemoteTestCase):
         self.useFixture(fixtures.EnvironmentVariable(remote.CA, other))
         self.assertIn('not trusted', self.error())
 
-    def test_wrong_name(self):
-        self.start(200, body=self.saved())
-        self.assertIn('not trusted', self.error(
-            self.url.replace('127.0.0.1', 'localhost')))
-        self.assertEqual([], self.requests)
-
     def test_files_that_are_not_there(self):
         self.start(200, body=self.saved())
         for name in (remote.CERT, remote.CA):

@@ -136,28 +136,6 @@ class FlavorTest(APITestCase):
         self.assertIn('Cloud west was not found', self.refused(
             'flavor', 'lint', '--all', '--api', '--os-cloud', 'west'))
 
-    def test_answers(self):
-        for answer, said in (
-            ((403, {}), 'GET /flavors/detail: 403 Forbidden; the account '
-             'needs a role'),
-            ((406, {}), 'microversion 2.61 is needed'),
-            ((500, {}), '500 Internal Server Error'),
-            ((200, b'<html>'), 'malformed flavors'),
-            ((200, []), 'malformed flavors'),
-            ((200, {'flavors': [{'id': 'x'}]}), 'malformed flavors'),
-            ((200, {'flavors': [{**self.good, 'vcpus': 'x'}]}),
-             'malformed flavors'),
-            ((200, {'flavors': [{
-                key: value for key, value in self.good.items()
-                if key != 'extra_specs'}]}), 'no extra specs'),
-        ):
-            self.nova.answers['flavors'] = answer
-            line = self.refused('flavor', 'lint', '--all', '--api')
-            self.assertIn('the compute API ', line)
-            self.assertIn(said, line)
-            # A role is told of only where it is missing.
-            self.assertEqual('403' in said, 'role' in line)
-
     def test_unreachable(self):
         self.nova.stop()
         self.assertEqual(

@@ -45,12 +45,6 @@ class SaveTest(base.CommandTestCase):
         self.assertEqual(['--config-file=a', '--config-file=b'],
                          self.configured.call_args[0][0])
 
-    def test_anonymous(self):
-        self.assertEqual(0, self.save(self.file, '--anonymize')[0])
-        cloud = file.load(self.file)
-        self.assertTrue(cloud.anonymous)
-        self.assertEqual('host1', cloud.hosts[0].name)
-
     def test_missing(self):
         self.read.return_value = snapshot.Cloud(
             taken='', missing=snapshots.missing(
@@ -81,16 +75,6 @@ class SaveTest(base.CommandTestCase):
         missing, = file.load(self.file).missing
         self.assertEqual((snapshot.MissingKind.SILENT_CELL, 'cell1'),
                          (missing.kind, missing.cell))
-
-    def test_no_database(self):
-        self.read.side_effect = OSError('gone')
-        code, out, err = self.save(self.file)
-        self.assertEqual((1, ''), (code, out))
-        self.assertEqual("error: Nova's API database cannot be read, see "
-                         '[api_database] connection: gone\n', err)
-
-    def test_usage(self):
-        self.assertEqual(2, self.save()[0])
 
     def test_progress(self):
         """Reading says how far it is; a moment is not worth a line."""

@@ -104,20 +104,6 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
              '"more-2","REFUSED","",""'], out.splitlines()[:4])
         self.assertIn('"again","ACTIVE","h-', out.splitlines()[4])
 
-    def test_what_is_shown(self):
-        cloud, steps = self.file(test_simulate.CLOUD), self.file(
-            'steps: [{live_migrate: s-1}, {host_down: h-2}]')
-
-        def hosts(*more):
-            code, out, err = self.run_command(
-                'simulation', 'run', '--from', cloud, steps, '-f', 'csv',
-                *more)
-            self.assertEqual((0, ''), (code, err))
-            return {line.split(',')[0] for line in out.splitlines()[1:]}
-
-        self.assertEqual({'"s-1"'}, hosts())
-        self.assertEqual({'"h-1"', '"h-2"'}, hosts('--show', 'hosts'))
-
     def test_places(self):
         """All are known, however alike their labels are to those of nodes."""
         for options, places in (
@@ -201,12 +187,6 @@ class SaveTest(test_simulate.SimulateTestCase):
         self.assertEqual(['Neutron is silent'], list(map(str, saved.missing)))
         self.assertTrue(saved.anonymous)
         self.assertIn('again', [server.name for server in saved.servers])
-
-    def test_anonymous(self):
-        self.save(self.file(test_simulate.CLOUD), '--anonymize')
-        saved = source.load(self.path)
-        self.assertTrue(saved.anonymous)
-        self.assertNotIn('s-1', [server.name for server in saved.servers])
 
     def test_wrong(self):
         cloud = self.file(test_simulate.CLOUD)
@@ -357,18 +337,6 @@ steps:""", 1)
         self.assertIn(note, err)
         self.assertEqual({'h-1': 0, 'h-2': 0, 'new+1': 11, 'new+2': 11}, {
             row['Host']: row['Fits'] for row in self.csv_rows(out)})
-        change = '--add-hosts', f'2:{path}', '--from', cloud
-        for command in (
-                ('capacity', 'show', 'large'), ('host', 'drain', 'h-1'),
-                ('cloud', 'defrag', '--flavor', 'f', '--count', '3'),
-                ('cloud', 'failover'), ('host', 'map'),
-                ('host', 'show', 'new+2'), ('server', 'explain', 's-5'),
-                ('flavor', 'explain', 'large'),
-                ('flavor', 'lint', '--all', '--hosts'),
-                ('agent', 'rebalance')):
-            actual, out, err = self.run_command(*command, *change)
-            self.assertEqual(0, actual, (command, out, err))
-            self.assertIn(note, err, command)
 
     def test_profile_or_host(self):
         """A host of the cloud comes first, and ./ before a file."""
@@ -570,17 +538,6 @@ class ConfigurationTest(cmd_base.CommandTestCase):
         with open(path, 'wb') as stream:
             stream.write(content)
         return path
-
-    def test_default_file(self):
-        """One that was not named on the command line."""
-        self.useFixture(fixtures.MockPatchObject(
-            database, 'read_configuration',
-            side_effect=cfg.ConfigFileParseError(
-                '/etc/nova/nova.conf', 'at /etc/nova/nova.conf:3, odd')))
-        self.assertEqual(
-            (1, '', 'error: /etc/nova/nova.conf: not a valid ini file: '
-             'line 3, odd\n'),
-            self.run_command('capacity', 'list'))
 
     def test_values(self):
         for function in ((database, 'read_configuration'),

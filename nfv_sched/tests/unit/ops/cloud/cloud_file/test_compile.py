@@ -43,17 +43,6 @@ class CompileTest(base.SimulatorTestCase):
         self.scenario = loader.loads(CLOUD, 'cloud.yaml')
         self.cloud = self.scenario.cloud
 
-    def test_hosts(self):
-        host, other, disabled = self.cloud.hosts
-        self.assertEqual(
-            ('a1', True, 'west', ('west',), 10, 16384, 100, 2.0),
-            (host.name, host.enabled, host.zone, host.aggregates, host.vcpus,
-             host.memory, host.memory_used, host.cpu_ratio))
-        self.assertEqual(host.nodes, other.nodes)
-        self.assertEqual(('b', False, 'here', ()), (
-            disabled.name, disabled.enabled, disabled.zone,
-            disabled.aggregates))
-
     def test_network(self):
         """All ports are counted; what they are for is kept beside."""
         host, _other, disabled = self.cloud.hosts
@@ -66,26 +55,6 @@ class CompileTest(base.SimulatorTestCase):
             scenario.HostServices(2, 3, 1, 4 + 3), services['a2'])
         self.assertEqual(scenario.HostServices(), services[disabled.name])
         self.assertEqual('ovs', self.scenario.network_service)
-
-    def test_devices(self):
-        first, _second = self.cloud.hosts[0].devices
-        self.assertEqual(
-            ('type-VF', 1, '0000:01:00.0', 'available',
-             {'physical_network': 'p0', 'trusted': 'true'}),
-            (first.kind, first.node, first.parent, first.status, first.tags))
-
-    def test_placement(self):
-        (root,), (disabled,) = [
-            host.providers for host in self.cloud.hosts[1:]]
-        self.assertEqual(
-            {'MEMORY_MB': (16384, 100, 1.0), 'VCPU': (4, 0, 2.0),
-             'PCPU': (6, 0, 1.0), 'DISK_GB': (1000, 0, 1.0)},
-            {name: (each.total, each.reserved, each.ratio)
-             for name, each in root.inventories.items()})
-        self.assertEqual({'CUSTOM_FAST', 'HW_CPU_HYPERTHREADING',
-                          'COMPUTE_SOCKET_PCI_NUMA_AFFINITY'}, root.traits)
-        self.assertEqual({self.cloud.aggregates[0].uuid}, root.aggregates)
-        self.assertIn('COMPUTE_STATUS_DISABLED', disabled.traits)
 
     def test_vnic_types(self):
         for kind in assumed_ports.VNIC_TYPES:

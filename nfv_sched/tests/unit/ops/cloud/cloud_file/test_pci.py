@@ -414,31 +414,22 @@ class BooksTestCase(base.SimulatorTestCase):
                     before, (self.books(simulation),
                              self.devices(simulation)))
 
-    def test_delete(self):
-        self.check(self.BOOT + "- delete: '*'\n")
-
-    def test_cold_migrate(self):
-        for end in ('', ', revert: true', ', confirm: false'):
-            self.check(
-                self.BOOT + f"- {{cold_migrate: '*'{end}, expect: "
-                "{placed: 2, pci: local}}\n- delete: '*'\n")
-
-    def test_resize(self):
-        for end in ('', ', revert: true', ', same_host: true',
-                    ', same_host: true, revert: true'):
-            self.check(
-                self.BOOT + f'- {{resize: a, flavor: nics{end}, expect: '
-                '{placed: 1}}\n- delete: a\n'
-                f'- {{resize: b, flavor: nic{end}, expect: '
-                "{placed: 1}}\n- delete: '*'\n")
-
-    def test_live_migrate(self):
-        self.check(
-            self.BOOT +
-            '- {live_migrate: a, expect: {refused: 1, reason: '
-            'live_migratable}}\n'
-            '- {live_migrate: b, expect: {placed: 1, pci: local}}\n'
-            "- delete: '*'\n")
+    def test_moves(self):
+        for move in (
+                '', "- shelve: '*'\n"
+                "- {unshelve: '*', expect: {placed: 2, pci: local}}\n",
+                '- {live_migrate: a, expect: {refused: 1, reason: '
+                'live_migratable}}\n'
+                '- {live_migrate: b, expect: {placed: 1, pci: local}}\n',
+                *(f"- {{cold_migrate: '*'{end}, expect: "
+                  '{placed: 2, pci: local}}\n'
+                  for end in ('', ', revert: true', ', confirm: false')),
+                *(f'- {{resize: a, flavor: nics{end}, expect: {{placed: 1}}}}'
+                  '\n- delete: a\n'
+                  f'- {{resize: b, flavor: nic{end}, expect: {{placed: 1}}}}\n'
+                  for end in ('', ', revert: true', ', same_host: true',
+                              ', same_host: true, revert: true'))):
+            self.check(f"{self.BOOT}{move}- delete: '*'\n")
 
     @testtools.skipUnless(tests_base.LIVE_MIGRATABLE,
                           'this Nova live-migrates no devices of aliases')
@@ -450,12 +441,6 @@ class BooksTestCase(base.SimulatorTestCase):
                 r'{type: PF, node: (.)}',
                 r'{type: PF, node: \1, live_migratable: true}', text) +
             flavor('moving', 'moving:1'))
-
-    def test_shelve(self):
-        self.check(
-            self.BOOT + "- shelve: '*'\n"
-            "- {unshelve: '*', expect: {placed: 2, pci: local}}\n"
-            "- delete: '*'\n")
 
     def test_evacuate(self):
         self.check(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of hosts in cloud files: expectations and what is shown."""
+"""Places of hosts in cloud files."""
 
-from nfv_sched.ops.answers.simulation import report
 from nfv_sched.tests.unit.ops.simulator import base
 
 HEAD = base.CLOUD.replace(
@@ -40,41 +39,3 @@ class PlacesTestCase(base.SimulatorTestCase):
                 ('west', 'expected osd local, got s on west')):
             failure, = self.failures('quiet', '{osd: local}', host)
             self.assertIn(got, failure)
-
-    def test_tables(self):
-        result = self.run_steps("""\
-            - {boot: a, flavor: quiet, host: east}
-            - {boot: b, flavor: quiet, host: west}
-            """)
-        for make in (report.servers, report.steps):
-            titles, rows = self.shown(make(result))
-            column = titles.index('Places')
-            self.assertEqual(titles.index('vSwitch') + 1, column)
-            self.assertEqual(['osd remote, nvme local', ''],
-                             [row[column] for row in rows])
-        titles, rows = self.shown(report.hosts(result))
-        column = titles.index('Places')
-        self.assertEqual(['osd, nvme', 'nvme', '', ''],
-                         [row[column] for row in rows])
-        # As in the table of "host list".
-        self.assertEqual('Switch', titles[column - 1])
-        self.assertEqual(['yes', 'no', 'no', 'yes'],
-                         [row[column - 1] for row in rows])
-
-    def test_document(self):
-        doc = report.cloud_document(
-            self.run_steps('- {boot: a, flavor: quiet, host: east}\n'),
-            ('servers', 'hosts', 'steps'))
-        self.assertEqual({'osd': 'remote', 'nvme': 'local'},
-                         dict(doc.servers[0].places))
-        self.assertEqual({'osd': 'remote', 'nvme': 'local'},
-                         dict(doc.steps[0].places))
-        self.assertEqual(
-            [('osd', 'nvme'), ('nvme',), (), ()],
-            [node.places for host in doc.hosts for node in host.numa_nodes])
-
-    def test_no_column_without_places(self):
-        result = self.run_cloud(self.cloud('- {boot: a, flavor: pinned}\n'))
-        for table in (report.servers(result), report.steps(result),
-                      report.hosts(result)):
-            self.assertNotIn('Places', self.shown(table)[0])
