@@ -383,31 +383,28 @@ def request_specs(
     progress('request specs', count, len(uuids))
 
 
-class AggregateRow(ty.NamedTuple):
-    name: str
-    uuid: str
-    metadata: dict[str, str]
-    hosts: list[str]
+def aggregates() -> list[dict[str, ty.Any]]:
+    """Return name, uuid, metadata and hosts of all host aggregates.
 
-
-def aggregates() -> list[AggregateRow]:
-    """Return all host aggregates; raise any error of the API database."""
+    :raises Exception: any error of the API database
+    """
     from nova.db.api import models
     table = models.Aggregate.__table__
-    rows_by_id = {row.id: AggregateRow(row.name, row.uuid or '', {}, [])
-                  for row in _api_rows(sa.select(
-                      table.c.id, table.c.name, table.c.uuid).order_by(
-                          table.c.id))}
+    rows_by_id = {
+        row.id: {'name': row.name, 'uuid': row.uuid or '', 'metadata': {},
+                 'hosts': []}
+        for row in _api_rows(sa.select(
+            table.c.id, table.c.name, table.c.uuid).order_by(table.c.id))}
     table = models.AggregateMetadata.__table__
     for row in _api_rows(sa.select(
             table.c.aggregate_id, table.c.key, table.c.value)):
         if row.aggregate_id in rows_by_id:
-            rows_by_id[row.aggregate_id].metadata[row.key] = row.value
+            rows_by_id[row.aggregate_id]['metadata'][row.key] = row.value
     table = models.AggregateHost.__table__
     for row in _api_rows(sa.select(
             table.c.aggregate_id, table.c.host).order_by(table.c.host)):
         if row.aggregate_id in rows_by_id:
-            rows_by_id[row.aggregate_id].hosts.append(row.host)
+            rows_by_id[row.aggregate_id]['hosts'].append(row.host)
     return list(rows_by_id.values())
 
 
@@ -421,24 +418,18 @@ def mapped_hosts() -> dict[str, str]:
             host.join(cell, cell.c.id == host.c.cell_id)))}
 
 
-class GroupRow(ty.NamedTuple):
-    """A server group; its rules are serialized, for :func:`deserialized`."""
+def groups() -> list[dict[str, ty.Any]]:
+    """Return uuid, name, policy, rules and members of all server groups.
 
-    uuid: str
-    name: str
-    policy: str
-    rules: str | None
-    members: list[str]
-
-
-def groups() -> list[GroupRow]:
-    """Return all server groups; raise any error of the API database."""
+    :raises Exception: any error of the API database
+    """
     from nova.db.api import models
     group = models.InstanceGroup.__table__
     policy = models.InstanceGroupPolicy.__table__
     member = models.InstanceGroupMember.__table__
-    rows_by_id = {row.id: GroupRow(
-        row.uuid, row.name or '', row.policy or '', row.rules, [])
+    rows_by_id = {row.id: {
+        'uuid': row.uuid, 'name': row.name or '', 'policy': row.policy or '',
+        'rules': deserialized(row.rules) or {}, 'members': []}
         for row in _api_rows(sa.select(
             group.c.id, group.c.uuid, group.c.name, policy.c.policy,
             policy.c.rules).select_from(group.outerjoin(
@@ -448,7 +439,7 @@ def groups() -> list[GroupRow]:
             member.c.group_id, member.c.instance_uuid).order_by(
                 member.c.id)):
         if row.group_id in rows_by_id:
-            rows_by_id[row.group_id].members.append(row.instance_uuid)
+            rows_by_id[row.group_id]['members'].append(row.instance_uuid)
     return list(rows_by_id.values())
 
 

@@ -38,9 +38,10 @@ _MAPPINGS = ('bridge_mappings', 'interface_mappings', 'bridge-mappings')
 class NetworkAgents(ty.NamedTuple):
     """The agents of Neutron, their services, and all networks."""
 
-    agents: tuple[snapshot.NetworkAgent, ...]  #: sorted by kind, host and ID
+    #: sorted by kind, host and ID; None if not read, as are networks
+    agents: tuple[snapshot.NetworkAgent, ...] | None
     services: tuple[snapshot.NetworkService, ...]  #: sorted by kind and ID
-    networks: tuple[snapshot.Network, ...]  #: sorted by ID
+    networks: tuple[snapshot.Network, ...] | None  #: sorted by ID
 
 
 def read(reader: neutron.Reader,
@@ -108,7 +109,6 @@ class _Switch(ty.NamedTuple):
 
 
 def _switches(rows: Iterable[Mapping]) -> dict[str, _Switch]:
-    """Return the switch of each host, from agents there that are alive."""
     switches: dict[str, _Switch] = {}
     for row in rows:
         configurations = _configurations(row)
@@ -176,8 +176,6 @@ def _agent(row: Mapping, switches: Mapping[str, _Switch],
 
 
 class _Port(ty.NamedTuple):
-    """A port of a DHCP server or router."""
-
     owner: str
     device: str
     network: str
@@ -232,7 +230,6 @@ def _services(
 
 def _network(row: Mapping,
              ports: Mapping[str, int]) -> snapshot.NetworkService:
-    """Return the service of a network with DHCP; ``ports`` are by host."""
     reached = _switch_for(row)
     return snapshot.NetworkService(
         id=row['id'], kind=snapshot.DHCP, name=neutron.text_of(row, 'name'),
@@ -273,7 +270,6 @@ def _make_network(row: Mapping) -> snapshot.Network:
 
 
 def _switch_for(row: Mapping) -> _Switch:
-    """Return what a switch must reach for all segments of a network."""
     segments = _segments(row)
     return _Switch(
         frozenset(name for each in segments

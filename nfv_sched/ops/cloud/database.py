@@ -5,7 +5,6 @@ Nothing is written.  Only errors of Nova's API database are raised; anything
 else that cannot be read is named in the result, with the rest of the cloud.
 """
 
-from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -43,7 +42,12 @@ _Kind = snapshot.MissingKind
 _Missing = list[snapshot.Missing]
 
 
-def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
+def _ignore_progress(what: str, finished: int, total: int) -> None:
+    pass
+
+
+def read(conf, progress: records.Progress = _ignore_progress,
+         ) -> snapshot.Cloud:
     """Read a cloud.
 
     :param conf: configuration object of Nova, after
@@ -51,13 +55,16 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     :param progress: called with (name of what is read, number done, total)
     :raises Exception: any error of the API database
     """
-    if progress is None:
-        progress = _ignore_progress
     timestamp = datetime.datetime.now(datetime.UTC).strftime(
         '%Y-%m-%dT%H:%M:%SZ')
     missing: _Missing = []
-    aggregates = records.aggregates()
-    groups = records.groups()
+    aggregates = tuple([
+        snapshot.Aggregate(**{**row, 'hosts': tuple(row['hosts'])})
+        for row in records.aggregates()])
+    groups = tuple([
+        snapshot.Group(**{**row, 'rules': _texts(row['rules']),
+                          'members': tuple(row['members'])})
+        for row in records.groups()])
     flavors = [_flavor(row) for row in records.flavors()]
     cells = records.Cells()
     hosts = _hosts(conf, cells, aggregates, missing)
@@ -65,48 +72,71 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     servers = _servers(cells, groups, _devices_of(hosts), missing, progress)
     moves = _moves(cells, servers, missing)
     missing[:0] = _unread_cells(cells)
-    network = _read_neutron(conf, missing, progress)
-    agents_found = None if network is None else _read_agents(
-        conf, missing, progress)
-    placed = _read_placement(
-        conf, [host.uuid for host in hosts],
-        [row.uuid for row in aggregates if row.uuid], missing, progress)
-    unread = {host.name for host in hosts
-              if placed is not None and host.uuid in placed.failed}
+    network: usage.Snapshot | None = None
+    served = agents.NetworkAgents(None, (), None)
+    placed: providers.Places | None = None
+    progress('Neutron', 0, 1)
+    with _noted(missing, _Kind.NEUTRON, conf, 'neutron'):
+        network = neutron.read_snapshot(conf)
+        progress('Neutron', 1, 1)
+    if network is not None:
+        with _noted(missing, _Kind.NETWORK_AGENTS, conf, 'neutron'), (
+                contextlib.closing(neutron.Reader(conf))) as reader:
+            served = agents.read(reader, progress)
+    threads = conf.nfv_sched.ledger_threads
+    with _noted(missing, _Kind.PLACEMENT, conf, 'placement'), (
+            contextlib.closing(placement_client.Client(
+                conf, threads))) as client:
+        placed = providers.read(
+            client, threads, [host.uuid for host in hosts],
+            [each.uuid for each in aggregates if each.uuid], progress)
+    failed = {} if placed is None else placed.failed
+    if failed:
+        missing.append(snapshot.Missing(
+            kind=_Kind.PROVIDERS, uuids=tuple(sorted(failed)),
+            text=next(iter(failed.values()))))
+    unread = {host.name for host in hosts if host.uuid in failed}
+    uuids = {server.value.uuid for server in servers}
     return snapshot.Cloud(
         taken=timestamp, source="Nova's databases, Placement and Neutron",
         nova=release('nova'), nfv_sched=release('nfv-sched'),
         missing=tuple([
             dataclasses.replace(each, text=strings.mask_secrets(each.text))
             for each in missing]), options=options(conf),
-        hosts=tuple(sorted(
-            (_whole_host(fields, placed, network) for fields in hosts),
+        hosts=tuple(sorted((dataclasses.replace(
+            host,
+            providers=() if placed is None else placed.providers.get(
+                host.uuid, ()),
+            network=None if network is None else _host_network(
+                host.name, network)) for host in hosts),
             key=lambda host: (host.name, host.hypervisor))),
-        servers=tuple(sorted(
-            (_whole_server(server, placed, unread, network)
-             for server in servers),
-            key=lambda server: server.uuid)),
+        servers=tuple(sorted((dataclasses.replace(
+            server.value, ports=_ports(server, network),
+            allocations=None if placed is None or server.value.host in unread
+            else placed.allocations.get(server.value.uuid, {}))
+            for server in servers), key=lambda server: server.uuid)),
         flavors=tuple(sorted(flavors, key=lambda flavor: flavor.name)),
-        aggregates=tuple(snapshot.Aggregate(
-            name=row.name, uuid=row.uuid, metadata=row.metadata,
-            hosts=tuple(row.hosts)) for row in aggregates),
-        groups=tuple(snapshot.Group(
-            uuid=row.uuid, name=row.name, policy=row.policy,
-            rules=_texts(records.deserialized(row.rules) or {}),
-            members=tuple(row.members)) for row in groups),
-        moves=moves, consumers=None if placed is None else placed.others(
-            server.value.uuid for server in servers),
-        network_agents=None if agents_found is None else agents_found.agents,
-        network_services=() if agents_found is None
-        else agents_found.services,
-        networks=None if agents_found is None else agents_found.networks,
+        aggregates=aggregates, groups=groups,
+        moves=moves, consumers=None if placed is None else {
+            consumer: allocations
+            for consumer, allocations in placed.allocations.items()
+            if consumer not in uuids},
+        network_agents=served.agents, network_services=served.services,
+        networks=served.networks,
         traits=None if placed is None else placed.traits,
         resource_classes=None if placed is None
         else placed.resource_classes)
 
 
-def _ignore_progress(what: str, finished: int, total: int) -> None:
-    pass
+@contextlib.contextmanager
+def _noted(missing: _Missing, kind: snapshot.MissingKind, conf,
+           section: str) -> Iterator[None]:
+    """Go on if a service cannot be read, and add that to missing."""
+    try:
+        yield
+    except (neutron.NeutronError, placement_client.PlacementError) as exc:
+        missing.append(snapshot.Missing(
+            kind=kind, text=_with_option(conf, section, exc)))
 
 
 def release(package: str) -> str:
@@ -493,31 +523,6 @@ def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
 # Neutron
 
 
-def _read_neutron(conf, missing: _Missing,
-                  progress: records.Progress) -> usage.Snapshot | None:
-    progress('Neutron', 0, 1)
-    try:
-        network = neutron.read_snapshot(conf)
-    except neutron.NeutronError as exc:
-        missing.append(snapshot.Missing(
-            kind=_Kind.NEUTRON, text=_with_option(conf, 'neutron', exc)))
-        return None
-    progress('Neutron', 1, 1)
-    return network
-
-
-def _read_agents(conf, missing: _Missing,
-                 progress: records.Progress) -> agents.NetworkAgents | None:
-    try:
-        with contextlib.closing(neutron.Reader(conf)) as reader:
-            return agents.read(reader, progress)
-    except neutron.NeutronError as exc:
-        missing.append(snapshot.Missing(
-            kind=_Kind.NETWORK_AGENTS,
-            text=_with_option(conf, 'neutron', exc)))
-        return None
-
-
 def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:
     used = network.host(name)
     return snapshot.HostNetwork(
@@ -546,31 +551,6 @@ def _ports(server: _Server,
             server.value.uuid, server.value.project))
 
 
-# Placement
-
-
-def _read_placement(conf, computes: list[str], aggregates: list[str],
-                    missing: _Missing, progress: records.Progress,
-                    ) -> providers.Places | None:
-    """Read the providers of hosts; None if Placement cannot be read.
-
-    :param computes: UUIDs of the compute nodes
-    :param aggregates: UUIDs of Nova's host aggregates
-    """
-    threads = conf.nfv_sched.ledger_threads
-    try:
-        with contextlib.closing(
-                placement_client.Client(conf, threads)) as client:
-            places = providers.read(
-                client, threads, computes, aggregates, progress)
-    except placement_client.PlacementError as exc:
-        missing.append(snapshot.Missing(
-            kind=_Kind.PLACEMENT, text=_with_option(conf, 'placement', exc)))
-        return None
-    missing.extend(places.missing())
-    return places
-
-
 def _with_option(conf, section: str, exc: Exception) -> str:
     """Return an error of a service, with the option that may be wrong."""
     try:
@@ -581,32 +561,3 @@ def _with_option(conf, section: str, exc: Exception) -> str:
         auth_url = None
     option = connection_errors.wrong_option(exc, section, auth_url)
     return f'{exc}: {option}' if option else str(exc)
-
-
-# Merging
-
-
-def _whole_host(host: snapshot.Host, placed: providers.Places | None,
-                network: usage.Snapshot | None) -> snapshot.Host:
-    return dataclasses.replace(
-        host,
-        providers=() if placed is None else placed.providers.get(
-            host.uuid, ()),
-        network=None if network is None else _host_network(
-            host.name, network))
-
-
-def _whole_server(
-    server: _Server, placed: providers.Places | None,
-    unread: Collection[str | None], network: usage.Snapshot | None,
-) -> snapshot.Server:
-    """Return a server with ports and allocations.
-
-    :param unread: names of hosts whose providers could not be read
-    """
-    uuid, host = server.value.uuid, server.value.host
-    return dataclasses.replace(
-        server.value,
-        ports=_ports(server, network),
-        allocations=None if placed is None or host in unread
-        else placed.allocations.get(uuid, {}))

@@ -3,13 +3,11 @@
 
 from collections.abc import Callable
 from collections.abc import Collection
-from collections.abc import Iterable
 from collections.abc import Mapping
 from concurrent import futures
 import contextlib
 import typing as ty
 
-from nfv_sched.base import strings
 from nfv_sched.ledger import client as placement_client
 from nfv_sched.ops.cloud import snapshot
 
@@ -26,23 +24,6 @@ class Places(ty.NamedTuple):
     traits: frozenset[str] | None = None  #: all traits; None if unknown
     #: all resource classes; None if unknown
     resource_classes: frozenset[str] | None = None
-
-    def missing(self) -> tuple[snapshot.Missing, ...]:
-        if not self.failed:
-            return ()
-        return (snapshot.Missing(
-            kind=snapshot.MissingKind.PROVIDERS,
-            uuids=tuple(sorted(self.failed)),
-            text=strings.mask_secrets(next(iter(self.failed.values())))),)
-
-    def others(
-        self, servers: Iterable[str],
-    ) -> dict[str, dict[str, dict[str, int]]]:
-        """Return allocations of other consumers than servers, by consumer."""
-        server_uuids = set(servers)
-        return {consumer: allocations
-                for consumer, allocations in self.allocations.items()
-                if consumer not in server_uuids}
 
 
 def read(client: placement_client.Client, threads: int,
