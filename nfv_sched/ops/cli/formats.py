@@ -212,10 +212,6 @@ def _no_formula(cell: ty.Any) -> ty.Any:
         return cell
     text = str(cell)
     # "-" stands for no value.
-    if not _FORMULA.match(text) or text == '-' or _is_number(text):
+    if not _FORMULA.match(text) or text == '-' or _NUMBER.fullmatch(text):
         return strings.visible(text)
     return f"'{strings.visible(text)}"
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r'[+-]?\d+(\.\d+)?', text, re.ASCII) is not None

@@ -28,9 +28,9 @@ import uuid
 
 from nfv_sched.base import conf
 from nfv_sched.base import extensions
-from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place
 from nfv_sched.limits import names as ledger_names
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 
 _NO_NAME = re.compile(r'[^0-9A-Z_]+')
@@ -80,8 +80,6 @@ _DEVICE_IDS = ('vendor_id', 'product_id')
 _DROPPED = 'dropped'
 #: Numbers of names by a key are below this, unless they are used.
 KEYED_NUMBERS = 10 ** 8
-# Default labels; they are recognized even if the options are unknown.
-_LABELS = rule.Names('nfv_vswitch', 'nfv_node')
 # Options that name an availability zone.
 _ZONES = ('default_schedule_zone', 'default_availability_zone')
 
@@ -91,6 +89,10 @@ _UNCHANGED = {_Kind.CELL: ('', 'cell0'), _Kind.ZONE: ('', 'nova')}
 # What a snapshot consists of.
 _PARTS = [each for each in vars(snapshot).values()
           if dataclasses.is_dataclass(each)]
+
+# Lists of a cloud.
+_SORTED = ('hosts', 'servers', 'flavors', 'aggregates', 'groups', 'moves',
+           'network_agents', 'network_services', 'networks')
 
 Field = tuple[type, str]
 
@@ -179,10 +181,7 @@ class _Anonymizer:
             extensions.names('nfv_sched.filters'),
             extensions.names('nfv_sched.weighers'))
         self._cloud = cloud
-        options = cloud.options.get('nfv_sched', {})
-        self._labels = rule.Names(
-            options.get('vswitch_label') or _LABELS.vswitch,
-            options.get('node_label_prefix') or _LABELS.node_prefix)
+        self._labels = scenario.label_names(cloud)
         self.replaced: collections.Counter[str] = collections.Counter()
         self._uuids: dict[str, str] = {}
         self._invented: dict[str, str] = {}
@@ -260,8 +259,8 @@ class _Anonymizer:
             (snapshot.Host, 'disabled_reason'):
                 lambda text: text and _DROPPED,
             (snapshot.Cloud, 'options'): self._options,
-            (snapshot.Cloud, 'consumers'): self._consumers,
-            (snapshot.Server, 'allocations'): self._allocations,
+            (snapshot.Cloud, 'consumers'): self._value,
+            (snapshot.Server, 'allocations'): self._value,
             (snapshot.Server, 'fault'): lambda _text: None,
             (snapshot.Server, 'image'): self._image,
             (snapshot.Server, 'hints'): self._hints,
@@ -270,7 +269,7 @@ class _Anonymizer:
             (snapshot.PCIRequest, 'specs'):
                 lambda specs: tuple(map(self._tags, specs)),
             (snapshot.Aggregate, 'metadata'): self._metadata,
-            # Sort, as the order would reveal that of the old names.
+            # Sort them, too.
             (snapshot.Aggregate, 'hosts'):
                 lambda names: tuple(sorted(map(self._new[_Kind.HOST], names))),
             (snapshot.NetworkAgent, 'serves'):
@@ -283,19 +282,11 @@ class _Anonymizer:
 
     def cloud(self) -> snapshot.Cloud:
         cloud = self._object(self._cloud)
-        return dataclasses.replace(
-            cloud, anonymous=True, **{
-                name: _sort_if_any(getattr(cloud, name), key)
-                for name, key in (
-                    ('hosts', lambda host: (host.name, host.hypervisor)),
-                    ('servers', lambda server: server.uuid),
-                    ('flavors', lambda flavor: flavor.name),
-                    ('aggregates', lambda aggregate: aggregate.name),
-                    ('groups', lambda group: group.uuid),
-                    ('moves', lambda move: move.uuid),
-                    ('network_agents', lambda agent: agent.id),
-                    ('network_services', lambda service: service.id),
-                    ('networks', lambda network: network.id))})
+        # Sort, as the order would reveal that of the old names.
+        return dataclasses.replace(cloud, anonymous=True, **{
+            name: tuple(sorted(values, key=_id_and_name))
+            for name in _SORTED
+            if (values := getattr(cloud, name)) is not None})
 
     # Values
 
@@ -516,18 +507,6 @@ class _Anonymizer:
             self._count(snapshot.Flavor, 'extra_specs')
         return new
 
-    def _allocations(
-        self, allocations: Mapping[str, Mapping[str, int]],
-    ) -> dict[str, Mapping[str, int]]:
-        return {self._uuid(provider): self._value(amounts)
-                for provider, amounts in allocations.items()}
-
-    def _consumers(
-        self, consumers: Mapping[str, Mapping[str, Mapping[str, int]]],
-    ) -> dict[str, Mapping[str, Mapping[str, int]]]:
-        return {self._uuid(consumer): self._allocations(allocations)
-                for consumer, allocations in consumers.items()}
-
     def _image(self, image: Mapping[str, str]) -> dict[str, str]:
         return {self._text(name): self._text(value, self._is_image(name))
                 for name, value in image.items()
@@ -609,9 +588,10 @@ def _has_objects(value: ty.Any) -> bool:
         any(map(dataclasses.is_dataclass, value)))
 
 
-def _sort_if_any(values: tuple | None, key: Callable[[ty.Any], ty.Any],
-                 ) -> tuple | None:
-    return None if values is None else tuple(sorted(values, key=key))
+def _id_and_name(value: ty.Any) -> list[str]:
+    """Return the first two fields, of any part of a cloud."""
+    return [getattr(value, field.name)
+            for field in dataclasses.fields(value)[:2]]
 
 
 def _version(text: str) -> str:

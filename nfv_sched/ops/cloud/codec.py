@@ -107,12 +107,7 @@ class WrongError(ValueError):
         self.path: list[str | int] = []
 
     def __str__(self) -> str:
-        where = ''
-        for part in self.path:
-            if isinstance(part, str) and len(part) > _SHOWN:
-                part = part[:_SHOWN - 3] + '...'
-            where += f'[{part}]' if isinstance(part, int) else (
-                f'.{part}' if where else part)
+        where = problems.field_name(self.path)
         return f'{where}: {self.message}' if where else self.message
 
 

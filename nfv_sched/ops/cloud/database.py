@@ -28,6 +28,7 @@ from nfv_sched.nova import records
 from nfv_sched.ops.cloud import agents
 from nfv_sched.ops.cloud import options as cloud_options
 from nfv_sched.ops.cloud import providers
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 
 # Image properties, and prefixes of them, that do not matter for scheduling.
@@ -182,26 +183,21 @@ def _unread_cells(cells: records.Cells) -> Iterator[snapshot.Missing]:
 def _hosts(conf, cells: records.Cells, aggregates,
            missing: _Missing) -> list[snapshot.Host]:
     """Return the hosts, without data from Placement and Neutron."""
-    of_host: dict[str, list] = {}
-    for aggregate in aggregates:
-        for name in aggregate.hosts:
-            of_host.setdefault(name, []).append(aggregate)
+    of_host = scenario.aggregates_by_host(aggregates)
+    zones = scenario.zones_of(aggregates)
     mapped = records.mapped_hosts()
     hosts = []
     for cell_hosts in cells.hosts():
         for compute in cell_hosts.computes:
-            own = of_host.get(compute.host, [])
             service = cell_hosts.services.get(compute.host)
             with _left_out(missing, _Kind.HOST, hosts=(compute.host,)):
                 hosts.append(_host(
                     compute, cell_hosts.cell,
                     cell_hosts.devices.get(compute.id, []),
-                    aggregates=tuple(aggregate.name for aggregate in own),
-                    zone=next(
-                        (aggregate.metadata['availability_zone']
-                         for aggregate in own
-                         if aggregate.metadata.get('availability_zone')),
-                        conf.default_availability_zone),
+                    aggregates=tuple([
+                        each.name for each in of_host[compute.host]]),
+                    zone=zones.get(
+                        compute.host, conf.default_availability_zone),
                     # Nova cannot use a compute node without a service.
                     enabled=service is not None and not (
                         service.disabled or cell_hosts.disabled),

@@ -31,6 +31,8 @@ def field_name(path: Iterable[str | int]) -> str:
     """Return the name of a field for messages: ``hosts[0].cores``."""
     text = ''
     for part in path:
+        if isinstance(part, str) and len(part) > 60:
+            part = part[:57] + '...'
         if isinstance(part, int):
             text += f'[{part}]'
         elif re.fullmatch(r'[\w-]+', part):

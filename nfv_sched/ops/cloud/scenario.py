@@ -291,12 +291,13 @@ def _services(network: snapshot.HostNetwork,
 
 def aggregates_by_host(
     aggregates: Iterable[snapshot.Aggregate],
-) -> dict[str, set[str]]:
-    uuids: dict[str, set[str]] = {}
+) -> Mapping[str, list[snapshot.Aggregate]]:
+    of_host: dict[str, list[snapshot.Aggregate]] = (
+        collections.defaultdict(list))
     for aggregate in aggregates:
         for name in aggregate.hosts:
-            uuids.setdefault(name, set()).add(aggregate.uuid)
-    return uuids
+            of_host[name].append(aggregate)
+    return of_host
 
 
 def zones_of(aggregates: Iterable[snapshot.Aggregate]) -> dict[str, str]:

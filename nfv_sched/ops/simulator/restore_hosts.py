@@ -61,7 +61,7 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
             root = scenarios.reported_provider(
                 host.record, occupied.reserved_memory(
                     record, totals()[record.name].memory),
-                aggregates.get(record.name, ()))
+                {each.uuid for each in aggregates[record.name]})
             providers = [root, *_devices_in_placement(host)]
         else:
             providers = [snapshot.Provider(uuid=host.uuid,

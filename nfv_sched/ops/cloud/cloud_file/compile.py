@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile the checked contents of a cloud file to a snapshot and steps."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import json
 import typing as ty
@@ -24,10 +24,6 @@ def scenario(cloud: model.CloudFile, path: str,
     """
     aggregates = tuple(map(_aggregate, cloud.aggregates))
     of_host = scenarios.aggregates_by_host(aggregates)
-    titles: dict[str, list[str]] = {}
-    for aggregate in aggregates:
-        for name in aggregate.hosts:
-            titles.setdefault(name, []).append(aggregate.name)
     zones = scenarios.zones_of(aggregates)
     zone = str(cloud.options.get('DEFAULT', {}).get(
         'default_availability_zone', defaults.zone))
@@ -38,8 +34,7 @@ def scenario(cloud: model.CloudFile, path: str,
         template = _template(group, service)
         for name in group.names:
             hosts.append(_host(
-                name, template, frozenset(of_host.get(name, ())),
-                zones.get(name, zone), tuple(titles.get(name, ()))))
+                name, template, of_host[name], zones.get(name, zone)))
             places[name] = group.places
             alike[name] = group.name
     return scenarios.Scenario(
@@ -184,14 +179,17 @@ def _template(group: model.HostGroup,
         root, traits=root.traits.union(group.traits)), *_nested(group)))
 
 
-def _host(name: str, template: snapshot.Host, in_aggregates: frozenset[str],
-          zone: str, titles: tuple[str, ...]) -> snapshot.Host:
+def _host(name: str, template: snapshot.Host,
+          aggregates: Sequence[snapshot.Aggregate],
+          zone: str) -> snapshot.Host:
     uuid = scenarios.stable_uuid('host', name)
     root, *nested = template.providers
     return dataclasses.replace(
         template, name=name, hypervisor=name, uuid=uuid, zone=zone,
-        aggregates=titles, providers=(dataclasses.replace(
-            root, uuid=uuid, name=name, aggregates=in_aggregates), *(
+        aggregates=tuple([each.name for each in aggregates]),
+        providers=(dataclasses.replace(
+            root, uuid=uuid, name=name,
+            aggregates=frozenset([each.uuid for each in aggregates])), *(
                 dataclasses.replace(
                     each, name=f'{name}_{each.name}', parent=uuid,
                     uuid=scenarios.stable_uuid(

@@ -12,7 +12,7 @@ from nfv_sched.base import files
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import problems
-from nfv_sched.ops.cloud import scenario as scenarios
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import values
 
 # Items of files.max_items() that a server counts for.
@@ -57,13 +57,13 @@ class Steps:
     :param found: the cloud, without steps
     """
 
-    def __init__(self, found: scenarios.Scenario, errors: problems.Problems):
+    def __init__(self, found: scenario.Scenario, errors: problems.Problems):
         self._errors = errors
         self._patterns = Patterns(errors)
         self._booted_count = 0
         self._networks = found.networks
         # Steps cannot use an ambiguous name.
-        self._meant = scenarios.server_names(found.cloud)
+        self._meant = scenario.server_names(found.cloud)
         # Names of the servers that exist at the step.
         self._servers: dict[str, None] = dict.fromkeys(
             name for names in self._meant.values() for name in names)
@@ -73,7 +73,7 @@ class Steps:
             'security group': found.security_groups,
             'server group': found.server_groups,
             'host': dict.fromkeys(
-                host.name for host in scenarios.hosts_of(found.cloud)),
+                host.name for host in scenario.hosts_of(found.cloud)),
             'place': {place for places in found.places.values()
                       for place in places}}
 

@@ -91,9 +91,7 @@ class _MarkedLoader(yaml.SafeLoader):
         self._depth -= 1
         # A surrogate, which only an escape can make, cannot be encoded.
         if isinstance(node, yaml.ScalarNode) and _HALVES.search(node.value):
-            raise yaml.constructor.ConstructorError(
-                None, None, 'a text with half of a character',
-                node.start_mark)
+            raise _error('a text with half of a character', node)
         return node
 
     def _count(self, items: int) -> None:
@@ -105,10 +103,7 @@ class _MarkedLoader(yaml.SafeLoader):
     def _build(self, node, path, marks, above):
         self._count(1)
         marks.setdefault(path, node.start_mark.line + 1)
-        if node in above:
-            raise yaml.constructor.ConstructorError(
-                None, None, 'an alias that contains itself', node.start_mark)
-        above = (*above, node)
+        above = _with(node, above)
         if len(above) > files.MAX_DEPTH:
             raise files.FileLimitError(
                 f'nested too deeply: more than {files.MAX_DEPTH} levels')
@@ -125,10 +120,7 @@ class _MarkedLoader(yaml.SafeLoader):
 
     def _pairs(self, node, above):
         """Return (node of key, node of value) by key, for a mapping."""
-        if node in above:
-            raise yaml.constructor.ConstructorError(
-                None, None, 'an alias that contains itself', node.start_mark)
-        above = (*above, node)
+        above = _with(node, above)
         own = {}
         merged = {}
         for key_node, value_node in node.value:
@@ -137,13 +129,10 @@ class _MarkedLoader(yaml.SafeLoader):
                 continue
             # Keys are strings, even where YAML would read a number.
             if not isinstance(key_node, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, 'a key that is not a plain name',
-                    key_node.start_mark)
+                raise _error('a key that is not a plain name', key_node)
             if key_node.value in own:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'the key {_excerpt(key_node.value)} is given '
-                    'twice', key_node.start_mark)
+                raise _error(f'the key {_excerpt(key_node.value)} is given '
+                             'twice', key_node)
             own[key_node.value] = key_node, value_node
         self._count(1 + len(own) + len(merged))
         return {**merged, **own}
@@ -158,24 +147,32 @@ class _MarkedLoader(yaml.SafeLoader):
             for each in reversed(node.value):
                 pairs.update(self._pairs(each, above))
             return pairs
-        raise yaml.constructor.ConstructorError(
-            None, None, 'expected a mapping or list of mappings for merging',
-            node.start_mark)
+        raise _error(
+            'expected a mapping or list of mappings for merging', node)
 
     def _scalar(self, node):
         if len(node.value) > files.MAX_TEXT:
             raise files.FileLimitError(
                 f'has a text of more than {files.MAX_TEXT} characters')
         if node.tag in _NUMBERS and len(node.value) > files.MAX_DIGITS:
-            raise yaml.constructor.ConstructorError(
-                None, None, f'a number of more than {files.MAX_DIGITS} digits',
-                node.start_mark)
+            raise _error(
+                f'a number of more than {files.MAX_DIGITS} digits', node)
         try:
             return self.construct_object(node, deep=True)
         except _MISFITS:
-            raise yaml.constructor.ConstructorError(
-                None, None, f'{_excerpt(node.value)} is not of the type '
-                f'{_excerpt(node.tag)}', node.start_mark) from None
+            raise _error(f'{_excerpt(node.value)} is not of the type '
+                         f'{_excerpt(node.tag)}', node) from None
+
+
+def _with(node: yaml.Node, above: tuple) -> tuple:
+    if node in above:
+        raise _error('an alias that contains itself', node)
+    return (*above, node)
+
+
+def _error(problem: str, node: yaml.Node) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(
+        None, None, problem, node.start_mark)
 
 
 def _excerpt(text: str) -> str:

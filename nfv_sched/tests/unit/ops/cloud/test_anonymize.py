@@ -525,25 +525,6 @@ class AnonymizeTest(base.TestCase):
             {'HW_CPU_X86_AVX2', f'CUSTOM_PHYSNET_{physnet.upper()}'},
             root.traits)
 
-    def test_network_agents(self):
-        cloud = self.cloud
-        services = {each.kind: each for each in cloud.network_services}
-        agents = {each.kind: each for each in cloud.network_agents}
-        dhcp, router = agents['dhcp'], agents['router']
-        first, = (each for each in cloud.servers if each.host)
-        self.assertEqual(
-            (first.host, cloud.hosts[0].zone, ('vxlan',), 'legacy'),
-            (dhcp.host, dhcp.zone, tuple(dhcp.tunnels), router.mode))
-        self.assertEqual([(services['dhcp'].id,), (services['router'].id,)],
-                         [dhcp.serves, router.serves])
-        self.assertEqual((dhcp.zone,), services['dhcp'].zones)
-        physnet = first.ports[0].physnet
-        self.assertEqual({physnet}, services['dhcp'].physnets)
-        self.assertEqual({physnet, *services['router'].physnets},
-                         dhcp.physnets)
-        self.assertEqual((2, None), (len(dhcp.physnets), router.physnets))
-        self.assertEqual(services['dhcp'].id, first.ports[0].network)
-
     def test_what_stays(self):
         cloud = self.cloud
         self.assertEqual(SPECS, cloud.flavors[0].extra_specs)

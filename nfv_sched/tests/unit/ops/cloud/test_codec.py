@@ -117,7 +117,7 @@ class CodecTest(base.TestCase):
                 ({'name': 'a', 'pins': {'x': 1}},
                  'pins.x: its key must be a whole number'),
                 ({'name': 'a', 'pins': {'1.0': 1}},
-                 'pins.1.0: its key must be a whole number'),
+                 "pins['1.0']: its key must be a whole number"),
                 ({'name': 'a', 'pins': {'-1': 1}},
                  'pins.-1: its key must be 0 or more'),
                 ({'name': 'a', 'by_name': {'x': {'number': '1'}}},
@@ -131,9 +131,9 @@ class CodecTest(base.TestCase):
         odd = '\ud800x'
         for data, said in (
                 ({'name': odd}, 'name: must be text'),
-                ({'name': 'a', odd: 1}, '?x: unknown key'),
+                ({'name': 'a', odd: 1}, "['?x']: unknown key"),
                 ({'name': 'a', 'inner': [{'number': 1, odd: 1}]},
-                 'inner[0].?x: unknown key'),
+                 "inner[0]['?x']: unknown key"),
                 ({'name': 'a', 'words': [odd]}, 'words[0]: must be text'),
                 ({'name': 'a', 'pins': {odd: 1}}, 'its key must be'),
                 ({'name': 'a', 'by_name': {odd: {}}}, 'its key must be')):

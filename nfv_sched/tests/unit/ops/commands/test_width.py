@@ -381,11 +381,6 @@ class WidthTest(base.CommandTestCase):
                 (key, cell) for key, cell in cells.items()
                 if not key.startswith('notes_')  # in sentences
                 and FIGURE.search(cell) and not FIGURE.fullmatch(cell)])
-            out, _parts = self.run_at(None, *words, '-f', 'value')
-            self.assertEqual(list(cells.values()), out.splitlines())
-            out, _parts = self.run_at(None, *words, '-f', 'json')
-            self.assertEqual(cells['numa_nodes_1_pcpus_used'], str(
-                json.loads(out)['numa_nodes'][1]['pcpus_used']))
 
     def test_columns_on_screen(self):
         """Those of the table without ``-c`` can be chosen, too."""
