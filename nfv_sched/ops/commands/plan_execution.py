@@ -34,7 +34,7 @@ NO_ENABLE = '--enable-after is for a plan that empties one host'
 _CHANGED = 'Nothing was changed: the cloud is not as the plan says.'
 
 
-class RunMixin(source.AccountMixin):
+class RunMixin(source.ErrorMixin):
     """Mixin of a subcommand that carries out a plan."""
 
     def add_run_options(self, parser: argparse.ArgumentParser,

@@ -104,9 +104,10 @@ EXPECTED = (CloudUnreadError, UsageError, problems.InputError)
 
 
 class ErrorMixin:
-    """Mixin of a subcommand that reads something; before ``base.Command``.
+    """Mixin of a subcommand that reads something, also by an account.
 
-    Errors are printed in one line each and decide the exit code.
+    It goes before ``base.Command``.  Errors are printed in one line each and
+    decide the exit code.
     """
 
     #: Set by a command if the operator should act on the result.
@@ -206,10 +207,6 @@ class ErrorMixin:
         parsed_args.columns = [titles[documents.key_of(name)]
                                for name in parsed_args.columns]
 
-
-class AccountMixin(ErrorMixin):
-    """Mixin of a subcommand that uses an account; before ``base.Command``."""
-
     def live_cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
         """Read the cloud of --config-file, as it is now.
 
@@ -257,7 +254,7 @@ class AccountMixin(ErrorMixin):
                     if connection_errors.is_refused(exc) else '')) from exc
 
 
-class CloudMixin(AccountMixin):
+class CloudMixin(ErrorMixin):
     """Mixin of a subcommand that works on a cloud; before ``base.Command``.
 
     ``take_action`` gets the cloud from :meth:`cloud`; what could not be read
@@ -331,14 +328,12 @@ class CloudMixin(AccountMixin):
     def cloud(self, parsed_args: argparse.Namespace,
               parts: Collection[str] | None = None,
               newer: Callable[[str], None] | None = None) -> snapshot.Cloud:
-        """Read the cloud.
+        """Read the cloud; raise one of :data:`EXPECTED` if that fails.
 
         :param parts: names of the ``Cloud`` fields that are needed, with
             ``--api``; None if the API does not show enough
         :param newer: called with a line if a newer snapshot of a server is
             waited for; None to take the one that it has
-        :raises CloudUnreadError: if the cloud cannot be read at all
-        :raises UsageError: if the API does not show enough
         """
         # Before anything of Nova is imported, which may choose otherwise.
         concurrency.native_threads()
@@ -365,11 +360,6 @@ class CloudMixin(AccountMixin):
 
         Those of ``--image`` are read from Glance; ``--image-property`` takes
         precedence.
-
-        :raises UsageError: if a property has no key or no value, or the image
-            cannot be read for this cloud
-        :raises NotInCloudError: if no image or several match
-        :raises CloudUnreadError: if Glance cannot be read
         """
         properties = image_properties(parsed_args)
         if parsed_args.image is None:
@@ -797,10 +787,6 @@ def changed(
     """Return a cloud with the changes of :func:`add_changes`.
 
     :returns: also sentences about them, for people
-    :raises CloudUnreadError: if the file of a profile cannot be read
-    :raises NotInCloudError: if the cloud has no such host
-    :raises UsageError: if more than 1000 hosts are added, Placement was not
-        read for the host that they are like, or there is no such limit
     """
     notes: list[str] = []
     if not is_changed(parsed_args):
