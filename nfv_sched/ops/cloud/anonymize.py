@@ -30,6 +30,7 @@ from nfv_sched.base import conf
 from nfv_sched.base import extensions
 from nfv_sched.fit.rules import place
 from nfv_sched.limits import names as ledger_names
+from nfv_sched.ops.cloud import marks
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 
@@ -84,6 +85,9 @@ KEYED_NUMBERS = 10 ** 8
 _ZONES = ('default_schedule_zone', 'default_availability_zone')
 
 _Kind = snapshot.Kind
+# Kinds of texts that are not replaced by a word and a number.
+_NO_NAMES = (_Kind.UUID, _Kind.TIME, _Kind.VERSION, _Kind.PCI_ADDRESS,
+             _Kind.PCI_ID)
 # Names that stay, by kind.
 _UNCHANGED = {_Kind.CELL: ('', 'cell0'), _Kind.ZONE: ('', 'nova')}
 # What a snapshot consists of.
@@ -200,7 +204,7 @@ class _Anonymizer:
         self._new = {
             kind: _NewNames(kind, names[kind], _UNCHANGED.get(kind, ('',)),
                             self._keyed)
-            for kind in list(_Kind)[list(_Kind).index(_Kind.GROUP):]}
+            for kind in _Kind if kind not in _NO_NAMES}
         self._physnet = self._new[_Kind.PHYSNET]
         self._traits = {
             _trait_part(name): _trait_part(self._physnet(name))
@@ -216,7 +220,7 @@ class _Anonymizer:
     def _all_names(self) -> dict[snapshot.Kind, set[str]]:
         cloud = self._cloud
         names: dict[snapshot.Kind, set[str]] = collections.defaultdict(set)
-        for _path, kind, text in snapshot.marked(cloud, _Kind):
+        for _path, kind, text in marks.find(snapshot.Cloud, cloud, _Kind):
             names[kind].add(text)
         defaults = cloud.options.get('DEFAULT', {})
         names[_Kind.ZONE].update(
@@ -247,10 +251,9 @@ class _Anonymizer:
             _Kind.PCI_ID: self._device_id, _Kind.TIME: self._time,
             _Kind.VERSION: _version}
         handlers: dict[Field, Callable[[ty.Any], ty.Any]] = {
-            (part, name): _each_text(of_kind[kind])
-            for part in _PARTS
-            for name, kind in snapshot.marks_of(part, _Kind).items()
-            if kind is not None}
+            (part, name): _each_text(of_kind[kind]) for part in _PARTS
+            for name, hint in marks.fields_with(part, _Kind).items()
+            for kind in marks.parts(hint) if isinstance(kind, _Kind)}
         handlers.update({
             (snapshot.Missing, 'kind'): lambda kind: kind,
             # Errors may contain any name.

@@ -10,11 +10,9 @@ The fields are also those of the file (:mod:`nfv_sched.ops.cloud.file`).  A
 change that older releases would misread needs a new ``VERSION``.
 """
 
-from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import enum
-import functools
 import typing as ty
 
 import os_resource_classes as orc
@@ -620,49 +618,3 @@ class Cloud:
     def unread(self, *kinds: MissingKind) -> frozenset[str]:
         return frozenset([uuid for each in self.missing if each.kind in kinds
                           for uuid in each.uuids])
-
-
-@functools.cache
-def marks_of(kind: type, of: type) -> Mapping[str, ty.Any]:
-    """Return the fields of a dataclass that have a mark, with the mark.
-
-    Fields with other dataclasses, in which some have one, have None.
-
-    :param of: type of the marks
-    """
-    marks = {}
-    for name, hint in ty.get_type_hints(kind, include_extras=True).items():
-        for part in _parts(hint):
-            if isinstance(part, of):
-                marks[name] = part
-            elif isinstance(part, type) and dataclasses.is_dataclass(
-                    part) and marks_of(part, of):
-                marks[name] = None
-    return marks
-
-
-def _parts(hint: ty.Any) -> Iterator[ty.Any]:
-    yield hint
-    for each in ty.get_args(hint):
-        yield from _parts(each)
-
-
-def marked(value: ty.Any, of: type, path: tuple[str | int, ...] = (),
-           ) -> Iterator[tuple[tuple[str | int, ...], ty.Any, str]]:
-    """Yield (path, mark, text) of each text in a value that has a mark.
-
-    :param value: a part of a cloud
-    :param of: type of the marks
-    """
-    for name, mark in marks_of(type(value), of).items():
-        content = getattr(value, name)
-        if content is None:
-            continue
-        if mark is not None:
-            for text in (content,) if isinstance(content, str) else content:
-                yield (*path, name), mark, text
-        elif isinstance(content, tuple):
-            for number, each in enumerate(content):
-                yield from marked(each, of, (*path, name, number))
-        else:
-            yield from marked(content, of, (*path, name))

@@ -16,6 +16,7 @@ from nfv_sched.base import conf
 from nfv_sched.base import extra_specs
 from nfv_sched.base import files
 from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import marks
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import snapshot
 
@@ -71,7 +72,7 @@ def check(cloud: snapshot.Cloud) -> None:
 
 
 def check_names(cloud: snapshot.Cloud) -> None:
-    for path, rule, text in snapshot.marked(cloud, names.Rule):
+    for path, rule, text in marks.find(snapshot.Cloud, cloud, names.Rule):
         _check_name(path, rule, text)
     for number, agent in enumerate(cloud.network_agents or ()):
         # OVN places the routers itself.

@@ -2,12 +2,9 @@
 
 """Define and parse single values of a cloud file: sizes, CPU sets, names."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
 import dataclasses
 import functools
 import re
-import types
 import typing as ty
 
 from oslo_utils import units
@@ -15,7 +12,7 @@ import pydantic
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import extra_specs
-from nfv_sched.ops.cloud import problems
+from nfv_sched.ops.cloud import marks
 
 #: Size in KiB of small pages, which fill the memory without huge pages.
 SMALL_PAGE_KIB = 4
@@ -131,7 +128,7 @@ def within(least: int, most: int) -> ty.Any:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _NameOf:
+class NameOf:
     """Annotation of a value that is the name of an object in the file."""
 
     kind: str
@@ -176,58 +173,17 @@ PerNode = ty.Annotated[
 #: Mark of keys of PCI devices that are passed to Nova unchanged.
 FOR_NOVA = 'for Nova'
 
-FlavorName = ty.Annotated[Name, _NameOf('flavor')]
-ImageName = ty.Annotated[Name, _NameOf('image')]
-NetworkName = ty.Annotated[Name, _NameOf('network')]
-SecurityGroupName = ty.Annotated[Name, _NameOf('security group')]
-ServerGroupName = ty.Annotated[Name, _NameOf('server group')]
-HostName = ty.Annotated[Name, _NameOf('host')]
-PlaceName = ty.Annotated[str, _NameOf('place')]
-ServerName = ty.Annotated[str, _NameOf('server in this step')]
+FlavorName = ty.Annotated[Name, NameOf('flavor')]
+ImageName = ty.Annotated[Name, NameOf('image')]
+NetworkName = ty.Annotated[Name, NameOf('network')]
+SecurityGroupName = ty.Annotated[Name, NameOf('security group')]
+ServerGroupName = ty.Annotated[Name, NameOf('server group')]
+HostName = ty.Annotated[Name, NameOf('host')]
+PlaceName = ty.Annotated[str, NameOf('place')]
+ServerName = ty.Annotated[str, NameOf('server in this step')]
 
 
 @functools.cache
-def _hints_of(kind: type) -> Mapping[str, ty.Any]:
-    """Return the type hint of each key of a dataclass, None left out."""
-    hints = ty.get_type_hints(kind, include_extras=True)
-    return {field.name: _without_none(hints[field.name])
-            for field in dataclasses.fields(kind)}
-
-
-def _without_none(hint: ty.Any) -> ty.Any:
-    if ty.get_origin(hint) not in (ty.Union, types.UnionType):
-        return hint
-    return ty.Union[tuple(arg for arg in ty.get_args(hint)
-                          if arg is not types.NoneType)]
-
-
-def keys_with(kind: type, mark: ty.Any) -> list[str]:
-    return [key for key, hint in _hints_of(kind).items()
-            if mark in getattr(hint, '__metadata__', ())]
-
-
-def names_in(hint: ty.Any, value: ty.Any, path: problems.Path
-             ) -> Iterator[tuple[problems.Path, str, str]]:
-    """Yield the names in a value that refer to other objects of the file.
-
-    :param hint: type of the value.  Names in a union are not found
-    :returns: (path, kind of the object, name) of each
-    """
-    if value is None:
-        return
-    marks = getattr(hint, '__metadata__', ())
-    inner = hint.__origin__ if marks else hint
-    for mark in marks:
-        if isinstance(mark, _NameOf):
-            yield path, mark.kind, value
-    origin, args = ty.get_origin(inner), ty.get_args(inner)
-    if dataclasses.is_dataclass(inner):
-        for key, of_key in _hints_of(inner).items():
-            yield from names_in(of_key, getattr(value, key), (*path, key))
-    elif origin is tuple:
-        for i, item in enumerate(value):
-            yield from names_in(args[0], item, (*path, i))
-    elif origin is Mapping:
-        for key, item in value.items():
-            yield from names_in(args[0], key, (*path, key))
-            yield from names_in(args[1], item, (*path, key))
+def keys_with(kind: type, mark: str) -> list[str]:
+    return [key for key, hint in ty.get_type_hints(
+        kind, include_extras=True).items() if mark in marks.parts(hint)]

@@ -11,6 +11,7 @@ import re
 from nfv_sched.base import files
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import codec
+from nfv_sched.ops.cloud import marks
 from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import values
@@ -104,8 +105,10 @@ class Steps:
             else self._targets((*path, action), action, names),
             expect=step.expect and self._with_lines(path, step.expect))
         names_by_kind = {**self._known, 'server in this step': step.targets}
-        for name_path, what, name in values.names_in(kind, step, path):
-            self._errors.known(name_path, what, name, names_by_kind[what])
+        for name_path, mark, name in marks.find(
+                kind, step, values.NameOf, path):
+            self._errors.known(
+                name_path, mark.kind, name, names_by_kind[mark.kind])
         self._check(path, step)
         if step.expect is not None:
             self._check_expectation((*path, 'expect'), step.expect,

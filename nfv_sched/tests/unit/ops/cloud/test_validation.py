@@ -142,13 +142,13 @@ class SoundTest(base.TestCase):
                         ('zone', 'a\nb'))),
                 ('flavors[0].name', {'flavors': (
                     snapshots.flavor(name='\x1b'),)}),
-                ('aggregates[0].hosts', {'aggregates': (snapshot.Aggregate(
+                ('aggregates[0].hosts[0]', {'aggregates': (snapshot.Aggregate(
                     name='a', hosts=('-x',)),)}),
                 ('network_agents[0].id', {'network_agents': (
                     dataclasses.replace(agent, id=option),)}),
                 ('network_agents[0].id', {'network_agents': (
                     dataclasses.replace(agent, id='-x', kind='ovn'),)}),
-                ('network_agents[0].serves', {'network_agents': (
+                ('network_agents[0].serves[0]', {'network_agents': (
                     dataclasses.replace(agent, serves=(option,)),)}),
                 ('network_services[0].id', {'network_services': (
                     snapshot.NetworkService(id='-x', kind='router'),)})):
