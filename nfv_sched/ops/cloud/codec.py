@@ -127,10 +127,7 @@ def decode(kind: type, data: ty.Any) -> ty.Any:
 
 
 def decode_document(kind: type, data: ty.Any) -> ty.Any:
-    """Make an instance of a dataclass from the document of a command.
-
-    :raises WrongError: if the data does not fit; unknown keys are ignored
-    """
+    """Make one from the document of a command, without its unknown keys."""
     return _first_error(_document_validator(kind), data, None)
 
 
@@ -142,29 +139,29 @@ def _first_error(validator: pydantic_core.SchemaValidator, data: ty.Any,
         raise _exception(exc.errors(include_url=False)[0]) from None
 
 
-def decode_file(kind: type, data: ty.Any, found: problems.Problems,
+def decode_file(kind: type, data: ty.Any, errors: problems.Problems,
                 path: problems.Path = ()) -> ty.Any:
     """Make an instance of a dataclass from parsed YAML, at a path of a file.
 
-    :param found: gets all that is wrong
+    :param errors: gets all that is wrong
     :returns: None if anything is
     """
     try:
         return _file_validator(kind).validate_python(
             data, context={'wrong': 0})
     except pydantic.ValidationError as exc:
-        errors = exc.errors(include_url=False)
+        details = exc.errors(include_url=False)
     of_path: dict[tuple, list[ty.Any]] = {}
-    for error in errors:
+    for error in details:
         of_path.setdefault(tuple(_path_of(error)), []).append(error)
-    for where, errors in of_path.items():
+    for details in of_path.values():
         # Of a union, what fits none of its types has an error for each.
-        wrong = [_exception(each) for each in errors
+        wrong = [_exception(each) for each in details
                  if not each['type'].endswith('_type')] or [
-                     _exception(errors[0], errors)]
+                     _exception(details[0], details)]
         for each in wrong:
-            found.add((*path, *each.path), each.message)
-        if found.are_many:
+            errors.add((*path, *each.path), each.message)
+        if errors.are_many:
             break
     return None
 

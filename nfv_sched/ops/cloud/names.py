@@ -43,7 +43,7 @@ def is_host(text: str) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """What a name or ID in a file must be; marks fields of a snapshot."""
+    """Rule for a name or ID in a file, a mark of fields."""
 
     accepts: Callable[[str], bool]
     text: str  #: what it must be, for people

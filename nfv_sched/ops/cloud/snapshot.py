@@ -39,9 +39,10 @@ ALLOCATED_TAGS = frozenset(('rp_uuids', 'parent_ifname'))
 
 
 class Kind(enum.StrEnum):
-    """What a text names; marks fields.  An anonymized name begins with it.
+    """Kind of what a text names, a mark of fields.
 
-    Of a text that may name several of these, the last counts.
+    An anonymized name begins with it.  Of a text that may name several of
+    these, the last counts.
     """
 
     UUID = 'UUID'
@@ -568,14 +569,14 @@ class Missing:
     text: str = ''
 
     def __str__(self) -> str:
-        found = self.hosts or self.uuids
-        name = min(found, default='')
+        named = self.hosts or self.uuids
+        name = min(named, default='')
         if self.cell not in ('', name):
             # The format of cells in Nova's logs.
             name = f'{name}({self.cell})' if name else self.cell
         sentence = _SENTENCES.get(self.kind, self.text and '{text}')
         return (sentence or _UNKNOWN).format(
-            name=name, count=len(found), s='' if len(found) == 1 else 's',
+            name=name, count=len(named), s='' if len(named) == 1 else 's',
             text=self.text, error=f': {self.text}' if self.text else '')
 
 

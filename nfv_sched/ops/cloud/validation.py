@@ -89,9 +89,9 @@ def _check_name(path: tuple[str | int, ...], rule: names.Rule,
         raise error
 
 
-def _check_unique(what: str, found: Iterable[ty.Any]) -> None:
+def _check_unique(what: str, values: Iterable[ty.Any]) -> None:
     seen = set()
-    for name in found:
+    for name in values:
         if name in seen:
             raise codec.WrongError(
                 f'two {what} are {extra_specs.shown(name, 60)}')

@@ -74,12 +74,12 @@ class _Loader:
         self._errors.stop_if_wrong()
         return contents
 
-    def _with_steps(self, found: scenarios.Scenario,
+    def _with_steps(self, start: scenarios.Scenario,
                     contents: model.WhatIf) -> scenarios.Scenario:
         self._check_flavors(contents)
         self._check_server_groups(contents)
         self._check_networks(contents)
-        reader = cloud_steps.Steps(found, self._errors)
+        reader = cloud_steps.Steps(start, self._errors)
         steps = []
         for number, step in enumerate(contents.steps, 1):
             steps.append(reader.read(number, step))
@@ -87,7 +87,7 @@ class _Loader:
                 break
         self._errors.stop_if_wrong()
         return dataclasses.replace(
-            found, path=self._errors.path, steps=tuple(steps), lines={
+            start, path=self._errors.path, steps=tuple(steps), lines={
                 (group, name): self._errors.line(('options', group, name))
                 for group, options in contents.options.items()
                 for name in options})

@@ -55,27 +55,27 @@ class Patterns:
 class Steps:
     """A reader of the steps of a cloud, one after the other.
 
-    :param found: the cloud, without steps
+    :param start: the cloud, without steps
     """
 
-    def __init__(self, found: scenario.Scenario, errors: problems.Problems):
+    def __init__(self, start: scenario.Scenario, errors: problems.Problems):
         self._errors = errors
         self._patterns = Patterns(errors)
         self._booted_count = 0
-        self._networks = found.networks
+        self._networks = start.networks
         # Steps cannot use an ambiguous name.
-        self._meant = scenario.server_names(found.cloud)
+        self._meant = scenario.server_names(start.cloud)
         # Names of the servers that exist at the step.
         self._servers: dict[str, None] = dict.fromkeys(
             name for names in self._meant.values() for name in names)
         self._known: Mapping[str, Collection[str]] = {
-            'flavor': {flavor.name for flavor in found.cloud.flavors},
-            'image': found.images, 'network': found.networks,
-            'security group': found.security_groups,
-            'server group': found.server_groups,
+            'flavor': {flavor.name for flavor in start.cloud.flavors},
+            'image': start.images, 'network': start.networks,
+            'security group': start.security_groups,
+            'server group': start.server_groups,
             'host': dict.fromkeys(
-                host.name for host in scenario.hosts_of(found.cloud)),
-            'place': {place for places in found.places.values()
+                host.name for host in scenario.hosts_of(start.cloud)),
+            'place': {place for places in start.places.values()
                       for place in places}}
 
     def read(self, number: int, data: Mapping) -> actions.Step | None:
