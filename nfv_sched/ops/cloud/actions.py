@@ -113,7 +113,7 @@ class Boot(ServerStep):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ports(ServerStep):
+class PortStep(ServerStep):
     """Attach or detach ports."""
 
     network: values.NetworkName
@@ -125,14 +125,14 @@ class Ports(ServerStep):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Attach(Ports):
+class Attach(PortStep):
     #: names of the security groups of the ports; empty for the default group
     #: of the project
     security_groups: _SecurityGroups = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Move(ServerStep):
+class MoveStep(ServerStep):
     """Move servers to other hosts; evacuated hosts are down from then on."""
 
     #: the only host to consider; the filters run
@@ -140,7 +140,7 @@ class Move(ServerStep):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ColdMove(Move):
+class ColdMove(MoveStep):
     """A move that must be confirmed or reverted."""
 
     #: whether to confirm it immediately; None for yes, unless it is reverted
@@ -176,6 +176,6 @@ HOST_TYPES: Mapping[str, type[Step]] = {'host_down': Step, 'host_up': Step}
 TYPES: Mapping[str, type[Step]] = {
     'boot': Boot, 'delete': ServerStep, 'cold_migrate': ColdMove,
     'resize': Resize, 'confirm': ServerStep, 'revert': ServerStep,
-    'live_migrate': Move, 'evacuate': Move, 'shelve': ServerStep,
-    'unshelve': Move, 'rebuild': Rebuild, 'attach': Attach, 'detach': Ports,
-    **HOST_TYPES, 'neutron': Neutron}
+    'live_migrate': MoveStep, 'evacuate': MoveStep, 'shelve': ServerStep,
+    'unshelve': MoveStep, 'rebuild': Rebuild, 'attach': Attach,
+    'detach': PortStep, **HOST_TYPES, 'neutron': Neutron}

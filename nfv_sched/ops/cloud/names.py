@@ -42,16 +42,16 @@ def is_host(text: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rule:
+class NameRule:
     """Rule for a name or ID in a file, a mark of fields."""
 
     accepts: Callable[[str], bool]
     text: str  #: what it must be, for people
 
 
-UUID = Rule(is_uuid, 'must be a UUID')
-PRINTABLE = Rule(is_printable, 'must be printable characters, 255 at most')
-HOST = Rule(
+UUID = NameRule(is_uuid, 'must be a UUID')
+PRINTABLE = NameRule(is_printable, 'must be printable characters, 255 at most')
+HOST = NameRule(
     is_host, 'must be the name of a host: without white space, control '
     'characters or "-" at the beginning, 255 characters at most')
 

@@ -72,7 +72,7 @@ def check(cloud: snapshot.Cloud) -> None:
 
 
 def check_names(cloud: snapshot.Cloud) -> None:
-    for path, rule, text in marks.find(snapshot.Cloud, cloud, names.Rule):
+    for path, rule, text in marks.find(snapshot.Cloud, cloud, names.NameRule):
         _check_name(path, rule, text)
     for number, agent in enumerate(cloud.network_agents or ()):
         # OVN places the routers itself.
@@ -81,7 +81,7 @@ def check_names(cloud: snapshot.Cloud) -> None:
             if agent.kind == snapshot.OVN else names.UUID, agent.id)
 
 
-def _check_name(path: tuple[str | int, ...], rule: names.Rule,
+def _check_name(path: tuple[str | int, ...], rule: names.NameRule,
                 text: str) -> None:
     if not rule.accepts(text):
         error = codec.WrongError(f'{rule.text}, not {extra_specs.shown(text)}')

@@ -180,7 +180,7 @@ def _step(move: values.Move, number: int, name: str) -> actions.Step:
     of_step: dict[str, ty.Any] = {
         'number': number, 'targets': (name,), 'host': move.destination}
     if move.kind == movable.LIVE:
-        return actions.Move(action='live_migrate', **of_step)
+        return actions.MoveStep(action='live_migrate', **of_step)
     return actions.ColdMove(action='cold_migrate', **of_step)
 
 

@@ -167,7 +167,7 @@ class TestAdvice(test_stock.EquivalenceTestCase):
         if step.kind == 'defrag':
             plan = defrag.plan(
                 cloud, requested.flavor, requested.count, ports=ports)
-            return self.fits(cloud, requested, *[actions.Move(
+            return self.fits(cloud, requested, *[actions.MoveStep(
                 action='live_migrate', number=number, host=move.destination,
                 targets=(move.server,))
                 for number, move in enumerate(plan.moves)])

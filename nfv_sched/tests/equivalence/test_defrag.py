@@ -99,7 +99,7 @@ class Trials:
         names = {server.uuid: server.name
                  for server in state.servers.values()}
         for uuid, host in moves:
-            simulation.step(actions.Move(
+            simulation.step(actions.MoveStep(
                 action='live_migrate', number=len(simulation.outcomes) + 1,
                 host=host, targets=(names[uuid],)))
             outcome = simulation.outcomes[-1]

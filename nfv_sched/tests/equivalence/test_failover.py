@@ -32,7 +32,7 @@ def evacuated(found, lost):
                   if server.host is not None and server.host.name in lost]
         refused = {}
         for server in guests:
-            simulation.step(actions.Move(
+            simulation.step(actions.MoveStep(
                 action='evacuate', number=2, targets=(server.name,)))
             outcome = simulation.outcomes[-1]
             if not outcome.ok:

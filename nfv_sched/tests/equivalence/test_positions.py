@@ -37,7 +37,7 @@ class TestPositions(test_stock.EquivalenceTestCase):
         simulation = engine.Simulation(state)
         name = next(server.name for server in state.servers.values()
                     if server.uuid == uuid)
-        simulation.step(actions.Move(
+        simulation.step(actions.MoveStep(
             action='live_migrate', number=1, host=host, targets=(name,)))
         return state if simulation.outcomes[-1].ok else None
 

@@ -285,7 +285,7 @@ class FailoverAnalysis:
             server = of_uuid[uuid]
             before = outages.ServerLocation.from_server(server)
             try:
-                outages.evacuate(state, server, actions.Move(
+                outages.evacuate(state, server, actions.MoveStep(
                     action='evacuate', number=1, targets=(server.name,)))
                 evacuated.append((server, before))
             except servers.Refused as exc:

@@ -204,7 +204,7 @@ class Steps:
                 if step.host is not None and step.force is not None:
                     self._errors.add((*path, 'force'),
                                      'cannot be combined with host')
-            case actions.Ports():
+            case actions.PortStep():
                 if self._is_sriov(step.network):
                     self._errors.add((*path, 'network'),
                                      'ports of SR-IOV come and go with the '

@@ -37,7 +37,7 @@ def shelve(state: states.State, server: servers.SimulatedServer,
 
 
 def unshelve(state: states.State, server: servers.SimulatedServer,
-             step: actions.Move) -> None:
+             step: actions.MoveStep) -> None:
     conductor.needs(server, servers.SHELVED)
     spec = request.of_move(state, server, step.host, ())
     selections = conductor.select(state, spec, [server.uuid], False)[0]
@@ -111,7 +111,7 @@ def attach(state: states.State, server: servers.SimulatedServer,
 
 
 def detach(state: states.State, server: servers.SimulatedServer,
-           step: actions.Ports) -> None:
+           step: actions.PortStep) -> None:
     """Detach the last attached ports of a server from a network."""
     conductor.needs(server, *_PLUGGABLE)
     name, count = step.networks[0], len(step.networks)

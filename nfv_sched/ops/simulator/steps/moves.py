@@ -106,7 +106,7 @@ def revert(state: states.State, server: servers.SimulatedServer,
 
 
 def live_migrate(state: states.State, server: servers.SimulatedServer,
-                 step: actions.Move) -> None:
+                 step: actions.MoveStep) -> None:
     conductor.needs(server, servers.ACTIVE, servers.PAUSED)
     source, old = server.host, server.claimed
     conductor.needs_service(source)

@@ -13,7 +13,7 @@ from nfv_sched.ops.simulator import state as states
 
 
 def evacuate(state: states.State, server: servers.SimulatedServer,
-             step: actions.Move) -> None:
+             step: actions.MoveStep) -> None:
     """Evacuate a server from its host, which is down from now on."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
     source, old = server.host, server.claimed
