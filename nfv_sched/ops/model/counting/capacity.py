@@ -681,15 +681,17 @@ class CountedGuest:
 
         :param lifted: limits without which a count was made
         """
-        wanted, state = self._counters[lifted].wanted, host.state
+        guest_request, state = self._counters[lifted].wanted, host.state
         cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
         if cpu is None or ram is None:
-            return host_count.Case(wanted, room, host_count.NO_RATIOS)
-        if wanted.terms is not None and host.room.host is not None:
+            return host_count.Case(
+                guest_request, room, host_count.NO_RATIOS)
+        terms = guest_request.terms
+        if terms is not None and host.room.host is not None:
             cpu = decide.capped_ratio(
-                host.room.host, cpu, wanted.terms.capping,
+                host.room.host, cpu, terms.capping,
                 functools.partial(nova_scheduler.host_limit, state))
-        return host_count.Case(wanted, room, bindings.lifted_ratios(
+        return host_count.Case(guest_request, room, bindings.lifted_ratios(
             fit.ratios(cpu, ram), lifted))
 
     # -- filters

@@ -202,19 +202,20 @@ def _claim(
     evaluation: numa_evaluation.Evaluation | None,
 ) -> Placed | None:
     """Claim a server that the filters accept; return None if that fails."""
-    wanted, room, _ratios = case
-    mapping, demands = candidate.get('mappings'), wanted.request.demands
+    guest_request, room, _ratios = case
+    request, mapping = guest_request.request, candidate.get('mappings')
+    demands = request.demands
     host, cells = room.host, None
     shares: tuple[occupancy.Share, ...] = ()
     if evaluation is not None:
         devices = devices_of(case, mapping)
         groups = []
-        if wanted.limited and wanted.limits_lost:
+        if guest_request.limited and guest_request.limits_lost:
             evaluation = evaluate(
                 case._replace(ratios=NO_RATIOS), evaluation.host)
-        elif wanted.limited:
+        elif guest_request.limited:
             groups = numa_decide.claim_groups(
-                evaluation.host, wanted.request, decision)
+                evaluation.host, request, decision)
         claimed = evaluation.claimed(
             groups, None if devices is None else devices.stock)
         if claimed is None:

@@ -145,7 +145,7 @@ class LintSubject:
 
     @functools.cached_property
     def refusals(self) -> tuple[flavors.FlavorRefusal, ...]:
-        """Why Nova refuses all servers of the flavor."""
+        """Reasons for which Nova refuses all servers of the flavor."""
         # An image can also make a refused flavor acceptable.
         return tuple([_with_keys(each, self.flavor, _NOTHING)
                       for each in self._refused_alone
@@ -153,7 +153,7 @@ class LintSubject:
 
     @functools.cached_property
     def image_refusals(self) -> tuple[flavors.FlavorRefusal, ...]:
-        """Why Nova refuses them with this image only."""
+        """Reasons for which it refuses them with this image only."""
         return tuple([_with_keys(each, self.flavor, self.properties)
                       for each in self._refused
                       if each not in self._refused_alone])
@@ -224,13 +224,13 @@ class LintSubject:
 
     @property
     def unplaceable(self) -> ty.Any:
-        """Why nfv-sched refuses all hosts; None if it may accept some."""
+        """The error that refuses all hosts; None if some may do."""
         return notes.note_of(self._request).read(
             self._request).error if self.readable else None
 
     @property
     def query_fault(self) -> malformed.Malformed | None:
-        """Why Placement cannot read Nova's query; None if it can."""
+        """The fault of Nova's query in Placement; None if it has none."""
         if not self.readable:
             return None
         with contextlib.suppress(exception.NovaException, ValueError):
