@@ -2,11 +2,8 @@
 """The command ``nfv-sched cloud defrag``."""
 
 import argparse
-from collections.abc import Collection
-import typing as ty
 
 from nfv_sched.ops.answers.plans import document
-from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
@@ -75,13 +72,15 @@ class DefragCloud(planning.MovePlanCommand):
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import defrag_rendering
         from nfv_sched.ops.answers.plans import rendering
+        from nfv_sched.ops.commands import replanning
         options = document.DefragOptions(
             max_moves=parsed_args.max_moves, avoid=tuple(parsed_args.avoid),
             networks=tuple(parsed_args.networks), like=parsed_args.like,
             ports=parsed_args.ports, cold_for_vfs=parsed_args.cold_for_vfs)
         with progress.shown() as update:
-            answer = plan(cloud, parsed_args.flavor, parsed_args.count,
-                          options, parsed_args, update)
+            answer = replanning.plan_defrag(
+                cloud, parsed_args.flavor, parsed_args.count, options,
+                parsed_args, update)
         self.has_findings = not answer.enough
         return planning.Output(
             text=defrag_rendering.text(answer),
@@ -90,24 +89,3 @@ class DefragCloud(planning.MovePlanCommand):
             document=plan_file.document_of(answer),
             commands=list(rendering.commands(
                 map(document.move_of, answer.moves))))
-
-
-def plan(
-    cloud: snapshot.Cloud, flavor_name: str, count: int,
-    options: document.DefragOptions, ports: argparse.Namespace,
-    update: ty.Any, failed: Collection[tuple[str, str]] = (),
-) -> document.Defrag:
-    """Plan moves for a flavor.
-
-    :param ports: values of the options of :func:`source.add_ports`
-    :raises UsageError: if Nova refuses the flavor
-    """
-    from nfv_sched.ops.answers.plans import defrag
-    from nfv_sched.ops.simulator import servers
-    flavor = source.flavor(cloud, flavor_name)
-    try:
-        return defrag.plan(
-            cloud, flavor, count, options, failed=failed, update=update,
-            ports=source.ports(cloud, ports))
-    except servers.Refused as exc:
-        raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a plan anew that was not carried out to its end."""
+"""Make a plan, or make it anew if it was not carried out to its end."""
 
 import argparse
 from collections.abc import Collection
@@ -7,6 +7,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.ops.answers.hosts import view
+from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import rolling
@@ -14,11 +15,11 @@ from nfv_sched.ops.answers.rebalance import freed_capacity
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.commands import defrag
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import progress
+from nfv_sched.ops.simulator import servers
 
 
 def plan_again(
@@ -47,7 +48,7 @@ def plan_again(
                     uuids=None if plan.others is None else set(
                         plan_file.to_leave(plan))))
             case document.Defrag(options=options):
-                return plan_file.document_of(defrag.plan(
+                return plan_file.document_of(plan_defrag(
                     cloud, plan.flavor, plan.wanted, options,
                     argparse.Namespace(
                         networks=options.networks, like=options.like,
@@ -63,6 +64,25 @@ def plan_again(
                 by_ports=any(each.levels == 'ports' for each in plan.plans),
                 room=view.free_ports(cloud)),
             lambda done, total: update(done, total, 'flavors')))
+
+
+def plan_defrag(
+    cloud: snapshot.Cloud, flavor_name: str, count: int,
+    options: document.DefragOptions, ports: argparse.Namespace,
+    update: ty.Any, failed: drain.Failed = drain.NONE_FAILED,
+) -> document.Defrag:
+    """Plan moves for a flavor.
+
+    :param ports: values of the options of :func:`source.add_ports`
+    :raises UsageError: if Nova refuses the flavor
+    """
+    flavor = source.flavor(cloud, flavor_name)
+    try:
+        return defrag.plan(
+            cloud, flavor, count, options, failed=failed, update=update,
+            ports=source.ports(cloud, ports))
+    except servers.Refused as exc:
+        raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
 
 
 def _roll_again(plan: document.RollingDrain, cloud: snapshot.Cloud,
