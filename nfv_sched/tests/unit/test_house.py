@@ -38,9 +38,9 @@ ROOMS = (
 #: Mirrored types share 70 % of the names of their fields, and say nowhere that
 #: one is the border to something.
 MOST = {
-    'floors': 10, 'arrows': 94, 'mirrored types': 4, 'renamed imports': 301,
-    'lines': 69_954, 'lines of tests': 86_999, 'modules loaded': 88,
-    'lines loaded': 14_524}
+    'floors': 10, 'arrows': 94, 'mirrored types': 0, 'renamed imports': 293,
+    'lines': 67_011, 'lines of tests': 80_649, 'modules loaded': 85,
+    'lines loaded': 14_144}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')
 #: What nova-scheduler loads.
