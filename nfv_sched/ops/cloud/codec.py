@@ -31,6 +31,8 @@ from nfv_sched.ops.cloud import problems
 
 # Values of a list or dictionary that are checked at once.
 _PART = 100
+# How many unknown keys of an object in a cloud file are told.
+_MOST_KEYS = 10
 # Longest text in a message.
 _SHOWN = 60
 #: The largest allocation ratio that Placement accepts; products stay finite.
@@ -248,7 +250,7 @@ def _of_snapshot(schema: _Schema) -> _Schema:
                         _read_number, schema['keys_schema']))
             return _of_document(schema)
         case 'dataclass':
-            return _with_known_keys(schema)
+            return _with_known_keys(schema, 1)
     return schema
 
 
@@ -276,7 +278,7 @@ def _of_file(schema: _Schema) -> _Schema:
             return core_schema.tagged_union_schema(
                 shapes, lambda data: _shape_of(shapes, data))
         case 'dataclass':
-            return _with_known_keys(schema)
+            return _with_known_keys(schema, _MOST_KEYS)
         case 'tuple':
             item, = schema['items_schema']
             return {**schema, 'items_schema': [_counted(item)]}
@@ -320,14 +322,17 @@ def _shape_of(shapes: ty.Container[str], data: ty.Any) -> str:
     return shape if shape in shapes else _CHOICE
 
 
-def _with_known_keys(schema: _Schema) -> _Schema:
-    """Return the schema of a dataclass that refuses other keys first."""
+def _with_known_keys(schema: _Schema, most: int) -> _Schema:
+    """Return the schema of a dataclass that refuses other keys first.
+
+    :param most: how many of them are told
+    """
     names = frozenset(
         field.name for field in dataclasses.fields(schema['cls'])
         if not field.metadata.get('internal'))
     ref = schema.pop('ref', None)  # its name for other schemas
     return core_schema.no_info_before_validator_function(
-        functools.partial(_check_keys, names), schema, ref=ref)
+        functools.partial(_check_keys, names, most), schema, ref=ref)
 
 
 def _in_parts(data: ty.Any, check: ty.Callable) -> ty.Any:
@@ -343,15 +348,22 @@ def _in_parts(data: ty.Any, check: ty.Callable) -> ty.Any:
     return checked
 
 
-def _check_keys(names: frozenset[str], data: ty.Any) -> ty.Any:
+def _check_keys(names: frozenset[str], most: int, data: ty.Any) -> ty.Any:
     if isinstance(data, dict) and not data.keys() <= names:
-        unknown = next(key for key in data if key not in names)
-        # JSON may have lone surrogates, which pydantic cannot take.
-        raise pydantic_core.PydanticCustomError('unknown_key', 'unknown key', {
-            'key': unknown.encode(errors='replace').decode(),
-            'near': problems.near(unknown, names)
-            if len(unknown) <= _SHOWN else ''})
+        unknown = itertools.islice(
+            (key for key in data if key not in names), most)
+        raise pydantic.ValidationError.from_exception_data('keys', [
+            {'type': _unknown_key(key, names), 'input': None}
+            for key in unknown])
     return data
+
+
+def _unknown_key(key: str, names: frozenset[str]
+                 ) -> pydantic_core.PydanticCustomError:
+    # JSON may have lone surrogates, which pydantic cannot take.
+    return pydantic_core.PydanticCustomError('unknown_key', 'unknown key', {
+        'key': key.encode(errors='replace').decode(),
+        'near': problems.near(key, names) if len(key) <= _SHOWN else ''})
 
 
 def _read_number(key: str) -> int:

@@ -276,9 +276,9 @@ class LoaderTestCase(base.SimulatorTestCase):
                               self.problems(GOOD.replace(old, new, 1)))
 
     def test_every_problem_is_reported(self):
-        text = GOOD.replace('cores: 8', 'coers: 8').replace(
+        text = GOOD.replace('cores: 8', 'coers: 8\n    node: 2').replace(
             'vcpus: 2', 'vcpus: 0')
-        self.assertEqual(2, len(self.problems(text).splitlines()))
+        self.assertEqual(3, len(self.problems(text).splitlines()))
 
     def test_too_much_in_all_groups(self):
         with files.limited(1):
