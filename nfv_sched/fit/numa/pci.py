@@ -343,10 +343,6 @@ class HostDevices:
     def has_unknown(self, index: int) -> bool:
         return any(pool.unknown for pool in self.matched[index])
 
-    def free_unknown(self, index: int) -> int:
-        return sum(self.counts[pool.index] for pool in self.matched[index]
-                   if pool.usable and pool.unknown)
-
     def free(self, index: int, cells: int | None = None) -> int:
         """Count the free devices for one request.
 

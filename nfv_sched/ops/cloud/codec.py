@@ -323,10 +323,7 @@ def _shape_of(shapes: ty.Container[str], data: ty.Any) -> str:
 
 
 def _with_known_keys(schema: _Schema, most: int) -> _Schema:
-    """Return the schema of a dataclass that refuses other keys first.
-
-    :param most: how many of them are told
-    """
+    """Return the schema of a dataclass; it refuses others, and tells some."""
     names = frozenset(
         field.name for field in dataclasses.fields(schema['cls'])
         if not field.metadata.get('internal'))

@@ -34,7 +34,7 @@ def cloud(state: states.State) -> snapshot.Cloud:
     # Publish the ledger, as the service would after the last step.
     state.network.refresh(state.owners())
     loads = state.loads()
-    groups = {member: _group_uuid(state, name)
+    groups = {member: state.scenario.server_groups[name].uuid
               for name, members in state.groups.items() for member in members}
     servers = {server.uuid for server in state.servers.values()
                if server.status != simulated.DELETED}
@@ -239,10 +239,6 @@ def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:
 
 
 # Server groups
-
-
-def _group_uuid(state: states.State, name: str) -> str:
-    return state.scenario.server_groups[name].uuid
 
 
 def _group(state: states.State, name: str,

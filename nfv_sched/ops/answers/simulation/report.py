@@ -55,7 +55,8 @@ def _has_places(result: outcome.SimulationResult) -> bool:
 
 def _place_columns(result: outcome.SimulationResult) -> list[tables.Column]:
     """Return a column of all places for people, and one of each."""
-    together = [_column('Places', None, _places_text)]
+    together = [_column(
+        'Places', None, lambda row: outcome.places_text(row.places))]
     return [*(together if _has_places(result) else ()), *(
         _detail(f'Place {name}', functools.partial(_place, name))
         for name in sorted({name for places in result.scenario.places.values()
@@ -63,10 +64,6 @@ def _place_columns(result: outcome.SimulationResult) -> list[tables.Column]:
 
 
 _Placed = document.SimulatedServerState | outcome.SimulatedStep
-
-
-def _places_text(row: _Placed) -> str:
-    return outcome.places_text(row.places)
 
 
 def _place(name: str, row: _Placed) -> str | None:
