@@ -390,22 +390,6 @@ class TestTable(RefusingTestCase):
                 self.assertEqual(['host1'], self.run_filters(
                     [fresh(state)], copy.copy(spec), enabled), (case, enabled))
 
-    def test_preferences(self):
-        for made, asked in (
-                (dict(switch=(0,)), dict(vswitch='prefer')),
-                (dict(switch=(0,)), dict(pci='prefer', policy='preferred')),
-                (dict(osd=(0,)), dict(near='prefer')),
-                (dict(osd=()), dict(near='prefer')),
-                (dict(), dict(away='prefer')),
-                (dict(osd=(0, 1)), dict(away='prefer')),
-                (dict(osd=(0,), node_labels=False),
-                 dict(away='prefer', vswitch=None, pci=None))):
-            state, spec = host(**made), request(**asked)
-            for enabled in subsets(Row((), made, asked, '').looked_at):
-                self.assertEqual(['host1'], self.run_filters(
-                    [fresh(state)], copy.copy(spec), enabled),
-                    (made, asked, enabled))
-
     def test_any_subset_in_any_order(self):
         refused = {}
         for title, row in ROWS.items():
@@ -514,14 +498,6 @@ class TestTwoRules(RefusingTestCase):
                     if len(both) == 2:
                         self.assertRefusedBy(both[1], enabled)
 
-    def test_the_one_that_cannot_be_held_refuses(self):
-        """The claim can be held near the switch, but not to the device."""
-        asked = dict(policy='preferred')
-        for enabled in orders():
-            self.run_filters(
-                [host(devices={0: 1, 1: 1})], request(**asked), enabled)
-            self.assertRefusedBy(PCI, enabled)
-
 
 def without(enabled):
     return [name for name in enabled if name != VSWITCH]
@@ -616,28 +592,6 @@ class TestLimits(RefusingTestCase):
                 [candidate['mappings']
                  for candidate in state.allocation_candidates])
 
-    def test_same_in_every_order(self):
-        cases = [
-            ({}, {}), (dict(switch=(0, 1)), {}),
-            (dict(devices={0: 1, 1: 1}), dict(pci='prefer')),
-            (dict(switch=(0,)), dict(vswitch='prefer')),
-            (dict(nodes=3, switch=(0, 2), devices={2: 1}), dict(cells=2)),
-            ({}, dict(node=1, vswitch=None, pci=None)),
-            (dict(usage=(64, 63)), dict(vswitch='prefer'))]
-        told = set()
-        for broken, asked in cases:
-            found = []
-            made, spec = host(**broken), request(**asked)
-            for enabled in orders():
-                state = fresh(made)
-                self.assertEqual(['host1'], self.run_filters(
-                    [state], copy.copy(spec), enabled))
-                if self.limits(state) not in found:
-                    found.append(self.limits(state))
-            self.assertEqual(1, len(found), (broken, asked))
-            told.add(str(found))
-        self.assertGreater(len(told), 3)
-
     def test_same_with_hosts_that_are_left_to_others(self):
         """A host on its way to the filter that refuses it is not in it."""
         good, spec = host('good'), request()
@@ -688,11 +642,3 @@ class TestWeighersAlone(RefusingTestCase):
                 without, self.course(make, request(**asked), weigher),
                 (type(weigher).__name__, broken, asked))
             self.assertEqual(['one', 'two'], without[1][0])
-
-    def test_it_ranks(self):
-        hosts = [host('far', switch=()), host('near')]
-        spec = request(vswitch='prefer', pci=None)
-        self.run_filters(hosts, spec, (TOPOLOGY,))
-        self.assertEqual([0.0, 1.0], clouds.weigh(
-            vswitch_weigher.VSwitchNUMAAffinityWeigher(), spec, *hosts))
-        self.assertNotIn('network_metadata', hosts[1].limits['numa_topology'])

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a host can take a guest, whoever asks."""
 
-import dataclasses
-
 from nfv_sched.base import reasons
 from nfv_sched.fit import decide
 from nfv_sched.fit.numa import decide as numa_decide
@@ -80,31 +78,6 @@ class DecideTest(DecideTestCase):
         self.assertTrue(decide.decide(
             self.resources(None), request, {}, terms).accepted)
 
-    def test_never(self):
-        """A rule that a host never keeps counts before all else."""
-        guest = clouds.spec(extra_specs={
-            'hw:cpu_policy': 'dedicated',
-            'hw:cpu_thread_policy': 'require'}, vcpus=64)
-        self.assertRefused(
-            threads.ThreadsRule.filters, threads.ThreadsRule.order,
-            self.decide(guest))
-
-    def test_rules(self):
-        decision = self.decide(clouds.spec('strict'))
-        self.assertTrue(decision.accepted)
-        self.assertEqual({clouds.VSWITCH}, decision.labels)
-        self.assertRefused(
-            ('VSwitchNUMAAffinityFilter',), vswitch.VSwitchRule.order,
-            self.decide(clouds.spec('strict'), free={1: 1}))
-        self.assertRefused(numa_decide.FIT, reasons.CAPACITY, self.decide(
-            clouds.spec('strict'), free={0: 1, 1: 1}))
-
-    def test_candidate(self):
-        spec = clouds.spec('strict', devices=[clouds.pci_request(
-            policy='required')])
-        for devices, accepted in (({0: 1, 1: 1}, True), ({0: 1}, False)):
-            self.assertIs(accepted, self.decide(spec, devices).accepted)
-
     def test_ratio_lowered_by_a_rule(self):
         """The rule is named if Nova's ratio would do."""
         host = clouds.host_topology()
@@ -129,75 +102,9 @@ class DecideTest(DecideTestCase):
             self.resources(host, cpu_ratio=2.0), request, {},
             terms).accepted)
 
-    def test_the_same_host_read_before(self):
-        """The tools have the NUMA cells without Nova's object."""
-        for spec in clouds.spec(), clouds.spec('strict'):
-            for free in {}, {1: 1}, {0: 1, 1: 1}:
-                decision = self.decide(spec, free=free)
-                host = self.resources(None, topology=topology.host_topology(
-                    clouds.host_topology(free=free)))
-                other = decide.decide(host, self.request, {}, self.terms)
-                self.assertEqual(
-                    (decision.accepted, decision.labels,
-                     reason(decision)),
-                    (other.accepted, other.labels,
-                     reason(other)))
-
 
 class PlainTest(DecideTestCase):
     """Requests for which Nova's own rules are all there is."""
-
-    def assertAlike(self, spec, devices=None, **host):
-        """Check the short ways against the long one."""
-        decision = self.decide(spec, devices, **host)
-        self.assertTrue(self.request.plain)
-        numa_topology = clouds.host_topology(**host)
-        long_way = numa_decide.decide(
-            self.evaluated(numa_topology, devices),
-            self.request, self.terms, self.resources(
-                numa_topology, devices).devices(self.request, {}))
-        by_nova = decide.decide(
-            self.resources(numa_topology, devices),
-            dataclasses.replace(self.request, plain=False, one_cell=False),
-            {}, self.terms)
-        for other in long_way, by_nova:
-            self.assertEqual(other.accepted, decision.accepted)
-            self.assertEqual(reason(other), reason(decision))
-            self.assertEqual(other.refused_by, decision.refused_by)
-            self.assertEqual(other.labels, decision.labels)
-        return decision.accepted
-
-    def evaluated(self, numa_topology, devices):
-        host = self.resources(numa_topology, devices)
-        host.read()
-        return host.evaluate(self.request, self.terms.sorting)
-
-    def test_same_as_without_a_short_way(self):
-        foo = clouds.network('foo')
-        pages = clouds.guest()
-        pages.cells[0].pagesize = 4
-        unlike = numa_base.unlike_guest(1, 3)
-        for spec, hosts in (
-                (clouds.spec(), ({}, {'free': {0: 1, 1: 1}})),
-                (clouds.spec(network=foo),
-                 ({'physnets': {'foo': (0,)}},
-                  {'physnets': {'foo': (0,)}, 'free': {0: 1}})),
-                (clouds.spec(network=clouds.network(tunneled=True)),
-                 ({'tunnel': (1,)}, {'tunnel': (1,), 'free': {1: 1}})),
-                (clouds.spec(cells=2), ({}, {'free': {0: 1}})),
-                (unlike, ({}, {'free': {0: 2, 1: 2}})),
-                (pages, ({}, {'free': {0: 1, 1: 1}}))):
-            if spec in (unlike, pages):
-                guest, spec = spec, clouds.spec()
-                spec.numa_topology = guest
-            self.assertEqual([True, False], [
-                self.assertAlike(spec, **host) for host in hosts])
-
-    def test_devices(self):
-        spec = clouds.spec(devices=[clouds.pci_request(2)])
-        self.assertEqual([True, False], [
-            self.assertAlike(spec, devices)
-            for devices in ({1: 2}, {0: 1, 1: 1})])
 
     def test_devices_of_like_hosts(self):
         """They are read once; the figures in a reason are each host's own."""

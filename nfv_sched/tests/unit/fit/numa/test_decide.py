@@ -5,14 +5,11 @@ import itertools
 import typing as ty
 
 from nova import objects
-from nova.virt import hardware
-import testtools
 
 from nfv_sched.base import reasons
 from nfv_sched.fit.numa import decide
 from nfv_sched.fit.rules import place
 from nfv_sched.fit.rules import vswitch
-from nfv_sched.nova import scheduler
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -22,25 +19,6 @@ from nfv_sched.tests.unit.fit.numa import base as numa_base
 
 class TestNovaSearch(base.FilterTestCase):
     """Where Nova's search over permutations would break a promise."""
-
-    def test_labels_that_lead_to_stale_pins(self):
-        # Labels on nodes 1 and 3 of an empty host make Nova choose node 3
-        # with the pins of node 2, which cannot be recorded.
-        self.flags(expose_reasons='none')
-        two = clouds.guest(cells=2)
-        for switch in itertools.combinations(range(4), 2):
-            host = clouds.host(nodes=4, switch=switch)
-            spec = clouds.spec('strict', cells=2)
-            if not self.passing([host], spec):
-                continue
-            limits = objects.Selection.from_host_state(
-                host).limits.numa_topology
-            placed = hardware.numa_fit_instance_to_host(
-                strategies.clone(host.numa_topology), two.obj_clone(),
-                provider_mapping=None, limits=limits)
-            self.assertEqual(set(switch), {c.id for c in placed.cells})
-            hardware.numa_usage_from_instance_numa(
-                host.numa_topology, placed)
 
     def test_prefer_where_nova_mistakes_the_guest_nodes(self):
         # No host node has room for the third guest node; Nova's search takes
@@ -134,72 +112,6 @@ class DecideTestCase(tests_base.TestCase):
 
 class TestStrict(DecideTestCase):
 
-    def test_held_by_the_label(self):
-        self.assertAccepted(['nfv_vswitch'], self.decide(switch()),
-                            ['nfv_vswitch'])
-
-    def test_held_by_node_labels(self):
-        self.assertAccepted(['nfv_node1'], self.decide(
-            away(), physnets={'nfv_osd': (0,)}), ['nfv_node1'])
-
-    def test_no_rule_is_left_anything(self):
-        self.assertRefused(
-            decide.FIT, 'NUMA topology: 2 dedicated CPUs on one NUMA node '
-            'needed, 1 free', self.decide(switch(), free={0: 1, 1: 1}))
-
-    def test_the_rule_that_is_left_nothing_refuses(self):
-        places = {'nfv_osd': (1,)}
-        for rules, by in (((switch(), away()), away()),
-                          ((away(), switch()), switch())):
-            decision = self.decide(*rules, physnets=places)
-            self.assertFalse(decision.accepted)
-            self.assertEqual(by.filters, decision.refused_by)
-
-    def test_the_rule_that_lacks_something_refuses(self):
-        self.assertRefused(
-            switch().filters, 'switch: a host that declares where its '
-            'virtual switch runs needed, no label or network affinity',
-            self.decide(switch(), switch=None))
-
-    def test_not_held(self):
-        """It would come true on the host as it is, and only there."""
-        host = {'node_labels': False, 'physnets': {'nfv_osd': (0,)},
-                'switch': None, 'free': {0: 2}}
-        self.assertRefused(
-            away().filters, 'away: labels nfv_node0, nfv_node1, ... needed '
-            'to hold the server on its host NUMA nodes, the host declares '
-            'none for them', self.decide(away(), **host))
-        enough = {'predicted_is_enough': True}
-        self.assertAccepted([], self.decide(away(), how=enough, **host))
-        host['free'] = {1: 2}
-        self.assertFalse(self.decide(away(), how=enough, **host).accepted)
-
-    def test_limits_that_are_lost(self):
-        lost = {'limits_lost': True}
-        self.assertRefused(
-            switch().filters, 'switch: a claim that keeps it without labels '
-            'needed for a live migration, this Nova loses them: migrate the '
-            'server cold',
-            self.decide(switch(), how=lost))
-        self.assertTrue(
-            self.decide(switch(), how=lost, switch=(0, 1)).accepted)
-
-    @testtools.skipIf(scheduler.pinned_guests_need_cell_memory(),
-                      'this Nova looks at no pages of a server without a size')
-    def test_a_claim_that_would_take_long(self):
-        guest = clouds.guest(cells=8, vcpus=1)
-        host = clouds.host_topology(nodes=16)
-        for cell in host.cells[:8]:
-            cell.mempages[0].used = cell.mempages[0].total
-        decision = decide.decide(
-            numa_base.evaluation(host, guest), NO_NETWORKS, terms())
-        self.assertFalse(decision.accepted)
-        self.assertIn('a claim of reasonable length needed',
-                      str(reasons.resolve(decision.reason)))
-        self.assertTrue(decide.decide(
-            numa_base.evaluation(clouds.host_topology(nodes=16), guest),
-            NO_NETWORKS, terms()).accepted)
-
     def test_strict_text(self):
         """The rules in the order of reasons, whatever that of filters."""
         self.assertTrue(terms(away(False), switch()).strict)
@@ -213,26 +125,8 @@ class TestStrict(DecideTestCase):
 
 class TestPreferred(DecideTestCase):
 
-    def test_come_true(self):
-        decision = self.decide(switch(False))
-        self.assertAccepted(['nfv_vswitch'], decision)
-        self.assertEqual({'switch': 1.0}, decision.degrees)
-        self.assertEqual(1.0, decision.value)
-
     def test_no_more_labels_than_needed(self):
         self.assertAccepted([], self.decide(switch(False), switch=(0, 1)))
-
-    def test_not_possible(self):
-        for host in ({'free': {1: 1}}, {'switch': None}):
-            decision = self.decide(switch(False), **host)
-            self.assertAccepted([], decision)
-            self.assertEqual({'switch': 0.0}, decision.degrees)
-
-    def test_in_part(self):
-        decision = self.decide(switch(False), guest=clouds.guest(cells=2),
-                               nodes=4, switch=(2,))
-        self.assertEqual({'switch': 0.5}, decision.degrees)
-        self.assertAccepted(['nfv_vswitch'], decision)
 
     def test_one_of_two(self):
         """The first in the order of reasons."""
@@ -241,12 +135,6 @@ class TestPreferred(DecideTestCase):
             self.assertEqual(
                 {'switch': 1.0, 'away': 0.0}, decision.degrees)
             self.assertEqual(1.0, decision.value)
-
-    def test_beside_what_must_be(self):
-        decision = self.decide(
-            switch(False), away(), physnets={'nfv_osd': (1,)})
-        self.assertAccepted(['nfv_node0'], decision, ['nfv_node0'])
-        self.assertEqual(0.0, decision.degrees['switch'])
 
     def test_not_steered(self):
         """Nothing is told to the claim; hosts are ranked."""
@@ -269,31 +157,3 @@ class TestHeld(DecideTestCase):
             away().filters, 'away: the NUMA nodes of the other servers of '
             'the request on this host needed, full', self.decide(
                 away(), nodes=3, physnets=places, free={1: 1}, held=held))
-
-    def test_preferred(self):
-        """The limits of the other are lost, and the decision says so."""
-        held = self.decide(switch(False))
-        again = self.decide(switch(False), held=held)
-        self.assertAccepted(['nfv_vswitch'], again)
-        self.assertIsNone(again.displaces)
-        spilt = self.decide(switch(False), free={1: 1}, held=held)
-        self.assertAccepted([], spilt)
-        self.assertIs(held, spilt.displaces)
-
-
-class TestNetworks(DecideTestCase):
-
-    def test_untrue_tunnel(self):
-        """On a move it is not known to be used, and only preferred."""
-        uncertain = Networks(tunneled=True, tunnel_uncertain=True)
-        for tunnel, free, ignored in (
-                ((1,), {}, False), ((0,), {0: 1}, True)):
-            decision = self.decide(
-                networks=uncertain, tunnel=tunnel, free=free)
-            self.assertAccepted([], decision)
-            self.assertEqual(ignored, decision.ignore_tunnel)
-        self.assertFalse(self.decide(
-            networks=Networks(tunneled=True), tunnel=(0,),
-            free={0: 1}).accepted)
-        self.assertTrue(self.decide(
-            switch(), networks=uncertain, tunnel=(0,)).ignore_tunnel)

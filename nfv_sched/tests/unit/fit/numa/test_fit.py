@@ -97,13 +97,6 @@ class TestCPUs(FitTestCase):
                          guest(2), cpu=2.0)
         self.assertFits(host(cpu_usage=6), guest(2), cpu=2.0)
 
-    def test_mixed(self):
-        self.assertFits(host(), guest(4, 8))
-        self.assertLacks(fit.NO_SHARED, 5, 4, host(), guest(5, 1), cpu=16.0)
-        self.assertLacks(fit.NO_DEDICATED, 9, 8, host(), guest(1, 9))
-        self.assertLacks(fit.NO_SHARED_ROOM, 1, 0, host(cpu_usage=4),
-                         guest(1, 2))
-
 
 class TestThreads(FitTestCase):
 
@@ -130,11 +123,6 @@ class TestThreads(FitTestCase):
             fit.NO_THREADS, 4, 3,
             host(2, cpuset=both, pcpuset=both, pinned_cpus={5}),
             guest(dedicated=4, threads='isolate'))
-
-    def test_prefer(self):
-        for threads in (None, 'prefer'):
-            self.assertFits(host(2, pinned_cpus={4, 6, 8, 10}),
-                            guest(dedicated=4, threads=threads))
 
 
 class TestMemory(FitTestCase):
@@ -192,34 +180,3 @@ class TestCellMemory(base.TestCase):
                     mempages=pages, memory_usage=4096 - unused)),
                 read.cells[0], None, 0, fit.Ratios(1.0, 1.0)),
                 (needed, unused, pagesize))
-
-
-class TestPageSize(base.TestCase):
-    def size(self, requested, memory=1024, **sizes):
-        return fit.page_size(topology.HostCell(
-            host(mempages=numa_base.pages(**sizes))), requested, memory)
-
-    def test_one_size(self):
-        self.assertEqual(2048, self.size(2048, kb4=9, kb2048=512))
-        self.assertEqual(0, self.size(2048, kb4=9, kb2048=511))
-        self.assertEqual(0, self.size(2048, 1023, kb2048=999))
-        self.assertEqual(0, self.size(GIB, kb4=GIB))
-
-    def test_small(self):
-        small = topology.PAGES_SMALL
-        self.assertEqual(4, self.size(small, kb2048=512, kb4=1024 * 256))
-        self.assertEqual(2048, self.size(small, kb2048=512))
-        self.assertEqual(0, self.size(small, kb2048=512, kb4=0))
-
-    def test_large(self):
-        """The largest with room, and not the smallest."""
-        large = topology.PAGES_LARGE
-        sizes = {'kb4': GIB, 'kb2048': 512, 'kb1048576': 1}
-        self.assertEqual(GIB, self.size(large, **sizes))
-        self.assertEqual(2048, self.size(large, **{**sizes, 'kb1048576': 0}))
-        self.assertEqual(0, self.size(large, **{
-            **sizes, 'kb1048576': 0, 'kb2048': 511}))
-
-    def test_any(self):
-        sizes = {'kb4': GIB, 'kb2048': 511, 'kb1048576': 0}
-        self.assertEqual(4, self.size(topology.PAGES_ANY, **sizes))

@@ -6,7 +6,6 @@ import dataclasses
 from nfv_sched.base import extra_specs as nfv_extra_specs
 from nfv_sched.base import reasons
 from nfv_sched.fit.numa import candidates
-from nfv_sched.fit.numa import decide
 from nfv_sched.fit.numa import rule as numa_rule
 from nfv_sched.fit import rules
 from nfv_sched.tests import base as tests_base
@@ -45,34 +44,6 @@ class BareRule(numa_rule.Rule):
         return ()
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class LastCellRule(numa_rule.CellsRule):
-    """Guest cells on the last host cell, which has a label."""
-
-    name = 'last'
-    filters = ('LastFilter',)
-    order = reasons.OTHERS
-    noun = 'at the end'
-
-    @classmethod
-    def from_request(cls, request_parts):
-        return ()
-
-    def label(self, names):
-        """One that no host declares."""
-        return 'nfv_last'
-
-    def read(self, host, names):
-        return 1 << len(host.cells) - 1 if len(host.cells) != 3 else None
-
-    def undeclared_reason(self):
-        return reasons.Reason(self.order, self.text, 'an end needed')
-
-    def node_map_reason(self, node, key, nodes):
-        return reasons.Reason(
-            self.order, self.text, f'not {node} for {key}', f'{nodes}')
-
-
 def request_parts(extra_specs, guest=None):
     return numa_rule.RequestParts(
         nfv_extra_specs.parse(extra_specs), extra_specs, {}, guest, None, (),
@@ -99,6 +70,7 @@ class TestFound(tests_base.TestCase):
         self.assertLess(orders[-1], reasons.OTHERS)
         for cls in found:
             self.assertEqual(f'nfv_sched.fit.rules.{cls.name}', cls.__module__)
+            self.assertTrue(cls.filters)
 
     def test_of(self):
         self.assertEqual((), rules.from_request(request_parts({})))
@@ -222,99 +194,3 @@ class TestConditions(test_decide.DecideTestCase):
             ('BareFilter',), 'two: capacity needed, none',
             self.decide(UnlikeRule('one', cells=0b1),
                         UnlikeRule('two', cells=0b10)))
-
-
-class TestCellsRule(test_decide.DecideTestCase):
-    def test_strict(self):
-        decision = self.decide(LastCellRule('last'))
-        self.assertAccepted(['nfv_node1'], decision, ['nfv_node1'])
-        self.assertEqual({'last': 1.0}, decision.degrees)
-
-    def test_no_label(self):
-        """It is not its own, so it is nothing to the claim."""
-        self.assertFalse(
-            self.decide(LastCellRule('last'), node_labels=False,
-                        switch=None).accepted)
-        self.assertAccepted(
-            ['nfv_last'], self.decide(
-                LastCellRule('last'), node_labels=False, switch=None,
-                physnets={'nfv_last': (1,)}), ['nfv_last'])
-
-    def test_host_that_does_not_say(self):
-        self.assertRefused(
-            ('LastFilter',), 'last: an end needed',
-            self.decide(LastCellRule('last'), nodes=3))
-        decision = self.decide(LastCellRule('last', False), nodes=3)
-        self.assertAccepted([], decision)
-        self.assertEqual({'last': 0.0}, decision.degrees)
-
-    def test_no_room(self):
-        for host, guest, text in (
-                ({'free': {1: 1}}, clouds.guest(),
-                 '2 dedicated CPUs on one NUMA node at the end needed, '
-                 '1 free'),
-                ({}, clouds.guest(cells=2),
-                 '2 host NUMA nodes at the end needed, has 1')):
-            self.assertRefused(
-                ('LastFilter',), f'last: {text}',
-                self.decide(LastCellRule('last'), guest=guest, **host))
-
-    def test_apart(self):
-        """What puts a guest cell elsewhere is named."""
-        mapped, = rules.from_request(request_parts({'nfv:numa_node.0': '0'}))
-        self.assertRefused(
-            ('LastFilter',), 'last: not 0 for nfv:numa_node.0=0, [1]',
-            self.decide(mapped, LastCellRule('last')))
-
-    def test_degree(self):
-        rule = LastCellRule('last', False)
-        for chosen, facts, degree in (
-                ((1,), 0b10, 1.0), ((0,), 0b10, 0.0), ((0, 1), 0b10, 0.5),
-                ((0, 1), None, 0.0)):
-            self.assertEqual(degree, rule.degree(facts, None, chosen))
-
-    def test_kept(self):
-        rule = LastCellRule('last')
-        for chosen, facts, kept in (
-                ((1,), 0b10, True), ((0,), 0b10, False),
-                ((0, 1), 0b10, False), ((1, 2), 0b110, True)):
-            self.assertEqual(kept, rule.is_satisfied(facts, None, chosen))
-
-    def test_broken(self):
-        """By a guest that runs already."""
-        rule = LastCellRule('last=strict')
-        found = numa_base.evaluation(
-            clouds.host_topology(), clouds.guest())
-        for chosen, said in (
-                ((1,), None),
-                ((0,), 'last=strict: NUMA nodes at the end needed, it is '
-                       'on 0')):
-            broken = rule.violation_reason(
-                0b10, numa_base.guest_on_host(found),
-                numa_rule.Pinning(chosen, ((0, 1),)))
-            self.assertEqual(said, broken and str(broken))
-
-    def test_guest_without_numa_topology(self):
-        """It floats over the host, which must be such a node as a whole."""
-        names = numa_base.NAMES
-        one, two, three = (
-            numa_base.evaluation(clouds.host_topology(nodes=nodes),
-                                 clouds.guest()).host
-            for nodes in (1, 2, 3))
-        for strict in (True, False):
-            self.assertEqual(
-                1.0, LastCellRule('last', strict).floating(one, names))
-        for host in (None, two, three):
-            self.assertEqual(
-                0.0, LastCellRule('last', False).floating(host, names))
-            self.assertIn('hw:numa_nodes', str(
-                LastCellRule('last').floating(host, names)))
-
-
-class TestFilters(tests_base.TestCase):
-
-    def test_each_has_a_filter(self):
-        """And none is taken for Nova's own rules."""
-        for cls in rules.classes():
-            self.assertTrue(cls.filters)
-            self.assertNotEqual(decide.FIT, cls.filters)

@@ -117,28 +117,6 @@ class TestCapacity(tests_base.TestCase):
         codes = [code for code in range(1, 8)]
         self.assertEqual(codes, sorted(shortage.CAPACITY_TEXT))
 
-    def test_the_best_host_cell_counts(self):
-        """The one of which the smallest part is missing."""
-        host = clouds.host_topology(nodes=3, free={0: 1, 1: 0, 2: 1})
-        self.assertEqual(
-            ('NUMA topology: 2 dedicated CPUs on one NUMA node needed, '
-             '1 free', 1), self.reason(host, clouds.guest()))
-
-    def test_host_cells_that_count(self):
-        self.assertEqual(
-            ('p: 2 dedicated CPUs on one NUMA node over there needed, '
-             '1 free', 1),
-            self.reason(clouds.host_topology(free={1: 1}), clouds.guest(),
-                        policy='p', within=[0b10], places=['over there']))
-
-    def test_order(self):
-        found = base.evaluation(
-            clouds.host_topology(free={0: 0, 1: 0}), clouds.guest())
-        self.assertEqual(
-            [reasons.CAPACITY, POLICY],
-            [shortage.capacity_reason(found).order,
-             shortage.capacity_reason(found, order=POLICY).order])
-
     def test_too_few_host_cells(self):
         self.assertEqual(
             ('NUMA topology: 3 NUMA nodes needed, has 2', 2),
@@ -172,12 +150,6 @@ class TestCapacity(tests_base.TestCase):
             self.reason(clouds.host_topology(), clouds.guest(),
                         groups=[0b01, 0b10]))
 
-    def test_devices(self):
-        found = base.evaluation(clouds.host_topology(), clouds.guest())
-        given = base.devices(found, {1: 1}, clouds.pci_request(2, 'required'))
-        self.assertEqual('nics', shortage.capacity_reason(
-            found, devices=given, pci_policy='nics').policy)
-
 
 class TestDevices(tests_base.TestCase):
 
@@ -200,19 +172,6 @@ class TestDevices(tests_base.TestCase):
                 (pci.PREFERRED, {0: 1, 1: 2}, None)):
             self.assertEqual(
                 lack, self.reason(free, clouds.pci_request(3, policy)))
-
-    def test_socket(self):
-        """All host cells of this host are on sockets of their own."""
-        self.assertEqual(
-            (2, 1),
-            self.reason({0: 1, 1: 1}, clouds.pci_request(2, pci.SOCKET)))
-
-    def test_several_guest_cells(self):
-        request = clouds.pci_request(3, pci.REQUIRED)
-        self.assertIsNone(
-            self.reason({0: 1, 1: 2}, request, masks=(0b11, 0b11)))
-        self.assertEqual(
-            (3, 2), self.reason({0: 1, 1: 1}, request, masks=(0b11, 0b11)))
 
     def test_texts(self):
         """The only node that the guest fits is named."""
@@ -239,17 +198,3 @@ class TestDevices(tests_base.TestCase):
                         len(masks) + 2, pci.REQUIRED)),
                 masks, 'p', POLICY, ['over there'],
                 empty=masks if masks == (0b101,) else None)))
-
-    def test_local(self):
-        """Whatever Nova's own policy says."""
-        for policy in (pci.LEGACY, pci.PREFERRED, pci.SOCKET):
-            self.assertEqual(
-                (2, 1),
-                self.reason({0: 1, 1: 1, None: 4},
-                            clouds.pci_request(2, policy), local=True))
-
-    def test_the_request_that_lacks_devices(self):
-        self.assertEqual(
-            (9, 4),
-            self.reason({1: 4}, clouds.pci_request(1, pci.REQUIRED),
-                        clouds.pci_request(9, pci.REQUIRED)))
