@@ -5,6 +5,7 @@ from nova.api.validation.extra_specs import validators
 from nova import exception
 
 from nfv_sched.base import extra_specs
+from nfv_sched.fit import rules
 from nfv_sched.scheduler import validators as nfv_validators
 from nfv_sched.tests import base
 
@@ -48,16 +49,22 @@ class TestValidators(base.TestCase):
                         example, f'^({parameter["pattern"]})$')
 
     def test_validation_and_parsing_agree(self):
+        places = [
+            f'{key}{place}' for key in (
+                'nfv:numa_affinity.', 'nfv:numa_anti_affinity.')
+            for place in ('osd', 'OSD_1-a', '-', 'x' * 64, 'x' * 65, '',
+                          'a.b', 'a b', '\u00e9', 'osd/0', '{place}')]
         for value in ('strict', 'prefer', 'x', '', '0', '1', '12345', ' 1'):
             for key in ('nfv:vswitch_numa_affinity', 'nfv:pci_numa_affinity',
                         'hw:wrs:vswitch_numa_affinity', 'nfv:shared_vcpu',
                         'hw:wrs:shared_vcpu', 'nfv:numa_node.0',
-                        'hw:numa_node.1', 'nfv:numa_node.x', 'nfv:nonsense'):
+                        'hw:numa_node.1', 'nfv:numa_node.x', 'nfv:nonsense',
+                        *places):
                 try:
                     validators.validate(key, value)
                     valid = True
                 except exception.ValidationError:
                     valid = False
                 self.assertEqual(
-                    valid, not extra_specs.parse({key: value}).errors,
+                    valid, not rules.faults({key: value}),
                     (key, value))

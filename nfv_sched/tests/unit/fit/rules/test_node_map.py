@@ -13,23 +13,6 @@ from nfv_sched.tests.unit.fit.rules import base as rules_base
 class TestNodeMapping(base.FilterTestCase):
     """Guest nodes on named host nodes, or a refusal."""
 
-    def test_one_guest_node(self):
-        for node in (0, 1):
-            host = clouds.host()
-            self.assertEqual(['host1'], self.passing(
-                [host], clouds.spec(nodes={0: node})))
-            self.assertEqual([node], self.node_of(host))
-
-    def test_needs_a_label(self):
-        self.assertIn('nfv_node', self.refusal(
-            [clouds.host(node_labels=False)], clouds.spec(nodes={0: 0})))
-
-    def test_the_label_of_the_switch_will_do(self):
-        host = clouds.host(node_labels=False, switch=(1,))
-        self.assertEqual(
-            ['host1'], self.passing([host], clouds.spec(nodes={0: 1})))
-        self.assertEqual([1], self.node_of(host))
-
     def test_order_of_interchangeable_nodes(self):
         two = clouds.guest(cells=2)
         host = clouds.host()
@@ -73,28 +56,6 @@ class TestRule(base.FilterTestCase):
         self.assertEqual(((0, 3), (1, 0)), rule.pairs)
         self.assertEqual('hw:numa_node.0=3, nfv:numa_node.1=0', rule.text)
         self.assertTrue(rule.strict)
-
-    def test_bits_of_host_cells(self):
-        """What the host does not have is 0, and named as what is lacking."""
-        rule = self.rule(cells=2, nodes={0: 1, 1: 7})
-        found = numa_base.evaluation(
-            clouds.host_topology(), clouds.guest(cells=2))
-        guest_on_host = numa_base.guest_on_host(found)
-        facts = rule.read(found.host, guest_on_host.names)
-        self.assertEqual((0b10, 0), facts)
-        self.assertEqual(
-            'nfv:numa_node.1=7: host NUMA node 7 needed, has 2 NUMA nodes',
-            str(rule.missing_reason(facts, guest_on_host)))
-        self.assertEqual(
-            [(0, 0b10, 'nfv:numa_node.0=1'), (1, 0, 'nfv:numa_node.1=7')],
-            list(rule.assigned_cells(facts)))
-
-    def test_kept(self):
-        rule = self.rule(cells=2, nodes={1: 0})
-        facts = (0b01,)
-        self.assertEqual([True, False], [
-            rule.is_satisfied(facts, None, chosen)
-            for chosen in ((1, 0), (0, 1))])
 
     def test_broken(self):
         rule = self.rule(cells=2, nodes={1: 0})

@@ -19,37 +19,20 @@ from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.tests.unit.fit.numa import base as numa_base
 from nfv_sched.tests.unit.fit.rules import base as rules_base
-from nfv_sched.weights import pci_numa_affinity as pci_weigher
 
 STRICT = base.PCI_STRICT
 PREFER = base.PCI_PREFER
 
 
-class TestPCI(base.PCITestCase):
-    def test_default_reason(self):
-        """It tells nothing of which NUMA node has room, or devices."""
-        self.flags(expose_reasons='policy')
-        texts = {self.refusal([clouds.host(
-            devices={with_devices: 2}, free={1 - with_devices: 2,
-                                             with_devices: 1})],
-            self.spec(STRICT)) for with_devices in (0, 1)}
-        self.assertEqual({
-            'No valid host was found. PCI devices: needs a NUMA node that has '
-            '1 free VF (vf) under PCI NUMA policy legacy and 2 free dedicated '
-            'CPUs, no host has it'}, texts)
+def set_alias(test, policy, name='vf'):
+    test.flags(alias=[jsonutils.dumps({
+        'name': name, 'vendor_id': '8086', 'product_id': '1515',
+        'numa_policy': policy})], group='pci')
+    nova_scheduler.forget_pci_aliases()
+    test.addCleanup(nova_scheduler.forget_pci_aliases)
 
-    def test_strict_and_preferred_with_pci_in_placement(self):
-        # The allocation names the device, the label holds the guest there.
-        spec = self.spec(STRICT, 'preferred')
-        host = self.placement_host(spec, {0: 1, 1: 1}, node_labels=True)
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(2, len(host.allocation_candidates))
-        host.allocation_candidates.reverse()
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(([1], [1]), self.claimed(host, spec))
-        spec = self.spec(STRICT, 'preferred')
-        self.refusal([self.placement_host(
-            spec, {0: 1, 1: 1}, node_labels=False, switch=None)], spec)
+
+class TestPCI(base.PCITestCase):
 
     def test_strict_with_fewer_devices_than_asked_for(self):
         # Nova leaves out the provider on the other node, and the guest gets
@@ -83,12 +66,7 @@ class TestPCI(base.PCITestCase):
                 ('preferred', 'required', False),
                 ('socket', 'required', False), (None, 'required', False),
                 ('preferred', 'preferred', False)):
-            nova_scheduler.forget_pci_aliases()
-            self.addCleanup(nova_scheduler.forget_pci_aliases)
-            self.flags(alias=[jsonutils.dumps({
-                'name': 'vf' if alias else 'other', 'vendor_id': '8086',
-                'product_id': '1515', 'numa_policy': alias or 'required'})],
-                group='pci')
+            set_alias(self, alias or 'required', 'vf' if alias else 'other')
             host = clouds.host(devices={0: 2, 1: 1})
             for cell in host.numa_topology.cells:
                 cell.socket = 0
@@ -99,11 +77,7 @@ class TestPCI(base.PCITestCase):
                 self.assertIn('aliases', self.refusal([host], spec))
 
     def test_placement_does_not_fix_the_device_of_a_move(self):
-        nova_scheduler.forget_pci_aliases()
-        self.addCleanup(nova_scheduler.forget_pci_aliases)
-        self.flags(alias=[jsonutils.dumps({
-            'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
-            'numa_policy': 'preferred'})], group='pci')
+        set_alias(self, 'preferred')
         spec = self.spec(STRICT, 'preferred', move=True)
         self.assertIn('aliases', self.refusal(
             [self.placement_host(spec, {0: 1, 1: 1})], spec))
@@ -127,13 +101,6 @@ class TestPCI(base.PCITestCase):
         self.assertEqual(['host1'], self.passing([host], spec))
         self.assertEqual(2, len(host.allocation_candidates))
         self.assertEqual(([1], [1, 1]), self.claimed(host, spec))
-
-    def test_order_of_candidates_is_kept_otherwise(self):
-        spec = self.spec({}, 'legacy')
-        host = self.placement_host(spec, {1: 1, 0: 1})
-        before = list(host.allocation_candidates)
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(before, host.allocation_candidates)
 
     def test_preferred_and_several_candidates(self):
         """What Nova's search for one leaves behind counts for the next."""
@@ -162,25 +129,6 @@ class TestPCI(base.PCITestCase):
             self.assertTrue(pci_passthrough_filter.PciPassthroughFilter()
                             .host_passes(state, spec))
 
-    def test_preference_of_nova_does_not_steer(self):
-        """Without a key of ours the claim gets what stock Nova sends."""
-        for move in (False, True):
-            spec = self.spec({}, 'preferred', network=clouds.network(
-                'physnet0', tunneled=True), move=move)
-            ours, stock = [clouds.host(devices={0: 1, 1: 0}, tunnel=(1,),
-                                       physnets={'physnet0': [0, 1]})
-                           for _ in range(2)]
-            self.assertEqual(['host1'], self.passing([ours], spec))
-            numa_topology_filter.NUMATopologyFilter().host_passes(stock, spec)
-            self.assertEqual(
-                stock.limits['numa_topology'].obj_to_primitive(),
-                ours.limits['numa_topology'].obj_to_primitive())
-            # It still ranks: the other host can give a device nearby.
-            near = clouds.host('near', devices={0: 1, 1: 1}, tunnel=(0, 1))
-            self.assertEqual(['near'], self.passing([near], spec))
-            self.assertEqual([0.0, 1.0], clouds.weigh(
-                pci_weigher.PCINUMAAffinityWeigher(), spec, ours, near))
-
     def test_guest_without_numa_topology(self):
         self.assertIn('set hw:numa_nodes', self.refusal(
             [clouds.host(devices={0: 1})], self.spec(STRICT, numa=False)))
@@ -199,11 +147,7 @@ class UnshelveTest(base.EnforcementTestCase):
 
     def test_the_weaker_policy_counts(self):
         for alias in ('required', 'socket'):
-            nova_scheduler.forget_pci_aliases()
-            self.addCleanup(nova_scheduler.forget_pci_aliases)
-            self.flags(alias=[jsonutils.dumps({
-                'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
-                'numa_policy': alias})], group='pci')
+            set_alias(self, alias)
             for policy, devices, passes in (
                     ('legacy', {0: 1, 1: 1, None: 1}, False),
                     ('preferred', {0: 1, 1: 1}, False),
@@ -228,12 +172,6 @@ class AliasReaderTest(base.EnforcementTestCase):
 
     NAMES = ('get_alias_from_config', '_get_alias_from_config')
 
-    def set_policy(self, policy):
-        self.flags(alias=[jsonutils.dumps({
-            'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
-            'numa_policy': policy})], group='pci')
-        nova_scheduler.forget_pci_aliases()
-
     def test_names(self):
         reader = next(getattr(pci_request, name) for name in self.NAMES
                       if hasattr(pci_request, name))
@@ -255,11 +193,11 @@ class AliasReaderTest(base.EnforcementTestCase):
             spec = clouds.spec(
                 extra_specs=STRICT, move=True,
                 devices=[clouds.pci_request(policy='required')])
-            self.set_policy('required')
+            set_alias(self, 'required')
             self.assertEqual(
                 'required', nova_scheduler.pci_alias_policy('vf'))
             self.assertEqual(['host1'], self.passing([host], spec))
-            self.set_policy('preferred')
+            set_alias(self, 'preferred')
             self.assertEqual(
                 'preferred', nova_scheduler.pci_alias_policy('vf'))
             self.assertIn('aliases', self.refusal([host], clouds.spec(

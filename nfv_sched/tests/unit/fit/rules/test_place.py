@@ -7,7 +7,6 @@ filters leave.
 
 import itertools
 
-from nova.api.validation.extra_specs import validators
 from nova import exception
 from nova import objects
 from nova.virt import hardware
@@ -138,38 +137,9 @@ class TestKeys(base.PlaceTestCase):
             {f'{AWAY}p{number}': 'strict' for number in range(128)}))
         self.assertLessEqual(len(text.encode()), 255)
 
-    def test_validation_and_parsing_agree(self):
-        for prefix, name, value in itertools.product(
-                (AT, AWAY),
-                ('osd', 'OSD_1-a', '-', 'x' * 64, 'x' * 65, '', 'a.b', 'a b',
-                 '\u00e9', 'osd/0', '{place}'),
-                ('strict', 'prefer', 'Strict', '', 'required')):
-            key = f'{prefix}{name}'
-            try:
-                validators.validate(key, value)
-                valid = True
-            except exception.ValidationError:
-                valid = False
-            self.assertEqual(
-                valid, self.request({key: value}).error is None,
-                (key, value))
-
 
 class TestHosts(base.PlaceTestCase):
     """Alone, on hosts of all sizes."""
-
-    def test_the_claim_is_held_to_it(self):
-        """Whatever happens between the decision and the claim."""
-        for key, labels in ((f'{AT}osd', True), (f'{AT}osd', False),
-                            (f'{AWAY}osd', True)):
-            for nodes in (2, 4, 8):
-                osd = (nodes - 1,) if key.startswith(AT) else (0,)
-                host = self.host(nodes=nodes, node_labels=labels, osd=osd)
-                spec = self.spec({key: 'strict'})
-                there, = self.placed(host, spec)
-                chosen = host.numa_topology.cells[there]
-                chosen.pinned_cpus = set(chosen.pcpuset)
-                self.assertIsNone(self.claimed(host, spec))
 
     def test_the_place_of_the_switch(self):
         """It has a label of its own, which an option names."""
@@ -238,77 +208,12 @@ class TestWithoutNUMATopology(base.PlaceTestCase):
 class TestTogether(base.PlaceTestCase):
     """With other policies, in agreement and in conflict, in any order."""
 
-    def check(self, expected, specs, topology, words=(), **request):
-        """Nodes of the guest and its devices, or a refusal with words."""
-        for enabled in (self.filters, self.filters[::-1],
-                        self.filters[3:] + self.filters[:3]):
-            host = self.host(**topology)
-            devices = [clouds.pci_request()] if topology.get(
-                'devices') else []
-            spec = self.spec(specs, devices=devices, **request)
-            if expected is None:
-                text = self.refusal([host], spec, enabled)
-                for word in words:
-                    self.assertIn(word, text)
-                continue
-            self.assertEqual(
-                ['host1'], self.passing([host], spec, enabled))
-            self.assertEqual(expected, self.claimed(host, spec))
-
     def test_switch_holds_it_by_chance(self):
         """Nodes without labels: that of the switch does as well."""
         host = self.host(osd=(0,), switch=(1,), node_labels=False)
         self.assertEqual([1], self.placed(
             host, self.spec({f'{AWAY}osd': 'strict'})))
         self.assertEqual({'nfv_vswitch'}, self.labels(host))
-
-    def test_node_map(self):
-        mapped = {0: 0}
-        self.check(([0], []), {f'{AWAY}osd': 'strict'}, {'osd': (1,)},
-                   nodes=mapped)
-        self.check(([0], []), {f'{AT}osd': 'strict'}, {'osd': (0,)},
-                   nodes=mapped)
-        for key, osd, words in (
-                (f'{AWAY}osd', (0,), 'host NUMA node 0 without osd needed '
-                 '(nfv:numa_node.0=0), those are 1'),
-                (f'{AWAY}osd', (0, 1), 'host NUMA node 0 without osd needed '
-                 '(nfv:numa_node.0=0), none is'),
-                (f'{AT}osd', (1,), 'host NUMA node 0 with osd needed '
-                 '(nfv:numa_node.0=0), those are 1')):
-            self.check(None, {key: 'strict'}, {'osd': osd},
-                       (f'{key}=strict: {words}',), nodes=mapped)
-            self.check(([0], []), {key: 'prefer'}, {'osd': osd},
-                       nodes=mapped)
-
-
-class TestServersOfOneRequest(base.PlaceTestCase):
-    """Those on one host share its limits."""
-
-    def place(self, host, spec, count):
-        """How many find room on the host, one after the other."""
-        host.stats = {'num_instances': 0}
-        placed = 0
-        for index in range(count):
-            if not self.passing([host], spec) if not placed else not (
-                    self.handler.get_filtered_objects(
-                        self.filters, [host], spec, index)):
-                break
-            host.consume_from_request(spec)
-            placed += 1
-        return placed
-
-    def test_anti_affinity_fills_the_nodes_of_the_first(self):
-        """The claim can be told of one set of nodes only."""
-        host = self.host(nodes=4, osd=(0,))
-        spec = self.spec({f'{AWAY}osd': 'strict'})
-        self.assertEqual(2, self.place(host, spec, 8))
-        self.assertEqual(1, len(self.labels(host)))
-        # A request of its own starts afresh.
-        again = self.host(nodes=4, osd=(0,))
-        again.numa_topology = host.numa_topology
-        there = self.placed(again, self.spec({f'{AWAY}osd': 'strict'}))
-        self.assertNotIn(there[0], (0, int(
-            self.labels(host).pop().removeprefix('nfv_node'))))
 
 
 class TestNarrowedPages(base.PlaceTestCase):

@@ -15,69 +15,6 @@ from nfv_sched.tests.unit.fit.rules import base as rules_base
 
 class TestSharedVCPU(base.SharedVCPUTestCase):
 
-    def test_placed(self):
-        host, spec = self.host(), self.spec()
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(
-            16.0, host.limits['numa_topology'].cpu_allocation_ratio)
-
-    def test_cap_is_per_core(self):
-        # Node 0 is full at 16 for each core.
-        for threads, full in ((1, 64), (2, 32), (4, 16)):
-            host = self.host((full, full - 1), threads=threads)
-            spec = self.spec()
-            self.assertEqual(['host1'], self.passing([host], spec))
-            self.assertEqual(([1], []), self.claimed(host, spec))
-            host = self.host((full, full), threads=threads)
-            self.assertIn(
-                'nfv:shared_vcpu=0: capacity for 1 on the shared CPUs of one '
-                'NUMA node needed, 0 free',
-                self.refusal([host], self.spec()))
-            self.flags(enabled_filters=[
-                'NFVTopologyFilter', 'SharedVCPUFilter'],
-                group='filter_scheduler')
-            host, spec = self.host((full, full), threads=threads), self.spec()
-            self.assertEqual(
-                ['host1'], self.passing([host], spec, self.filters[:1]))
-            self.assertIn('nfv:shared_vcpu=0: capacity', self.refusal(
-                [host], spec, self.filters))
-
-    def test_cap_by_option_and_aggregate(self):
-        self.flags(shared_vcpus_per_core=2.0)
-        self.refusal([self.host((8, 8))], self.spec())
-        host = self.host((8, 8))
-        host.aggregates = [objects.Aggregate(
-            metadata={'shared_vcpus_per_core': '3'})]
-        self.assertEqual(['host1'], self.passing([host], self.spec()))
-        host = self.host((8, 8))
-        host.aggregates = [objects.Aggregate(
-            metadata={'shared_vcpus_per_core': 'many'})]
-        self.refusal([host], self.spec())
-        self.flags(shared_vcpus_per_core=0)
-        self.assertEqual(
-            ['host1'], self.passing([self.host((300, 300))], self.spec()))
-
-    def test_ratio_of_the_host_is_never_raised(self):
-        host, spec = self.host(ratio=2.0), self.spec()
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(
-            2.0, host.limits['numa_topology'].cpu_allocation_ratio)
-
-    def test_refused(self):
-        for text, spec in (
-                ('hw:cpu_policy=mixed', self.spec(
-                    {'hw:cpu_policy': 'dedicated', 'nfv:shared_vcpu': '0'})),
-                ('hw:cpu_dedicated_mask=^2', self.spec(
-                    {'nfv:shared_vcpu': '2'})),
-                ('vCPU 1 is dedicated', self.spec(
-                    {**self.KEYS, 'nfv:shared_vcpu': '1'})),
-                ('no such vCPU', self.spec(
-                    {**self.KEYS, 'nfv:shared_vcpu': '7'})),
-                ('a dedicated vCPU beside', self.spec(dedicated=())),
-                ('isolate or require', self.spec(threads='isolate')),
-                ('isolate or require', self.spec(threads='require'))):
-            self.assertIn(text, self.refusal([self.host()], spec))
-
     def test_no_shared_cpus_on_the_node(self):
         # Nova's search takes one guest cell for another, and would accept.
         host = self.host()
@@ -90,15 +27,6 @@ class TestSharedVCPU(base.SharedVCPUTestCase):
             for index, (shared, dedicated) in enumerate((
                 (set(), {1}), ({0}, {2})))])
         self.refusal([host], strategies.request_spec(guest, None, self.KEYS))
-
-
-class TestBeforeTheFilter(base.FilterTestCase):
-    def test_keys_of_later_filters(self):
-        for specs in ({'nfv:shared_vcpu': '0'},
-                      {'nfv:shared_vcpu': '0',
-                       'hw:cpu_policy': 'dedicated'}):
-            self.assertIn('hw:cpu_policy=mixed', self.refusal(
-                [clouds.host()], clouds.spec(extra_specs=specs)))
 
 
 class SharedVCPUTest(base.EnforcementTestCase):

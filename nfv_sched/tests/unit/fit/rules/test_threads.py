@@ -14,52 +14,17 @@ from nfv_sched.tests.unit.fit.rules import base as rules_base
 
 class TestThreads(base.JointTestCase):
 
-    def host(self, threads, legacy=False):
-        topology = clouds.host_topology(switch=None)
-        for cell in topology.cells:
-            ids = sorted(cell.pcpuset)
-            cell.siblings = [set(ids[i:i + threads])
-                             for i in range(0, 4, threads)]
-            if legacy:
-                cell.cpuset = set(ids)
-        return strategies.host_state(topology)
-
-    def spec(self, policy, vcpus):
-        guest = clouds.guest(vcpus=vcpus)
-        guest.cells[0].cpu_thread_policy = policy
-        return strategies.request_spec(guest, None, {
-            'hw:cpu_policy': 'dedicated', 'hw:cpu_thread_policy': policy})
-
-    def test_table(self):
-        for policy, vcpus, threads, legacy, runs in (
-                ('require', 2, 1, False, False),
-                ('require', 3, 1, False, False),
-                ('isolate', 3, 1, False, True),
-                ('prefer', 2, 1, False, True),
-                ('require', 3, 2, False, True),
-                ('require', 4, 2, False, True),
-                ('isolate', 2, 2, False, False),
-                ('isolate', 2, 2, True, True),
-                ('isolate', 3, 2, True, False)):
-            host, spec = self.host(threads, legacy), self.spec(policy, vcpus)
-            if runs:
-                self.assertEqual(['host1'], self.passing([host], spec))
-                self.assertIsNotNone(self.claimed(host, spec))
-                continue
-            text = self.refusal([host], spec)
-            if not legacy:
-                self.assertIn(f'hw:cpu_thread_policy={policy}', text)
-                alone = self.filters[-1:]
-                self.assertEqual(text, self.refusal(
-                    [self.host(threads)], self.spec(policy, vcpus), alone))
-
     def test_guests_that_are_not_pinned(self):
         guest = objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(
             id=0, cpuset={0, 1}, pcpuset=set(), memory=512)])
         spec = strategies.request_spec(guest, None, {
             'hw:cpu_thread_policy': 'isolate'})
+        topology = clouds.host_topology(switch=None)
+        for cell in topology.cells:
+            ids = sorted(cell.pcpuset)
+            cell.siblings = [set(ids[:2]), set(ids[2:])]
         self.assertEqual(['host1'], self.passing(
-            [self.host(2)], spec, self.filters[-1:]))
+            [strategies.host_state(topology)], spec, self.filters[-1:]))
 
 
 class TestRule(base.JointTestCase):

@@ -25,20 +25,6 @@ class TestTable(base.FilterTestCase):
         self.assertEqual(1, len(outcomes), outcomes)
         return outcomes.pop()
 
-    def test_control_stock_takes_node_0(self):
-        host = clouds.host()
-        self.assertTrue(self.stock.host_passes(host, clouds.spec()))
-        self.assertEqual([0], self.node_of(host))
-
-    def test_four_nodes_exact(self):
-        two = clouds.guest(cells=2)
-        spec = lambda: clouds.spec('strict', cells=2)  # noqa: E731
-        self.assertEqual({2, 3}, set(self._result(
-            spec, two, nodes=4, switch=(2, 3), free={2: 2, 3: 2})))
-        # The switch's label alone holds one guest node, not both.
-        self.assertEqual('refused', self._result(
-            spec, two, nodes=4, switch=(2, 3), node_labels=False))
-
     def test_predicted_is_enough_if_the_operator_says_so(self):
         self.flags(strict_enforcement='predicted')
         two = clouds.guest(cells=2)
@@ -67,17 +53,6 @@ class TestTable(base.FilterTestCase):
         self.assertEqual((1,), self._result(
             lambda: clouds.spec('strict', network=clouds.network('bar')),
             switch=None, node_labels=False, physnets={'bar': (1,)}))
-
-    def test_one_node_host_without_guest_topology(self):
-        self.flags(expose_reasons='none')
-        for host, expected in (
-                (clouds.host(nodes=1, switch=(0,)), ['host1']),
-                (clouds.host(nodes=1, switch=None), []),
-                (clouds.host(nodes=2, switch=(0, 1)), [])):
-            self.assertEqual(expected, self.passing(
-                [host], clouds.spec('strict', numa=False)))
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host()], clouds.spec('prefer', numa=False)))
 
 
 class TestRule(base.FilterTestCase):
