@@ -130,20 +130,6 @@ class FiltersTest(CheckTestCase):
             self.assertSuccess(self.check(enabled))
             self.flags(shadow=[])
 
-    def test_policy_without_topology(self):
-        self.assertWarning(
-            self.check(f'{STOCK},VSwitchNUMAAffinityFilter'),
-            'VSwitchNUMAAffinityFilter enabled without NFVTopologyFilter',
-            'nfv:numa_node.N is not kept', 'no filter looks')
-
-    def test_rules_of_all_guests_need_no_topology(self):
-        """The one of threads does without NFVTopologyFilter, too."""
-        self.assertSuccess(self.check(
-            f'{STOCK},NUMATopologyFilter,CPUThreadPolicyFilter'))
-
-    def test_limits_need_no_topology(self):
-        self.assertSuccess(self.check(f'{STOCK},{LIMITS}'))
-
     def test_within_host_without_its_filter(self):
         self.flags(numa_fragmentation_within_host=True)
         self.assertWarning(
@@ -179,10 +165,6 @@ class FiltersTest(CheckTestCase):
         result = scheduler.filters(CONF)
         self.assertSuccess(result)
         self.assertNotIn('2153425', result.details)
-
-    def test_devices_without_stock_filter(self):
-        self.assertWarning(
-            self.check(f'{STOCK},{PLUGIN}'), 'add PciPassthroughFilter')
 
     def test_all_findings_are_told_failures_first(self):
         result = self.check(
