@@ -74,24 +74,6 @@ class TestShadowedFilter(ShadowTestCase):
                       'one NUMA node with the virtual switch needed, 0 free '
                       '(1 host)', self.log.output)
 
-    def test_elsewhere(self):
-        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
-        full, empty = clouds.host('full', free={1: 0}), clouds.host('empty')
-        spec = clouds.spec('strict')
-        self.assertEqual(['full', 'empty'],
-                         self.passing([full, empty], spec, enabled))
-        self.place(full, spec)
-        self.assertEqual((1, 0, 1), self.counted())
-        self.assertIn('on empty instead of full', self.log.output)
-
-    def test_where_it_would_be(self):
-        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
-        full, empty = clouds.host('full', free={1: 0}), clouds.host('empty')
-        spec = clouds.spec('strict')
-        self.passing([full, empty], spec, enabled)
-        self.place(empty, spec)
-        self.assertEqual((1, 0, 0), self.counted())
-
     def test_journal(self):
         """With the reasons of the hosts that it would have refused."""
         directory = self.useFixture(fixtures.TempDir()).path
@@ -300,16 +282,6 @@ class TestShadowBesideOthers(ShadowTestCase):
                     self.enable(*order, shadow=shadowed), *case),
                 (order, shadowed, case))
 
-    def test_predicted(self):
-        """Two guest nodes without node labels, which only a claim holds."""
-        self.flags(strict_enforcement='predicted')
-        host, spec = (clouds.host(node_labels=False, switch=(0, 1)),
-                      clouds.spec('strict', cells=2))
-        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
-        self.assertEqual(['host1'], self.passing([host], spec, enabled))
-        self.assertEqual({}, rejected(spec))
-        self.assertEqual(set(), self.labels(host))
-
     def test_live_migration(self):
         """On a Nova that loses labels it says so, and lets it move."""
         self.flags(moves_without_limits='refuse')
@@ -318,20 +290,6 @@ class TestShadowBesideOthers(ShadowTestCase):
         spec = clouds.spec('strict', move=True, live=True)
         self.assertEqual(['host1'], self.passing([host], spec, enabled))
         self.assertEqual(set(), self.labels(host))
-
-    def test_several_servers(self):
-        """Labels of an earlier server hold in shadow, too."""
-        self.flags(expose_reasons='none')
-        enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
-        host, spec = clouds.host(cpus=4), clouds.spec('strict')
-        for index in range(3):
-            spec.instance_uuid = network.UUIDS[index]
-            self.assertEqual(['host1'], [
-                each.host for each in self.handler.get_filtered_objects(
-                    enabled, [host], spec, index)])
-            self.place(host, spec)
-        # Nova itself puts two on node 0, and one on node 1 with the switch.
-        self.assertEqual((3, 0, 0), self.counted())
 
 
 class TestShadowedWeigher(ShadowTestCase):
@@ -351,14 +309,6 @@ class TestShadowedWeigher(ShadowTestCase):
         self.assertEqual((1, 0, 1), self.counted(WEIGHER))
         self.assertIn('VSwitchNUMAAffinityWeigher would have placed server '
                       'None on near instead of far', self.log.output)
-
-    def test_would_be_first_already(self):
-        self.enable(shadow=[WEIGHER])
-        far, near = clouds.host('far', free={1: 1}), clouds.host('near')
-        spec = clouds.spec('prefer')
-        self.weighed([far, near], spec)
-        self.place(near, spec)
-        self.assertEqual((1, 0, 0), self.counted(WEIGHER))
 
     def test_others_outweigh_it(self):
         """With all weights as they would be, the same host is first."""
@@ -418,12 +368,11 @@ class TestShadowedLimits(network.NetworkTestCase):
         self.flags('filter_scheduler', enabled_filters=[PORTS, RULES])
         self.flags(shadow=[PORTS], security_rules_per_node=100)
         self.provider = ledger_names.provider_uuid(network.UUIDS[5])
-        self.free_ports = 100
 
     def spec(self, *args, **kwargs):
         spec = super().spec(*args, **kwargs)
         notes.placement_answered(spec, snapshots.summaries({
-            network.UUIDS[5]: {ledger_names.PORTS: self.free_ports,
+            network.UUIDS[5]: {ledger_names.PORTS: 100,
                                ledger_names.RULES: 1000}}))
         return spec
 
@@ -445,15 +394,6 @@ class TestShadowedLimits(network.NetworkTestCase):
         self.assertEqual(before, host.allocation_candidates)
         self.assertIs(list, type(host.allocation_candidates))
         self.assertEqual({}, rejected(spec))
-
-    def test_full(self):
-        """It would have been refused; nothing is reserved."""
-        self.free_ports = 0
-        self.neutron({'number': 8, 'host': 'host1'})
-        host, spec = self.host(), self.spec(1)
-        self.assertEqual(['host1'], self.passing([host], spec, *self.enabled))
-        self.assertEqual({'host1': PORTS}, rejected(spec))
-        self.assertTrue(host.allocation_candidates)
 
     def test_last_host(self):
         """It is not named for what another filter refuses."""
