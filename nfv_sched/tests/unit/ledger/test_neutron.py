@@ -135,42 +135,28 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual(30, neutron.read_snapshot().host('h').guest_ports)
 
     def test_deleted_marker(self):
-        """The last port of a page may be gone when the next is asked for."""
+        """The last port of a page may be gone when the next is asked for.
+
+        If it is not, the ports of the page before are not counted twice.
+        """
         self.flags(neutron_page_size=10)
-        self.api.ports = [neutron_api.port(host='h') for _ in range(35)]
-        deleted = []
+        for gone, times in ((True, 2), (False, 1)):
+            self.api.ports = [neutron_api.port(host='h') for _ in range(35)]
+            refused = []
 
-        def delete(handler, query, body):
-            if 'marker' in query and len(deleted) < 2:
-                deleted.append(query['marker'][0])
-                self.api.ports = [port for port in self.api.ports
-                                  if port['id'] not in deleted]
-                handler.reply({}, 404)
-                return False
-            return True
-
-        self.api.faults['ports'] = delete
-        snapshot = neutron.read_snapshot()
-        self.assertEqual(2, len(set(deleted)))
-        self.assertEqual(35, snapshot.host('h').guest_ports)
-
-    def test_marker_refused_once(self):
-        """Ports of the page before are not counted twice."""
-        self.flags(neutron_page_size=10)
-        self.api.ports = [neutron_api.port(host='h') for _ in range(35)]
-        refused = []
-
-        def refuse(handler, query, body):
-            if 'marker' in query and not refused:
+            def refuse(handler, query, body):
+                if 'marker' not in query or len(refused) == times:
+                    return True
                 refused.append(query['marker'][0])
+                self.api.ports = [port for port in self.api.ports if not (
+                    gone and port['id'] in refused)]
                 handler.reply({}, 404)
                 return False
-            return True
 
-        self.api.faults['ports'] = refuse
-        snapshot = neutron.read_snapshot()
-        self.assertEqual(1, len(refused))
-        self.assertEqual(35, snapshot.host('h').guest_ports)
+            self.api.faults['ports'] = refuse
+            snapshot = neutron.read_snapshot()
+            self.assertEqual(times, len(set(refused)))
+            self.assertEqual(35, snapshot.host('h').guest_ports)
 
     def test_keystone(self):
         """Credentials, region and interface are those of nova.conf."""
