@@ -9,13 +9,10 @@ class WithinHostTestCase(base.FilterTestCase):
 
     def setUp(self):
         super().setUp()
-        self.enable()
-
-    def enable(self, *filters, on=True):
         self.flags('filter_scheduler', enabled_filters=(
             'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
-            'PCINUMAAffinityFilter', *filters))
-        self.flags(numa_fragmentation_within_host=on)
+            'PCINUMAAffinityFilter'))
+        self.flags(numa_fragmentation_within_host=True)
 
     def physnets(self, host):
         limits = host.limits['numa_topology']
@@ -34,9 +31,6 @@ class WithinHostTestCase(base.FilterTestCase):
 
 class TestChoice(WithinHostTestCase):
 
-    def test_fuller_node(self):
-        self.check(clouds.spec(), [1], ['nfv_node1'], free={1: 2})
-
     def test_no_labels_where_nova_does_as_well(self):
         self.check(clouds.spec(), [0], [], free={})
         self.check(clouds.spec(), [0], [], free={1: 1})
@@ -48,10 +42,6 @@ class TestChoice(WithinHostTestCase):
     def test_host_without_labels(self):
         """Nova's order counts, and the host is accepted."""
         self.check(clouds.spec(), [0], [], free={1: 2}, node_labels=False)
-
-    def test_off(self):
-        self.enable(on=False)
-        self.check(clouds.spec(), [0], [], free={1: 2})
 
     def test_only_with_its_filter(self):
         self.flags('filter_scheduler', enabled_filters=(
@@ -82,9 +72,6 @@ class TestChoice(WithinHostTestCase):
                    free={1: 2})
         self.check(clouds.spec(), [2], ['nfv_node2'], nodes=3,
                    devices={0: 1}, free={2: 2})
-
-    def test_moves(self):
-        self.check(clouds.spec(move=True), [1], ['nfv_node1'], free={1: 2})
 
 
 class TestPolicies(WithinHostTestCase):

@@ -52,27 +52,12 @@ class TestShare(base.TestCase):
 
 
 class TestTake(base.TestCase):
-
-    def share(self, found, cpus, size=None, **kwargs):
-        return share(
-            found, 0, guest_cell(**kwargs), cpus, size)
-
-    def test_the_host_before_is_kept(self):
-        before = host()
-        occupancy.take(before, [self.share(before, {0, 1})])
-        self.assertEqual(state(host()), state(before))
-
-    def test_a_changed_cell_has_its_own_state(self):
-        before = host()
-        after = occupancy.take(before, [self.share(before, {0, 1})])
-        self.assertNotEqual(before.state, after.state)
-
     def test_not_recorded(self):
         for before, cpus in ((host(pinned=(0,)), {0, 1}), (host(), {7, 8}),
                              (host(pages=()), {0, 1})):
             self.assertRaises(
                 occupancy.UnrecordedError, occupancy.take, before,
-                [self.share(before, cpus)])
+                [share(before, 0, guest_cell(), cpus, None)])
 
 
 class TestGiveBack(base.TestCase):

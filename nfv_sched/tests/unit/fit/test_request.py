@@ -121,12 +121,6 @@ class TestTunnel(base.TestCase):
             self.assertEqual(expected, (
                 found.tunneled, found.tunnel_uncertain, found.tunnel_untrue))
 
-    def test_new_servers(self):
-        found = read(clouds.spec(
-            networks=['a'], network=clouds.network('foo', tunneled=True)))
-        self.assertEqual((True, False, False), (
-            found.tunneled, found.tunnel_uncertain, found.tunnel_untrue))
-
 
 class TestNote(base.TestCase):
     def setUp(self):

@@ -25,19 +25,6 @@ def build(*ports, rules=(), agent_types=(), dhcp=(), l3=(), previous=None):
 class CountTest(base.TimedTestCase):
     """Each kind of port goes where the limits expect it."""
 
-    def test_guests(self):
-        snapshot = build(
-            ('p1', 'compute:nova', 'vm1', 'h1', 'normal', ('a', 'b')),
-            ('p2', 'compute:az2', 'vm1', 'h1', 'normal', ('a',)),
-            ('p3', 'compute:nova', 'vm2', 'h1', 'normal', ()),
-            ('p4', 'compute:nova', 'vm3', 'h2', 'normal', ('b',)),
-            rules=[('a', 3), ('b', 10)])
-        host = snapshot.host('h1')
-        self.assertEqual(3, host.guest_ports)
-        self.assertEqual(3, host.vswitch_ports)
-        self.assertEqual(16, host.rules)
-        self.assertEqual(10, snapshot.host('h2').rules)
-
     def test_ports_beside_the_switch(self):
         """They take no port of the switch and no rule, but are known."""
         for vnic_type in ('direct', 'direct-physical', 'macvtap', 'vdpa',
@@ -72,19 +59,6 @@ class CountTest(base.TimedTestCase):
             host.dhcp_ports, host.router_ports, host.vswitch_ports))
         self.assertEqual((2, 2), (host.dhcp_servers, host.routers))
         self.assertEqual({}, dict(snapshot.ports))
-
-    def test_dhcp_and_routers_of_agents(self):
-        """Agents know what has no port yet; ports are counted as they are."""
-        snapshot = build(
-            ('d1', 'network:dhcp', 'dhcp-1', 'h1', 'normal', ()),
-            ('r1', 'network:router_interface', 'r', 'h1', 'normal', ()),
-            dhcp=[('h1', 5), ('h2', 1)], l3=[('h1', 9), ('h3', 2)])
-        self.assertEqual((5, 9, 2), (
-            snapshot.host('h1').dhcp_servers, snapshot.host('h1').routers,
-            snapshot.host('h1').vswitch_ports))
-        self.assertEqual((1, 0), (
-            snapshot.host('h2').dhcp_servers, snapshot.host('h2').routers))
-        self.assertEqual(2, snapshot.host('h3').routers)
 
     def test_other_ports(self):
         """Whatever else is bound to a host takes a port there."""

@@ -94,12 +94,6 @@ class TestOrder(WeigherTestCase):
         self.assertEqual(['emptiest', 'middle'],
                          self.order(clouds.spec(), *hosts))
 
-    def test_hosts_of_one_to_eight_nodes(self):
-        for nodes in 1, 2, 4, 8:
-            hosts = self.hosts(free=(4,) * nodes, used=(2,) * nodes)
-            self.assertEqual(['used', 'free'],
-                             self.order(clouds.spec(), *hosts))
-
     def test_outweighs_novas(self):
         """And a preference outweighs it."""
         handler = nova_weights.HostWeightHandler()

@@ -79,10 +79,3 @@ class TestVSwitchNUMAAffinityWeigher(base.TestCase):
         self.assertEqual(['away', 'away'], chosen[4:6])
         # One of the two hosts keeps its servers where they are.
         self.assertEqual(1, len(set(chosen[6:])))
-
-    def test_odd_host(self):
-        host = clouds.host()
-        host.numa_topology = 'nonsense'
-        weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
-        self.assertEqual(
-            [0.0], clouds.weigh(weigher, clouds.spec('prefer'), host))

@@ -15,35 +15,6 @@ from nfv_sched.tests.unit.fit.numa import base as numa_base
 class HeldLabelsTest(base.EnforcementTestCase):
     """Labels that are there whether the host as it is needs them or not."""
 
-    def test_mapping_of_a_single_guest_node(self):
-        # The network holds the guest on the node already.
-        host = clouds.host(physnets={'physnet0': [0]})
-        spec = clouds.spec(nodes={0: 0}, network=clouds.network('physnet0'))
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual({'nfv_node0'}, self.labels(host))
-        # One node: there is nowhere else to go.
-        host = clouds.host(nodes=1, switch=None)
-        self.assertEqual(['host1'], self.passing(
-            [host], clouds.spec(nodes={0: 0})))
-        self.assertEqual({'nfv_node0'}, self.labels(host))
-
-    def test_strict(self):
-        for topology in ({'physnets': {'physnet0': [1]}},
-                         {'switch': (0, 1), 'physnets': {'physnet0': [0, 1]}},
-                         {'nodes': 1, 'switch': (0,),
-                          'physnets': {'physnet0': [0]}}):
-            host = clouds.host(**topology)
-            spec = clouds.spec('strict', network=clouds.network('physnet0'))
-            self.assertEqual(['host1'], self.passing([host], spec))
-            self.assertEqual({clouds.VSWITCH}, self.labels(host))
-
-    def test_strict_and_mapped(self):
-        host = clouds.host(physnets={'physnet0': [1]})
-        spec = clouds.spec('strict', nodes={0: 1},
-                           network=clouds.network('physnet0'))
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual({clouds.VSWITCH, 'nfv_node1'}, self.labels(host))
-
     def test_the_host_has_changed_since(self):
         host = clouds.host(physnets={'physnet0': [1]})
         spec = clouds.spec('strict', network=clouds.network('physnet0'))
@@ -51,13 +22,6 @@ class HeldLabelsTest(base.EnforcementTestCase):
         host.numa_topology = clouds.host_topology(
             physnets={'physnet0': [0, 1]})
         self.assertEqual(([1], []), self.claimed(host, spec))
-
-    def test_a_host_that_does_not_declare_them(self):
-        host = clouds.host(switch=None, node_labels=False,
-                           physnets={'physnet0': [1]})
-        spec = clouds.spec('strict', network=clouds.network('physnet0'))
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(set(), self.labels(host))
 
 
 class IsolateTest(base.EnforcementTestCase):
@@ -103,28 +67,6 @@ class TestClaimPredictor(tests_base.TestCase):
             masks or predictor.evaluation.masks,
             tuple((rule, rule.read(predictor.host, predictor.names))
                   for rule in rules))
-
-    def test_predicted(self):
-        predictor = self.predictor()
-        for labels, expected in (((), (0,)), (('nfv_vswitch',), (1,)),
-                                 (('nfv_node0',), (0,)),
-                                 (('nfv_vswitch', 'nfv_node0'), None)):
-            for _ in range(2):
-                self.assertEqual(
-                    expected, predictor.predicted(frozenset(labels)))
-
-    def test_predicted_beside_the_networks(self):
-        predictor = self.predictor(groups=[0b10])
-        self.assertEqual((1,), predictor.predicted(frozenset()))
-        self.assertIsNone(predictor.predicted(frozenset(['nfv_node0'])))
-        self.assertEqual([0b10, 0b01], predictor.label_groups(
-            frozenset(['nfv_node0'])))
-
-    def test_possible(self):
-        predictor = self.predictor(groups=[0b10])
-        self.assertTrue(predictor.possible(self.goal(predictor)))
-        self.assertFalse(predictor.possible(
-            self.goal(predictor, masks=[0b01])))
 
     def test_always_within(self):
         """In every state of the host, not only in this."""

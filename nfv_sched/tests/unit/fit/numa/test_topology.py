@@ -104,11 +104,6 @@ class TestHostCell(base.TestCase):
 
 class TestHostTopology(base.TestCase):
 
-    def test_cells(self):
-        host = topology.host_topology(clouds.host_topology(nodes=3))
-        self.assertEqual([0, 1, 2], [cell.id for cell in host.cells])
-        self.assertEqual(0b111, host.all_cells)
-
     def test_numbers_are_not_positions(self):
         host = topology.host_topology(objects.NUMATopology(cells=[
             objects.NUMACell(id=number, cpuset=set(), memory=512)
@@ -126,10 +121,6 @@ class TestHostTopology(base.TestCase):
             'nfv_node0': 0b001, 'nfv_node1': 0b010, 'nfv_node2': 0b100,
         }, host.labels)
         self.assertEqual(0b011, host.tunnel)
-
-    def test_the_tunnel_alone(self):
-        host = topology.host_topology(clouds.host_topology(tunnel=(1,)))
-        self.assertEqual(0b10, host.tunnel)
 
     def test_no_networks(self):
         obj = clouds.host_topology()
@@ -162,12 +153,6 @@ class TestGuest(base.TestCase):
                 1, 2, 512, None, cpus, topology.THREADS_PREFER),),
                 guest.cells)
             self.assertEqual(((0,), 0, False), guest[1:])
-
-    def test_several_cells(self):
-        guest = topology.guest(clouds.guest(cells=2, vcpus=3, memory=128))
-        self.assertEqual((0, 1), guest.ids)
-        self.assertEqual(2, guest.cells.count(topology.GuestCell(
-            0, 3, 128, None, topology.DEDICATED, topology.THREADS_PREFER)))
 
     def test_thread_policies(self):
         for policy, cpus, siblings, isolates in (
