@@ -94,29 +94,6 @@ class FiguresTest(NetworkTestCase):
               expect: {ports: {east: 4, west: 4}}
             """)
 
-    def test_security_groups(self):
-        self.met("""\
-            - boot: a
-              flavor: f
-              networks: [lan]
-              host: east
-              security_groups: [web]
-              expect: {rules: {east: 10}}
-            - boot: b
-              flavor: f
-              networks: [lan]
-              host: east
-              security_groups: [web, default]
-              expect: {rules: {east: 23}}
-            - attach: b
-              network: lan
-              security_groups: [web]
-              expect: {rules: {east: 33}}
-            - attach: b
-              network: lan
-              expect: {rules: {east: 36}}
-            """)
-
     def test_no_default_group(self):
         self.met("""\
             - {boot: a, flavor: f, networks: [lan], host: east,
@@ -236,26 +213,6 @@ class LimitsTest(NetworkTestCase):
     def limited(self, steps, options='', head=HEAD):
         self.met(steps, OPTIONS % options + head)
 
-    def test_rules_of_security_groups(self):
-        self.limited("""\
-            - {boot: a, flavor: f, networks: [lan], host: east,
-               expect: {rules: {east: 3}}}
-            - {boot: b, flavor: f, networks: [lan], host: east,
-               security_groups: [web],
-               expect: {refused: 1, reason: '10 needed, 5 of 8 free'}}
-            - {boot: c, flavor: f, networks: [lan], host: west,
-               security_groups: [web], expect: {placed: 1}}
-            - {cold_migrate: c,
-               expect: {refused: 1, reason: '10 needed, 5 of 8 free'}}
-            - {shelve: c}
-            - {unshelve: c, host: east,
-               expect: {refused: 1, reason: '10 needed, 5 of 8 free'}}
-            - {unshelve: c, expect: {host: west}}
-            """, head=HEAD + """\
-aggregates:
-  - {name: x, hosts: east, metadata: {security_rules_per_node: 8}}
-""")
-
     def test_resize_that_claims_on_its_own_host(self):
         """What the migration holds there covers the ports there."""
         self.limited("""\
@@ -277,17 +234,6 @@ aggregates:
             - {boot: c, flavor: f, networks: [lan], host: east,
                expect: {placed: 1}}
             """, 'vswitch_ports_per_node: 6')
-
-    def test_weighers(self):
-        # Routers without ports: that is none to the weigher of ports.
-        head = HEAD.replace('name: east\n', 'name: east\n    %s\n')
-        for name, key in (('dhcp_server', 'dhcp_servers: 1'),
-                          ('router', 'routers: {count: 1, ports: 0}'),
-                          ('vswitch_port', 'other_ports: 1')):
-            for multiplier, host in (('1.0', 'west'), ('-9.0', 'east')):
-                option = f'{name}_weight_multiplier: {multiplier}'
-                self.met('- {boot: a, flavor: f, expect: {host: %s}}\n' %
-                         host, OPTIONS % option + head % key)
 
 
 class LedgerTest(NetworkTestCase):
@@ -368,16 +314,11 @@ class LedgerTest(NetworkTestCase):
                 if host.uuid == provider.parent))
 
     def test_a_move_back_and_forth_claims_what_was_attached(self):
-        self.met("""\
+        result = self.met("""\
             - {boot: a, flavor: f, networks: [lan], host: east}
             - {attach: a, network: lan, count: 2}
             - {cold_migrate: a, expect: {host: west, ports: {west: 7}}}
             """, self.HEAD)
-        result = self.run_cloud(self.cloud("""\
-            - {boot: a, flavor: f, networks: [lan], host: east}
-            - {attach: a, network: lan, count: 2}
-            - {cold_migrate: a}
-            """, self.HEAD))
         self.assertEqual(3, result.loads['west'].claimed[names.PORTS])
         self.assertEqual({}, result.loads['east'].claimed)
 
@@ -502,14 +443,10 @@ class FileTest(NetworkTestCase):
         for old, new, message in (
                 ('name: east\n', 'name: east\n    dhcp_servers: -1\n',
                  'must be 0 or more'),
-                ('name: east\n', 'name: east\n    dhcp_servers: 999999\n',
-                 'must be 100000 or less'),
                 ('name: east\n', 'name: east\n    routers: {ports: 2}\n',
                  "'count' is missing"),
                 ('name: east\n', 'name: east\n    routers: many\n',
                  'must be a whole number, not'),
-                ('name: east\n', 'name: east\n    routers: {count: 1.0}\n',
-                 'must be a whole number'),
                 ('hosts:\n  - name: east\n', 'network_service: ovn\nhosts:\n'
                  '  - name: east\n    dhcp_servers: 1\n',
                  'with OVN the switch of each host answers DHCP'),
@@ -519,8 +456,6 @@ class FileTest(NetworkTestCase):
                  "did you mean 'ingress'?"),
                 ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
                  'security_groups: [wbe]}\n', "did you mean 'web'?"),
-                ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
-                 'security_groups: []}\n', 'must not be empty'),
                 ('steps:\n', 'steps:\n  - {attach: a, network: lan}\n',
                  "no server named 'a'"),
                 ('steps:\n', 'steps:\n  - {boot: b, flavor: f}\n'
@@ -531,8 +466,6 @@ class FileTest(NetworkTestCase):
                  'vnic_type: direct}', 'steps[1].network: ports of SR-IOV'),
                 ('steps:\n', 'steps:\n  - neutron: gone\n',
                  "must be 'up', 'stale' or 'down', not"),
-                ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
-                 'expect: {ports: {eastt: 4}}}\n', "did you mean 'east'?"),
                 ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
                  'expect: {servers: {b: {rules: {east: 4}}}}}\n',
                  'unknown key')):
