@@ -10,7 +10,6 @@ from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import small_clouds
 
 GONE = 'd0000000-0000-4000-8000-000000000000'
-OTHER = 'e0000000-0000-4000-8000-000000000000'
 
 
 class PoolsTest(base.TestCase):
@@ -26,15 +25,6 @@ class PoolsTest(base.TestCase):
         for pool in devices.pools:
             counts[pool['numa_node']] += pool['count']
         return counts
-
-    def test_pools(self):
-        host = small_clouds.host('one', devices=(
-            small_clouds.device(1, 0, status='allocated', server=GONE),
-            small_clouds.device(2, 1, status='allocated', server=OTHER),
-            small_clouds.device(3, 1)))
-        self.assertEqual({0: 0, 1: 1}, self.free(host))
-        self.assertEqual({0: 1, 1: 1}, self.free(host, GONE))
-        self.assertEqual({0: 1, 1: 2}, self.free(host, GONE, OTHER))
 
     def test_pf_of_a_vf_that_is_claimed(self):
         """Nova cannot claim the PF while the server is being built."""

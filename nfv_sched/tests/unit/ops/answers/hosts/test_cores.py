@@ -131,26 +131,6 @@ class CoresTest(base.TestCase):
         ], cores.problems(node, tenancies(guest)))
 
 
-class LargestFitTest(base.TestCase):
-
-    def test_free(self):
-        node = snapshots.node(cores=4, pinned=frozenset([1]))
-        self.assertEqual(5, cores.largest_fit(node))
-
-    def test_no_memory(self):
-        for pages in ((snapshots.GIB * 1024, 4, 4, 0),
-                      (snapshots.GIB * 1024, 4, 3, 1),
-                      (4, 256, 1, 0)):  # less than 1 MiB
-            size, total, used, reserved = pages
-            self.assertEqual(0, cores.largest_fit(snapshots.node(
-                pages=[snapshot.Pages(size=size, total=total, used=used,
-                                      reserved=reserved)])), pages)
-        self.assertEqual(0, cores.largest_fit(
-            snapshots.node(pages=(), memory_used=128 * snapshots.GIB)))
-        self.assertEqual(12, cores.largest_fit(
-            snapshots.node(pages=(), memory_used=127 * snapshots.GIB)))
-
-
 @st.composite
 def nodes(draw):
     threads = draw(st.sampled_from((1, 2, 4)))

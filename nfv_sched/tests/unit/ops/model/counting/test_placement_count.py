@@ -50,15 +50,6 @@ class TestGrants(base.TestCase):
         found = self.grants('resources=PCPU:2,MEMORY_MB:300')
         self.assertEqual(3, found.for_host('root').believed)
 
-    def test_units(self):
-        for amount in (3, 10):
-            found = self.grants(f'resources=PCPU:{amount}')
-            self.assertEqual(0, found.for_host('root').believed)
-            self.assertEqual([document.HostLimit(
-                Kind.RESOURCE_CLASS, 'PCPU',
-                why=f'{amount} PCPU are not granted at once')],
-                self.lacks(found, 0))
-
     def test_traits_and_aggregates(self):
         for query, kind in (
                 ('required=CUSTOM_B', (Kind.TRAIT, 'CUSTOM_B')),

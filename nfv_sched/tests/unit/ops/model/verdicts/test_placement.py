@@ -53,16 +53,6 @@ class PlacementTest(base.TimedTestCase):
         return {each.need.text: (each.hosts_missing_it, each.hosts_without_it)
                 for each in answer.stage.requirements}
 
-    def test_forbidden_aggregates(self):
-        self.cloud.add('in', VCPU=2, traits='A')
-        self.cloud.add('out', VCPU=2)
-        answer = self.explain(
-            'resources=VCPU:1&member_of=!in:agg-a,agg-gone')
-        self.assertEqual({'out'}, answer.found)
-        self.assertEqual({'in': ('in aggregate racks',)}, misses(answer))
-        self.assertEqual((1, 2), self.without(answer)[
-            'not in aggregate agg-gone or racks'])
-
     def test_one_requirement_dropped(self):
         self.cloud.add('few', VCPU=2, MEMORY_MB=100, traits='A')
         self.cloud.add('low', VCPU=8, MEMORY_MB=10, traits='A')
@@ -97,19 +87,6 @@ class PlacementTest(base.TimedTestCase):
         self.assertEqual({'no trait T': 1, 'no trait F': 1},
                          removed(answer))
         self.assertEqual((2, 2), self.without(answer)['no trait T'])
-
-    def test_nested_class(self):
-        """What a nested provider has, the host is not said to miss."""
-        for name, amount, trait in (
-                ('a', 4, 'SEV'), ('b', 1, 'SEV'), ('c', 4, 'X')):
-            self.cloud.add(name, VCPU=2)
-            self.cloud.placement.add(snapshots.provider(
-                f'{name}-gpu', {trait}, parent=name, VGPU=amount))
-        answer = self.explain('resources=VCPU:1,VGPU:2&required=SEV,!X')
-        self.assertEqual({'a'}, answer.found)
-        self.assertEqual({'b': ('VGPU 2 needed, 1 free',),
-                          'c': ('no trait SEV', 'has trait X')},
-                         misses(answer))
 
     def test_groups_with_other_forbidden_traits(self):
         self.cloud.add('a', 2, VCPU=1)

@@ -149,14 +149,6 @@ class NestedTestCase(base.TimedTestCase):
         self.assertEqual(
             {one}, orders(lambda: self.placement.answer(query)['b']))
 
-    def test_explanation(self):
-        text = self.placement.explain(placement.Query.parse(
-            'resources=VCPU:1&resources_x=NIC:2&resources_y=NIC:1'
-            f'&resources_z=NIC:2&{_ANY}'))
-        self.assertIn('2 times NIC=2', text)
-        self.assertIn('1 host without providers that together give NIC=5',
-                      text)
-
     def test_assumed(self):
         query = placement.Query.parse('resources=VCPU:1,NIC:9')
         self.assertEqual({'': ['b', 'b0']}, self.placement.assumed(
