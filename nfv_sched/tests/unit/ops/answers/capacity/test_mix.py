@@ -12,13 +12,6 @@ class TestMix(base.TestCase):
             (small_clouds.flavor(vcpus, name=str(vcpus)), count)
             for vcpus, count in wanted], **kwargs)
 
-    def test_guests_share_a_host(self):
-        """Of 16 CPUs, six and two times two leave six on the other node."""
-        cloud = small_clouds.cloud(small_clouds.host())
-        self.assertEqual(2, self.times(cloud, (6, 1), (2, 1)))
-        self.assertEqual(1, self.times(cloud, (6, 1), (4, 1)))
-        self.assertEqual(0, self.times(cloud, (6, 3)))
-
     def test_the_number_of_guests_counts(self):
         filters = [*small_clouds.FILTERS, 'NumInstancesFilter']
         cloud = small_clouds.cloud(small_clouds.host(), filter_scheduler={

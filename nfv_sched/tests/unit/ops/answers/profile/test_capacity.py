@@ -65,13 +65,6 @@ class CapacityTest(base.TestCase):
             self.assertEqual(count, fits(found, pinned(
                 2, gib * machines.GIB, 1048576)), gib)
 
-    def test_strict(self):
-        """Labels lead to the switch: 20 CPUs of node 0."""
-        machine = machines.machine()
-        found = machines.derive(machine, shared=True)
-        self.assertEqual(5, fits(found, pinned(
-            4, 4096, 1048576, nfv__vswitch_numa_affinity='strict')))
-
     def test_shared_guests(self):
         """4 shared CPUs at the ratio of the profile."""
         machine = machines.machine()
@@ -93,22 +86,6 @@ class CapacityTest(base.TestCase):
         # The guide keeps half a GB for each; what it rounds off is left.
         self.assertEqual((32768 - 14336) // 2048, fits(
             found, snapshot.Flavor(name='f', vcpus=1, memory=2048)))
-
-    def test_numbers_of_nodes(self):
-        for nodes, threads, layout in (
-                (1, 1, choices.HCG), (1, 2, choices.EVERY_NODE),
-                (4, 1, choices.EVERY_NODE), (4, 2, choices.HCG),
-                (8, 1, choices.HCG), (8, 2, choices.EVERY_NODE)):
-            machine = machines.machine(
-                6, nodes, threads, 16 * machines.GIB, nics=())
-            found = machines.derive(machine, layout=layout)
-            size = next(size for size in found.page_sizes if any(
-                size in machines.pages(node, 'servers')
-                for node in found.numa_nodes))
-            count = promised(found, 2, 2048, size)
-            self.assertGreater(count, nodes - 1)
-            self.assertEqual(count, fits(found, pinned(
-                2, 2048, size)), (nodes, threads, layout))
 
     def test_floating(self):
         """As many vCPUs as the ratio makes of all CPUs."""

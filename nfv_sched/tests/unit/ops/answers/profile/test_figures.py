@@ -22,43 +22,11 @@ def lists(profile):
 class HCGTest(base.TestCase):
     """Two sockets of 14 cores with threads, 128 GiB each."""
 
-    def test_worked_example(self):
-        found = machines.derive(
-            shared=True, switch_nics=(choices.SwitchNIC(name='ens1f0'),))
-        self.assertEqual([
-            {'platform': '0,28', 'switch': '1-2,29-30', 'shared': '3,31',
-             'guests': '4-13,32-41'},
-            {'shared': '14,42', 'guests': '15-27,43-55'}], lists(found))
-        self.assertEqual([8 * GIB, 2 * GIB],
-                         [node.kept_memory_mib for node in found.numa_nodes])
-        self.assertEqual([{_1G: 120}, {_1G: 126}],
-                         [machines.pages(node) for node in found.numa_nodes])
-        self.assertEqual([{_1G: 119}, {_1G: 125}], [
-            machines.pages(node, 'servers') for node in found.numa_nodes])
-        nova = found.nova
-        self.assertEqual('3,14,31,42', cpu_spec.to_text(nova.cpu_shared_set))
-        self.assertEqual('4-13,15-27,32-41,43-55',
-                         cpu_spec.to_text(nova.cpu_dedicated_set))
-        self.assertEqual(12288, nova.reserved_host_memory_mib)
-        self.assertEqual({(0, _1G): 1, (1, _1G): 1},
-                         machines.reserved(found))
-        self.assertEqual({'nfv_vswitch': (0,), 'nfv_node0': (0,),
-                          'nfv_node1': (1,)}, nova.physnets)
-        self.assertIsNone(nova.cpu_allocation_ratio)
-        options = found.ovs_other_config
-        self.assertEqual('0x60000006', options['pmd-cpu-mask'])
-        self.assertEqual('1024,1024', options['dpdk-socket-mem'])
-
     def test_network_node(self):
         found = machines.derive(shared=True, network_node=True)
         self.assertEqual(12288 + 4000, found.nova.reserved_host_memory_mib)
         # 4000 MiB are not whole pages.
         self.assertEqual([120 - 4, 126],
-                         [node.page_count(_1G) for node in found.numa_nodes])
-
-    def test_part_of_the_memory(self):
-        found = machines.derive(pages=((_1G, 0.8),))
-        self.assertEqual([int(119 * 0.8) + 1, int(125 * 0.8) + 1],
                          [node.page_count(_1G) for node in found.numa_nodes])
 
     def test_small_huge_pages(self):
@@ -83,15 +51,6 @@ class HCGTest(base.TestCase):
                          [node[cpus.SWITCH] for node in lists(found)])
         self.assertEqual((0, 1), found.nova.physnets['nfv_vswitch'])
 
-    def test_switch_where_its_nic_is(self):
-        found = machines.derive(switch_nics=(
-            choices.SwitchNIC(name='0000:af:00.0', physnet='physnet1'),))
-        self.assertEqual([None, '14-15,42-43'],
-                         [node.get(cpus.SWITCH) for node in lists(found)])
-        self.assertEqual({'physnet1': (1,), 'nfv_vswitch': (1,),
-                          'nfv_node0': (0,), 'nfv_node1': (1,)},
-                         found.nova.physnets)
-
 
 class TripleOTest(base.TestCase):
     """What TripleO derived."""
@@ -100,35 +59,6 @@ class TripleOTest(base.TestCase):
         for mtus, size in (((), 1024), ((1500,), 2048), ((9000,), 3072),
                            ((1500, 9000), 4096)):
             self.assertEqual(size, memory.socket_memory(frozenset(mtus)))
-
-    def test_sets(self):
-        found = machines.derive(
-            layout=choices.EVERY_NODE, switch_cores=2,
-            switch_nics=(choices.SwitchNIC(name='ens1f0'),),
-            mtus=frozenset((9000,)))
-        self.assertEqual([
-            {'platform': '0,28', 'switch': '1-2,29-30',
-             'guests': '3-13,31-41'},
-            {'platform': '14,42', 'switch': '15,43',
-             'guests': '16-27,44-55'}], lists(found))
-        self.assertEqual('0,14,28,42',
-                         cpu_spec.to_text(found.nova.cpu_shared_set))
-        self.assertEqual('3-13,16-27,31-41,44-55',
-                         cpu_spec.to_text(found.nova.cpu_dedicated_set))
-        self.assertEqual('1-13,15-27,29-41,43-55',
-                         cpu_spec.to_text(found.isolated_cpus))
-        self.assertEqual('3072,1024',
-                         found.ovs_other_config['dpdk-socket-mem'])
-        self.assertEqual(4096, found.platform_memory_mib)
-        # Placement subtracts no huge pages by itself.
-        self.assertEqual(4096 + 3072 + 1024,
-                         found.nova.reserved_host_memory_mib)
-        self.assertEqual({(0, _1G): 3, (1, _1G): 1},
-                         machines.reserved(found))
-        self.assertEqual(
-            'default_hugepagesz=1GB hugepagesz=1G hugepages=252 '
-            'intel_iommu=on iommu=pt isolcpus=1-13,15-27,29-41,43-55',
-            ' '.join(found.kernel_arguments[:6]))
 
     def test_switch_without_nics(self):
         """The cores of other nodes are spare ones."""

@@ -20,18 +20,6 @@ class TopologyTestCase(base.SimulatorTestCase):
     def host(self, host: str):
         return self.scenario(host).cloud.hosts[0]
 
-    def test_carrier_grade_cores(self):
-        host = self.host('cores: 12, threads: 2, memory: 96 GiB, '
-                         'shared_cores_per_node: 1')
-        first, second = host.nodes
-        # Core 0 platform, 1-2 switch, 3 shared, 4-11 dedicated.
-        self.assertEqual(frozenset((3, 27)), first.shared)
-        self.assertEqual(frozenset((*range(4, 12), *range(28, 36))),
-                         first.dedicated)
-        self.assertEqual(frozenset((12, 36)), second.shared)
-        self.assertEqual(22, len(second.dedicated))
-        self.assertIn(frozenset((13, 37)), second.siblings)
-
     def test_adjacent_siblings(self):
         host = self.host('cores: 4, threads: 2, memory: 8 GiB, '
                          'siblings: adjacent, switch_nodes: []')
@@ -103,18 +91,6 @@ class TopologyTestCase(base.SimulatorTestCase):
         self.assertEqual(frozenset(('nfv_vswitch',)),
                          host.nodes[0].physnets)
         self.assertEqual(frozenset(), host.nodes[1].physnets)
-
-    def test_places(self):
-        scenario = self.scenario(
-            'cores: 4, memory: 4 GiB, node_labels: false, switch_nodes: [1], '
-            'places: {osd: [0], nvme: [0, 1], fpga: []}')
-        first, second = scenario.cloud.hosts[0].nodes
-        self.assertEqual(frozenset(('nfv_osd', 'nfv_nvme')), first.physnets)
-        self.assertEqual(frozenset(('nfv_vswitch', 'nfv_nvme')),
-                         second.physnets)
-        self.assertEqual(
-            {'osd': (0,), 'nvme': (0, 1), 'fpga': ()},
-            scenario.places['h'])
 
     def test_numbered_names(self):
         scenario = self.scenario("cores: 4, memory: 4 GiB, count: 3")

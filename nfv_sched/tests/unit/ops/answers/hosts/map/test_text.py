@@ -36,25 +36,6 @@ class TextTest(base.TestCase):
         self.assertIn("n  not Nova's: in none of its sets of CPUs", lines)
         self.assertIn('4 CPUs not for servers', lines[0])
 
-    def test_groups(self):
-        lines = drawn(maps.with_networks(snapshots.generated(
-            2, seed=1))).splitlines()
-        self.assertIn(
-            '  availability zone: az-1; aggregate: nfv; networks: '
-            'provider-0, provider-1 (physnet1), provider-2, '
-            'provider-3 (physnet1), provider-4, provider-5 (physnet1), '
-            'provider-6, provider-7 (physnet1)', lines)
-        self.assertIn('    near: physnet physnet1; place osd', lines)
-
-    def test_full(self):
-        for pinned, expected in (
-                (range(1, 8), 'up, 7/7 pCPUs used, no free pCPU'),
-                (range(1, 7), 'up, 6/7 pCPUs used, largest fit 1 of 1 '
-                              'possible')):
-            self.assertIn(expected, drawn(snapshots.cloud([snapshots.host(
-                nodes=[snapshots.node(0, 8, 1, 1,
-                                      pinned=frozenset(pinned))])])))
-
     def test_wide(self):
         cloud = snapshots.cloud([snapshots.host(
             nodes=[snapshots.node(0, 128, 2, 1)])])
