@@ -450,18 +450,6 @@ class AnonymizeTest(base.TestCase):
         super().setUp()
         self.cloud = anonymize.anonymize(CLOUD)
 
-    def test_no_name_is_left(self):
-        text = json.dumps(codec.encode(self.cloud)).lower()
-        for name in ('acme', 'bob', PROJECT, '"42"', *(
-                getattr(uuids, name) for name in (
-                    'acme-1', 'first', 'request', 'port', 'network', 'group',
-                    'aggregate', 'other', 'cell', 'far', 'move', 'agent',
-                    'gateway', 'router'))):
-            self.assertNotIn(name, text)
-        self.assertNotIn(ledger_names.provider_uuid(
-            getattr(uuids, 'acme-1')), text)
-        self.assertTrue(self.cloud.anonymous)
-
     def test_same_everywhere(self):
         cloud = self.cloud
         self.assertEqual({f'host{number}' for number in range(1, 6)}, {
@@ -492,13 +480,7 @@ class AnonymizeTest(base.TestCase):
         self.assertEqual({'different_host': (first.uuid,)}, second.hints)
         self.assertEqual(first.project, second.project)
         self.assertEqual(32, len(first.project))
-        self.assertEqual(first.flavor, cloud.flavors[0])
-        self.assertEqual(mine.zone, first.zone)
         aggregate, = cloud.aggregates
-        self.assertEqual(tuple(sorted(each.name for each in cloud.hosts)),
-                         aggregate.hosts)
-        self.assertEqual((aggregate.name,), mine.aggregates)
-        self.assertEqual(mine.zone, aggregate.metadata['availability_zone'])
         self.assertEqual(
             first.project,
             aggregate.metadata['filter_tenant_id'].split(',')[0])
@@ -510,7 +492,6 @@ class AnonymizeTest(base.TestCase):
                          (agent.name, agent.parent))
         self.assertEqual((mine.uuid, mine.hypervisor),
                          (root.uuid, root.name))
-        self.assertEqual({aggregate.uuid}, root.aggregates)
         self.assertEqual(
             (ledger_names.provider_uuid(mine.uuid), root.uuid,
              f'{mine.hypervisor}_nfv_ledger'),

@@ -60,14 +60,10 @@ BAD = [
      "cloud.yaml:4: hosts[0].pci_devices[0]: 'node' is missing"),
     ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF, node: 2}]',
      'hosts[0].pci_devices[0].node: there is no NUMA node 2; the host has 2'),
-    ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF, node: x}]',
-     "node: must be a whole number, not 'x'"),
     ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF, node: 0, vfs: 2}]',
      'vfs: is for devices of the type PF'),
     ('cores: 8', 'cores: 8\n    pci_devices: [{type: PF, node: 0, '
      "vendor: 'xyz'}]", 'must be a PCI ID of four hexadecimal digits, not'),
-    ('cores: 8', 'cores: 8\n    pci_devices: [{type: PF, node: 0, '
-     'vendor: 8086}]', 'vendor: must be text, not 8086'),
     ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF, node: 0, '
      'count: 500}]', 'a PF has at most 248 VFs'),
     ('hosts:\n  - name: a', 'pci_in_placement: true\nhosts:\n  - name: a\n'
@@ -101,34 +97,21 @@ BAD = [
     # keys
     ('cores: 8', 'coers: 8',
      "cloud.yaml:3: hosts[0].coers: unknown key; did you mean 'cores'?"),
-    ('cores: 8', 'threads: 2',
-     "cloud.yaml:2: hosts[0]: 'cores' is missing"),
-    ('flavor: f', 'flavour: f',
-     "cloud.yaml:15: steps[0].flavour: unknown key; did you mean 'flavor'?"),
     ('boot: s', 'bot: s',
      "cloud.yaml:14: steps[0]: has no known action; did you mean 'boot'?"),
     ('boot: s', 'boot: s\n    delete: s',
      'cloud.yaml:14: steps[0]: has more than one action: boot, delete'),
-    ('flavors:', 'flavours:', "cloud.yaml:5: flavours: unknown key; did"),
     # types and ranges
     ('cores: 8', 'cores: eight',
      "cloud.yaml:3: hosts[0].cores: must be a whole number, not 'eight'"),
-    ('cores: 8', 'cores: 8.0', 'hosts[0].cores: must be a whole number'),
-    ('cores: 8', 'cores: true', 'hosts[0].cores: must be a whole number'),
     ('cores: 8', 'cores:',
      'hosts[0].cores: must be a whole number, not nothing'),
-    ('cores: 8', 'cores: {a: 1}',
-     'hosts[0].cores: must be a whole number, not an object'),
     ('cores: 8', 'cores: [8, x]',
      "hosts[0].cores[1]: must be a whole number, not 'x'"),
     ('32 GiB', '[]', 'hosts[0].memory: must not be empty'),
     ('32 GiB', '1.5',
      'hosts[0].memory: must be a whole number or text, not 1.5'),
     ('32 GiB', '-1', 'hosts[0].memory: must be 0 or more, not -1'),
-    ('cores: 8', 'cores: 8\n    count:',
-     'cloud.yaml:4: hosts[0].count: must be a whole number, not nothing'),
-    ('cores: 8', 'cores: 8\n    names: [a]',
-     'cloud.yaml:4: hosts[0].names: unknown key'),
     ('cores: 8', 'cores: 8\n    providers: [{name: g, '
      'inventories: {vgpu: 1}}]',
      "hosts[0].providers[0]: 'vgpu' is not the name of a resource class"),
@@ -146,8 +129,6 @@ BAD = [
     ('cores: 8', 'cores: 1000000000',
      'cloud.yaml:3: hosts[0].cores: the host would have 2000000000 CPUs; no '
      'host has more than 65535'),
-    ('cores: 8', 'cores: 4096\n    numa_nodes: 2\n    threads: 8',
-     'hosts[0].cores: the host would have 65536 CPUs'),
     ('cores: 8', f'cores: {[8] * 65}',
      'cloud.yaml:3: hosts[0].cores: has 65 values; no host has more than 64 '
      'NUMA nodes'),
@@ -159,8 +140,6 @@ BAD = [
     ('cores: 8', 'cores: 8\n    dhcp_servers: 100000\n    count: 1000',
      'cloud.yaml:4: hosts[0].dhcp_servers: has more than 1048576 ports, DHCP '
      'servers and routers; --max-file-size raises the limit, now 128 MiB'),
-    ('cores: 8', 'cores: 8\n    siblings: nearby',
-     "cloud.yaml:4: hosts[0].siblings: must be 'split' or 'adjacent', not"),
     ('32 GiB', '32 Gb', "cloud.yaml:4: hosts[0].memory: '32 Gb' is not a si"),
     ('32 GiB', '1000.0001 KiB', 'hosts[0].memory:'),
     ('cores: 8', 'cores: 8\n    pages: {3M: 1}',
@@ -169,8 +148,6 @@ BAD = [
      'cpu_allocation_ratio: must be more than 0'),
     ('cores: 8', 'cores: 8\n    cpu_allocation_ratio: .inf',
      'cpu_allocation_ratio: must be 10000.0 or less'),
-    ('hosts:', 'description: [x]\nhosts:',
-     'cloud.yaml:1: description: must be text, not a list'),
     # what does not go together
     ('cores: 8', 'cores: 2',
      'cloud.yaml:3: hosts[0].cores: NUMA node 0 has 2 cores, but 1 for the '
@@ -185,12 +162,8 @@ BAD = [
      'reserved_memory: 66560 MiB is more than the 65536 MiB'),
     ('cores: 8', 'cores: 8\n    switch_nodes: [2]',
      'cloud.yaml:4: hosts[0].switch_nodes[0]: there is no NUMA node 2'),
-    ('cores: 8', 'cores: 8\n    physical_networks: {p: [7]}',
-     'hosts[0].physical_networks.p[0]: there is no NUMA node 7'),
     ('cores: 8', 'cores: 8\n    physical_networks: {nfv_vswitch: [0]}',
      'physical_networks.nfv_vswitch: is the name of a label'),
-    ('cores: 8', 'cores: 8\n    places: {osd: [2]}',
-     'cloud.yaml:4: hosts[0].places.osd[0]: there is no NUMA node 2'),
     ('cores: 8', 'cores: 8\n    places: [osd]',
      'cloud.yaml:4: hosts[0].places: must be'),
     ('cores: 8', 'cores: 8\n    places: {a b: [0]}',
@@ -199,8 +172,6 @@ BAD = [
      'hosts[0].places.vswitch: use switch_nodes'),
     ('cores: 8', 'cores: 8\n    places: {node7: [0]}',
      'hosts[0].places.node7: has a label that is of something else'),
-    ('cores: 8', 'cores: 8\n    places: {node1: [0]}',
-     'hosts[0].places.node1: has a label that is of something else'),
     ('cores: 8', 'cores: 8\n    places: {osd: [0]}\n'
                  '    physical_networks: {nfv_osd: [0]}',
      'physical_networks.nfv_osd: is the name of a label'),
@@ -222,8 +193,6 @@ BAD = [
     # what is not there
     ('flavor: f', 'flavor: g', "cloud.yaml:15: steps[0].flavor: no flavor "
                                "named 'g'; known: f"),
-    ('[n]', '[n, m]', "steps[0].networks[1]: no network named 'm'"),
-    ('[n]', '[n]\n    host: b', "steps[0].host: no host named 'b'"),
     ('[n]', '[n]\n  - delete: t',
      "cloud.yaml:17: steps[1].delete: no server named 't'; known: s"),
     ('[n]', "[n]\n  - delete: 't*'", "no server named 't*'"),
@@ -235,8 +204,6 @@ BAD = [
      'steps[0].expect.placed: 2 is more than the 1 servers of the step'),
     ('[n]', '[n]\n    expect: {places: {osd: local}}',
      "steps[0].expect.places.osd: no place named 'osd'"),
-    ('[n]', '[n]\n    expect: {places: {osd: near}}',
-     "steps[0].expect.places.osd: must be 'local', 'partial' or 'rem"),
     ('[n]', '[n]\n    expect: {servers: {t: {refused: true}}}',
      "steps[0].expect.servers.t: no server in this step named 't'"),
     # what the Nova API says
@@ -312,9 +279,6 @@ class LoaderTestCase(base.SimulatorTestCase):
                               ('[' * 5000, 'nested too deeply')):
             with self.subTest(text=text[:20]):
                 self.assertIn(message, self.problems(text))
-
-    def test_deep_nesting(self):
-        self.assertIn('cloud.yaml', self.problems('[' * 5000 + ']' * 5000))
 
     def test_unreadable_files(self):
         with tempfile.TemporaryDirectory() as directory:
