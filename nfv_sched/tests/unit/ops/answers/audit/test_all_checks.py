@@ -265,12 +265,6 @@ class LeftBehindTest(base.TestCase):
         self.assertEqual([], self.findings(
             {'evacuate': 'a'}, {'host_up': 'host1'}))
 
-    def test_deleted(self):
-        found = self.findings({'host_down': 'host1'}, {'delete': 'b'})
-        self.assertEqual({values.LEFT_BEHIND}, {each.kind for each in found})
-        self.assertEqual([], self.findings(
-            {'host_down': 'host1'}, {'delete': 'b'}, {'host_up': 'host1'}))
-
     def test_evacuation_that_is_known(self):
         cloud, _simulation = clouds.after([
             {'boot': 'a', 'flavor': 'pinned', 'host': 'host1'},
@@ -449,15 +443,6 @@ class UnreadTest(base.TestCase):
         self.assertIn((values.NOT_IN_RECORD,
                        'on node 1, which the host does not report'),
                       {(each.kind, each.finding) for each in found})
-
-    def test_odd_clouds(self):
-        for seed in range(5):
-            all_checks.findings(snapshots.generated(seed=seed))
-        server = snapshots.server(pins={7: [1]}, state='error')
-        node = snapshots.node(pages=(snapshot.Pages(size=4, total=0),))
-        all_checks.findings(snapshots.cloud(
-            [snapshots.host(nodes=(node,))], [server], moves=(
-                snapshot.Migration(uuid='m', server='s', source='x'),)))
 
 
 class FloatingTest(base.TestCase):

@@ -12,9 +12,6 @@ from nfv_sched.ops.answers.flavors import translations
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import base
 
-# What the API answers, from 2.86.
-OK, REFUSED, SILENT = 'ok', 400, 'silent'
-
 SAME, CHANGED, RENAMED, COMBINATION = (
     translations.SAME, translations.CHANGED, translations.RENAMED,
     translations.COMBINATION)
@@ -29,58 +26,56 @@ _RESET = {'hw:watchdog_action': 'reset'}
 _TPM = {'hw:tpm_version': '2.0', 'hw:tpm_model': 'tpm-crb'}
 _REALTIME = {'hw:cpu_realtime': 'true', 'hw:emulator_threads_policy': 'share'}
 
-#: Key, value, what it becomes (None for the same), kind, answer of the API.
+#: Key, value, what it becomes (None for the same), kind.
 FLAVORS = (
-    ('hw:cpu_policy', 'dedicated', None, SAME, OK),
-    ('hw:cpu_thread_policy', 'require', None, SAME, OK),
-    ('hw:mem_page_size', 'small', None, SAME, OK),
-    ('hw:mem_page_size', '2048', {'hw:mem_page_size': '2MB'}, CHANGED, OK),
-    ('hw:mem_page_size', '1048576', {'hw:mem_page_size': '1GB'}, CHANGED,
-     OK),
-    ('hw:numa_nodes', '2', None, SAME, OK),
-    ('hw:numa_cpus.0', '0-3', None, SAME, OK),
-    ('hw:numa_mem.1', '512', None, SAME, OK),
-    ('hw:numa_node.0', '1', {'nfv:numa_node.0': '1'}, RENAMED, OK),
+    ('hw:cpu_policy', 'dedicated', None, SAME),
+    ('hw:cpu_thread_policy', 'require', None, SAME),
+    ('hw:mem_page_size', 'small', None, SAME),
+    ('hw:mem_page_size', '2048', {'hw:mem_page_size': '2MB'}, CHANGED),
+    ('hw:mem_page_size', '1048576', {'hw:mem_page_size': '1GB'}, CHANGED),
+    ('hw:numa_nodes', '2', None, SAME),
+    ('hw:numa_cpus.0', '0-3', None, SAME),
+    ('hw:numa_mem.1', '512', None, SAME),
+    ('hw:numa_node.0', '1', {'nfv:numa_node.0': '1'}, RENAMED),
     ('hw:wrs:vswitch_numa_affinity', 'prefer',
-     {'nfv:vswitch_numa_affinity': 'prefer'}, RENAMED, OK),
-    ('hw:wrs:pci_numa_affinity', 'strict', _PCI, RENAMED, OK),
-    ('hw:wrs:shared_vcpu', '0', _SHARED, COMBINATION, OK),
-    ('hw:wrs:min_vcpus', '1', {}, NONE, REFUSED),
-    ('hw:cpu_realtime', 'true', _REALTIME, COMBINATION, OK),
-    ('hw:cpu_realtime', 'false', None, SAME, OK),
-    ('hw:cpu_realtime_mask', '^0', None, SAME, OK),
-    ('hw:wrs:vcpu:scheduler', 'fifo:99:1', {}, COMBINATION, REFUSED),
-    ('hw:cpu_model', 'Haswell', {}, HOST, REFUSED),
-    ('hw:wrs:nested_vmx', 'true', {'trait:HW_CPU_X86_VMX': 'required'}, HOST,
-     REFUSED),
-    ('hw:hpet', 'true', {}, COMBINATION, REFUSED),
-    ('sw:wrs:guest:hpet', 'true', {}, COMBINATION, SILENT),
-    ('hw:cache_l3.0', '1024', {}, NONE, REFUSED),
-    ('hw:cache_l3_code.0', '1024', {}, NONE, REFUSED),
-    ('hw:cache_l3_data.0', '1024', {}, NONE, REFUSED),
-    ('hw:cache_vcpus.0', '0-1', {}, NONE, REFUSED),
-    ('hw:pci_irq_affinity_mask', '0', {}, NONE, REFUSED),
-    ('hw:wrs:live_migration_timeout', '180', {}, HOST, REFUSED),
-    ('hw:wrs:live_migration_max_downtime', '500', {}, HOST, REFUSED),
-    ('hw:wrs:live_migration_auto_converge', 'true', {}, HOST, REFUSED),
-    ('hw:wrs:live_migration_tunnel', 'true', {}, HOST, REFUSED),
-    ('sw:wrs:auto_recovery', 'true', {}, SERVICE, SILENT),
-    ('sw:wrs:guest:heartbeat', 'true', _RESET, COMBINATION, SILENT),
-    ('sw:wrs:vtpm', 'true', _TPM, COMBINATION, SILENT),
-    ('sw:wrs:srv_grp_messaging', 'true', {}, NONE, SILENT),
-    ('hw:wrs:nic_isolation', 'true', {}, NONE, REFUSED),
-    ('aggregate_instance_extra_specs:storage', 'local_lvm', None, SAME, OK),
-    ('pci_passthrough:alias', 'nic:1', None, SAME, OK),
-    ('quota:disk_read_bytes_sec', '1024', None, SAME, OK),
-    ('quota:disk_total_iops_sec', '1024', None, SAME, OK),
+     {'nfv:vswitch_numa_affinity': 'prefer'}, RENAMED),
+    ('hw:wrs:pci_numa_affinity', 'strict', _PCI, RENAMED),
+    ('hw:wrs:shared_vcpu', '0', _SHARED, COMBINATION),
+    ('hw:wrs:min_vcpus', '1', {}, NONE),
+    ('hw:cpu_realtime', 'true', _REALTIME, COMBINATION),
+    ('hw:cpu_realtime', 'false', None, SAME),
+    ('hw:cpu_realtime_mask', '^0', None, SAME),
+    ('hw:wrs:vcpu:scheduler', 'fifo:99:1', {}, COMBINATION),
+    ('hw:cpu_model', 'Haswell', {}, HOST),
+    ('hw:wrs:nested_vmx', 'true', {'trait:HW_CPU_X86_VMX': 'required'}, HOST),
+    ('hw:hpet', 'true', {}, COMBINATION),
+    ('sw:wrs:guest:hpet', 'true', {}, COMBINATION),
+    ('hw:cache_l3.0', '1024', {}, NONE),
+    ('hw:cache_l3_code.0', '1024', {}, NONE),
+    ('hw:cache_l3_data.0', '1024', {}, NONE),
+    ('hw:cache_vcpus.0', '0-1', {}, NONE),
+    ('hw:pci_irq_affinity_mask', '0', {}, NONE),
+    ('hw:wrs:live_migration_timeout', '180', {}, HOST),
+    ('hw:wrs:live_migration_max_downtime', '500', {}, HOST),
+    ('hw:wrs:live_migration_auto_converge', 'true', {}, HOST),
+    ('hw:wrs:live_migration_tunnel', 'true', {}, HOST),
+    ('sw:wrs:auto_recovery', 'true', {}, SERVICE),
+    ('sw:wrs:guest:heartbeat', 'true', _RESET, COMBINATION),
+    ('sw:wrs:vtpm', 'true', _TPM, COMBINATION),
+    ('sw:wrs:srv_grp_messaging', 'true', {}, NONE),
+    ('hw:wrs:nic_isolation', 'true', {}, NONE),
+    ('aggregate_instance_extra_specs:storage', 'local_lvm', None, SAME),
+    ('pci_passthrough:alias', 'nic:1', None, SAME),
+    ('quota:disk_read_bytes_sec', '1024', None, SAME),
+    ('quota:disk_total_iops_sec', '1024', None, SAME),
     # Intel
     ('hw:capabilities:cpu_info:features', 'aes',
-     {'trait:HW_CPU_X86_AESNI': 'required'}, COMBINATION, REFUSED),
+     {'trait:HW_CPU_X86_AESNI': 'required'}, COMBINATION),
     ('hw:capabilities:cpu_info:features', '<in> avx2',
-     {'trait:HW_CPU_X86_AVX2': 'required'}, COMBINATION, REFUSED),
+     {'trait:HW_CPU_X86_AVX2': 'required'}, COMBINATION),
     ('hw:capabilities:cpu_info:features', 'own',
-     {'capabilities:cpu_info:features': 'own'}, COMBINATION, REFUSED),
-    ('hw:numa_mempolicy', 'strict', {}, NONE, REFUSED),
+     {'capabilities:cpu_info:features': 'own'}, COMBINATION),
+    ('hw:numa_mempolicy', 'strict', {}, NONE),
 )
 
 #: Property, value, what it becomes, kind, whether Nova reads it.
@@ -120,7 +115,7 @@ class TableTest(base.TestCase):
                  if each.where == where} - {'sw_wrs_*'}, found)
 
     def test_flavors(self):
-        for key, value, becomes, kind, _api in FLAVORS:
+        for key, value, becomes, kind in FLAVORS:
             found = translate.flavor(flavor(extra_specs={key: value}))
             line = found.keys[0]
             self.assertEqual(
@@ -129,15 +124,8 @@ class TableTest(base.TestCase):
             if not line.becomes:
                 self.assertTrue(line.do, key)
 
-    def test_api(self):
-        for key, value, _becomes, _kind, api in FLAVORS:
-            refused = flavors.refusal(key, value) is not None
-            self.assertEqual(api == REFUSED, refused, key)
-            known = any(spec.is_of(key) for spec in flavors.specs())
-            self.assertEqual(api == OK, known and not refused, key)
-
     def test_api_takes_what_they_become(self):
-        for key, value, _becomes, _kind, _api in FLAVORS:
+        for key, value, _becomes, _kind in FLAVORS:
             found = translate.flavor(flavor(extra_specs={key: value}))
             for new, text in found.extra_specs.items():
                 self.assertIsNone(flavors.refusal(new, text), (key, new))
@@ -242,17 +230,6 @@ class TranslateTest(base.TestCase):
             self.assertEqual((translate.UNKNOWN, True, {}), (
                 line.kind, line.lost, line.becomes))
             self.assertEqual(({}, (key,)), (found.set, found.unset))
-
-    def test_same(self):
-        """Only what keeps key and value is called that."""
-        lines = translate.flavor(flavor(extra_specs={
-            'hw:cpu_policy': 'dedicated', 'hw:wrs:shared_vcpu': '0',
-            'hw:cpu_realtime': 'true', 'hw:numa_nodes': '1'})).keys
-        self.assertEqual([CHANGED, COMBINATION, COMBINATION, SAME],
-                         [line.kind for line in lines])
-        for line in lines:
-            self.assertEqual(line.kind == SAME,
-                             line.becomes == {line.key: line.value})
 
     def becomes(self, **specs):
         """All keys of a flavor after that; ``__`` for a colon."""
@@ -364,12 +341,6 @@ class TranslateTest(base.TestCase):
                 told, 'nfv:pci_numa_affinity=strict' in (line.do or ''), more)
             self.assertEqual((False, alias), (line.lost, line.becomes))
 
-    def test_nothing_to_do(self):
-        found = translate.flavor(flavor(extra_specs={
-            'hw:cpu_policy': 'dedicated', 'mine:x': '1',
-            'hw:watchdog_action': 'none'}))
-        self.assertEqual(({}, ()), (found.set, found.unset))
-
     def errors(self, specs, vcpus=4):
         return [each for each in all_rules.lint([flavor(
             vcpus, extra_specs=specs)]) if each.severity == values.ERROR]
@@ -392,7 +363,7 @@ class TranslateTest(base.TestCase):
              'hw:numa_node.1': '0', 'hw:cache_l3.0': '1024'},
             {'hw:wrs:vswitch_numa_affinity': 'prefer', 'hw:hpet': 'true',
              'sw:wrs:guest:heartbeat': 'true', 'hw:numa_mempolicy': 'strict'},
-            {key: value for key, value, _becomes, kind, _api in FLAVORS
+            {key: value for key, value, _becomes, kind in FLAVORS
              if kind in (HOST, SERVICE, NONE, COMBINATION) and
              key != 'hw:cpu_realtime'},
         ):

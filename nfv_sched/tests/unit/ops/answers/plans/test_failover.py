@@ -4,7 +4,6 @@ import dataclasses
 from unittest import mock
 
 from nfv_sched.ops.answers.plans import failover
-from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator import servers
@@ -52,15 +51,6 @@ class FailoverTest(running.RunningTestCase):
             self.assertEqual(['a'], list(found))
             self.assertIs(movable.ObstacleKind.REFUSED, found['a'].kind)
 
-    def test_last_place(self):
-        """Of two for one place the one that comes first has it."""
-        found = self.check('a p4 one', 'b p4 one', 'c p4 two', 'd p4 two',
-                           'e p4 three', a={'created': '2026-01-01'},
-                           b={'created': '2026-02-01'})
-        self.assertEqual(['a'], list(found))
-        self.assertEqual(1, found['a'][refusals.LackKind.GUESTS])
-        self.assertEqual([2], self.simulated)
-
     def test_order_of_the_api(self):
         """The latest first; those of one time by UUID."""
         servers = [
@@ -78,12 +68,6 @@ class FailoverTest(running.RunningTestCase):
             self.assertEqual(['a'], list(self.check(
                 'a p4 one', 'b p4 two', 'c p4 three', hosts=hosts,
                 together=True)))
-
-    def test_room_for_several(self):
-        """A host with room for all of them needs no simulator."""
-        self.assertEqual({}, self.check(
-            'a p1 one', 'b p1 one', 'c p1 one', 'd p4 two', 'e p4 two'))
-        self.assertEqual([0], self.simulated)
 
     def test_refused(self):
         """Those that ask for the same are tried once."""

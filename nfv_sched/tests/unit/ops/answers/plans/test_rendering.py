@@ -42,19 +42,14 @@ def parsed(lines: Iterable[str]) -> list[tuple[str, argparse.Namespace]]:
 
 class CommandsTest(base.TestCase):
 
-    def test_live(self):
-        (version, args), = parsed(rendering.commands([LIVE]))
-        self.assertEqual(
-            ('2.30', 'server migrate', True, 'two', LIVE.id),
-            (version, args.command, args.live_migration, args.host,
-             args.server))
-
-    def test_cold(self):
-        move = dataclasses.replace(LIVE, kind='cold')
-        (version, args), = parsed(rendering.commands([move]))
-        self.assertEqual(
-            ('2.56', 'server migrate', False, 'two'),
-            (version, args.command, args.live_migration, args.host))
+    def test_migrations(self):
+        for kind, least in (('live', '2.30'), ('cold', '2.56')):
+            (version, args), = parsed(rendering.commands([
+                dataclasses.replace(LIVE, kind=kind)]))
+            self.assertEqual(
+                (least, 'server migrate', kind == 'live', 'two', LIVE.id),
+                (version, args.command, args.live_migration, args.host,
+                 args.server))
 
     def test_disable(self):
         (_version, args), = parsed([rendering.disable('one', "it's broken")])
