@@ -22,7 +22,6 @@ the thread policy ``isolate`` it does not notice
 
 import collections
 import copy
-import logging
 
 import hypothesis
 from hypothesis import strategies as st
@@ -547,8 +546,6 @@ class Race:
 class RaceTestCase(test_stock.EquivalenceTestCase):
     def setUp(self):
         super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
         classes = {cls.__name__: cls for cls in all_filters()}
         passthrough = pci_passthrough_filter.PciPassthroughFilter()
         self.filters = [passthrough] + [classes[name]() for name in FILTERS]
@@ -635,66 +632,3 @@ class TestRaces(RaceTestCase):
             except Wrong:
                 return True
         return False
-
-
-class TestKnownRaces(RaceTestCase):
-    """Cases that went wrong once."""
-
-    HOST = {
-        'threads': 1, 'legacy': False, 'in turn': False,
-        'cells': [{'cpus': 4, 'shared': 0, 'memory': 4096}] * 4,
-        'switch': [0, 2], 'node labels': True, 'physnet': [],
-        'huge pages': False}
-    SMALL = {
-        'vcpus': 1, 'memory': 256, 'node': None,
-        'specs': {'hw:cpu_policy': 'dedicated'}}
-
-    def race(self, affinity):
-        return Race({
-            'host': self.HOST, 'before': [], 'devices': [],
-            'network': False, 'alternate': False, 'packing': False,
-            'cpu_ratio': 1.0,
-            'guest': {'vcpus': 4, 'memory': 512, 'specs': {
-                'hw:numa_nodes': '2', 'hw:cpu_policy': 'dedicated',
-                'hw:cpu_thread_policy': 'isolate',
-                'nfv:vswitch_numa_affinity': affinity}}})
-
-    def claim(self, race, limits):
-        done = race.claim(limits, {'leave': [], 'arrive': [self.SMALL]})
-        if done is not None:
-            race.check(*done)
-
-    def test_strict_isolate_is_not_pinned_away_from_the_switch(self):
-        race = self.race('strict')
-        limits = race.decide(self.filters)
-        if limits is not None:
-            self.claim(race, limits)
-
-    def test_preferring_isolate_gets_no_cpu_that_is_given_away_again(self):
-        race = self.race('prefer')
-        limits = race.decide(self.filters)
-        self.assertIsNotNone(limits)
-        self.claim(race, limits)
-
-    def test_the_book_finds_what_is_wrong(self):
-        """The limits that led astray still do: the oracle can tell."""
-        race = self.race('strict')
-        limits = objects.NUMATopologyLimits(
-            cpu_allocation_ratio=1.0, ram_allocation_ratio=1.0,
-            network_metadata=objects.NetworkMetadata(
-                physnets={'nfv_node0', 'nfv_node2'}, tunneled=False))
-        error = self.assertRaises(Wrong, self.claim, race, limits)
-        self.assertEqual(
-            'astray: recorded on node 0, runs on [0, 3], the switch on '
-            '[0, 2]', str(error))
-        book, host, claimed = race.claim(
-            limits, {'leave': [], 'arrive': [self.SMALL]})
-        self.assertEqual([2, 0], [cell.id for cell in claimed.cells])
-        self.assertEqual({12, 13}, host.pins(claimed.cells[1]))
-        error = self.assertRaises(Wrong, book.check, claimed)
-        self.assertIn('pins of another node', str(error))
-        error = self.assertRaises(Wrong, host.check_record)
-        self.assertIn('taken [0, 8, 9, 12, 13]', str(error))
-        host.check_next()  # all of node 1
-        error = self.assertRaises(Wrong, host.check_next)
-        self.assertEqual('pinned twice: [12, 13]', str(error))
