@@ -8,7 +8,6 @@ cases comes from the environment, ``NFV_SCHED_EQUIVALENCE_CASES``.
 
 import collections
 import dataclasses
-import logging
 import random
 
 import hypothesis
@@ -137,11 +136,6 @@ def case(seed):
 
 
 class TestAdvice(test_stock.EquivalenceTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     @staticmethod
     def fits(cloud, requested, *steps):

@@ -9,14 +9,12 @@ of clouds is a hundredth of ``NFV_SCHED_EQUIVALENCE_CASES``.
 
 import collections
 import functools
-import logging
 
 import hypothesis
 from hypothesis import strategies as st
 
 from nfv_sched.ops.answers.audit import all_checks
 from nfv_sched.ops.answers.audit import values
-from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests.unit.ops.answers.audit import clouds
 from nfv_sched.tests.unit.ops.answers.audit import faults
@@ -33,12 +31,10 @@ def made(seed):
     return cloud, simulation, all_checks.findings(cloud)
 
 
-class TestAudit(base.TestCase):
+class TestAudit(test_stock.EquivalenceTestCase):
 
     def setUp(self):
         super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
         self.addCleanup(made.cache_clear)
 
     def check_left_behind(self, simulation, found):

@@ -6,8 +6,6 @@ that it is like would if that were empty.  The number of clouds is a hundredth
 of ``NFV_SCHED_EQUIVALENCE_CASES``.
 """
 
-import logging
-
 import hypothesis
 from hypothesis import strategies as st
 
@@ -20,11 +18,6 @@ from nfv_sched.tests.equivalence import test_stock
 
 
 class TestChangedHosts(test_stock.EquivalenceTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def test_same_number_of_servers(self):
         seen = dict.fromkeys(('run', 'skipped', 'servers', 'on new hosts'), 0)

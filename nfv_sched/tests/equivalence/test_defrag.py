@@ -8,7 +8,6 @@ then until one is refused.
 
 import collections
 import dataclasses
-import logging
 
 import hypothesis
 from hypothesis import strategies as st
@@ -187,11 +186,6 @@ def fewest(known, flavor, wanted, most):
 
 
 class TestDefrag(test_stock.EquivalenceTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def test_fewest_moves_of_four_hosts(self):
         seen = collections.Counter()

@@ -8,7 +8,6 @@ set of requests can: by ``PciDeviceStats.support_requests`` and
 """
 
 import itertools
-import logging
 
 import hypothesis
 from hypothesis import strategies as st
@@ -90,11 +89,6 @@ def requests_of(draw):
 
 
 class TestDeviceShortage(test_stock.EquivalenceTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def _served(self, host, of_cards, requests, choices):
         """Whether Nova serves requests, on any of these sets of NUMA nodes."""

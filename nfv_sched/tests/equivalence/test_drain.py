@@ -6,8 +6,6 @@ with every destination; the plan moves as many guests as the best of them.  The
 number of clouds is a fiftieth of ``NFV_SCHED_EQUIVALENCE_CASES``.
 """
 
-import logging
-
 import hypothesis
 
 from nfv_sched.nova import scheduler
@@ -89,11 +87,6 @@ class _Ways:
 
 
 class TestDrain(test_stock.EquivalenceTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def test_most_guests_move(self):
         seen = dict.fromkeys(

@@ -8,7 +8,6 @@ says are stranded.  The number of clouds is a twentieth of
 """
 
 import itertools
-import logging
 
 import hypothesis
 
@@ -41,11 +40,6 @@ def evacuated(found, lost):
 
 
 class TestFailover(test_stock.EquivalenceTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def test_same_guests_are_stranded(self):
         seen = dict.fromkeys(('losses', 'guests', 'stranded', 'sure'), 0)

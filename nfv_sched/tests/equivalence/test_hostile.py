@@ -7,7 +7,6 @@ others of the list are judged as if it were not there.
 """
 
 import copy
-import logging
 import re
 
 import hypothesis
@@ -282,8 +281,6 @@ class TestHostile(test_stock.EquivalenceTestCase):
 
     def setUp(self):
         super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
         self.filters = [cls() for cls in all_filters()]
         self.weighers = [cls() for cls in all_weighers()]
         self.lookups = snapshots.Lookups()

@@ -13,7 +13,6 @@ enabled, in whatever order:
 """
 
 import itertools
-import logging
 
 import hypothesis
 from nova import exception
@@ -34,8 +33,6 @@ class JointTestCase(test_stock.EquivalenceTestCase):
 
     def setUp(self):
         super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
         self.filters = {cls.__name__: cls() for cls in all_filters()}
         self.filters[joint.STOCK] = (
             numa_topology_filter.NUMATopologyFilter())

@@ -8,7 +8,6 @@ flavors comes from the environment, ``NFV_SCHED_EQUIVALENCE_CASES``.
 """
 
 import dataclasses
-import logging
 
 import hypothesis
 from hypothesis import strategies as st
@@ -151,11 +150,6 @@ def refused_with_image(flavor):
 
 
 class TestLint(test_stock.EquivalenceTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def assert_true(self, flavor, each, nova_flavor, placed):
         """Assert that an error is one."""

@@ -6,7 +6,6 @@ Servers come and go in generated order.  After each step the host must be as
 records it when it adds up its servers.
 """
 
-import logging
 import types
 import uuid
 
@@ -124,11 +123,6 @@ def small_guests(draw):
 
 
 class TestOccupancy(test_stock.EquivalenceTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def test_take_and_give_back(self):
         seen = dict.fromkeys(('hosts', 'taken', 'refused', 'given back',
@@ -356,11 +350,6 @@ class TestDevices(test_capacity.CapacityTestCase):
 
 class TestAmounts(test_stock.EquivalenceTestCase):
     """What is not of NUMA cells."""
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def test_same_amounts(self):
         node_figures = ('memory_mb_used', 'free_ram_mb', 'local_gb_used',

@@ -11,7 +11,6 @@ Cases with more than ``MAX_PERMUTATIONS`` of them are skipped, and counted.
 """
 
 import itertools
-import logging
 from unittest import mock
 
 import fixtures
@@ -73,11 +72,6 @@ def clouds(draw):
 
 class TestPCIEquivalence(test_stock.EquivalenceTestCase):
     """With PCI devices too, the drop-in accepts what Nova's filter accepts."""
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def _accepts(self, filters, state, spec):
         try:
@@ -214,11 +208,6 @@ class TestPCIEquivalence(test_stock.EquivalenceTestCase):
 
 class TestDevices(test_stock.EquivalenceTestCase):
     """``fit.numa.pci`` gives Nova's answers, for every set of nodes."""
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def _nova(self, pci_stats, requests, mapping, nodes):
         """What Nova takes: (devices on these nodes, all), None if nothing."""

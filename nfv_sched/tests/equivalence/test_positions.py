@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that would be moved against servers that the simulator moves."""
 
-import logging
-
 import hypothesis
 from hypothesis import strategies as st
 
@@ -25,11 +23,6 @@ def used(providers):
 
 
 class TestPositions(test_stock.EquivalenceTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
 
     def migrate(self, found, uuid, host):
         """Live-migrate in the simulator; return the cloud, None if refused."""

@@ -6,7 +6,6 @@ itself in a request of its own.
 """
 
 import collections
-import logging
 
 import fixtures
 import hypothesis
@@ -94,8 +93,6 @@ class TestShape(test_stock.EquivalenceTestCase):
 
     def setUp(self):
         super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
         self.flags(expose_reasons='none', shared_vcpus_per_core=3)
         affinity = [cls for cls in all_filters()
                     if 'Limit' not in cls.__name__]
