@@ -46,9 +46,6 @@ PHYSICAL_PORTS = 4
 
 NO_VALID_HOST = 'No valid host was found. '
 
-#: Seconds until the ledger's service has read Neutron, and has published.
-NEUTRON_READ = 25
-
 # Seconds.
 _BOOT = 120
 _PUBLISHED = 60
@@ -253,12 +250,6 @@ class LiveTestCase(testtools.TestCase):
 
     def host_nodes(self, server) -> list[int]:
         return [node['host_node'] for node in self.nodes(server)]
-
-    def device_nodes(self, server) -> list[int]:
-        rows = self.bed.database(
-            'nova', 'SELECT numa_node FROM pci_devices '
-            'WHERE instance_uuid = %s AND deleted = 0', (server.id,))
-        return [row['numa_node'] for row in rows]
 
     def assert_strict(self, server) -> None:
         """Every NUMA node of the guest is with the virtual switch."""

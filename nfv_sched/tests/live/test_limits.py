@@ -7,11 +7,8 @@ cloud.  What guests take is read from Placement.
 
 import collections
 from concurrent import futures
-import subprocess
 
 from nfv_sched.tests.live import base
-from nfv_sched.tests.live.bed import configuration
-from nfv_sched.tests.live.bed import services
 
 BURST = 40
 WORKERS = 4
@@ -78,24 +75,3 @@ class BurstTest(base.LiveTestCase):
                 ethertype='IPv4', protocol='tcp',
                 port_range_min=1000 + index, port_range_max=1000 + index)
         return group
-
-
-class ProbeTest(base.LiveTestCase):
-    """Placement of the bed is configured as the ledger needs it."""
-
-    def test_probe(self):
-        conf = (self.bed.layout.etc / 'nova' /
-                f'{configuration.SCHEDULERS[0]}.conf')
-        done = subprocess.run(
-            [services.program('nfv-sched-status'), f'--config-file={conf}',
-             'ledger', 'probe', '--bursts', '5'],
-            env=self.bed.layout.environment(), text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
-        self.assertEqual(
-            5, done.stdout.count('were tried again 7 granted'), done.stdout)
-        self.assertIn('RIGHT', done.stdout)
-        self.assertEqual([], [
-            provider['name'] for provider in self._placement(
-                '/resource_providers')['resource_providers']
-            if 'probe' in provider['name']])

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans are carried out on the cloud, and what they are for is then so."""
 
-import json
-import signal
 import subprocess
 
 from nfv_sched.tests.live import base
@@ -11,71 +9,7 @@ from nfv_sched.tests.live import test_tools
 _CLIENT = 120  # seconds
 
 
-class PlanTestCase(test_tools.ToolsTestCase):
-
-    def interrupt(self, number, *args):
-        """Begin a command, interrupt it as a move begins; return exit code."""
-        process = subprocess.Popen(
-            self.command(*args), env=self.bed.layout.account(), text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.addCleanup(process.kill)
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if line.endswith((': begins\n', ': goes on\n')):
-                process.send_signal(number)
-                break
-        lines.append(process.communicate(timeout=_CLIENT)[0])
-        self.output = ''.join(lines)
-        self.assertNotIn('Traceback', self.output)
-        return process.returncode
-
-    def carry_out(self, *args):
-        done = subprocess.run(
-            self.command(*args, '--yes'), env=self.bed.layout.account(),
-            timeout=_CLIENT, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
-        self.assertEqual(0, done.returncode, done.stdout)
-        return done.stdout
-
-
-class DrainTest(PlanTestCase):
-    """With limits that are kept in Placement."""
-
-    def test_run(self):
-        """--run, killed; then plan run, interrupted, and continued."""
-        servers = [
-            self.boot(self.flavor(2, **base.STRICT), host=base.LEFT,
-                      networks=self.networks()),
-            *(self.boot(self.flavor(1, **base.pinned()), host=base.LEFT)
-              for _number in range(2))]
-        service, = self.admin.compute.services(
-            binary='nova-compute', host=base.LEFT)
-        self.addCleanup(self.admin.compute.enable_service, service.id)
-        path = self.directory / 'plan.json'
-        self.assertEqual(-signal.SIGKILL, self.interrupt(
-            signal.SIGKILL, 'host', 'drain', base.LEFT, '--save', str(path),
-            '--run', '--yes'))
-        destinations = {server['server_id']: server['destination']
-                        for server in json.loads(path.read_text())['servers']}
-        self.assertEqual({server.id for server in servers},
-                         destinations.keys())
-        # All may have been moved, or be moving, by now.
-        code = self.interrupt(
-            signal.SIGINT, 'plan', 'run', str(path), '--yes', '--parallel',
-            '1')
-        self.assertIn(code, (0, 130), self.output)
-        self.assertIn('Checked: the strict policies',
-                      self.carry_out('plan', 'run', str(path)))
-        self.assertEqual(destinations, {
-            server.id: self.show(server).compute_host for server in servers})
-        for server in servers:
-            self.assertEqual(1, len(list(self.admin.compute.migrations(
-                server_id=server.id))))
-        self.assert_strict(servers[0])
-
-
-class RebalanceTest(PlanTestCase):
+class RebalanceTest(test_tools.ToolsTestCase):
 
     def setUp(self):
         super().setUp()
@@ -131,8 +65,12 @@ class RebalanceTest(PlanTestCase):
             moves[move['kind']].append(move['service_id'])
         self.assertIn(network.id, moves['dhcp'])
         self.assertEqual([router.id], moves['router'])
-        self.carry_out('agent', 'rebalance', '--save',
-                       str(self.directory / 'plan.json'), '--run')
+        done = subprocess.run(
+            self.command('agent', 'rebalance', '--save',
+                         str(self.directory / 'plan.json'), '--run', '--yes'),
+            env=self.bed.layout.account(), timeout=_CLIENT, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(0, done.returncode, done.stdout)
         self.assertEqual(
             [], list(client.agent_hosted_routers(self.agents['L3 agent'])))
         self.assertNotIn(network.id, [
