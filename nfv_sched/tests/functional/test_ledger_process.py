@@ -53,22 +53,6 @@ from nfv_sched.cmd import ledger
 sys.exit(ledger.main())
 """
 
-# Prints the start method with which the service would be launched.
-_LAUNCH = """\
-import multiprocessing
-from nfv_sched.cmd import ledger
-import sys
-multiprocessing.set_start_method('{method}')
-choose_threads = ledger.concurrency.service
-def service():
-    choose_threads()
-    from oslo_service import service
-    service.launch = lambda *args, **kwargs: sys.exit(
-        print(multiprocessing.get_start_method()))
-ledger.concurrency.service = service
-ledger.main()
-"""
-
 
 def without_progress(text):
     """Return a command's standard error without its lines of progress."""
@@ -271,28 +255,21 @@ class ProcessTest(ProcessTestCase):
         self.assertEqual(2, process.returncode)
         self.assertIn('--dry-run needs --once', err)
 
-    def assert_configuration_refused(self, text, what, *args):
-        with open(self.conf, 'ab') as conf:
-            conf.write(text)
-        process = self.start(*args)
-        _out, err = process.communicate(timeout=60)
-        self.assertEqual(2, process.returncode, err)
-        self.assertIn(f'nfv-sched-ledger: {what}', err)
-        self.assertNotIn('Traceback', err)
-
-    def test_broken_configuration(self):
-        self.assert_configuration_refused(
-            b'[nfv_sched\n', f'Failed to parse {self.conf}')
-
-    def test_configuration_that_is_no_text(self):
-        self.assert_configuration_refused(
-            b'\xff\xfe', f'Failed to parse {self.conf}: not UTF-8 text')
-
-    def test_wrong_value(self):
-        for args in (), ('--once',):
-            self.assert_configuration_refused(
-                b'security_rules_per_node = many\n',
-                'Value for option security_rules_per_node', *args)
+    def test_unusable_configuration(self):
+        wrong = (b'security_rules_per_node = many\n',
+                 'Value for option security_rules_per_node')
+        for text, what, *args in (
+                (b'[nfv_sched\n', f'Failed to parse {self.conf}'),
+                (b'\xff\xfe', f'Failed to parse {self.conf}: not UTF-8 text'),
+                wrong, (*wrong, '--once')):
+            self.configure(20)
+            with open(self.conf, 'ab') as conf:
+                conf.write(text)
+            process = self.start(*args)
+            _out, err = process.communicate(timeout=60)
+            self.assertEqual(2, process.returncode, err)
+            self.assertIn(f'nfv-sched-ledger: {what}', err)
+            self.assertNotIn('Traceback', err)
 
     def test_wrong_value_while_it_runs(self):
         """What is published stays, and the correction is taken."""
@@ -359,14 +336,6 @@ class ProcessTest(ProcessTestCase):
             process.send_signal(signal.SIGTERM)
             log = '\n'.join(process.communicate(timeout=60))
             self.assertEqual(0, process.returncode, log)
-
-    def test_start_method(self):
-        """It forks, also where oslo.service would not mind otherwise."""
-        for method in ('forkserver', 'spawn'):
-            out, err = self.run_python(
-                '-c', _LAUNCH.format(method=method),
-                '--config-file', self.conf).communicate(timeout=60)
-            self.assertEqual('fork\n', out, err)
 
 
 # A filter of nova-scheduler reads Neutron.
