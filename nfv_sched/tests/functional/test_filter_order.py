@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The same outcome however the filters are enabled."""
+"""Filters beside that of Nova, and the one that is said to refuse."""
 
 import re
 
@@ -21,34 +21,6 @@ class BesideStockTest(base.NFVCloudTestCase):
         self.assertRefused(self.boot(strict, expect='ERROR'),
                            'NUMATopologyFilter')
         self.assertPlaced(self.boot(self.flavor()), [0])
-
-
-class OursFirstTest(base.NFVCloudTestCase):
-    extra_filters = ['VSwitchNUMAAffinityFilter', 'NFVTopologyFilter']
-
-    def test_boot(self):
-        self.start_host('host1', switch=[1])
-        server = self.boot(self.flavor(nfv__vswitch_numa_affinity='strict'))
-        self.assertPlaced(server, [1], 'host1')
-        flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                             hw__numa_nodes='2')
-        self.assertRefused(self.boot(flavor, expect='ERROR'),
-                           'nfv:vswitch_numa_affinity')
-
-
-class OnlyTopologyTest(base.NFVCloudTestCase):
-    """NFVTopologyFilter alone stands in for Nova's filter."""
-
-    extra_filters = ['NFVTopologyFilter']
-
-    def test_as_stock_nova(self):
-        self.start_host('host1', switch=[1], physnets={'bar': [1]})
-        flavor = self.flavor()
-        self.assertPlaced(self.boot(flavor), [0])
-        self.assertPlaced(self.boot(flavor), [1])
-        server = self.boot(self.flavor(vcpus=1), [base.BAR])
-        self.assertPlaced(server, [1])
-        self.assertRefused(self.boot(self.flavor(vcpus=5), expect='ERROR'))
 
 
 class WhoRefusesTest(base.PCI, base.WholePluginTestCase):

@@ -14,8 +14,6 @@ STRICT_PCI = {'nfv__pci_numa_affinity': 'strict',
 BOTH = dict(STRICT_SWITCH, **STRICT_PCI)
 PREFERRED = {'hw__pci_numa_affinity_policy': 'preferred',
              'pci_passthrough__alias': 'nic:1'}
-MIXED = {'hw__cpu_policy': 'mixed', 'hw__cpu_dedicated_mask': '^0',
-         'nfv__shared_vcpu': '0'}
 
 
 class JointTestCase(base.PCI, base.WholePluginTestCase):
@@ -73,24 +71,6 @@ class Conjunctions:
 
         self.assertNothingLeft()
 
-    def test_mapping_and_device(self):
-        self.start_host('host1', switch=[0, 1], devices={'nics': [0, 1]})
-        mapped = {node: self.guest(STRICT_PCI, nfv__numa_node_0=str(node))
-                  for node in (0, 1)}
-        for first in (1, 0):
-            with self.row('node %d first' % first):
-                # The device of the other node is free all the time.
-                self.assertPlaced(self.boot(mapped[first]), [first],
-                                  devices=[first])
-                self.assertImpossible(mapped[first])
-                self.assertPlaced(self.boot(mapped[1 - first]), [1 - first],
-                                  devices=[1 - first])
-        with self.row('preferred'):
-            flavor = self.guest(PREFERRED, nfv__numa_node_0='1')
-            self.assertPlaced(self.boot(flavor), [1], devices=[1])
-            self.assertPlaced(self.boot(flavor), [1], devices=[0])
-        self.assertNothingLeft()
-
     def test_hosts_that_differ(self):
         """Only the second host has both on one node."""
         self.start_host('host1', switch=[0], memory_gib=64,
@@ -130,63 +110,3 @@ class ConjunctionsTest(Conjunctions, JointTestCase):
 class ConjunctionsWithPCIInPlacementTest(Conjunctions, JointTestCase):
 
     in_placement = True
-
-
-class OneNodeOfFourTest(JointTestCase):
-    """Switch on nodes 1 and 2, devices on 2 and 3, shared CPUs on 2."""
-
-    in_placement = True
-
-    def shared_cpus(self, nodes):
-        return {2 * self.node_cpus}
-
-    def test_one_node_has_it_all(self):
-        self.start_host('host1', nodes=4, switch=[1, 2],
-                        devices={'nics': [3, 3, 2], 'vfs': [0] * 6})
-        both = self.guest(BOTH)
-
-        with self.row('each alone'):
-            self.assertIn(self.nodes(self.boot(self.guest(STRICT_SWITCH))),
-                          ([1], [2]))
-            self.assertIn(self.nodes(self.boot(self.guest(STRICT_PCI))),
-                          ([2], [3]))
-
-        with self.row('switch and device'):
-            self.assertPlaced(self.boot(both), [2], devices=[2])
-            self.assertImpossible(both)
-
-        with self.row('switch, device and shared vCPU'):
-            self.assertPlaced(self.boot(self.guest(BOTH, MIXED)), [2],
-                              devices=[2])
-
-        with self.row('switch, device and threads'):
-            flavor = self.guest(BOTH, hw__cpu_thread_policy='isolate')
-            self.assertPlaced(self.boot(flavor), [2], devices=[2])
-
-        with self.row('device and shared vCPU'):
-            self.assertPlaced(self.boot(self.guest(STRICT_PCI, MIXED)), [2],
-                              devices=[2])
-            self.assertImpossible(self.guest(STRICT_PCI, MIXED))
-
-        with self.row('mapped to nodes that lack one of them'):
-            for node, policies in ((1, [BOTH]), (3, [BOTH]),
-                                   (3, [STRICT_SWITCH]), (1, [STRICT_PCI]),
-                                   (3, [STRICT_PCI, MIXED])):
-                self.assertImpossible(self.guest(
-                    *policies, nfv__numa_node_0=str(node)))
-            flavor = self.guest(STRICT_PCI, nfv__numa_node_0='3')
-            self.assertPlaced(self.boot(flavor), [3], devices=[3])
-
-        with self.row('the node is full'):
-            filler = self.guest(vcpus=3, nfv__numa_node_0='2')
-            self.assertEqual([[2]], self.occupy(filler, 'host1'))
-            self.assertImpossible(both)
-            self.assertPlaced(self.boot(self.guest(STRICT_SWITCH)), [1])
-            flavor = self.guest(STRICT_PCI,
-                                nfv__vswitch_numa_affinity='prefer')
-            self.assertPlaced(self.boot(flavor), [3], devices=[3])
-            flavor = self.guest(STRICT_SWITCH, PREFERRED)
-            server = self.boot(flavor)
-            self.assertPlaced(server, [1])
-
-        self.assertNothingLeft()

@@ -116,23 +116,6 @@ class LostRaceTest(test_concurrency.LostRace, PlaceTestCase):
     Node 0 is free all the time; the guest must be away from it.
     """
 
-    def boot_and_lose(self, flavor, host):
-        return self.boot_behind(
-            flavor, lambda: self.occupy(self.strict, host, times=2))
-
-    def test_guest_goes_to_the_next_host(self):
-        self.start_place_host('host1', memory_gib=64)
-        self.start_place_host('host2', memory_gib=8)
-        for value in ('strict', 'prefer'):
-            with self.row(value):
-                server = self.boot_and_lose(self.asking(value), 'host1')
-                self.assertPlaced(server, [1], 'host2')
-        self.assertNothingLeft()
-
-    def test_strict_guest_does_not_land_elsewhere(self):
-        self.start_place_host('host1')
-        self.assertLost(self.boot_and_lose(self.strict, 'host1'))
-
     def test_strict_guest_does_not_land_on_another_node(self):
         """The claim is told the node, not where the place is."""
         self.start_place_host('host1', nodes=4)

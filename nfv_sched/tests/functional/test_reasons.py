@@ -6,7 +6,6 @@ The fault of a server in error is the only place where most tenants look.
 """
 
 import contextlib
-import re
 
 from nfv_sched.tests.functional import base
 
@@ -128,27 +127,3 @@ class ReasonsTest(base.NFVCloudTestCase):
         events = self.admin_api.api_get(path).body['instanceAction']['events']
         self.assertEqual({f'{PLAIN}No valid host found for resize'}, {
             event['details'] for event in events if event['details']})
-
-    def test_long_reasons_end_at_a_word(self):
-        """Nova keeps 255 bytes; no number may be cut in two."""
-        self.flags(expose_reasons='hosts', group='nfv_sched')
-        names = ['compute-with-a-long-name-%d' % i for i in range(4)]
-        for name in names:
-            self.start_host(name, switch=[1])
-        self.fill(*names)
-        message = self.refused()
-        self.assertLessEqual(len(message.encode()), 255)
-        self.assertTrue(
-            re.search(r'(\.\.\.|\d hosts?|[a-z0-9)])$', message), message)
-        # Whole reasons: as many needs as named hosts.
-        named = [name for name in names if name in message]
-        self.assertEqual(len(named), message.count(POLICY), message)
-        self.assertLess(len(named), len(names))
-        self.assertRegex(message, r'\+%d hosts?$' % (
-            len(names) - len(named)))
-
-    def test_host_without_a_declared_switch(self):
-        self.start_host('alpha', labels=base.NO_LABELS)
-        message = self.refused()
-        self.assertIn(POLICY + '=strict', message)
-        self.assertNotIn('alpha', message)
