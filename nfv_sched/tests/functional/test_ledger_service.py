@@ -217,26 +217,6 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual(set(before), set(self.placement.get(
             root, version='1.6').body['traits']))
 
-    def test_guest_counts_once(self):
-        self.start_host('host1')
-        made = self.publisher()
-        self.publish(made)
-        self.allocate(uuids.guest, 'host1', 3, 30)
-        self.publish(made)
-        self.assertEqual((20, 2), self.inventory('host1'))
-        ports = self.bind('host1', 3, uuids.guest, groups=[self.group(10)])
-        self.publish(made)
-        self.assertEqual((20, 2), self.inventory('host1'))
-        self.assertEqual((100, 0), self.inventory('host1', names.RULES))
-        # 18 are left for guests, 15 for others than this one.
-        self.allocate(uuids.too_large, 'host1', 16, status=409)
-        self.allocate(uuids.just_right, 'host1', 15)
-        for port in ports:
-            self.neutron_api.ports.remove(port)
-        self.release(uuids.guest)
-        self.publish(made)
-        self.assertEqual((20, 2), self.inventory('host1'))
-
     def test_too_little(self):
         """Ports that Neutron suddenly does not show stay reserved."""
         self.start_host('host1')
@@ -764,33 +744,6 @@ class RaceTest(LedgerTestCase):
         self.placement_api.before = lambda method, path: None
         self.assertEqual({'host1': Action.CHANGED, 'host2': Action.UNCHANGED},
                          self.publish(made))
-
-    def test_older_figures(self):
-        """They give no room that newer ones have taken."""
-        self.start_host('host1')
-        made, other = self.publisher(), self.publisher()
-        ports = self.bind('host1', 3, owner='network:dhcp')
-        self.publish(made)
-        self.publish(other)
-        for port in ports:
-            self.neutron_api.ports.remove(port)
-
-        def overtake(method, path):
-            # Neutron has been read.
-            if path.endswith('/allocations'):
-                self.placement_api.before = lambda method, path: None
-                self.bind('host1', 8, owner='network:dhcp')
-                self.assertEqual({'host1': Action.CHANGED},
-                                 self.publish(other))
-
-        self.placement_api.before = overtake
-        self.assertEqual({'host1': Action.LATER}, self.publish(made))
-        self.assertEqual((20, 10), self.inventory('host1'))
-        # The next round knows as much as the other.
-        self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
-        self.neutron_api.ports.pop()
-        self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
-        self.assertEqual((20, 9), self.inventory('host1'))
 
     def test_busy_host(self):
         """Guests that come while Neutron is read do not keep it waiting."""

@@ -381,48 +381,6 @@ class SimulatorTest(PlacementTestCase):
                 self.assertGreaterEqual(
                     self.seen[kind], CASES // 10, self.seen)
 
-    def test_unknown_names(self):
-        """The service refuses a name that it does not know, status 400."""
-        self.rng, self.case = random.Random(3), 0
-        self.seen = collections.Counter()
-        self.build()
-        self.model.traits = frozenset(self.asked('GET', '/traits')['traits'])
-        self.model.classes = frozenset(
-            each['name'] for each in self.asked(
-                'GET', '/resource_classes')['resource_classes'])
-        self.asked('PUT', '/traits/CUSTOM_UNUSED')
-        self.asked('PUT', '/resource_classes/CUSTOM_UNUSED')
-        nested = f'resources_a={DEVICE_CLASSES[0]}:1'
-        for query, unknown in (
-                ('resources=VCPU:1&required=!CUSTOM_NOWHERE', True),
-                ('resources=VCPU:1&required=CUSTOM_NOWHERE', True),
-                ('resources=VCPU:1&root_required=!CUSTOM_NOWHERE', True),
-                ('resources=VCPU:1,CUSTOM_NONE:1', True),
-                (f'resources=VCPU:1&{nested}&required_a=!CUSTOM_NOWHERE',
-                 True),
-                ('resources=VCPU:1&required=!HW_CPU_X86_AVX512FF', True),
-                ('resources=VCPU:1&required=!HW_CPU_X86_AVX2', False),
-                ('resources=VCPU:1&required=!CUSTOM_RED', False),
-                (f'resources=VCPU:1&{nested}', False)):
-            status, _data = self.service(
-                'GET', f'/allocation_candidates?{query}')
-            self.assertEqual(400 if unknown else 200, status, query)
-            self.assertEqual(unknown, bool(self.model.unknown(
-                simulated.Query.parse(query))), query)
-        for query in ('resources=VCPU:1&required=!CUSTOM_UNUSED',
-                      'resources=VCPU:1,CUSTOM_UNUSED:1'):
-            # It was created after the names were read.
-            self.assertEqual(200, self.service(
-                'GET', f'/allocation_candidates?{query}')[0])
-            parsed = simulated.Query.parse(query)
-            self.assertTrue(self.model.unknown(parsed))
-            self.model.traits |= {'CUSTOM_UNUSED'}
-            self.model.classes |= {'CUSTOM_UNUSED'}
-            self.assertEqual((), self.model.unknown(parsed))
-            self.model.traits -= {'CUSTOM_UNUSED'}
-            self.model.classes -= {'CUSTOM_UNUSED'}
-        self.tear_down()
-
     # Clouds
 
     def uuid(self):

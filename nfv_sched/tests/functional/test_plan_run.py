@@ -292,33 +292,6 @@ class ShelveTest(PlanRunTestCase):
         self.assertEqual([], self.carry_out())
         self.assertShelved()
 
-    def test_locked(self):
-        move = self.shelve()
-        self.when_said[f'1/2 {self.plan.moves[0]}: done'] = lambda: (
-            self.admin_api.post_server_action(move.id, {'lock': None}))
-        self.assertEqual([move.name], self.carry_out())
-        self.assertEqual({move.number: 'is locked'}, self.run_.failed)
-        self.assertEqual(['os-migrateLive'], self.actions())
-        # Now it is known when the plan is made.
-        self.assertEqual([], list(self.planned(shelve=True).moves))
-
-    def test_unanswered(self):
-        self.flags(shelved_offload_time=-1)
-        self.shelve()
-
-        def broken(response):
-            response.status_code = 500
-
-        def cut_off(response):
-            raise requests.exceptions.ConnectionError('cut off')
-
-        self.after = {'"shelve"': cut_off, 'shelveOffload': broken}
-        self.assertEqual([], self.carry_out())
-        self.assertEqual({}, self.after)
-        self.assertEqual(['os-migrateLive', '"shelve"', 'shelveOffload'],
-                         self.actions())
-        self.assertShelved()
-
     def test_killed(self):
         """After each request, whose answer is not seen."""
         self.flags(shelved_offload_time=-1)
@@ -643,43 +616,3 @@ class ReplanRoundsTest(ReplanTestCase):
         self.assertEqual((0, ''), (code, err), out)
         self.assertEmptied(out, 1, 'host1', '')
         self.assertEqual({2: ['host1']}, self.rounds())
-
-    def test_killed(self):
-        """A run is killed after its new plan has begun."""
-        def kill(response):
-            raise Killed
-
-        def arm():
-            self.after = {'os-migrateLive': kill}
-
-        self.when_said['planned anew'] = arm
-        with self.failing_once():
-            self.assertRaises(Killed, self.command)
-        number = len(self.posts)
-        code, out, err = self.command('--round', '1')
-        self.assertEqual((0, ''), (code, err), out)
-        self.assertIn(' from host2 to host1: goes on', out)
-        # Nova was not asked again.
-        self.assertEqual(number, len(self.posts))
-        self.assertEmptied(out, 0, 'host2', '2')
-
-    def test_nowhere(self):
-        """The servers of the host can go nowhere else: no other is closed."""
-        with mock.patch.object(
-                driver.LibvirtDriver, 'pre_live_migration',
-                side_effect=exception.MigrationError(reason='no disk')):
-            code, out, err = self.command(replan=3)
-        self.assertEqual(3, code, out + err)
-        self.assertEqual('error: host2 is not emptied in this round\n', err)
-        self.assertEqual(2, sum('os-migrateLive' in body
-                                for body in self.posts))
-        self.assertEqual([], self.rounds()[1])
-        self.assertEqual(['host2'], [
-            each['host'] for each in self.admin_api.get_services(
-                binary='nova-compute') if each['status'] == 'disabled'])
-        # A plan of the same hosts as they are now, if that helps.
-        code, out, err = self.command('--round', '2')
-        self.assertEqual(3, code, out + err)
-        self.assertEqual([], self.admin_api.api_get(
-            '/servers/detail?host=host1').body['servers'])
-        self.assertIn('error: host2 is not emptied\n', err)
