@@ -311,9 +311,10 @@ class TestDevices(test_capacity.CapacityTestCase):
                         pci_devices=objects.PciDeviceList(objects=[]))
                     claimed = self.claim(
                         nova, guest, requests, tracker, instance)
-                    placed = host_count.place_first(test_capacity.wanted(
-                        strategies.request_spec(guest, pci=requests)),
-                        host, host_count.NO_RATIOS, [{}])
+                    placed = host_count.place_first(host_count.Case(
+                        test_capacity.wanted(strategies.request_spec(
+                            guest, pci=requests)),
+                        host, host_count.NO_RATIOS), [{}])
                     self.assertEqual(claimed is None, placed is None)
                     if claimed is None:
                         seen['refused'] += 1
