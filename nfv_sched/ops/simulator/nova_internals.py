@@ -86,7 +86,6 @@ numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
 security_groups = security_group.make_secgroup_list
-live_migration_carries_limits = nova_scheduler.live_migration_carries_limits
 
 _PCIStatus = objects.fields.PciDeviceStatus
 # Statuses of PCI devices that the host no longer has.

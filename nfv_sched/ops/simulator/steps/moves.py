@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from nova import objects
 
+from nfv_sched.nova import scheduler
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import conductor
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
@@ -126,7 +126,7 @@ def live_migrate(state: states.State, server: servers.SimulatedServer,
                     lambda host, limits: host.move_claim(
                         state.context, server.instance,
                         server.instance.flavor, server.image_meta,
-                        'live-migration', limits if nova_internals.
+                        'live-migration', limits if scheduler.
                         live_migration_carries_limits() else None))
                 break
             except servers.Refused:

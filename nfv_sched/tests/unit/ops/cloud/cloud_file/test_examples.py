@@ -5,10 +5,10 @@
 import pathlib
 import re
 
+from nfv_sched.nova import scheduler
 from nfv_sched.ops.cloud.cloud_file import examples
 from nfv_sched.ops.cloud.cloud_file import loader
 from nfv_sched.ops.cloud.cloud_file import text as cloud_text
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.tests.unit.ops.simulator import base
 
 # One for each feature of the platform that must go on working.
@@ -44,7 +44,7 @@ class ExamplesTestCase(base.SimulatorTestCase):
     def text(self, name: str) -> str:
         path = examples.find()[name]
         if name == LIVE_MIGRATION and not (
-                nova_internals.live_migration_carries_limits()):
+                scheduler.live_migration_carries_limits()):
             path = BEFORE_34
         return cloud_text.read(str(path))
 
