@@ -4,6 +4,7 @@
 import argparse
 from collections.abc import Callable
 import contextlib
+import copy
 import io
 import logging
 import os
@@ -172,7 +173,7 @@ class Collection:
         tally = self._tally
         tally.add(content.refusals, content.placed)
         # A copy, as a scrape may read it meanwhile.
-        self.collector.tally = reading.Tally(**vars(tally))
+        self.collector.tally = copy.deepcopy(tally)
         return list(content.unread)
 
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
