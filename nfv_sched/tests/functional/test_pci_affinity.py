@@ -421,3 +421,49 @@ class PortsTest(PCITestCase):
             self.assertPlaced(server, [0], devices=[1])
 
         self.assertNothingLeft()
+
+
+class PredictedTest(PCITestCase):
+    """Where the operator is content with a prediction of the claim."""
+
+    def configure(self):
+        super().configure()
+        self.flags(strict_enforcement='predicted', group='nfv_sched')
+
+    def test_strict_on_requests_that_prefer(self):
+        self.start_host('host1', devices={
+            'nics': [1] * 2, 'vfs': [0] * 3, 'port_vfs': [1]})
+        with self.row('alias'):
+            self.assertPlaced(self.boot(self.strict_pci('nic-preferred:1')),
+                              [1], devices=[1])
+        with self.row('port'):
+            server = self.boot(self.flavor(nfv__pci_numa_affinity='strict'),
+                               [self.port(policy='preferred')])
+            self.assertPlaced(server, [1], devices=[1])
+        with self.row('node 1 full'):
+            self.fill(1)
+            self.assertRefused(
+                self.boot(self.strict_pci('nic-preferred:1'),
+                          expect='ERROR'), POLICY + '=strict')
+
+
+class NoLabelsTest(PCITestCase):
+    """Hosts that do not name their nodes: Nova's own rules are what holds."""
+
+    in_placement = True
+
+    def test_unlabelled_host(self):
+        self.start_host('host1', labels=base.NO_LABELS,
+                        devices={'nics': [1, 1], 'vfs': [0] * 3})
+        with self.row('strict'):
+            for _ in range(2):
+                self.assertPlaced(self.boot(self.strict_pci('nic:1')), [1],
+                                  devices=[1])
+        with self.row('strict, on an alias that prefers'):
+            # Placement fixes the device, but nothing holds the guest.
+            self.assertRefused(
+                self.boot(self.strict_pci('nic-preferred:1'),
+                          expect='ERROR'), POLICY + '=strict')
+        with self.row('preferred'):
+            server = self.boot(self.preferred('nic:1'))
+            self.assertPlaced(server, self.nodes(server), devices=[1])
