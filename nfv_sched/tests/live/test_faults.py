@@ -16,7 +16,6 @@ from openstack import exceptions
 from oslo_utils import timeutils
 
 from nfv_sched.tests.live import base
-from nfv_sched.tests.live.bed import catalogue
 from nfv_sched.tests.live.bed import configuration
 
 # Seconds.
@@ -65,10 +64,6 @@ class FaultTestCase(base.LiveTestCase):
             return not servers
 
         self.wait_until(gone, _RECOVERY, f'{len(left)} servers are gone')
-
-    def states(self):
-        return {(service.binary, service.host): service.state
-                for service in self.admin.compute.services()}
 
     def wait_until_up(self):
         """Wait until all services of Nova have said again that they are up.
@@ -180,14 +175,6 @@ class SchedulerTest(FaultTestCase):
         self.assertEqual({0}, set(self.used(base.PORTS).values()))
         self.assert_works()
 
-    def test_scheduler_killed(self):
-        self.bed.schedulers[0].kill()
-        self.wait_until(
-            lambda: self.states()['nova-scheduler', 'scheduler1'] == 'down',
-            _RECOVERY, 'Nova knows that the scheduler is down')
-
-        self.assert_works()
-
 
 class NeutronTest(FaultTestCase):
 
@@ -214,24 +201,6 @@ class NeutronTest(FaultTestCase):
             _RECOVERY, 'Neutron knows its ports')
         self.delete(server, other)
         self.limit_each(5)
-        self.assert_works()
-
-    def test_schedulers_are_refused(self):
-        """What is published counts; each port has all rules that it may."""
-        self.limit_each(2)
-        self.delete(self.boot(self.strict, networks=self.networks()))
-        keystone = self.admin.identity
-        user = keystone.find_user(catalogue.SCHEDULER_USER)
-        before = self.bed.scheduler_logs()
-        keystone.update_user(user, is_enabled=False)
-        self.addCleanup(keystone.update_user, user, is_enabled=True)
-        room = 2 * len(self.hosts)
-        servers = self.all_settled(self.burst(room + 2))
-        self.assertEqual(room, len(self.assert_kept(servers)))
-        self.assertTrue(self.workers_that_said(
-            'Neutron cannot be asked for', before))
-        self.delete(*servers)
-        keystone.update_user(user, is_enabled=True)
         self.assert_works()
 
 
