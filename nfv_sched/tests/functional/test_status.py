@@ -419,11 +419,3 @@ weight_classes = nova.scheduler.weights.all_weighers
         _result, details = self.results(WARNING)['Pinned CPUs in Placement']
         self.assertIn('Compute nodes were not looked at: cell ', details)
         self.assertIn('far', details)
-
-    def test_help(self):
-        process = self.run_module(
-            'nfv_sched.cmd.status', 'upgrade', '--help')
-        out, _err = process.communicate(timeout=60)
-        self.assertEqual(0, process.returncode)
-        self.assertIn('exit codes:', out)
-        self.assertIn('--json', out)
