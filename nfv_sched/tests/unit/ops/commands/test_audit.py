@@ -76,10 +76,8 @@ class AuditTest(base.CommandTestCase):
         self.assertEqual([], self.kinds(
             cloud, '--host', 'host2', code=0,
             told='1 host: nothing found.\n'))
-        for args, said in ((['--kind', 'x'], "no kind named 'x'"),
-                           (['--host', 'x'], "no host named 'x'")):
-            self.assertEqual((2, '', f'error: {said}\n'),
-                             self.audit(cloud, *args))
+        self.assertEqual((2, '', "error: no kind named 'x'\n"),
+                         self.audit(cloud, '--kind', 'x'))
         code, _out, err = self.audit(cloud, '--confirm', 'x')
         self.assertEqual(2, code)
         self.assertIn("'x' is not a number of seconds", err)
@@ -109,18 +107,6 @@ class AuditTest(base.CommandTestCase):
              'which of them were read completely\nerror: Neutron: x\n'),
             self.audit(dataclasses.replace(
                 broken('orphan'), missing=snapshots.missing('Neutron: x'))))
-
-    def test_names_do_no_harm(self):
-        cloud = broken('too many PCPUs')
-        cloud = dataclasses.replace(cloud, servers=tuple(
-            dataclasses.replace(server, name='\x1b[31mx')
-            for server in cloud.servers))
-        self.assertNotIn('\x1b', self.audit(cloud)[1])
-        cloud = dataclasses.replace(cloud, servers=tuple(
-            dataclasses.replace(server, name='x\nreboot')
-            for server in cloud.servers))
-        for line in self.audit(cloud, '-f', 'commands')[1].splitlines():
-            self.assertRegex(line, '^(# |nova-manage |nfv-sched )')
 
 
 class LiveTest(base.CommandTestCase):

@@ -11,7 +11,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests.unit.ops import blazar_clouds
 from nfv_sched.tests.unit.ops.commands import base
 
-WHOLE, SLOTS = blazar_clouds.WHOLE, blazar_clouds.SLOTS
+WHOLE = blazar_clouds.WHOLE
 
 
 class BlazarTest(base.CommandTestCase):
@@ -25,20 +25,6 @@ class BlazarTest(base.CommandTestCase):
 
     def save(self, cloud):
         file.save(cloud, self.file)
-
-    def capacity(self, *args):
-        code, out, err = self.run_command(
-            'capacity', *args, '--ports', '1', '--from', self.file)
-        self.assertEqual(0, code)
-        return out, err
-
-    def fits(self, *args):
-        out, err = self.capacity(
-            'list', *args, '--by', 'host', '-f', 'csv', '-c', 'Flavor',
-            '-c', 'Host', '-c', 'Fits')
-        self.assertEqual('', err)
-        return {(row['Flavor'].partition(':')[0], row['Host']): row['Fits']
-                for row in self.csv_rows(out)}
 
     def test_unknown_reservation(self):
         """The free pool is none."""

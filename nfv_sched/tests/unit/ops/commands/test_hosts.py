@@ -118,10 +118,6 @@ class ListTest(_CommandTest):
 
 class ShowTest(_CommandTest):
 
-    def test_unknown(self):
-        self.assertEqual((2, '', "error: no host named 'x'\n"),
-                         self.host('show', 'x'))
-
     def test_ambiguous(self):
         file.save(snapshots.cloud([
             snapshots.host('a', uuid=name * 32, hypervisor=name)
@@ -155,13 +151,7 @@ class FactsTest(_CommandTest):
 
     def test_map(self):
         self.write(*range(8))
-        for form, text in (('text', '    nn .n .n nn\n'),
-                           ('svg', "CPU 4: not Nova&#39;s"),
-                           ('html', "CPU 4: not Nova&#39;s")):
-            code, out, err = self.seen('map', '--format', form)
-            self.assertEqual((0, ''), (code, err))
-            self.assertIn(text, out)
-            self.assertNotIn(text, self.host('map', '--format', form)[1])
+        self.assertIn('    nn .n .n nn\n', self.seen('map')[1])
 
     def test_show(self):
         self.write(*range(4))
@@ -177,28 +167,8 @@ class FactsTest(_CommandTest):
             found['numa_nodes'][0]['cores'][:2])
         self.assertEqual(2, found['cpus_not_for_servers'])
 
-    def test_other_hosts(self):
-        self.write(*range(8))
-        for args in (['show', 'b'], ['map', '--host', 'b']):
-            code, out, err = self.seen(*args)
-            self.assertEqual((0, self.host(*args)[1]), (code, out))
-            self.assertEqual('warning: no file of --facts is named after a '
-                             'host that is shown\n', err)
-
 
 class MapTest(_CommandTest):
-
-    def test_formats(self):
-        for form, begin in (('text', 'a: up'), ('html', '<!DOCTYPE html>'),
-                            ('svg', '<?xml')):
-            code, out, err = self.host('map', '--format', form)
-            self.assertEqual((0, '', True), (
-                code, err, out.startswith(begin)), out[:20])
-            path = f'{self.file}.{form}'
-            self.assertEqual((0, '', ''), self.host(
-                'map', '--format', form, '-o', path))
-            with open(path, encoding='utf-8') as written:
-                self.assertEqual(out, written.read())
 
     def test_order(self):
         cloud = file.load(self.file)

@@ -69,17 +69,6 @@ class LimitsTest(base.CommandTestCase):
             ['two', '', 254, '', '', 16384, '', '', '', 250, '', ''],
             [two[name] for name in _COLUMNS])
 
-    def test_table(self):
-        file.save(CLOUD, self.path)
-        code, out, err = self.run_command(
-            'host', 'list', '--from', self.path, '-c', 'Ports used', '-c',
-            'Rules used')
-        self.assertEqual((0, ''), (code, err))
-        self.assertEqual(
-            [['10/20', '7/16384'], ['?/254', '?/16384']],
-            [line.replace('|', '').split() for line in out.splitlines()
-             if '/' in line])
-
     def test_no_limit(self):
         row, _two = self.rows(dataclasses.replace(CLOUD, options={
             **CLOUD.options, 'nfv_sched': {'security_rules_per_node': 0}}))
@@ -94,12 +83,6 @@ class LimitsTest(base.CommandTestCase):
                  'no host uses 51 % or more of its ports or rules\n')):
             self.assertEqual(hosts, [row['Host'] for row in self.rows(
                 CLOUD, '--full', percent, told=told)])
-
-    def test_hosts(self):
-        self.assertEqual(['two'], [
-            row['Host'] for row in self.rows(CLOUD, '--host', 't*')])
-        self.assertEqual(['one'], [
-            row['Host'] for row in self.rows(CLOUD, '--aggregate', 'few')])
 
     def test_ledger(self):
         for used, free, notes in ((4, 10, ''),

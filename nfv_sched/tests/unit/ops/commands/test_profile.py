@@ -8,7 +8,6 @@ import fixtures
 
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.commands import host_profile
-from nfv_sched.tests.unit.ops.answers.machine import trees
 from nfv_sched.tests.unit.ops.commands import base
 
 CORES = [[(node * 14 + core, node * 14 + core + 28) for core in range(14)]
@@ -60,16 +59,6 @@ class ProfileTest(base.CommandTestCase):
         self.assertEqual((code, ''), (status, out), err)
         return err
 
-    def test_sys(self):
-        root = os.path.join(self.folder, 'sys')
-        trees.machine(root, {node: (128 * 1024, CORES[node])
-                             for node in range(2)})
-        status, out, err = self.run_command(
-            'host', 'profile', '--shared', '--sys', root, '--max-width',
-            '120')
-        self.assertEqual((0, self.profile(
-            '--shared', '--max-width', '120'), ''), (status, out, err))
-
     def test_warnings_beside_files(self):
         expected = [f"{found['warning']}. Do: {found['do']}."
                     for found in json.loads(self.profile(
@@ -88,14 +77,6 @@ class ProfileTest(base.CommandTestCase):
         out = self.profile('--check', path, code=3)
         self.assertIn('Should have', out)
         self.assertIn('[compute] cpu_shared_set', out)
-        self.assertEqual([
-            {'section': 'compute', 'option': 'cpu_shared_set',
-             'has': '3,14,31,42', 'should_have': None, 'belongs': None},
-            {'section': 'compute', 'option': 'cpu_dedicated_set',
-             'has': '4-13,15-27,32-41,43-55',
-             'should_have': '3-27,31-55', 'belongs': None}],
-            json.loads(self.profile('--check', path, '-f', 'json', code=3))[
-                'differences'])
         # Another file of the same service has the rest.
         more = self.path('more.conf', '[DEFAULT]\n'
                                       'reserved_host_memory_mb = 1\n')

@@ -23,7 +23,6 @@ from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.counting import document as counting
-from nfv_sched.ops.model.counting import losses
 from nfv_sched.ops.serve.metrics import rendering
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
@@ -58,22 +57,12 @@ def named(found, name, **labels):
             if key[0] == name and labels.items() <= dict(key[1:]).items()}
 
 
-KIND = counting.BindingKind
-NODES = counting.LostLimit(KIND.CPUS_ON_NODES, numa_nodes=1)
-NEAR = counting.LostLimit(KIND.NETWORKS_NEAR)
-STRICT = counting.LostLimit(KIND.POLICY, 'nfv:x=strict')
-
-
-def counted(name='fw', lost=(), **hosts):
-    """Return a count of a flavor.
-
-    :param lost: cause -> number on each host
-    :param hosts: how many fit, and how many Placement grants
-    """
+def counted(name='fw', **hosts):
+    """Return a count of a flavor: how many fit, and Placement grants."""
     return capacity.FlavorCapacity(snapshots.flavor(name=name), {
         host: counting.HostFit(
             host=host, host_id='', fits=fits, placement_grants=placement,
-            numa_nodes=(), limits=(), used_pcpus={}, lost=dict(lost))
+            numa_nodes=(), limits=(), used_pcpus={}, lost={})
         for host, (fits, placement) in hosts.items()})
 
 
@@ -121,9 +110,9 @@ class FamiliesTest(base.TestCase):
             named(found, 'nfv_sched_network_services'))
 
     def test_nodes(self):
-        cpus = frozenset(range(4))
+        """What no example has: pages of the host, and devices of no node."""
         host = snapshots.host(nodes=(snapshot.Node(
-            number=3, dedicated=cpus, pinned=frozenset({1}), memory=4096,
+            number=3, memory=4096,
             pages=(snapshot.Pages(size=4, total=0),
                    snapshot.Pages(size=2048, total=100, used=30, reserved=5))),
         ), devices=tuple(snapshot.Device(
@@ -135,9 +124,6 @@ class FamiliesTest(base.TestCase):
         found = exposed(snapshots.cloud([host]))
         labels = {'host': 'compute-1', 'node': '3'}
         for name, more, figure in (
-                ('nfv_sched_node_pcpus', {'state': 'used'}, 1),
-                ('nfv_sched_node_pcpus', {'state': 'free'}, 3),
-                ('nfv_sched_node_largest_fit_pcpus', {}, 3),
                 ('nfv_sched_node_pages', {'size': '2048', 'state': 'used'},
                  30),
                 ('nfv_sched_node_pages', {'size': '2048', 'state': 'free'},
@@ -185,38 +171,6 @@ class FamiliesTest(base.TestCase):
                     dict(key)['node'] for key in named(
                         found, 'nfv_sched_node_pcpus')})
 
-    def test_flavors(self):
-        cloud = snapshots.cloud(
-            [snapshots.host('a'), snapshots.host('b')], aggregates=(
-                snapshot.Aggregate(name='nfv', hosts=('a',)),))
-        found = exposed(cloud, [
-            counted('fw', a=(0, 3), b=(1, 1), lost={
-                losses.Cause((NODES,)): 1}), counted('none')])
-        self.assertEqual(
-            {'': 1, 'nfv': 0},
-            {dict(key).get('aggregate', ''): value for key, value in
-             named(found, 'nfv_sched_flavor_fits', flavor='fw').items()})
-        self.assertEqual(
-            {(('flavor', 'fw'),): 0.5},
-            named(found, 'nfv_sched_fragmentation_ratio'))
-        self.assertEqual(
-            {(('flavor_name', 'fw'), ('public', 'True')): 1,
-             (('flavor_name', 'none'), ('public', 'True')): 0},
-            named(found, 'openstack_free_capacity_by_flavor_total'))
-
-    def test_lost(self):
-        """Only what is lost to the CPUs of NUMA nodes is fragmentation."""
-        found = exposed(snapshots.cloud(), [counted('fw', a=(0, 16), lost={
-            losses.Cause((NODES,)): 4, losses.Cause((NEAR,)): 5,
-            losses.Cause((STRICT, NEAR), False): 7})])
-        self.assertEqual(
-            {'pCPUs on one NUMA node': 4, 'networks nearby': 5,
-             'nfv:x=strict and networks nearby': 7},
-            {dict(key)['limits']: value for key, value in named(
-                found, 'nfv_sched_flavor_lost', flavor='fw').items()})
-        self.assertEqual([0.25], list(named(
-            found, 'nfv_sched_fragmentation_ratio').values()))
-
     def test_audit(self):
         site, = hosts.sites(snapshots.cloud([snapshots.host()]))
         found = exposed(snapshots.cloud(), findings=2 * [
@@ -225,24 +179,6 @@ class FamiliesTest(base.TestCase):
             {(('kind', kind),): 2 if kind == values.PINNED_TWICE else 0
              for kind in values.KINDS},
             named(found, 'nfv_sched_audit_findings'))
-
-    def test_imbalance(self):
-        cloud = snapshots.cloud(network_agents=tuple(
-            test_levelling.agent(name, *serves, kind=kind)
-            for kind, name, serves in (
-                ('router', 'a', 'rstuv'), ('router', 'b', 'w'),
-                ('ovn', 'a', 'xyz'), ('ovn', 'b', ''))),
-            network_services=tuple(map(test_levelling.service, 'rstuvw')))
-        found = exposed(cloud, rebalance=levelling.plans(cloud))
-        for name, counts in (('nfv_sched_imbalance', (4, 3)),
-                             ('nfv_sched_rebalance_moves', (1, 0)),
-                             ('nfv_sched_rebalance_stuck', (0, 0))):
-            self.assertEqual(
-                dict(zip(('router', 'ovn'), counts)),
-                {dict(key)['kind']: value
-                 for key, value in named(found, name).items()})
-        self.assertEqual({}, named(exposed(snapshots.cloud()),
-                                   'nfv_sched_imbalance'))
 
     def test_stuck(self):
         """The agent is down, and there is no other."""
@@ -431,18 +367,6 @@ class AlarmsTest(base.TestCase):
 
 
 class MetricsTest(base.TestCase):
-
-    def test_servers_of_flavors(self):
-        flavor = snapshots.flavor(name='fw')
-        cloud = dataclasses.replace(snapshots.generated(hosts=1), servers=(
-            snapshots.server('a', flavor=flavor),
-            snapshots.server('b', flavor=flavor),
-            snapshots.server('c', host=None, flavor=flavor),
-            snapshots.server('d', flavor=snapshots.flavor(name='old'))))
-        self.assertEqual(
-            {(('flavor', 'fw'),): 2.0, (('flavor', 'other'),): 0.0},
-            named(exposed(cloud, [counted(), counted('other')]),
-                  'nfv_sched_flavor_servers'))
 
     def test_nothing_else_is_exported(self):
         """Of metrics and labels, so that the checks above mean something."""
