@@ -16,16 +16,23 @@ from nfv_sched.tests.unit.ops.commands import base
 ONE, TWO = (uuidsentinel.one, uuidsentinel.two)
 
 
+def write(directory, *entries):
+    """Write a journal; return its path."""
+    path = os.path.join(
+        directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
+    with open(path, 'wb') as file:
+        for each in entries:
+            file.write(test_entry.line(each))
+    return path
+
+
 class ListTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
         self.directory = self.useFixture(fixtures.TempDir()).path
-        self.file = os.path.join(
-            self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
-        with open(self.file, 'wb') as file:
-            for name in (ONE, TWO):
-                file.write(test_entry.line(test_entry.refusal(server=name)))
+        self.file = write(self.directory, *(
+            test_entry.refusal(server=name) for name in (ONE, TWO)))
 
     def list(self, *args):
         return self.run_command('server', 'explain', '--then', *args)
@@ -85,14 +92,10 @@ class ShadowReportTest(base.CommandTestCase):
     def setUp(self):
         super().setUp()
         self.directory = self.useFixture(fixtures.TempDir()).path
-        path = os.path.join(
-            self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
-        with open(path, 'wb') as file:
-            file.write(test_entry.line(test_entry.placed(1, server=ONE)))
-            file.write(test_entry.line(test_entry.placed(
-                2, server=TWO, change='elsewhere', instead='host-9')))
-            file.write(test_entry.line(test_entry.placed(
-                3, server=ONE, change='', by=(), reasons=())))
+        write(self.directory, test_entry.placed(1, server=ONE),
+              test_entry.placed(2, server=TWO, change='elsewhere',
+                                instead='host-9'),
+              test_entry.placed(3, server=ONE, change='', by=(), reasons=()))
 
     def then(self, *args):
         return self.run_command('server', 'explain', *args, '--then',
@@ -108,11 +111,8 @@ class ShadowReportTest(base.CommandTestCase):
     def test_several_hosts(self):
         """Each host has a journal of its own; the report is of all."""
         other = self.useFixture(fixtures.TempDir()).path
-        path = os.path.join(
-            other, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
-        with open(path, 'wb') as file:
-            file.write(test_entry.line(test_entry.placed(0, server=TWO)))
-            file.write(test_entry.line(test_entry.refusal(server=TWO)))
+        write(other, test_entry.placed(0, server=TWO),
+              test_entry.refusal(server=TWO))
         code, out, err = self.then('--shadow', '--journal', other)
         self.assertEqual((0, ''), (code, err))
         self.assertIn('2 of 4 servers placed from', out)
