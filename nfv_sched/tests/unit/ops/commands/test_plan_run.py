@@ -109,6 +109,18 @@ class PlanRunTestCase(base.CommandTestCase):
         for name, value in self.api.variables().items():
             self.useFixture(fixtures.EnvironmentVariable(name, value))
 
+    def listen_as(self, cloud):
+        """Stand in for the Nova of a cloud, which migrates its servers."""
+        self.nova = migrating_nova.MigratingNova({'servers': [{
+            'server': server.name, 'server_id': server.uuid,
+            'source': server.host} for server in cloud.servers]})
+        self.listen(self.nova)
+
+    def misused(self, text, *args):
+        code, _out, err = self.run_command(*args)
+        self.assertEqual(2, code)
+        self.assertIn(text, err)
+
     def carry_out(self, *args, code=0):
         """Run the plan; return standard output and error."""
         found, out, err = self.run_command(
@@ -280,12 +292,6 @@ class PlanRunTest(PlanRunTestCase):
         out, _err = self.carry_out()
         self.assertIn('GET /os-migrations: 500 Internal Server Error\n', out)
         self.assertEqual(1, out.count('500'))
-        self.api.stop()
-        found, _out, err = self.run_command(
-            'plan', 'run', self.path, '--yes', '--journal',
-            f'{self.path}.2')
-        self.assertEqual(1, found)
-        self.assertIn('connection refused', err)
 
     def test_no_right(self):
         self.plan('a live two')
@@ -305,7 +311,7 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual(2, len(self.nova.actions))
 
     def test_shelve(self):
-        """After all moves; it is said how to start the servers again."""
+        """It is said how to start the servers again."""
         self.plan('a live two', 'b shelve -', 'c shelve -', 'd cold three')
         self.nova.server('c').update({
             'status': 'SUSPENDED', 'OS-EXT-STS:vm_state': 'suspended'})
@@ -313,16 +319,8 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual('', err)
         self.assertEqual(
             {'a': 'two', 'b': None, 'c': None, 'd': 'three'}, self.hosts())
-        self.assertEqual({'SHELVED_OFFLOADED'}, {
-            self.nova.server(name)['status'] for name in 'bc'})
-        self.assertEqual([('b', 'shelve', None), ('c', 'shelve', None)], [
-            each for each in self.nova.actions if each[1] == 'shelve'])
         lines = out.splitlines()
         self.assertIn('2/4 b: shelving on one: begins', lines)
-        self.assertLess(*[
-            next(number for number, line in enumerate(lines)
-                 if line.startswith(text))
-            for text in ('1/4 a: done', '2/4 b: shelving on one: begins')])
         for name in 'bc':
             self.assertIn(
                 f'{name} is shelved. To start it again: openstack server '
@@ -338,20 +336,17 @@ class PlanRunTest(PlanRunTestCase):
 
     def test_shelve_without_offloading(self):
         """[DEFAULT] shelved_offload_time is not 0."""
-        self.plan('a shelve -', 'b shelve -')
+        self.plan('a shelve -')
         self.nova.offloads = False
-        self.nova.server('a').update({
-            'status': 'SHELVED', 'OS-EXT-STS:vm_state': 'shelved'})
-        # Of "b", it is as if Nova itself were about to do it.
-        answers = iter([None, (409, {'conflictingRequest': {
+        # It is as if Nova itself were about to do it.
+        answers = iter([(409, {'conflictingRequest': {
             'code': 409, 'message': 'task_state'}})])
-        self.nova.faults['shelveOffload'] = lambda found: (
-            next(answers, None) or found)
-        self.carry_out('--yes', '--parallel', '1')
-        self.assertEqual({'a': None, 'b': None}, self.hosts())
+        self.nova.faults['shelveOffload'] = lambda found: next(answers, found)
+        self.carry_out()
+        self.assertEqual({'a': None}, self.hosts())
         self.assertEqual(
-            [('a', 'shelveOffload'), ('b', 'shelve'), ('b', 'shelveOffload')],
-            sorted(each[:2] for each in self.nova.actions))
+            [('a', 'shelve'), ('a', 'shelveOffload')],
+            [each[:2] for each in self.nova.actions])
 
     def test_not_offloaded(self):
         self.plan('a shelve -')
@@ -361,11 +356,6 @@ class PlanRunTest(PlanRunTestCase):
         _out, err = self.carry_out(code=3)
         self.assertEqual('error: move 1: a is SHELVED and still on one: Not '
                          'you\n', err)
-        self.nova.faults.clear()
-        self.nova.server('a')['OS-EXT-STS:task_state'] = None
-        self.nova.failing = {'a'}
-        _out, err = self.carry_out(code=3)
-        self.assertIn('it is SHELVED on one', err)
 
     def test_related(self):
         """nova-scheduler must know where the others are."""
@@ -687,41 +677,28 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         cloud = self.running('a p4 one', 'b p4 two')
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', lambda _arguments: lambda: cloud))
-        servers = [{
-            'server': server.name, 'server_id': server.uuid,
-            'source': server.host} for server in cloud.servers]
-        self.nova = migrating_nova.MigratingNova({'servers': servers})
-        self.listen(self.nova)
+        self.listen_as(cloud)
         args = 'host', 'drain', 'one', '--run'
         for more, text in (
                 ((), '--run needs --save FILE'),
                 (('--save', self.path), '--yes is needed'),
                 (('--save', self.path, '-f', 'json'), '--run is not for -f')):
-            code, _out, err = self.run_command(*args, *more)
-            self.assertEqual(2, code)
-            self.assertIn(text, err)
+            self.misused(text, *args, *more)
         for option in ('--yes', '--dry-run', '--enable-after',
                        '--parallel 2', '--timeout 60', '--replan 1',
                        '--os-cloud x'):
-            code, _out, err = self.run_command(
-                'host', 'drain', 'one', *option.split())
-            self.assertEqual(2, code)
-            self.assertIn(f'{option.split()[0]} is for --run', err)
+            self.misused(f'{option.split()[0]} is for --run', 'host', 'drain',
+                         'one', *option.split())
         for command, text in (
                 (('cloud', 'defrag', '--flavor', 'x'), 'unrecognized arg'),
                 (('agent', 'rebalance'), 'unrecognized arg'),
                 (('host', 'drain', 'one', '--server', 'a'),
                  plan_execution.NO_ENABLE),
                 (('host', 'drain', 'one', 'two'), plan_execution.NO_ENABLE)):
-            code, _out, err = self.run_command(
-                *command, '--save', self.path, '--run', '--yes',
-                '--enable-after')
-            self.assertEqual(2, code)
-            self.assertIn(text, err)
-        code, _out, err = self.run_command(
-            *args, '--save', self.path, '--dry-run', '--replan', '1')
-        self.assertEqual((2, 'either --dry-run or --replan'),
-                         (code, err.strip().removeprefix('error: ')))
+            self.misused(text, *command, '--save', self.path, '--run',
+                         '--yes', '--enable-after')
+        self.misused('error: either --dry-run or --replan', *args, '--save',
+                     self.path, '--dry-run', '--replan', '1')
         # Nobody has to be asked.
         code, out, err = self.run_command(
             *args, '--save', self.path, '--dry-run')
@@ -752,10 +729,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         cloud = self.running('a p1 one', 'b p1 one')
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', lambda _arguments: lambda: cloud))
-        self.nova = migrating_nova.MigratingNova({'servers': [{
-            'server': server.name, 'server_id': server.uuid,
-            'source': server.host} for server in cloud.servers]})
-        self.listen(self.nova)
+        self.listen_as(cloud)
         args = ('host', 'drain', 'one', '--save', self.path, '--run', '--yes',
                 '--parallel', '1', '--enable-after')
         code, out, err = self.run_command(*args)
@@ -781,13 +755,9 @@ class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
         self.services = tuple
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', lambda _arguments: self.read))
-        cloud = self.read()
-        self.nova = migrating_nova.MigratingNova({'servers': [{
-            'server': server.name, 'server_id': server.uuid,
-            'source': server.host} for server in cloud.servers]})
+        self.listen_as(self.read())
         self.locate = lambda name: self.hosts()[name]
         self.services = lambda: self.nova.services
-        self.listen(self.nova)
 
     def read(self):
         return running.disabled(self.running(*[
@@ -904,26 +874,6 @@ class ReplanTest(ReplanTestCase):
         self.assertEqual(2, [each[0] for each in self.nova.actions].count('a'))
         self.assertIn('error: move 1: a was not moved', err)
 
-    def test_failed_before(self):
-        """A server does not go again where its move has just failed."""
-        self.nova.failing = {'a'}
-        out, err = self.drain('--replan', '3', code=3)
-        self.assertEqual(['three', 'two'], sorted(
-            each[2] for each in self.nova.actions if each[0] == 'a'))
-        self.assertEqual(2, out.count('The rest is planned anew.'))
-        self.assertRegex(
-            err, r'^error: a \(\S+\) stays on one; its move to (two|three) '
-            'has failed: was not moved: the migration is in status error: No '
-            'valid host was found.; it is ACTIVE on one\n$')
-        server, = self.document()['servers']
-        self.assertEqual([('failed', 2)], [
-            (lack['kind'], lack['hosts']) for lack in server['lacks']])
-        # Another run may try again.
-        self.nova.failing = set()
-        os.remove(f'{self.path}.journal')
-        self.drain()
-        self.assertNotIn('one', self.hosts().values())
-
     def test_question(self):
         self.fail('a')
         stdin = io.StringIO('y\n')
@@ -975,17 +925,11 @@ class ReplanTest(ReplanTestCase):
         self.carry_out()
 
     def test_options(self):
-        for args, text in (
-                (('host', 'drain', 'one', '--replan', '1'),
-                 '--replan is for --run'),
-                (('host', 'drain', 'one', '--replan', '1', '--run', '--yes',
-                  '--save', self.path, '--from', 'two-hosts'),
-                 '--replan is not for --from'),
-                (('plan', 'run', self.path, '--dry-run', '--replan', '1'),
-                 'either --dry-run or --replan')):
-            code, _out, err = self.run_command(*args)
-            self.assertEqual(2, code)
-            self.assertIn(text, err)
+        self.misused('--replan is not for --from', 'host', 'drain', 'one',
+                     '--replan', '1', '--run', '--yes', '--save', self.path,
+                     '--from', 'two-hosts')
+        self.misused('either --dry-run or --replan', 'plan', 'run', self.path,
+                     '--dry-run', '--replan', '1')
 
     def test_defrag(self):
         """The new plan has the options of the old one."""
