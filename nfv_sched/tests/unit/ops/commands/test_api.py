@@ -136,39 +136,30 @@ class FlavorTest(APITestCase):
         self.assertIn('Cloud west was not found', self.refused(
             'flavor', 'lint', '--all', '--api', '--os-cloud', 'west'))
 
-    def test_unreachable(self):
+    def test_not_read(self):
+        lint = 'flavor', 'lint', '--all', '--api'
         self.nova.stop()
         self.assertEqual(
             f'the compute API cannot be read: {self.nova.url} does not answer '
-            '(connection refused)', self.refused(
-                'flavor', 'lint', '--all', '--api'))
-
-    def test_wrong_password(self):
+            '(connection refused)', self.refused(*lint))
         self.log_in(password='wrong')
-        line = self.refused('flavor', 'lint', '--all', '--api')
         self.assertEqual(
             f'the compute API cannot be read: {self.api.url} does not accept '
-            'the account (HTTP 401): --os-cloud or the OS_* variables', line)
-
-    def test_no_account(self):
+            'the account (HTTP 401): --os-cloud or the OS_* variables',
+            self.refused(*lint))
         for name in self.api.variables():
             self.useFixture(fixtures.EnvironmentVariable(name))
-        self.assertIn('no account for the API, see --os-cloud', self.refused(
-            'flavor', 'lint', '--all', '--api'))
+        self.assertIn('no account for the API, see --os-cloud',
+                      self.refused(*lint))
 
     def test_client(self):
         """``openstack nfv ...``, with the account that it has."""
         code, out, err = self.openstack()
         self.assertEqual((3, ''), (code, err), out)
         self.assertEqual(3, json.loads(out)['flavors_checked'])
-        refused = (1, 'error: the compute API cannot be read: '
-                   f'{self.api.url} does not accept the account (HTTP 401): '
-                   '--os-cloud or the OS_* variables\n')
         code, out, err = self.openstack('--os-password', 'wrong')
-        self.assertEqual(refused, (code, err), out)
-        self.log_in(password='wrong')
-        code, out, err = self.openstack()
-        self.assertEqual(refused, (code, err), out)
+        self.assertEqual(1, code, out)
+        self.assertIn(' does not accept the account (HTTP 401)', err)
         self.useFixture(fixtures.EnvironmentVariable('OS_AUTH_URL'))
         code, out, err = self.openstack()
         self.assertEqual(1, code, out)
@@ -218,12 +209,6 @@ class RebalanceTest(APITestCase):
         first, second = (agent['id'] for agent in self.api.agents[:2])
         self.assertEqual(2, out.count(f'remove router --l3 -- {first} '))
         self.assertEqual(2, out.count(f'add router --l3 -- {second} '))
-
-    def test_nothing_to_move(self):
-        code, out, err = self.run_command(
-            'agent', 'rebalance', '--api', '--threshold', '6')
-        self.assertEqual((0, ''), (code, err))
-        self.assertIn('Routers on 2 agents: 6-0; nothing to move.', out)
 
     def test_hidden(self):
         """Neutron shows agents to administrators; to others it has none."""

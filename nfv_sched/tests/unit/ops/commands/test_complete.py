@@ -132,9 +132,3 @@ class BashTest(base.TestCase):
             '"$3" nfv-sched\n'
             'printf "%s\\n" "${COMPREPLY[@]}"\n')
         return self.run_shell('bash', '--norc', '-c', script).split()
-
-    def test_quiet(self):
-        """It is quick, and says nothing else."""
-        code, out, err = test_help.run('complete')
-        self.assertEqual((0, ''), (code, err))
-        self.assertEqual('[]', out.rpartition('LOADED ')[2].strip())

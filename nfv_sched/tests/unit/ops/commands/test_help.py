@@ -44,7 +44,10 @@ class HelpTest(base.TestCase):
 
     def test_subcommands(self):
         entries = importlib.metadata.entry_points(group=cli_base.NAMESPACE)
-        self.assertIn('snapshot_save', entries.names)
+        self.assertEqual(
+            sorted(name.replace('_', ' ') for name in entries.names),
+            sorted(name for _title, names in cli_base.GROUPS
+                   for name in names))
         for entry in entries:
             name = entry.name.replace('_', ' ')
             out = self.seen(*name.split(), '--help')
@@ -63,6 +66,9 @@ class HelpTest(base.TestCase):
             self.assertIn('usage: nfv-sched ', out)
             self.assertRegex(out, r'\n  snapshot save +Save the cloud')
             self.assertNotIn('Could not load', out)
+            for _title, names in cli_base.GROUPS:
+                for name in names:
+                    self.assertEqual(1, out.count(f'\n  {name}  '), name)
 
     def test_help(self):
         self.assertIn('usage: nfv-sched snapshot save ',

@@ -20,7 +20,6 @@ import fixtures
 from openstackclient import shell
 from osc_lib import logs
 from oslo_config import cfg
-from prometheus_client import parser
 import yaml
 
 from nfv_sched.journal import entry
@@ -497,19 +496,3 @@ class HostileNamesTest(base.CommandTestCase):
                          ('host', 'profile', '--facts', self.path('facts'),
                           '--vswitch-nic', f'x{name}')):
                 self.output(*args, codes=(0, 1, 2, 3))
-
-    def test_names_are_exact(self):
-        names = {server['server'] for row in json.loads(self.output(
-            'host', 'list', '--from', self.path('cloud'), '-f', 'json'))[
-                'numa_nodes'] for server in row['servers']}
-        self.assertLessEqual(set(filter(None, NAMES)), names)
-
-    def test_metrics(self):
-        path = self.path('nfv.prom')
-        self.output('metrics', '--textfile', path,
-                    '--from', self.path('cloud'))
-        with open(path, encoding='utf-8') as text:
-            labels = {sample.labels.get('host') for family in
-                      parser.text_fd_to_metric_families(text)
-                      for sample in family.samples}
-        self.assertTrue(set(HOSTS) <= labels, labels)

@@ -163,20 +163,15 @@ class ServerTest(base.TestCase):
         self.assertIn('A request for /a was not answered', log.output)
         self.assertIn('ZeroDivisionError', log.output)
 
-    def test_ipv6(self):
-        try:
-            self.start(self.BODY, '::1')
-        except OSError:
-            self.skipTest('no IPv6')
-        self.assertIn(b'200', self.ask(b'GET / HTTP/1.0\r\n\r\n'))
-
-    def test_all_addresses(self):
-        try:
-            self.start(self.BODY, '::')
-        except OSError:
-            self.skipTest('no IPv6')
-        self.address = '127.0.0.1', self.address[1]
-        self.assertIn(b'200', self.ask(b'GET / HTTP/1.0\r\n\r\n'))
+    def test_addresses(self):
+        """Of IPv6 alone, and of both."""
+        for address, asked in (('::1', '::1'), ('::', '127.0.0.1')):
+            try:
+                self.start(self.BODY, address)
+            except OSError:
+                self.skipTest('no IPv6')
+            self.address = asked, self.address[1]
+            self.assertIn(b'200', self.ask(b'GET / HTTP/1.0\r\n\r\n'))
 
     def test_guesses_before_the_first_check(self):
         """A user who was not seen before is answered in time.
@@ -224,28 +219,6 @@ class ServerTest(base.TestCase):
                 self.assertIn(b' 200 ', client.makefile('rb').readline())
                 wait_for_waiting(users, 0)
             self.assertEqual(before, checked.index(b'secret'), names)
-
-    def test_guesses_in_all_connections(self):
-        """A user whose password was right before is answered in time."""
-        # The check of a password takes more than 1 second on a busy machine.
-        self.useFixture(fixtures.MockPatchObject(server, 'SECONDS', 10.0))
-        users = auth.Users(
-            {b'u': bcrypt.hashpw(b'secret', bcrypt.gensalt(10))})
-        self.start(self.BODY, users=users)
-
-        def request(password):
-            return (b'GET / HTTP/1.0\r\nAuthorization: Basic %s\r\n\r\n' %
-                    base64.b64encode(b'u:' + password))
-
-        self.assertIn(b'200', self.ask(request(b'secret')))
-        answers = set()
-        for number in range(3):
-            for guess in range(server.CONNECTIONS - 1):
-                self.connect().sendall(request(b'%d' % guess))
-            began = time.monotonic()
-            answers.add(self.ask(request(b'secret')).split()[1])
-            self.assertLess(time.monotonic() - began, 5)
-        self.assertEqual({b'200'}, answers)
 
     def test_limit_of_files(self):
         """Descriptors are left for the collection."""
