@@ -292,6 +292,33 @@ class ShelveTest(PlanRunTestCase):
         self.assertEqual([], self.carry_out())
         self.assertShelved()
 
+    def test_locked(self):
+        move = self.shelve()
+        self.when_said[f'1/2 {self.plan.moves[0]}: done'] = lambda: (
+            self.admin_api.post_server_action(move.id, {'lock': None}))
+        self.assertEqual([move.name], self.carry_out())
+        self.assertEqual({move.number: 'is locked'}, self.run_.failed)
+        self.assertEqual(['os-migrateLive'], self.actions())
+        # Now it is known when the plan is made.
+        self.assertEqual([], list(self.planned(shelve=True).moves))
+
+    def test_unanswered(self):
+        self.flags(shelved_offload_time=-1)
+        self.shelve()
+
+        def broken(response):
+            response.status_code = 500
+
+        def cut_off(response):
+            raise requests.exceptions.ConnectionError('cut off')
+
+        self.after = {'"shelve"': cut_off, 'shelveOffload': broken}
+        self.assertEqual([], self.carry_out())
+        self.assertEqual({}, self.after)
+        self.assertEqual(['os-migrateLive', '"shelve"', 'shelveOffload'],
+                         self.actions())
+        self.assertShelved()
+
     def test_killed(self):
         """After each request, whose answer is not seen."""
         self.flags(shelved_offload_time=-1)
