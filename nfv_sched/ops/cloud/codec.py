@@ -67,7 +67,7 @@ _DOCUMENT_LIMITS: dict[str, _Schema] = {
     **_FILE_LIMITS, 'tuple': _FAIL_FAST, 'frozenset': _FAIL_FAST,
     'dict': _FAIL_FAST}
 
-# Label of a choice of a union in the path of an error; no key has it.
+# Begins the label of a choice of a union in the path of an error.
 _CHOICE = '\0'
 
 # Messages by the type of pydantic's error.
@@ -81,6 +81,8 @@ _MESSAGES = {
     'string_type': 'must be text',
     'string_unicode': 'must be text',
     'tuple_type': 'must be a list',
+    # Of scalars: all other unions have one.
+    'union_tag_invalid': 'must be an object or a list',
     'frozen_set_type': 'must be a list',
     'dict_type': 'must be an object',
     'dataclass_type': 'must be an object',
@@ -300,7 +302,7 @@ def _counted(schema: _Schema) -> _Schema:
 def _unless_many_are_wrong(data: ty.Any, check: Callable,
                            info: core_schema.ValidationInfo) -> ty.Any:
     if info.context['wrong'] >= problems.MAX_FOUND:
-        return None
+        raise pydantic_core.PydanticOmit
     try:
         return check(data)
     except pydantic.ValidationError:

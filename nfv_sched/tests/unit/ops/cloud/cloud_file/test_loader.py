@@ -47,6 +47,8 @@ BAD = [
     ('cores: 8', 'cores: !!python/object:os.system 8',
      'cloud.yaml:3: not valid YAML: could not determine a constructor'),
     ('cores: 8', 'cores: \x07', 'cloud.yaml:3: not text: the character'),
+    ('cores: 8', 'cores: 8\n    pages: 5',
+     'cloud.yaml:4: hosts[0].pages: must be an object or a list, not 5'),
     ('steps:', '---\nsteps:', 'not valid YAML: but found another document'),
     ('cores: 8', 'cores: 8\n    cores: 9',
      "cloud.yaml:4: not valid YAML: the key 'cores' is given twice"),
@@ -246,6 +248,12 @@ class LoaderTestCase(base.SimulatorTestCase):
         text = GOOD.replace('cores: 8', 'coers: 8\n    node: 2').replace(
             'vcpus: 2', 'vcpus: 0')
         self.assertEqual(3, len(self.problems(text).splitlines()))
+
+    def test_many_problems(self):
+        self.assertIn(' more', self.problems(GOOD.replace('flavors:', (
+            'flavors:\n' + ''.join(
+                f'  f{number}: {{vcpus: x, memory: 5}}\n'
+                for number in range(1100))))))
 
     def test_too_much_in_all_groups(self):
         with files.limited(1):
