@@ -115,6 +115,10 @@ class Scenario:
         default_factory=dict)
     #: source of DHCP servers and routers in Neutron
     network_service: NetworkService = 'none'
+    #: host name -> ports that do not belong to servers, where the source says
+    #: more of them than a snapshot has
+    services: Mapping[str, HostServices] = dataclasses.field(
+        default_factory=dict)
     #: host name -> name of place -> its NUMA nodes
     places: Mapping[str, Mapping[str, tuple[int, ...]]] = dataclasses.field(
         default_factory=dict)
@@ -267,8 +271,11 @@ def ports_of(cloud: snapshot.Cloud) -> Iterable[snapshot.Port]:
         yield from server.ports or ()
 
 
-def services_of(cloud: snapshot.Cloud) -> dict[str, HostServices]:
+def services_of(scenario: Scenario) -> Mapping[str, HostServices]:
     """Return the ports that do not belong to servers, by name of host."""
+    if scenario.services:
+        return scenario.services
+    cloud = scenario.cloud
     totals = occupied.totals(cloud)
     return {host.name: _services(host.network, totals[host.name])
             for host in hosts_of(cloud) if host.network is not None}

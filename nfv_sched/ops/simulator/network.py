@@ -152,7 +152,7 @@ def is_told(scenario: scenarios.Scenario) -> bool:
         scenario.security_groups or
         any(port.rules for port in scenarios.ports_of(scenario.cloud)) or
         any(each.dhcp_servers or each.routers or each.other_ports
-            for each in scenarios.services_of(scenario.cloud).values()) or
+            for each in scenarios.services_of(scenario).values()) or
         any(group == 'nfv_sched' and name in names
             for group, name in scenario.lines) or
         any(names & set(aggregate.metadata)
@@ -203,7 +203,7 @@ class SimulatedNetwork:
             name: host_limits.for_host(_Node(name, aggregates(name)))
             for name in hosts}
         self._note_groups(scenario.security_groups.values())
-        services = scenarios.services_of(scenario.cloud)
+        services = scenarios.services_of(scenario)
         self._services = {
             name: services.get(name, scenarios.HostServices())
             for name in hosts}

@@ -29,12 +29,15 @@ def scenario(cloud: model.CloudFile, path: str,
         'default_availability_zone', defaults.zone))
     named = _named(cloud)
     service = _network_service(cloud)
-    hosts, places, alike = [], {}, {}
+    hosts, services, places, alike = [], {}, {}, {}
     for group in cloud.groups:
         template = _template(group, service)
         for name in group.names:
             hosts.append(_host(
                 name, template, of_host[name], zones.get(name, zone)))
+            services[name] = scenarios.HostServices(
+                group.dhcp_servers, group.routers.count,
+                group.routers.ports, group.other_ports)
             places[name] = group.places
             alike[name] = group.name
     return scenarios.Scenario(
@@ -53,8 +56,8 @@ def scenario(cloud: model.CloudFile, path: str,
                 for group in cloud.groups for name in group.names
                 for each in _services_of_agent(name, group, kind)
             ]) if service == 'ovs' else ()),
-        new_hosts=True, network_service=service, places=places, alike=alike,
-        **named)
+        new_hosts=True, network_service=service, services=services,
+        places=places, alike=alike, **named)
 
 
 def _named(cloud: model.WhatIf) -> dict[str, dict[str, ty.Any]]:

@@ -178,8 +178,10 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                     steps % (14 if known else 10), head)) as simulation:
                 result = simulation.run()
                 self.assertEqual([], result.failures)
-                self.assertEqual((3, 2), tuple(
-                    result.loads[name].usage.routers for name in 'ab'))
+                self.assertEqual([(3, 6, 0), (2, 2, 5)], [
+                    (load.usage.routers, load.usage.router_ports,
+                     load.usage.other_ports)
+                    for load in map(result.loads.get, 'ab')])
                 self.assertEqual(
                     4 if known else None,
                     network.dhcp_servers(result.scenario, result.loads['a']))
