@@ -262,8 +262,11 @@ class _Anonymizer:
             (snapshot.Host, 'disabled_reason'):
                 lambda text: text and _DROPPED,
             (snapshot.Cloud, 'options'): self._options,
-            (snapshot.Cloud, 'consumers'): self._value,
-            (snapshot.Server, 'allocations'): self._value,
+            # A name, such as that of an Ironic node, may be the same UUID.
+            (snapshot.Cloud, 'consumers'): lambda consumers: {
+                self._uuid(consumer): self._allocations(each)
+                for consumer, each in consumers.items()},
+            (snapshot.Server, 'allocations'): self._allocations,
             (snapshot.Server, 'fault'): lambda _text: None,
             (snapshot.Server, 'image'): self._image,
             (snapshot.Server, 'hints'): self._hints,
@@ -388,7 +391,7 @@ class _Anonymizer:
             rest = word.removeprefix(prefix)
             if rest != word and rest:
                 if prefix == 'CUSTOM_':
-                    return prefix + self._class_part(rest)
+                    return f'{prefix}WORD{self._number(rest)}'
                 separator = '_' if rest[0] == '_' and len(rest) > 1 else ''
                 return prefix + separator + self._word(
                     rest.removeprefix(separator), numbers)
@@ -404,9 +407,6 @@ class _Anonymizer:
             self._variants[part] += 1
             self._invented[word] = f'word{number}{"x" * count}'
         return self._invented[word]
-
-    def _class_part(self, part: str) -> str:
-        return f'WORD{self._number(part)}'
 
     def _number(self, part: str) -> int:
         if part not in self._numbers:
@@ -509,6 +509,12 @@ class _Anonymizer:
         if new != specs:
             self._count(snapshot.Flavor, 'extra_specs')
         return new
+
+    def _allocations(
+        self, allocations: Mapping[str, Mapping[str, int]],
+    ) -> dict[str, Mapping[str, int]]:
+        return {self._uuid(provider): self._value(amounts)
+                for provider, amounts in allocations.items()}
 
     def _image(self, image: Mapping[str, str]) -> dict[str, str]:
         return {self._text(name): self._text(value, self._is_image(name))

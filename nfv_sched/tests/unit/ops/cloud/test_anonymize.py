@@ -579,6 +579,18 @@ class AnonymizeTest(base.TestCase):
         self.assertEqual(1, sum(
             host.cell == missing.cell for host in cloud.hosts))
 
+    def test_ironic(self):
+        """The name of a node is its UUID."""
+        host = dataclasses.replace(
+            CLOUD.hosts[0], hypervisor=uuids.acme, uuid=uuids.acme)
+        cloud = anonymize.anonymize(dataclasses.replace(
+            CLOUD, hosts=(host,), consumers={uuids.move: {uuids.acme: {}}}))
+        host, = cloud.hosts
+        self.assertEqual([{host.uuid}, {host.uuid}], [
+            set(cloud.consumers[cloud.moves[0].uuid]),
+            *(set(each.allocations) for each in cloud.servers
+              if each.allocations)])
+
     def test_another_time_another_name(self):
         self.assertNotEqual(
             self.cloud.groups[0].uuid,
