@@ -36,7 +36,8 @@ def find(hint: ty.Any, value: ty.Any, of: type, path: problems.Path = (),
          ) -> Iterator[tuple[problems.Path, ty.Any, ty.Any]]:
     """Yield (path, mark, value) of each value that has a mark.
 
-    :param hint: type of the value.  Of a union, only the first type counts
+    :param hint: type of the value.  Values in a union are not found, except in
+        one with None
     :param of: type of the mark
     """
     origin, args = ty.get_origin(hint), ty.get_args(hint)

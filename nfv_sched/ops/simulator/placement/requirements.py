@@ -145,13 +145,14 @@ class TraitRequirement:
                 else RequirementKind.FORBIDDEN_TRAIT)
 
     def missing(self, tree: Tree) -> UnmetRequirement | None:
+        if self.forbidden is None and self.trait in tree[0].traits:
+            return None
         elsewhere = [] if self.of_root or len(tree) < 2 else [
             givers for name in self.classes
             if (givers := _nested_providers(tree, name))]
         if self.forbidden is None:
-            is_met = self.trait in tree[0].traits or any(
-                self.trait in each.traits
-                for givers in elsewhere for each in givers)
+            is_met = any(self.trait in each.traits
+                         for givers in elsewhere for each in givers)
         else:
             root_gives = not elsewhere or len(elsewhere) < len(self.classes)
             is_met = not (
@@ -311,8 +312,9 @@ class ChoiceRequirement:
             """Yield the choices that begin with the chosen providers."""
             # The traits of the unsuffixed group are checked as soon as all of
             # its providers are chosen.
-            if nested_count and index == nested_count and not self._suffice(
-                    compute_node + chosen):
+            if nested_count and index == nested_count and (
+                    not self.required <= set().union(*(
+                        each.traits for each in compute_node + chosen))):
                 return
             if index == len(groups):
                 yield tuple(chosen)
@@ -331,10 +333,6 @@ class ChoiceRequirement:
                 resource_provider.add(from_provider, amounts, -1)
 
         return choose(0)
-
-    def _suffice(self, providers: Tree) -> bool:
-        return self.required <= set().union(
-            *(provider.traits for provider in providers))
 
     def missing(self, tree: Tree) -> UnmetRequirement | None:
         if next(self.choices(tree), None) is not None:
