@@ -20,8 +20,6 @@ from cliff import columns as cliff_columns
 
 from nfv_sched.base import strings
 
-count = strings.count
-
 #: Spaces between columns.
 _GAP = 2
 #: Spaces before a column that is printed below a row.

@@ -96,12 +96,14 @@ def keystone() -> Iterator[sdk_connection.Connection]:
     :raises QuotaError: if the account of ``[placement]`` cannot be used
     """
     from nfv_sched.ops.model.requests import nova_account
-    try:
-        with nova_account.connection('identity') as connection:
-            yield connection
-    except _ERRORS as exc:
-        raise QuotaError('no connection to Keystone: '
-                         f'{http_limits.reason(exc)}') from exc
+    with contextlib.ExitStack() as stack:
+        try:
+            connection = stack.enter_context(
+                nova_account.connection('identity'))
+        except _ERRORS as exc:
+            raise QuotaError('no connection to Keystone: '
+                             f'{http_limits.reason(exc)}') from exc
+        yield connection
 
 
 def project_id(connection: sdk_connection.Connection, name: str) -> str:

@@ -86,8 +86,9 @@ def find(hosts: Sequence[document.HostVerdict],
         explained = unexplained & affected[key]
         concerned = [each for each in failures if each.host.host in explained]
         # Every host of the others lacks it, too, but by a smaller need.
-        alike = [each for each in concerned if each.key == key]
-        each = _cause(alike or concerned[:1], len(explained), networks)
+        alike = [each for each in concerned if each.key == key] or [
+            each for each in concerned if kinds[key].is_implied_by(each)][:1]
+        each = _cause(alike, len(explained), networks)
         causes.append(dataclasses.replace(
             each, text=sentences.cause(each, len(hosts))))
         unexplained -= explained

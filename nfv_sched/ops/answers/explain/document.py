@@ -143,6 +143,7 @@ class HelpfulStep:
     moves: int | None
 
 
+#: Of causes that keep a request off as many hosts, the first of these is told.
 CauseKind = ty.Literal[
     'disabled', 'down', 'unmapped', 'reserved', 'request', 'cut-off',
     'placement', 'deployment', 'shortage', 'filter', 'error']

@@ -54,11 +54,15 @@ def explain(
         answer = placement.explain(state, queries)
     verdicts: filters.Verdicts = {}
     shadowed: dict[str, Mapping[str, values.HostRefusal]] = {}
-    with _time_stage(seconds, 'filters'), contextlib.suppress(servers.Refused):
+    spec = None
+    with _time_stage(seconds, 'filters'):
         # Filters are not asked about a request that never got to Placement.
         if queries:
-            with scheduling.booting(state, boot_request) as (spec, _booted):
-                pass  # what is booted has to be gone again
+            # What is booted has to be gone again.
+            with contextlib.suppress(servers.Refused), scheduling.booting(
+                    state, boot_request) as (spec, _booted):
+                pass
+        if spec is not None:
             verdicts = filters.alone(
                 state, spec, queries,
                 lambda done, total: progress(done, total, 'filters'),

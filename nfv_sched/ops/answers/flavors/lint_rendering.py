@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 import typing as ty
 
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.answers.flavors.lint import values
 from nfv_sched.ops.cli import tables
@@ -15,9 +16,9 @@ def text(results: Sequence[document.FlavorFinding],
          flavors: int) -> list[tables.Part]:
     counted = [(severity, sum(each.severity == severity for each in results))
                for severity in values.SEVERITIES]
-    counts = ', '.join(tables.count(number, severity)
+    counts = ', '.join(strings.count(number, severity)
                        for severity, number in counted if number)
-    line = f'{tables.count(flavors, "flavor")}: {counts or "nothing found"}.'
+    line = f'{strings.count(flavors, "flavor")}: {counts or "nothing found"}.'
     return [line, *(['', tables.Table(COLUMNS, rows(results))]
                     if results else [])]
 

@@ -38,9 +38,9 @@ def text(
         head = f'{_where(each).capitalize()} {each.name}: ' + _counts(
             each, are_new and each.flavor is not None)
         if lost:
-            head += f'; {tables.count(lost, "key")} not fully translated'
+            head += f'; {strings.count(lost, "key")} not fully translated'
         if each.errors:
-            head += f'; {tables.count(len(each.errors), "error")} afterwards'
+            head += f'; {strings.count(len(each.errors), "error")} afterwards'
         parts += ([''] if parts else []) + [f'{head}.']
         if each.keys:
             parts += ['', tables.Table(
@@ -57,7 +57,7 @@ def _counts(translated: document.FlavorTranslation, is_new: bool) -> str:
     keys = sum(line.key is not None for line in translated.keys)
     changes = f'{len(translated.extra_specs)} to set' if is_new else (
         f'{len(translated.set)} to set, {len(translated.unset)} to remove')
-    return f'{tables.count(keys, "key")}; {changes}'
+    return f'{strings.count(keys, "key")}; {changes}'
 
 
 def rows(

@@ -5,6 +5,7 @@ import collections
 from collections.abc import Sequence
 import typing as ty
 
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rendering
@@ -46,7 +47,7 @@ def _headline(plan: document.Defrag) -> str:
             return f'{now}: no move is needed for {plan.wanted}.'
         return f'{now}; no moves were found that make room for more.'
     live = all(each.how == movable.LIVE for each in plan.moves)
-    moves = tables.count(len(plan.moves), 'live ' * live + 'migration')
+    moves = strings.count(len(plan.moves), 'live ' * live + 'migration')
     fewest = ', and no fewer do' if plan.exact else ''
     if plan.enough:
         return f'{now}, {plan.fits_after} after {moves}{fewest}.'
@@ -60,8 +61,8 @@ def _notes(plan: document.Defrag) -> ty.Iterator[str]:
     if plan.moves:
         booted = min(plan.fits_after, plan.wanted)
         yield ('Each move was made in the simulator, one after the other, '
-               f'and {tables.count(booted, "server")} of {plan.flavor} booted '
-               'then.')
+               f'and {strings.count(booted, "server")} of {plan.flavor} '
+               'booted then.')
     if any(each.vfs_detached for each in plan.moves):
         yield values.VFS_DETACHED
     if plan.freeing is not None:
@@ -72,7 +73,7 @@ def _notes(plan: document.Defrag) -> ty.Iterator[str]:
     reasons = collections.Counter(
         each.obstacle.text for each in plan.not_movable).most_common()
     for reason, count in reasons[:_REASONS]:
-        yield f'{tables.count(count, "server")} cannot be moved: {reason}'
+        yield f'{strings.count(count, "server")} cannot be moved: {reason}'
     if len(reasons) > _REASONS:
         yield (f'{sum(count for _reason, count in reasons[_REASONS:])} more '
                f'cannot be moved for other reasons; -f json has them all.')

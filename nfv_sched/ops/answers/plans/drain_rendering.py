@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
 
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cli import tables
@@ -103,12 +104,12 @@ def _headline(plan: document.Drain) -> str:
     if not plan.servers:
         return f'{plan.host} has no servers.'
     kinds = [each.how for each in plan.servers if each.makes_room_for is None]
-    servers = tables.count(len(kinds), 'server')
+    servers = strings.count(len(kinds), 'server')
     if plan.others is not None:
         servers = f'{len(kinds)} of {len(kinds) + plan.others} servers'
     headline = f'{servers} of {plan.host}: {_counts(kinds)}.'
     if plan.making_room:
-        headline += (f' {tables.count(len(plan.making_room), "move")} on '
+        headline += (f' {strings.count(len(plan.making_room), "move")} on '
                      'other hosts to make room.')
     if (plan.staying or plan.shelved) and plan.exact:
         return f'{headline} No other order or destinations move more of them.'
@@ -121,7 +122,7 @@ def _counts(kinds: Sequence[str | None]) -> str:
 
 
 def _headline_of_rounds(plan: document.RollingDrain) -> str:
-    count = tables.count
+    count = strings.count
     number = len(plan.emptied)
     hosts = count(number, 'host')
     if plan.not_emptied:

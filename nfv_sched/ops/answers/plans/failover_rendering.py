@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 import typing as ty
 
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cli import tables
@@ -24,15 +25,15 @@ def _losses(effect: document.Failover) -> list[tables.Part]:
         f'If any one host of {len(effect.hosts)} is lost', 'all its')
     if effect.together:
         condition, whose = (
-            f'If {tables.count(len(effect.hosts), "host")} are lost at once',
+            f'If {strings.count(len(effect.hosts), "host")} are lost at once',
             f'their {sum(loss.servers for loss in effect.hosts)}')
     if not hosts:
         return [tables.Line(f'{condition}, {whose} servers find a place.',
                             tables.GOOD)]
     stranded = sum(len(loss.stranded) for loss in hosts)
     return [tables.Line(
-        f'{condition}: {tables.count(stranded, "server")} of '
-        f'{tables.count(len(hosts), "host")} '
+        f'{condition}: {strings.count(stranded, "server")} of '
+        f'{strings.count(len(hosts), "host")} '
         f'{"finds" if stranded == 1 else "find"} no place.', tables.BAD),
         '', table(effect)]
 

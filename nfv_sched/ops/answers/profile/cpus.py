@@ -30,11 +30,11 @@ DEFAULT_SWITCH_CORES = 2
 Assignment = Mapping[int, Mapping[str, tuple[int, ...]]]
 
 
-def nodes_with(assignment: Assignment, function: str) -> list[int]:
+def nodes_of(assignment: Assignment, function: str) -> list[int]:
     return [node for node, cpus in assignment.items() if cpus[function]]
 
 
-def all_with(assignment: Assignment, function: str) -> tuple[int, ...]:
+def cpus_of(assignment: Assignment, function: str) -> tuple[int, ...]:
     return tuple(sorted(cpu for cpus in assignment.values()
                         for cpu in cpus[function]))
 
@@ -137,8 +137,8 @@ def assign(machine: values.Machine, chosen: choices.Choices) -> Assignment:
                 give(SHARED, node, 1)
         for node in usable:
             give(GUESTS, node, len(free_cores[node]))
-    if not nodes_with(assigned, SHARED if chosen.layout == choices.FLOATING
-                      else GUESTS):
+    if not nodes_of(assigned, SHARED if chosen.layout == choices.FLOATING
+                    else GUESTS):
         raise choices.ProfileError('no CPU is left for servers')
     return assigned
 

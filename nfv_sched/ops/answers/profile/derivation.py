@@ -56,7 +56,7 @@ def derive(machine: values.Machine,
         switch_memory_mib=switch.get(node.number, 0),
         pages=pages[node.number]) for node in machine.nodes])
     ratio = ceph.ratio if shared else None
-    dedicated = cpus.all_with(assignment, cpus.GUESTS)
+    dedicated = cpus.cpus_of(assignment, cpus.GUESTS)
     profile = document.Profile(
         layout=chosen.layout, numa_nodes=nodes, nova=document.NovaOptions(
             cpu_shared_set=shared, cpu_dedicated_set=dedicated,
@@ -71,7 +71,7 @@ def derive(machine: values.Machine,
                           machine, chosen, assignment, near).items()}),
         platform_memory_mib=platform_mib, kernel_arguments=(),
         ovs_other_config={}, isolated_cpus=tuple(sorted(
-            (*cpus.all_with(assignment, cpus.SWITCH), *dedicated))),
+            (*cpus.cpus_of(assignment, cpus.SWITCH), *dedicated))),
         osd_memory_mb=ceph.osd_memory,
         vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
         servers_by_memory=ceph.guests, server_overhead_mb=ceph.overhead,
@@ -87,9 +87,9 @@ def _shared_cpus(chosen: choices.Choices,
                  assignment: cpus.Assignment) -> tuple[int, ...]:
     # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
     # unless cores are set aside for them.
-    shared = cpus.all_with(assignment, cpus.SHARED)
+    shared = cpus.cpus_of(assignment, cpus.SHARED)
     if not shared and chosen.layout == choices.EVERY_NODE:
-        return cpus.all_with(assignment, cpus.PLATFORM)
+        return cpus.cpus_of(assignment, cpus.PLATFORM)
     return shared
 
 
@@ -97,13 +97,13 @@ def _switch_memory(machine: values.Machine, chosen: choices.Choices,
                    assignment: cpus.Assignment,
                    near: Mapping[str, int | None]) -> dict[int, int]:
     """Return the MiB of the virtual switch on each NUMA node with memory."""
-    if not cpus.nodes_with(assignment, cpus.SWITCH):
+    if not cpus.nodes_of(assignment, cpus.SWITCH):
         return {}
     nodes = {node for node in near.values() if node is not None}
     if not nodes and chosen.layout == choices.EVERY_NODE and not isinstance(
             chosen.switch_cores, Mapping):
         nodes = {machine.usable[0].number}  # the others only have a spare core
-    nodes = nodes or set(cpus.nodes_with(assignment, cpus.SWITCH))
+    nodes = nodes or set(cpus.nodes_of(assignment, cpus.SWITCH))
     return {node.number: memory.socket_memory(
         chosen.mtus if node.number in nodes else frozenset())
         for node in machine.usable}
@@ -122,9 +122,9 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
     names = rule.Names(chosen.vswitch_label, chosen.node_label_prefix)
     osd_label = place.label_of(OSD, names)
     labels = {names.vswitch: frozenset(
-        cpus.nodes_with(assignment, cpus.SWITCH))}
+        cpus.nodes_of(assignment, cpus.SWITCH))}
     if chosen.ceph.count and (chosen.ceph.node is not None
-                              or cpus.nodes_with(assignment, cpus.CEPH)):
+                              or cpus.nodes_of(assignment, cpus.CEPH)):
         labels[osd_label] = frozenset(node for node, count in cpus.osds(
             machine, chosen.ceph).items() if count)
     # libvirt may leave out a node without memory or CPUs, and nova-compute

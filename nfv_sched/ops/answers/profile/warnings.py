@@ -136,7 +136,8 @@ def _small_pages(profile: document.Profile) -> Iterator[_Warning]:
 def _switch(chosen: choices.Choices, near: Mapping[str, int | None],
             profile: document.Profile) -> Iterator[_Warning]:
     on = profile.nodes(cpus.SWITCH)
-    cores = sum(profile.cpus(cpus.SWITCH).issuperset(core)
+    of_switch = profile.cpus(cpus.SWITCH)
+    cores = sum(of_switch.issuperset(core)
                 for node in profile.numa_nodes for core in node.cores)
     if not cores:
         if chosen.layout != choices.FLOATING:

@@ -266,8 +266,9 @@ class _Planner:
         return [
             name for names in self._groups[source.id].values()
             if names and self._fits(next(iter(names)), target)
-            for name in names if self._can_take(name, target) and 0 < (
-                self._services[name].ports if self._by_ports else 1) < gap]
+            for name in names if 0 < (
+                self._services[name].ports if self._by_ports else 1
+            ) < gap and self._can_take(name, target)]
 
     def _movable_of(self, agent: snapshot.NetworkAgent) -> Iterator[str]:
         for names in self._groups[agent.id].values():

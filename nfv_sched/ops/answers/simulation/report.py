@@ -157,11 +157,8 @@ def steps(result: outcome.SimulationResult) -> ReportTable:
         *_place_columns(result), _column('PCI', 'pci', is_detail=no_devices),
         _column('PCI devices', _addresses, _addresses_by_node,
                 is_detail=no_devices),
-        _column('Remark', _step_remark)), result.outcomes)
-
-
-def _step_remark(step: outcome.SimulatedStep) -> str:
-    return '; '.join(filter(None, (step.reason, *_notes(step))))
+        _column('Remark', lambda step: '; '.join(
+            filter(None, (step.reason, *_notes(step)))))), result.outcomes)
 
 
 def _notes(of: outcome.SimulatedStep) -> tuple[str, ...]:

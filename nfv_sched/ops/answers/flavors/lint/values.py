@@ -135,7 +135,7 @@ class LintSubject:
 
     @property
     def readable(self) -> bool:
-        return not (self.unread or self._refused)
+        return not (self.unread or self._refusals_with_image)
 
     @functools.cached_property
     def refused(self) -> Mapping[str, str]:
@@ -148,15 +148,15 @@ class LintSubject:
         """Reasons for which Nova refuses all servers of the flavor."""
         # An image can also make a refused flavor acceptable.
         return tuple([_with_keys(each, self.flavor, _NOTHING)
-                      for each in self._refused_alone
-                      if each in self._refused])
+                      for each in self._refusals_without_image
+                      if each in self._refusals_with_image])
 
     @functools.cached_property
     def image_refusals(self) -> tuple[flavors.FlavorRefusal, ...]:
         """Reasons for which it refuses them with this image only."""
         return tuple([_with_keys(each, self.flavor, self.properties)
-                      for each in self._refused
-                      if each not in self._refused_alone])
+                      for each in self._refusals_with_image
+                      if each not in self._refusals_without_image])
 
     @functools.cached_property
     def image_errors(self) -> Mapping[str, str]:
@@ -181,7 +181,7 @@ class LintSubject:
 
         Empty if an image was given.
         """
-        if self.image or not self._refused_alone:
+        if self.image or not self._refusals_without_image:
             return _NOTHING
         return next((each for each in _IMAGES if not flavors.refusals(
             self._nova_flavor, flavors.image(each))), _NOTHING)
@@ -258,15 +258,15 @@ class LintSubject:
         return flavors.image(self.properties)
 
     @functools.cached_property
-    def _refused_alone(self) -> list[flavors.FlavorRefusal]:
+    def _refusals_without_image(self) -> list[flavors.FlavorRefusal]:
         return [] if self.unread else flavors.refusals(
             self._nova_flavor, flavors.image(_NOTHING))
 
     @functools.cached_property
-    def _refused(self) -> list[flavors.FlavorRefusal]:
+    def _refusals_with_image(self) -> list[flavors.FlavorRefusal]:
         return flavors.refusals(
             self._nova_flavor, self._meta
-        ) if self.properties else self._refused_alone
+        ) if self.properties else self._refusals_without_image
 
     @functools.cached_property
     def _topology(self) -> objects.InstanceNUMATopology | None:
