@@ -7,7 +7,6 @@ Only the configuration and the installed packages are read.
 from collections.abc import Iterable
 import difflib
 import inspect
-import itertools
 import os
 
 from nova.scheduler import filters as nova_filters
@@ -79,12 +78,6 @@ def _specs_by_filter() -> dict[str, str]:
     # may have a name only.
     return {cls.filters[0]: cls.keys[0] if cls.keys else cls.name
             for cls in rules.classes() if cls.keys or not cls.always_active}
-
-
-def _policies() -> tuple[str, ...]:
-    """Return filters of one policy, which pass all hosts for other guests."""
-    return tuple(cls.filters[0] for cls in rules.classes()
-                 if not cls.always_active)
 
 
 def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
@@ -225,7 +218,9 @@ def _unavailable_finding(
 def _check_combination(enabled: list[str]) -> list[findings.Finding]:
     """Warn of filters that exclude each other or need another one."""
     problems = []
-    policies = [name for name in _policies() if name in enabled]
+    # Those of one policy, which pass all hosts for other servers.
+    policies = [cls.filters[0] for cls in rules.classes()
+                if not cls.always_active and cls.filters[0] in enabled]
     if STOCK_TOPOLOGY in enabled and (policies or TOPOLOGY in enabled):
         problems.append(findings.failure(
             f'enabled_filters has {STOCK_TOPOLOGY} beside filters of '
@@ -349,26 +344,22 @@ def _other_multipliers(conf) -> dict[str, float]:
 
 def options(conf) -> upgradecheck.Result:
     """Check that the options of ``[nfv_sched]`` are valid and consistent."""
-    all_options = list(itertools.chain.from_iterable(
-        options for _group, options in nfv_conf.list_opts()))
+    (_group, all_options), = nfv_conf.list_opts()
     problems = []
     for option in all_options:
         try:
             conf.nfv_sched[option.dest]
         except (cfg.Error, ValueError) as exc:
+            # Without oslo.config's introduction.
+            error = strings.brief(str(exc).rpartition(' is not valid: ')[2])
             problems.append(findings.failure(
-                f'[nfv_sched] {option.name}: {_value_error(exc)}.'))
+                f'[nfv_sched] {option.name}: {error}.'))
     problems += _check_names(conf, {option.dest for option in all_options})
     if not any(finding.code == upgradecheck.Code.FAILURE
                for finding in problems):
         problems += _check_consistency(conf.nfv_sched)
     return findings.conclude(
         problems, f'All {len(all_options)} options are valid.')
-
-
-def _value_error(exc: Exception) -> str:
-    """Return the error of a value, without oslo.config's introduction."""
-    return strings.brief(str(exc).rpartition(' is not valid: ')[2])
 
 
 def _check_names(conf, option_names: set[str]) -> list[findings.Finding]:

@@ -163,7 +163,9 @@ def errors(conf: cfg.ConfigOpts, nodes: Mapping[int, frozenset[int]],
             with _configured(conf):
                 check()
         except _REFUSALS as exc:
-            reason = strings.one_line(_CPU_LIST.sub(_to_cpu_list, str(exc)))
+            reason = strings.one_line(_CPU_LIST.sub(
+                lambda match: cpu_spec.to_text(map(int, match[1].split(', '))),
+                str(exc)))
             if reason not in seen:
                 seen.add(reason)
                 yield compute_settings.StartError(starts=starts, reason=reason)
@@ -176,7 +178,3 @@ def _named_nodes(conf: cfg.ConfigOpts) -> frozenset[int]:
             for name in conf.neutron.physnets))
     except cfg.Error:
         return frozenset()
-
-
-def _to_cpu_list(match: re.Match[str]) -> str:
-    return cpu_spec.to_text(map(int, match[1].split(', ')))

@@ -127,7 +127,8 @@ class ErrorMixin:
             for line in str(exc).splitlines():
                 self.print_error(line)
             if isinstance(exc, NotConfiguredError):
-                self._print_options(parsed_args)
+                for option, help_text in self.cloud_options(parsed_args):
+                    self.app.stderr.write(f'  {option:<18}  {help_text}\n')
             # The name may be in a part of the cloud that was not read.
             if self._missing and isinstance(
                     exc, (NotInCloudError, problems.InputError)):
@@ -160,10 +161,6 @@ class ErrorMixin:
             yield
         finally:
             self.app.stdout = stdout
-
-    def _print_options(self, parsed_args: argparse.Namespace) -> None:
-        for option, help_text in self.cloud_options(parsed_args):
-            self.app.stderr.write(f'  {option:<18}  {help_text}\n')
 
     def cloud_options(self, parsed_args: argparse.Namespace,
                       ) -> Sequence[tuple[str, str]]:
@@ -573,7 +570,9 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
         return names
     selected = set()
     for pattern in patterns:
-        matches = {name for name in names if _is_of(name, pattern)}
+        # A name with brackets does not match itself as a pattern.
+        matches = {name for name in names if name == pattern
+                   or fnmatch.fnmatchcase(name, pattern)}
         if not matches and is_pattern(pattern):
             raise NotInCloudError(f'no {noun} matches {pattern!r}')
         if not matches and noun == _HOST:
@@ -604,11 +603,6 @@ def host_name(hosts: Iterable[str], name: str) -> str:
 
 def is_pattern(text: str) -> bool:
     return _WILDCARD.search(text) is not None
-
-
-def _is_of(name: str, pattern: str) -> bool:
-    # A name with brackets does not match itself as a pattern.
-    return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
 def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:

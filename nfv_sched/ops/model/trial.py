@@ -8,7 +8,6 @@ claims resources with Nova's own code, one move after the other.
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
-from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import typing as ty
@@ -155,7 +154,9 @@ def failure(
             return Failure(index, move, outcome.reason)
         if is_shelved:
             continue
-        worse = _policies_kept_less(before, positions.degrees_of(server))
+        after = positions.degrees_of(server)
+        worse = [policy for policy, degree in before.items()
+                 if after.get(policy, 0.0) < degree - _EPSILON]
         if worse:
             return Failure(index, move, f'{", ".join(worse)} would be kept '
                            'less', degrades=True)
@@ -182,9 +183,3 @@ def _step(move: values.Move, number: int, name: str) -> actions.Step:
     if move.kind == movable.LIVE:
         return actions.MoveStep(action='live_migrate', **of_step)
     return actions.ColdMove(action='cold_migrate', **of_step)
-
-
-def _policies_kept_less(before: Mapping[str, float],
-                        after: Mapping[str, float]) -> list[str]:
-    return [policy for policy, degree in before.items()
-            if after.get(policy, 0.0) < degree - _EPSILON]

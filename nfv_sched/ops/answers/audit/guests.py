@@ -6,7 +6,6 @@ from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import occupied
-from nfv_sched.ops.cloud import snapshot
 
 _PAGE_SIZE = 'hw:mem_page_size'
 
@@ -60,13 +59,9 @@ def pages(site: hosts.Site) -> hosts.Findings:
     """Find servers with ``hw:mem_page_size`` but no memory in pages."""
     for server in site.steady:
         page_size = server.flavor.extra_specs.get(_PAGE_SIZE)
-        if page_size is not None and not _has_pages(server):
+        if page_size is not None and (server.nodes is None or not all(
+                part.page_size for part in server.nodes)):
             yield site.finding(
                 values.PAGES, f'{_PAGE_SIZE}={page_size}, but its '
                 f'{server.flavor.memory} MiB are claimed in no page size',
                 server)
-
-
-def _has_pages(server: snapshot.Server) -> bool:
-    return server.nodes is not None and all(
-        part.page_size for part in server.nodes)

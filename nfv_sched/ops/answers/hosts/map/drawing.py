@@ -152,7 +152,7 @@ def _rows(cores: Sequence[document.CoreUse],
                 row.tiles.append((
                     f'{shape}{sign.kind}{"r" * sign.remote}', x,
                     f'CPU {cpu.cpu}: {_whose(cpu)}'))
-                x += _half(shape)
+                x += CORE // 2 if shape == 'a' else CORE // 4
                 if sign.kind in 'fi':
                     continue
                 if len(sign.text) == 1:
@@ -173,10 +173,6 @@ def _place(core_x: int, place: int, threads: int) -> tuple[str, int, int]:
         return 'b', core_x + CORE // 2 * place, -_NUMBER - 9
     shape, y = ('d', -_NUMBER - 3) if place % 2 else ('c', -_NUMBER - 16)
     return shape, core_x + CORE // 2 * (place // 2), y
-
-
-def _half(shape: str) -> int:
-    return CORE // 2 if shape == 'a' else CORE // 4
 
 
 #: Shape -> x, y, width, height, relative to its row.
