@@ -50,9 +50,9 @@ class CompileTest(base.SimulatorTestCase):
             snapshot.HostNetwork(vswitch_ports=2 + 3 * 2 + 4, routers=3,
                                  security_rules=0, dhcp_servers=2),
             host.network)
-        services = scenario.services_of(self.cloud)
+        services = scenario.services_of(self.scenario)
         self.assertEqual(
-            scenario.HostServices(2, 3, 1, 4 + 3), services['a2'])
+            scenario.HostServices(2, 3, 2, 4), services['a2'])
         self.assertEqual(scenario.HostServices(), services[disabled.name])
         self.assertEqual('ovs', self.scenario.network_service)
 
