@@ -10,7 +10,6 @@ import typing as ty
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.capacity import document as capacity_document
 from nfv_sched.ops.answers.capacity import rendering
-from nfv_sched.ops.answers import requests as request_document
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import blazar
@@ -374,7 +373,7 @@ class ListCapacity(_Capacity):
         self._document = documents.Document(capacity_document.MixFit(
             mix=tuple([capacity_document.MixPart(
                 flavor=flavor.name, flavor_id=flavor.id or None, count=count,
-                ports=request_document.new_ports(of_name[flavor.name]))
+                ports=of_name[flavor.name])
                 for flavor, count in flavor_counts]),
             fits=row[1], fits_if_empty=row[2] if parsed_args.empty else None,
             blazar=capacity_document.blazar_hosts(cloud, hosts)))
@@ -385,7 +384,7 @@ class ListCapacity(_Capacity):
             return columns, [row]
         return ('Flavor', 'Flavor ID', 'Count', *columns[1:]), [
             (flavor.name, flavor.id or None, count, *row[1:-1],
-             ', '.join(of_name[flavor.name].kinds))
+             of_name[flavor.name].listed)
             for flavor, count in flavor_counts]
 
 
@@ -437,7 +436,7 @@ class ShowCapacity(_Capacity):
                        data: Iterable[Sequence[ty.Any]]) -> int:
         if _is_text(parsed_args):
             self.check_columns(parsed_args, column_names)
-            ports, hosts = self._fits.assumed, self._fits.hosts
+            ports, hosts = self._fits.ports, self._fits.hosts
             self.print_text(parsed_args, [
                 f'Assumed ports: {ports.description} ({ports.reason}).',
                 *([rendering.shared_sentence(hosts, self._shared)]

@@ -121,7 +121,6 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         from nfv_sched.ops.answers.explain import explanation
         from nfv_sched.ops.answers.explain import next_steps
         from nfv_sched.ops.answers.explain import rendering as of_explain
-        from nfv_sched.ops.answers.explain import tenant
         from nfv_sched.ops.model.requests import subject
         from nfv_sched.ops.simulator import start
         try:
@@ -142,25 +141,27 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             [host.host for host in explained.hosts], parsed_args.patterns,
             'host')
         self.has_findings = not explained.fits
-        shown = tuple([each for each in explained.hosts
-                       if each.host in frozenset(names)])
-        self._document = documents.Document(
-            dataclasses.replace(explained, hosts=shown), ('hosts',))
-        self._host_table = of_explain.host_table(explained, names)
+        shown = {each.host: each for each in explained.hosts
+                 if each.host in frozenset(names)}
+        self._document = documents.Document(dataclasses.replace(
+            explained, hosts=tuple(shown.values())), ('hosts',))
+        best_first = of_explain.best_first(
+            explained, [shown[name] for name in names])
+        self._host_table = of_explain.host_table(best_first)
 
         def text(column_names, data):
             if parsed_args.for_tenant:
-                return tenant.text(explained, about)
-            in_order = bool(parsed_args.sort_columns)
+                return of_explain.tenant_text(explained, about)
             return of_explain.text(
-                explained, names if not in_order else [
-                    row[0] for row in base.sorted_by(
+                explained, best_first if not parsed_args.sort_columns else [
+                    shown[row[0]] for row in base.sorted_by(
                         parsed_args, column_names, data)],
-                everything=parsed_args.all or bool(parsed_args.patterns),
-                all_filters=parsed_args.all_filters, in_order=in_order)
+                None if parsed_args.all or parsed_args.patterns
+                else of_explain.SHOWN, parsed_args.all_filters)
 
         self._text = text
-        return self.cells(parsed_args, of_explain.COLUMNS, shown)
+        return self.cells(
+            parsed_args, of_explain.COLUMNS, list(shown.values()))
 
     def document(self, column_names, data):
         return self._document

@@ -149,9 +149,9 @@ class TestAdvice(test_stock.EquivalenceTestCase):
                 state, requested).reason is None
 
     def carry_out(self, cloud, requested, step):
-        ports = assumed_ports.Ports(
-            basis=assumed_ports.Basis.NETWORKS,
-            plugs=requested.ports) if requested.ports else None
+        ports = assumed_ports.assume(
+            assumed_ports.Basis.NETWORKS,
+            requested.ports) if requested.ports else None
         if step.kind in ('add-host', 'larger-host'):
             for name in step.like:
                 cloud = (grown(cloud, name)

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.answers import requests as request_document
-from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import blazar
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import document as counting
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import placement
 
 if ty.TYPE_CHECKING:
@@ -113,14 +112,12 @@ class FlavorFit:
     #: why Nova takes no server of the flavor, for people; null if it does
     error: str | None
     #: ports that each server is assumed to have
-    ports: request_document.NewPorts
+    ports: assumed_ports.NewPorts
     #: extra specs that may let fewer servers fit, and could not be counted
     uncounted: tuple[str, ...]
     #: traits of which it was not read whether Placement knows them; if not,
     #: Nova takes no server
     unverified: tuple[placement.Unknown, ...]
-    #: the ports as ``assumed_ports.Ports``
-    assumed: ty.Any = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +142,7 @@ class MixPart:
     flavor_id: str | None  #: ID of the flavor; null if it was not read
     count: int  #: number of servers of it in each mix
     #: ports that each server is assumed to have
-    ports: request_document.NewPorts
+    ports: assumed_ports.NewPorts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +167,7 @@ class HostFits:
     #: why Nova takes no server of the flavor, for people; null if it does
     error: str | None
     #: ports that each server is assumed to have
-    ports: request_document.NewPorts
+    ports: assumed_ports.NewPorts
     #: extra specs that may let fewer servers fit, and could not be counted
     uncounted: tuple[str, ...]
     #: traits of which it was not read whether Placement knows them; if not,
@@ -180,8 +177,6 @@ class HostFits:
     #: none
     blazar: BlazarHosts | None
     hosts: tuple[counting.HostFit, ...]  #: a row for each host
-    #: the ports as ``assumed_ports.Ports``
-    assumed: ty.Any = documents.internal()
 
 
 class CloudPart(ty.NamedTuple):
@@ -237,8 +232,7 @@ def _of_flavor(counted: 'capacity.FlavorCapacity') -> dict[str, ty.Any]:
     return {
         'flavor': counted.flavor.name, 'flavor_id': counted.flavor.id or None,
         'error': counted.error, 'uncounted': counted.uncounted,
-        'unverified': counted.unverified, 'assumed': counted.ports,
-        'ports': request_document.new_ports(counted.ports)}
+        'unverified': counted.unverified, 'ports': counted.ports}
 
 
 def _leaving(server: snapshot.Server) -> counting.LeavingServer:

@@ -26,7 +26,7 @@ def not_known(fits: _Fits) -> list[str]:
 
 
 def _kinds(fits: _Fits) -> str:
-    return ', '.join(fits.assumed.kinds)
+    return fits.ports.listed
 
 
 def _not_known(fits: _Fits) -> str:
@@ -60,7 +60,7 @@ def fit_columns(
         *([] if survive is None else [
             _column(f'After losing {survive}', 'fits_after_loss')]),
         *([_column('If empty', 'fits_if_empty')] if empty else []),
-        _column('Ports', _kinds, lambda fit: fit.assumed.label),
+        _column('Ports', _kinds, lambda fit: fit.ports.label),
         _detail('Ports from', 'ports.basis'),
         _detail('Not known', _not_known)]
 

@@ -6,8 +6,8 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.base import strings
-from nfv_sched.ops.answers import requests as request_document
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.verdicts import values
 
 if ty.TYPE_CHECKING:
@@ -208,8 +208,6 @@ class RefusalCause:
     places: tuple[str, ...]
     #: physical networks that they must be near
     physical_networks: tuple[str, ...]
-    #: the ``PlacementLack`` of the nearest host; None for filters
-    lack: ty.Any = documents.internal()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +236,7 @@ class Explained:
     assumed: tuple[str, ...]  #: assumptions about the request, for people
     #: ports that "capacity list" assumes for each new server of the flavor,
     #: while the request has none, as no --network is given; null otherwise
-    usual_ports: request_document.NewPorts | None
+    usual_ports: assumed_ports.NewPorts | None
     fits: bool  #: whether all servers of the request would be placed
     reason: str | None  #: why it does not fit, for people; null if it does
     #: what keeps the first server off all hosts, that of most hosts first;

@@ -5,6 +5,7 @@
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
 import time
 
@@ -13,8 +14,6 @@ from nfv_sched.ops.answers.explain import causes
 from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.answers.explain import scheduling
-from nfv_sched.ops.answers.explain import weights
-from nfv_sched.ops.answers import requests as request_document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
@@ -22,6 +21,7 @@ from nfv_sched.ops.model.requests import subject as subjects
 from nfv_sched.ops.model.verdicts import filters
 from nfv_sched.ops.model.verdicts import placement
 from nfv_sched.ops.model.verdicts import values
+from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
@@ -32,6 +32,7 @@ NEAREST = 5
 RELAX_SECONDS = 60.0
 
 _Progress = Callable[[int, int, str], None]
+_Weights = Sequence[document.HostWeight]
 
 
 def explain(
@@ -67,12 +68,10 @@ def explain(
                 state, spec, queries,
                 lambda done, total: progress(done, total, 'filters'),
                 shadowed=shadowed)
-    first_round = (ran.rounds[0] if ran.rounds
-                   else scheduling.SchedulingRound())
     with _time_stage(seconds, 'weights'):
-        weighing = weights.explain(first_round, subject.taken)
-    hosts = tuple(_hosts(state, answer, verdicts, shadowed, first_round,
-                         weighing, subject.present))
+        weighing = weigh(ran, subject.taken)
+    hosts = tuple(_hosts(state, answer, verdicts, shadowed, ran, weighing,
+                         subject.present))
     trials = relaxation.Trials(state)
     with _time_stage(seconds, 'changes'):
         if ran.reason is not None and relax_seconds:
@@ -80,9 +79,10 @@ def explain(
                 state, boot_request, relax_seconds,
                 lambda done, total: progress(done, total, 'changes'))
     found_causes: tuple[document.RefusalCause, ...] = ()
-    if queries and ran.reason is not None and not first_round.passed:
+    if queries and ran.reason is not None and not ran.passed:
         found_causes = causes.find(hosts, [
             network for network, _groups in boot_request.ports])
+    stages = {each.name: each for each in ran.filters}
     return document.Explained(
         server=server.name if server else None,
         server_id=server.uuid if server else None,
@@ -90,13 +90,17 @@ def explain(
         request=document.requested(boot_request),
         assumed=subject.assumed + _unknown_of(
             boot_request.flavor, answer.stage),
-        usual_ports=None if subject.usual_ports is None
-        else request_document.new_ports(subject.usual_ports),
+        usual_ports=subject.usual_ports,
         fits=ran.reason is None, reason=ran.reason or None,
         causes=found_causes, destinations=tuple(ran.places),
-        placement=answer.stage,
-        filters=tuple(_filters(verdicts, first_round)), hosts=hosts,
-        weighing=weighing,
+        placement=answer.stage, filters=tuple([
+            document.FilterStage(
+                filter=name, hosts_in=each and len(each.before),
+                hosts_out=each and len(each.after),
+                refuses_alone=len(refused), error=each and each.error)
+            for name, refused in verdicts.items()
+            for each in [stages.get(name)]]),
+        hosts=hosts, weighing=weighing,
         nearest=_nearest_hosts(hosts) if queries and not weighing else (),
         changes=trials.changes, changes_tried=trials.tried,
         changes_untried=trials.untried, next_steps=(), seconds=seconds,
@@ -122,16 +126,16 @@ def _time_stage(seconds: dict[str, float], stage: str) -> Iterator[None]:
 def _hosts(
     state: states.State, answer: placement.PlacementResult,
     verdicts: filters.Verdicts, shadowed: filters.Verdicts,
-    first_round: scheduling.SchedulingRound,
-    weighing: document.HostOrder | None, present: str | None,
+    ran: scheduling.Course, weighing: document.HostOrder | None,
+    present: str | None,
 ) -> Iterator[document.HostVerdict]:
-    passed = frozenset(first_round.passed)
+    passed = frozenset(ran.passed)
     ranks = {each.host: rank for rank, each in enumerate(
         weighing.hosts if weighing else (), 1)}
     stopped: dict[str, str] = {}
-    for ran in first_round.filters:
-        for name in frozenset(ran.before) - frozenset(ran.after):
-            stopped.setdefault(name, ran.name)
+    for each in ran.filters:
+        for name in frozenset(each.before) - frozenset(each.after):
+            stopped.setdefault(name, each.name)
     for name, host in state.hosts.items():
         refusals = tuple([refused[name] for refused in verdicts.values()
                           if name in refused])
@@ -147,16 +151,59 @@ def _hosts(
             rank=ranks.get(name))
 
 
-def _filters(verdicts: Mapping[str, Mapping[str, values.HostRefusal]],
-             first_round: scheduling.SchedulingRound) -> Iterator[
-                 document.FilterStage]:
-    ran = {each.name: each for each in first_round.filters}
-    for name, refused in verdicts.items():
-        each = ran.get(name)
-        yield document.FilterStage(
-            filter=name, hosts_in=each and len(each.before),
-            hosts_out=each and len(each.after), refuses_alone=len(refused),
-            error=each and each.error)
+def weigh(ran: scheduling.Course,
+          read_at: str = '') -> document.HostOrder | None:
+    """Explain the order of the hosts; return None if none passed.
+
+    :param read_at: when the cloud was read
+    """
+    hosts = ran.passed
+    if not hosts:
+        return None
+    weighers = list(map(_weights, ran.weighers))
+    totals = _totals(hosts, weighers)
+    order = sorted(range(len(hosts)), key=lambda i: totals[i], reverse=True)
+    best = {hosts[i] for i in order if totals[i] == totals[order[0]]}
+
+    def first_without(number: int) -> str | None:
+        rest = _totals(hosts, weighers[:number] + weighers[number + 1:])
+        most = max(rest)
+        first = [host for host, total in zip(hosts, rest) if total == most]
+        return None if best & set(first) else first[0]
+
+    return document.HostOrder(
+        hosts=tuple(document.HostTotal(host=hosts[i], weight=totals[i])
+                    for i in order),
+        weighers=tuple(document.WeigherWeights(
+            weigher=type(weighed.weigher).__name__,
+            weights=tuple(weights[i] for i in order),
+            first_without_it=first_without(number))
+            for number, (weighed, weights) in enumerate(zip(
+                ran.weighers, weighers))),
+        equal_hosts=len(best),
+        host_subset_size=(
+            nova_internals.CONF.filter_scheduler.host_subset_size),
+        read_at=read_at or None, age_seconds=snapshot.age(read_at))
+
+
+def _weights(weighed: scheduling.Weighed) -> _Weights:
+    normal = nova_internals.normalize_weights(
+        list(weighed.raw), minval=weighed.weigher.minval,
+        maxval=weighed.weigher.maxval)
+    return [document.HostWeight(host=host, raw=raw, normalized=normalized,
+                                multiplier=multiplier,
+                                weight=multiplier * normalized)
+            for host, raw, normalized, multiplier in zip(
+                weighed.hosts, weighed.raw, normal, weighed.multipliers)]
+
+
+def _totals(hosts: Sequence[str], weighers: Sequence[_Weights]) -> list[float]:
+    totals = [0.0] * len(hosts)
+    # In the order of Nova, as sums of floats depend on it.
+    for weights in weighers:
+        for i, weight in enumerate(weights):
+            totals[i] += weight.weight
+    return totals
 
 
 def _nearest_hosts(hosts: tuple[document.HostVerdict, ...]) -> tuple[str, ...]:

@@ -153,8 +153,8 @@ def _moves(
     if '--like' in options and subject.server is not None:
         ports = assumed_ports.of_server(subject.server)
     elif requested.ports:
-        ports = assumed_ports.Ports(
-            basis=assumed_ports.Basis.NETWORKS, plugs=requested.ports)
+        ports = assumed_ports.assume(
+            assumed_ports.Basis.NETWORKS, requested.ports)
     count = () if requested.count == 1 else (f'--count={requested.count}',)
     with contextlib.suppress(TimeoutError, servers.Refused):
         plan = defrag.plan(

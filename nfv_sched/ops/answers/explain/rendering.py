@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Render an explanation as text and as rows."""
+"""Render an explanation as text and as rows, and for the server's owner."""
 
+from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Sequence
 import functools
 import shlex
 
+import os_resource_classes as orc
+
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
+from nfv_sched.ops.answers.explain import causes
 from nfv_sched.ops.answers.explain import document
-from nfv_sched.ops.answers.explain import sentences
+from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.requests import subject as subjects
 from nfv_sched.ops.model.verdicts import values
 
 #: Default of the maximum number of hosts.
@@ -20,6 +27,9 @@ _WEIGHED = 3
 _OLD = 60
 _CHANGES = 10
 _CAUSES = 3
+_TENANT_CHANGES = 5
+_TENANT_NOUNS = {orc.PCPU: 'dedicated CPUs', orc.VCPU: 'vCPUs',
+                 orc.MEMORY_MB: 'MiB of memory', orc.DISK_GB: 'GiB of disk'}
 #: Columns of the hosts for programs.
 COLUMNS = (
     tables.Column('Host', 'host'), tables.Column('Host ID', 'host_id'),
@@ -31,25 +41,36 @@ COLUMNS = (
     tables.Column('Lacks', lambda host: '; '.join(_lacks(host))))
 
 
-def text(explanation: document.Explained, hosts: Sequence[str],
-         **options: bool) -> list[tables.Part]:
+def best_first(
+    explanation: document.Explained, hosts: Iterable[document.HostVerdict],
+) -> list[document.HostVerdict]:
+    """Return hosts with the best first, then the nearest."""
+    nearest = explanation.nearest
+    return sorted(hosts, key=lambda host: (
+        host.rank is None, host.rank or 0,
+        nearest.index(host.host) if host.host in nearest else len(nearest),
+        host.failures))
+
+
+def text(
+    explanation: document.Explained, hosts: Sequence[document.HostVerdict],
+    most: int | None = SHOWN, all_filters: bool = False,
+) -> list[tables.Part]:
     """Return the sections as one text, with a blank line between them."""
-    return [part for _title, section in sections(explanation, hosts, **options)
-            for part in ('', *section)][1:]
+    return [part for _title, section in sections(
+        explanation, hosts, most, all_filters)
+        for part in ('', *section)][1:]
 
 
 def sections(
-    explanation: document.Explained, hosts: Sequence[str],
-    everything: bool = False, all_filters: bool = False,
-    in_order: bool = False,
+    explanation: document.Explained, hosts: Sequence[document.HostVerdict],
+    most: int | None = SHOWN, all_filters: bool = False,
 ) -> list[tuple[str, list[tables.Part]]]:
     """Return the sections that are not empty, each with its title.
 
-    :param hosts: names of the hosts to show
-    :param everything: whether to show all of these, not :data:`SHOWN` at most
+    :param hosts: the hosts to show, in order
+    :param most: how many of them at most; None for all
     :param all_filters: whether to show filters that refuse no host
-    :param in_order: whether to keep the order of ``hosts``, not to begin with
-        the best and the nearest
     """
     parts = [('Result', _head(explanation))]
     # If the API refuses the request, no host was looked at.
@@ -58,8 +79,8 @@ def sections(
             ('Stages', _stages(explanation)),
             ('Requirements', _requirements(explanation.placement)),
             ('Filters', _filters(explanation, all_filters)),
-            ('Hosts', _hosts(explanation, hosts, everything, in_order)),
-            ('Weights', _weights_parts(explanation))]
+            ('Hosts', _hosts(hosts, most)),
+            ('Weights', _weights(explanation))]
     parts += [('Changes', _changes(explanation)),
               ('Next steps', _steps(explanation))]
     return [(title, section) for title, section in parts if section]
@@ -76,14 +97,13 @@ def _head(explanation: document.Explained) -> list[tables.Part]:
         placed = len(explanation.destinations)
         which = (f' (server {placed + 1} of {explanation.request.servers})'
                  if placed else '')
-        causes = explanation.causes
-        why = '.' if causes else f': {explanation.reason or ""}'
+        why = '.' if explanation.causes else f': {explanation.reason or ""}'
         lines.append(tables.Line(f'It does not fit{which}{why}', tables.BAD))
-        for cause in causes[:_CAUSES]:
+        for cause in explanation.causes[:_CAUSES]:
             lines.append(cause.text)
             if cause.kind == 'deployment':
-                lines.append(sentences.deployment(cause))
-        more = sum(cause.hosts for cause in causes[_CAUSES:])
+                lines.append(causes.deployment(cause))
+        more = sum(cause.hosts for cause in explanation.causes[_CAUSES:])
         if more:
             lines.append(f'{_of_hosts(more)} more: other causes, see below.')
     return lines + [f'It would go to {_place(place)}.'
@@ -155,39 +175,21 @@ def _filters(explanation: document.Explained,
         rows)] if rows else []
 
 
-def host_table(explanation: document.Explained,
-               names: Sequence[str]) -> tables.Table:
-    """Return the table of all chosen hosts, the best and nearest first."""
-    return _host_table(_sort_hosts(explanation, names, in_order=False))
-
-
-def _sort_hosts(explanation: document.Explained, names: Sequence[str],
-                in_order: bool) -> list[document.HostVerdict]:
-    hosts = {host.host: host for host in explanation.hosts}
-    chosen = [hosts[name] for name in names]
-    nearest = explanation.nearest
-    return chosen if in_order else sorted(chosen, key=lambda host: (
-        host.rank is None, host.rank or 0,
-        nearest.index(host.host) if host.host in nearest else len(nearest),
-        host.failures))
-
-
-def _host_table(hosts: Sequence[document.HostVerdict]) -> tables.Table:
+def host_table(hosts: Sequence[document.HostVerdict]) -> tables.Table:
     return tables.Table(('Host', 'Verdict', 'Lacks'), [
         (f'{host.host} *' if host.runs_there else host.host, _verdict(host),
          tables.Lines(_lacks(host) or ['-'])) for host in hosts])
 
 
-def _hosts(explanation: document.Explained, names: Sequence[str],
-           everything: bool, in_order: bool) -> list[tables.Part]:
-    order = _sort_hosts(explanation, names, in_order)
-    shown = order if everything else order[:SHOWN]
-    parts: list[tables.Part] = [_host_table(shown)]
+def _hosts(hosts: Sequence[document.HostVerdict],
+           most: int | None) -> list[tables.Part]:
+    shown = hosts[:most]
+    parts: list[tables.Part] = [host_table(shown)]
     if any(host.runs_there for host in shown):
         parts.append('* It runs there now; the host is checked as if the '
                      'server had left it.')
-    if len(order) > len(shown):
-        parts.append(f'{_of_hosts(len(order) - len(shown))} more, see --all '
+    if len(hosts) > len(shown):
+        parts.append(f'{_of_hosts(len(hosts) - len(shown))} more, see --all '
                      'or --host')
     return parts
 
@@ -218,7 +220,7 @@ def _lacks(host: document.HostVerdict) -> list[str]:
         f'{refusal.why or ""}' for refusal in host.refusals_in_shadow]
 
 
-def _weights_parts(explanation: document.Explained) -> list[tables.Part]:
+def _weights(explanation: document.Explained) -> list[tables.Part]:
     weighing = explanation.weighing
     if weighing is None:
         return []
@@ -317,3 +319,72 @@ def _steps(explanation: document.Explained) -> list[tables.Part]:
 
 def _of_hosts(number: int) -> str:
     return strings.count(number, 'host')
+
+
+def tenant_text(explanation: document.Explained,
+                subject: subjects.ExplainSubject) -> list[str]:
+    """Return why a request does not fit, for the owner of the server.
+
+    As with ``expose_reasons = policy``, nothing is said of hosts: no names, no
+    numbers, and not which of the causes more hosts have.  Free amounts would
+    tell what others run.
+    """
+    requested = subject.requested
+    who = (f'The server {subject.server.name or subject.server.uuid}'
+           if subject.server is not None
+           else f'A new server of the flavor {requested.flavor.name}')
+    if explanation.fits:
+        return [f'{who} can be placed now.' if subject.present is None
+                else f'{who} runs.']
+    lines = [f'{who} cannot be placed now.']
+    needs = sorted(set(_needed_texts(explanation)))
+    if needs:
+        lines.append('No host has what it needs:' if len(needs) == 1
+                     else 'No host has all that it needs:')
+    lines += [f'- {need}' for need in needs]
+    changes = [change.text for change in explanation.changes
+               if _tells_nothing(change, requested.flavor)]
+    if changes:
+        lines += ['It could be placed with one of these changes:',
+                  *[f'- {change}' for change in changes[:_TENANT_CHANGES]]]
+    return lines
+
+
+def _needed_texts(explanation: document.Explained) -> Iterator[str]:
+    for cause in explanation.causes:
+        refusal = cause.refusal
+        if cause.kind in ('disabled', 'down', 'unmapped'):
+            yield 'hosts that would do are not in service'
+        elif cause.kind == 'request' and refusal is not None:
+            yield refusal.why or ''
+        elif refusal is not None and refusal.need and not refusal.raised:
+            yield (f'{refusal.key}: {refusal.need}' if refusal.key
+                   else refusal.need)
+        elif cause.need is not None and cause.need.kind != 'unknown':
+            yield _of_placement(cause.need)
+        else:
+            yield 'a host that the operator of the cloud must look at'
+
+
+def _of_placement(need: values.PlacementNeed) -> str:
+    """Return a requirement of Placement; aggregates are the operator's."""
+    words = [f'{amount} {_TENANT_NOUNS.get(name, name)}'
+             for name, amount in need.resources.items()]
+    trait = 'not the trait' if need.kind == 'forbidden_trait' else 'the trait'
+    words += [f'{trait} {name}' for name in need.traits]
+    words += [f'not the trait {name}' for name in need.forbidden_traits]
+    return f'{" and ".join(words)} needed' if words else (
+        'a host in the zone, or for the project, of the server needed')
+
+
+def _tells_nothing(change: document.HelpfulChange,
+                   present: snapshot.Flavor) -> bool:
+    """Return whether a change does not tell what is free on a host.
+
+    A smaller size, or number of devices, that fits would.
+    """
+    flavor = change.requested.flavor
+    alias = flavor.extra_specs.get(relaxation.ALIAS)
+    return not change.hosts_enabled and (flavor.vcpus, flavor.memory) == (
+        present.vcpus, present.memory) and alias in (
+            None, present.extra_specs.get(relaxation.ALIAS))

@@ -29,7 +29,7 @@ _NAME = 'explained'
 
 @dataclasses.dataclass(slots=True)
 class Filtering:
-    """The run of a filter for one server of the request."""
+    """The run of a filter for the first server of the request."""
 
     name: str
     before: tuple[str, ...]
@@ -40,7 +40,7 @@ class Filtering:
 
 @dataclasses.dataclass(slots=True)
 class Weighed:
-    """The run of a weigher for one server of the request."""
+    """The run of a weigher for the first server of the request."""
 
     weigher: ty.Any
     hosts: tuple[str, ...]
@@ -49,39 +49,27 @@ class Weighed:
 
 
 @dataclasses.dataclass(slots=True)
-class SchedulingRound:
-    """The filters and weighers that ran for one server, in order."""
-
-    filters: list[Filtering] = dataclasses.field(default_factory=list)
-    passed: tuple[str, ...] = ()
-    #: none for a single host
-    weighers: list[Weighed] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass(slots=True)
 class Course:
     """The outcome of a request."""
 
     queries: tuple[placement.Query, ...] = ()  #: to Placement
-    #: one for each server of the request that got so far
-    rounds: list[SchedulingRound] = dataclasses.field(default_factory=list)
+    # What ran for the first server, in order.
+    filters: list[Filtering] = dataclasses.field(default_factory=list)
+    passed: tuple[str, ...] = ()
+    #: none for a single host
+    weighers: list[Weighed] = dataclasses.field(default_factory=list)
     #: hosts on which its servers were claimed
     places: list[document.Destination] = dataclasses.field(
         default_factory=list)
     reason: str | None = None  #: why not all servers were; None if they were
 
-    @property
-    def passed(self) -> tuple[str, ...]:
-        """Names of the hosts that passed for the first server."""
-        return self.rounds[0].passed if self.rounds else ()
-
 
 class _Recorded:
     """A filter or weigher of which a run is recorded."""
 
-    def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
+    def __init__(self, inner: ty.Any, course: Course):
         self._inner = inner
-        self._rounds = rounds
+        self._course = course
 
     def __getattr__(self, name: str) -> ty.Any:
         return getattr(self._inner, name)
@@ -93,7 +81,7 @@ class _Filter(_Recorded):
     def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
         hosts = list(hosts)
         noted = Filtering(type(self).__name__, _names(hosts))
-        self._rounds[-1].filters.append(noted)
+        self._course.filters.append(noted)
         try:
             passing = self._inner.filter_all(hosts, spec_obj)
             passing = None if passing is None else list(passing)
@@ -113,13 +101,13 @@ class _Weigher(_Recorded):
 
     def weigh_objects(self, weighed: list, spec_obj: ty.Any):
         raw = list(self._inner.weigh_objects(weighed, spec_obj))
-        self._rounds[-1].weighers.append(Weighed(
+        self._course.weighers.append(Weighed(
             self._inner, _names(each.obj for each in weighed), raw))
         return raw
 
     def weight_multiplier(self, host_state: ty.Any) -> float:
         multiplier = self._inner.weight_multiplier(host_state)
-        self._rounds[-1].weighers[-1].multipliers.append(multiplier)
+        self._course.weighers[-1].multipliers.append(multiplier)
         return multiplier
 
 
@@ -128,31 +116,38 @@ def _names(hosts: Iterable) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _record_rounds(state: states.State,
-                   rounds: list[SchedulingRound]) -> Iterator[None]:
+def _record_first(state: states.State, course: Course) -> Iterator[None]:
+    """Record in this context what runs for the first server."""
     manager = state.manager
     filters, weighers = manager.enabled_filters, manager.weighers
     filter_hosts = manager.get_filtered_hosts
 
+    def stop() -> None:
+        manager.enabled_filters, manager.weighers = filters, weighers
+
     def get_filtered_hosts(hosts, spec_obj, index=0):
+        passed = list(filter_hosts(hosts, spec_obj, index) or ())
+        course.passed = _names(passed)
         # Nova filters once for each server of the request, and once more for
         # alternates.
-        rounds.append(SchedulingRound())
-        passed = list(filter_hosts(hosts, spec_obj, index) or ())
-        rounds[-1].passed = _names(passed)
+        manager.get_filtered_hosts = filter_next
         return passed
 
+    def filter_next(hosts, spec_obj, index=0):
+        stop()
+        return filter_hosts(hosts, spec_obj, index)
+
     manager.enabled_filters = [
-        type(type(f).__name__, (_Filter,), {})(f, rounds) for f in filters]
+        type(type(f).__name__, (_Filter,), {})(f, course) for f in filters]
     manager.weighers = [
-        type(type(w).__name__, (_Weigher,), {})(w, rounds) for w in weighers]
+        type(type(w).__name__, (_Weigher,), {})(w, course) for w in weighers]
     manager.get_filtered_hosts = get_filtered_hosts
     try:
         yield
     finally:
         # The method of the class shows again.
         del manager.get_filtered_hosts
-        manager.enabled_filters, manager.weighers = filters, weighers
+        stop()
 
 
 @contextlib.contextmanager
@@ -217,14 +212,12 @@ def run(state: states.State, boot_request: request.BootRequest,
         course.reason = f'{type(exc).__name__}: {exc}'
     course.queries = tuple([
         query for query, _hosts in state.placement.queries])
-    # The rounds for alternates are no part of the answer.
-    del course.rounds[boot_request.count:]
     return course
 
 
 def _boot(state: states.State, spec: objects.RequestSpec,
           booted: list[servers.SimulatedServer], course: Course) -> None:
-    with _record_rounds(state, course.rounds):
+    with _record_first(state, course):
         lists = conductor.select(state, spec,
                                  [server.uuid for server in booted])
     for server, selections in zip(booted, lists):

@@ -13,7 +13,6 @@ import typing as ty
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import gap
 from nfv_sched.ops.answers.plans import move_search
-from nfv_sched.ops.answers import requests
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
@@ -115,7 +114,6 @@ class _DefragSearch(move_search.MoveSearch):
                 obstacle=obstacle)
             for uuids in positions.on_host.values() for uuid in uuids
             if (obstacle := self._why_not(uuid)) is not None]
-        ports = positions.ports_of(self._flavor)
         freeing = None
         if not moves and self._before < self._count:
             freeing = tuple(self._freeing())
@@ -127,8 +125,8 @@ class _DefragSearch(move_search.MoveSearch):
                     itertools.count(1), moves, states, states[1:]))),
             not_movable=tuple(fixed), failed=tuple(failed),
             exact=exact and not self._gaps and after >= self._count,
-            ports=requests.new_ports(ports), options=self._options,
-            unread=self._gaps, assumed=ports, freeing=freeing)
+            ports=positions.ports_of(self._flavor), options=self._options,
+            unread=self._gaps, freeing=freeing)
 
     def _freeing(self) -> Iterator[FreeingServer]:
         now = arrangements.AS_IS

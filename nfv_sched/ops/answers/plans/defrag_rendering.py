@@ -57,7 +57,7 @@ def _headline(plan: document.Defrag) -> str:
 
 def _notes(plan: document.Defrag) -> ty.Iterator[str]:
     yield ('Ports of new servers: '
-           f'{plan.assumed.label}, {plan.assumed.reason}.')
+           f'{plan.ports.label}, {plan.ports.reason}.')
     if plan.moves:
         booted = min(plan.fits_after, plan.wanted)
         yield ('Each move was made in the simulator, one after the other, '

@@ -4,9 +4,9 @@
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.answers import requests as request_document
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.model import movable
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.run import values
 
 
@@ -289,11 +289,9 @@ class Defrag:
     failed: tuple[str, ...]  #: moves that the simulator refused, for people
     exact: bool  #: whether no smaller number of moves has this effect
     #: ports that each new server is assumed to have
-    ports: request_document.NewPorts
+    ports: assumed_ports.NewPorts
     options: DefragOptions  #: options with which it was planned
     unread: tuple[UnreadData, ...]  #: data that was not read
-    #: :class:`assumed_ports.Ports` of each new server
-    assumed: ty.Any = documents.internal(default=None)
     #: if no moves help: :class:`defrag.FreeingServer` of each server that can
     #: be moved, and without which its host would take one more new server
     freeing: ty.Any = documents.internal(default=None)

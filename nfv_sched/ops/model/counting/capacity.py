@@ -79,8 +79,7 @@ _NOTHING_LIFTED: frozenset[LostLimit] = frozenset()
 _SEVERAL = HostLimit(
     BindingKind.SEVERAL, why='the PCI devices that Placement grants do not '
     'suit the NUMA nodes with capacity', alone=False)
-_NO_PORTS = assumed_ports.Ports(
-    basis=assumed_ports.Basis.NUMBER)
+_NO_PORTS = assumed_ports.assume(assumed_ports.Basis.NUMBER)
 #: Nova requires this trait for the thread policy require, and forbids it for
 #: isolate, unless it asks for VCPU in place of PCPU.
 _HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
@@ -97,7 +96,7 @@ class FlavorCapacity:
     #: why Nova takes no server of this flavor; None if it does
     error: str | None = None
     #: ports that each server is assumed to have
-    ports: assumed_ports.Ports = _NO_PORTS
+    ports: assumed_ports.NewPorts = _NO_PORTS
     #: names in the request that Placement does not know
     unknown: tuple[placement.Unknown, ...] = ()
     #: a PCI alias that Nova does not know; None if there is none
@@ -237,7 +236,7 @@ class Counting:
 
     def __init__(
         self, state: states.State,
-        ports: assumed_ports.OfFlavor | assumed_ports.Ports
+        ports: assumed_ports.OfFlavor | assumed_ports.NewPorts
         | int = 1,
         figures: bool = True, project: str | None = None,
         keep_ledgers: bool = False,

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import enum
+import functools
 import typing as ty
 
 from nfv_sched.base import extra_specs
@@ -20,6 +21,10 @@ from nfv_sched.limits import usage
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
+
+# As in ``ops.cli.documents``.
+_internal = functools.partial(dataclasses.field, metadata={'internal': True})
+_always = functools.partial(dataclasses.field, metadata={'always': True})
 
 _NORMAL = 'normal'
 #: Keys of a network on the command line.
@@ -63,19 +68,45 @@ class Basis(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """The ports that a new server is assumed to have."""
+class PortsOfKind:
+    """Ports of one kind."""
 
-    basis: Basis
-    plugs: tuple[scenario.Plug, ...] = ()  #: ports on networks
+    vnic_type: str  #: Neutron's vNIC type, such as "normal" or "direct"
+    #: name of the physical network; null if the network has none
+    physical_network: str | None
+    count: int  #: number of ports
+
+    @property
+    def label(self) -> str:
+        """The kind alone: ``direct@physnet0``."""
+        return f'{self.vnic_type}@{self.physical_network}' if (
+            self.physical_network) else self.vnic_type
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NewPorts:
+    """The ports that each new server is assumed to have."""
+
+    kinds: tuple[PortsOfKind, ...]  #: its ports
+    #: reason for the assumption: "servers" if most servers of the flavor have
+    #: such ports, "server" for --like, "networks" for --network, "number" for
+    #: --ports, "no_servers" if there are none to learn from, "unread" if
+    #: Neutron was not read
+    basis: str
+    #: number of servers of the flavor with known ports; null unless the basis
+    #: is "servers"
+    servers: int | None = _always(default=None)
+    #: number of them that have these ports; null likewise
+    servers_alike: int | None = _always(default=None)
+    #: name of the server of --like; null without it
+    like: str | None = _always(default=None)
+    #: :class:`scenario.Plug` of each port on a network
+    plugs: ty.Any = _internal(default=())
     #: number of further ports of the virtual switch, on networks without NUMA
     #: affinity
-    unplugged: int = 0
-    alike: int = 0  #: number of servers of the flavor with such ports
-    servers: int = 0  #: number of servers of the flavor with known ports
-    server: str = ''  #: name of the server given by ``--like``
+    unplugged: int = _internal(default=0)
     #: assumptions about the networks, a sentence each
-    notes: tuple[str, ...] = ()
+    notes: ty.Any = _internal(default=())
 
     @property
     def label(self) -> str:
@@ -84,34 +115,23 @@ class Ports:
         Networks are not named, so that servers of all projects share the
         label.
         """
-        counts = collections.Counter(self.kinds)
-        return ', '.join(f'{count} {kind}' for kind, count
-                         in counts.items()) or 'none'
+        return ', '.join(f'{kind.count} {kind.label}'
+                         for kind in self.kinds) or 'none'
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kind of each port, without numbers: ``direct@physnet0``."""
-        return tuple([
-            f'{vnic_type}@{physnet}' if physnet else vnic_type
-            for vnic_type, physnet, count in self.per_kind()
-            for _port in range(count)])
+    def listed(self) -> str:
+        """The kind of each port: ``direct@physnet0, normal, normal``."""
+        return ', '.join(kind.label for kind in self.kinds
+                         for _port in range(kind.count))
 
     @property
     def description(self) -> str:
         """The ports in words: ``1 direct port on physical network data``."""
         return ', '.join(
-            strings.count(count, f'{vnic_type} port') + (
-                f' on physical network {physnet}' if physnet else '')
-            for vnic_type, physnet, count in self.per_kind()) or 'none'
-
-    def per_kind(self) -> list[tuple[str, str, int]]:
-        """Return vNIC type, physical network and number of ports, sorted."""
-        kinds = collections.Counter(
-            (network.vnic_type, network.physnet or '')
-            for network, _groups in self.plugs)
-        kinds[_NORMAL, ''] += self.unplugged
-        return [(*kind, count) for kind, count in sorted(kinds.items())
-                if count]
+            strings.count(kind.count, f'{kind.vnic_type} port') + (
+                f' on physical network {kind.physical_network}'
+                if kind.physical_network else '')
+            for kind in self.kinds) or 'none'
 
     @property
     def reason(self) -> str:
@@ -119,12 +139,13 @@ class Ports:
             case Basis.SERVERS:
                 if self.servers == 1:
                     return 'as the existing server of the flavor has'
-                if self.alike == self.servers:
+                if self.servers_alike == self.servers:
                     return f'as all {self.servers} servers of the flavor have'
-                return (f'as {self.alike} of {self.servers} servers of the '
-                        f'flavor {"has" if self.alike == 1 else "have"}')
+                verb = 'has' if self.servers_alike == 1 else 'have'
+                return (f'as {self.servers_alike} of {self.servers} servers '
+                        f'of the flavor {verb}')
             case Basis.SERVER:
-                return f'as server {self.server}'
+                return f'as server {self.like}'
             case Basis.NETWORKS:
                 return 'as --network says'
             case Basis.NUMBER:
@@ -134,18 +155,32 @@ class Ports:
         return 'the flavor has no servers'
 
 
+def assume(basis: Basis, plugs: tuple[scenario.Plug, ...] = (),
+           unplugged: int = 0, **about: ty.Any) -> NewPorts:
+    kinds = collections.Counter(
+        (network.vnic_type, network.physnet or '')
+        for network, _groups in plugs)
+    kinds[_NORMAL, ''] += unplugged
+    return NewPorts(
+        kinds=tuple([PortsOfKind(
+            vnic_type=vnic_type, physical_network=physnet or None, count=count)
+            for (vnic_type, physnet), count in sorted(kinds.items())
+            if count]),
+        basis=basis, plugs=plugs, unplugged=unplugged, **about)
+
+
 #: Ports that the callers of a count choose: the same for all flavors, a number
 #: of ports of the virtual switch, or None for those of each flavor's servers.
-Choice = Ports | int | None
+Choice = NewPorts | int | None
 
 
 #: Returns the ports of new servers of a flavor.
-OfFlavor = Callable[[snapshot.Flavor], Ports]
+OfFlavor = Callable[[snapshot.Flavor], NewPorts]
 
 
-def always(choice: Ports | int) -> OfFlavor:
-    ports = choice if isinstance(choice, Ports) else Ports(
-        basis=Basis.NUMBER, unplugged=choice)
+def always(choice: NewPorts | int) -> OfFlavor:
+    ports = choice if isinstance(choice, NewPorts) else assume(
+        Basis.NUMBER, unplugged=choice)
     return lambda flavor: ports
 
 
@@ -159,7 +194,7 @@ def per_flavor(cloud: snapshot.Cloud, choice: Choice) -> OfFlavor:
     return lambda flavor: of_servers(of_flavor.get(flavor.name, ()))
 
 
-def of_servers(servers: Sequence[snapshot.Server]) -> Ports:
+def of_servers(servers: Sequence[snapshot.Server]) -> NewPorts:
     """Return the ports that most of some servers have.
 
     Of kinds that equally many servers have, the most demanding is taken, so
@@ -171,9 +206,9 @@ def of_servers(servers: Sequence[snapshot.Server]) -> Ports:
         server.ports is not None and server.state not in _UNBUILT)]
     if not counted:
         # The limits of the virtual switch count for any server.
-        return Ports(unplugged=1, basis=Basis.UNREAD if any(
+        return assume(Basis.UNREAD if any(
             server.ports is None for server in servers)
-            else Basis.NO_SERVERS)
+            else Basis.NO_SERVERS, unplugged=1)
     kinds = collections.Counter(map(_kinds, counted))
     kind = max(kinds, key=lambda each: (kinds[each], _demand(each), each))
     alike = [server for server in counted if _kinds(server) == kind]
@@ -181,11 +216,11 @@ def of_servers(servers: Sequence[snapshot.Server]) -> Ports:
     most = max(rules, key=lambda each: (rules[each], sum(each), each))
     server = min((server for server in alike if _rules(server) == most),
                  key=lambda server: server.uuid)
-    return Ports(basis=Basis.SERVERS, plugs=plugs(server),
-                 alike=len(alike), servers=len(counted))
+    return assume(Basis.SERVERS, plugs(server),
+                  servers_alike=len(alike), servers=len(counted))
 
 
-def of_server(server: snapshot.Server) -> Ports:
+def of_server(server: snapshot.Server) -> NewPorts:
     """Return the ports of the server that ``--like`` names."""
     name = server.name or server.uuid
     own = plugs(server)
@@ -193,7 +228,7 @@ def of_server(server: snapshot.Server) -> Ports:
         raise UnknownNetworkError(
             f'--like {name}: its ports were not read; name its networks with '
             '--network')
-    return Ports(basis=Basis.SERVER, plugs=own, server=name)
+    return assume(Basis.SERVER, own, like=name)
 
 
 def plugs(
@@ -335,7 +370,7 @@ class _Networks:
 
 
 def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
-                groups: tuple[scenario.SecurityGroup, ...] = ()) -> Ports:
+                groups: tuple[scenario.SecurityGroup, ...] = ()) -> NewPorts:
     """Return the ports that a command line names by their networks.
 
     :param texts: for each port name or ID of the network, then, separated by
@@ -387,8 +422,8 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
                 name=name, physnet=physnet, vnic_type=vnic_type,
                 numa_policy=numa_policy, trusted=trusted),
             scenario.security_groups_of(rules) or groups))
-    return Ports(basis=Basis.NETWORKS, plugs=tuple(plugs),
-                 notes=tuple(dict.fromkeys(notes)))
+    return assume(Basis.NETWORKS, tuple(plugs),
+                  notes=tuple(dict.fromkeys(notes)))
 
 
 def _options(text: str) -> tuple[str, dict[str, str]]:

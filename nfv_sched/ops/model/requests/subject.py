@@ -41,7 +41,7 @@ class ExplainSubject:
     server: snapshot.Server | None = None  #: the server; None for new ones
     #: ports that ``capacity`` assumes for new servers of the flavor, if none
     #: are asked for here; else None
-    usual_ports: assumed_ports.Ports | None = None
+    usual_ports: assumed_ports.NewPorts | None = None
 
 
 def server(cloud: snapshot.Cloud, state: states.State, name: str,
@@ -185,7 +185,7 @@ def flavor(
         assumed=tuple(assumed), taken=cloud.taken, usual_ports=usual_ports)
 
 
-def _without_ports(usual_ports: assumed_ports.Ports) -> str:
+def _without_ports(usual_ports: assumed_ports.NewPorts) -> str:
     text = 'the server has no port'
     if usual_ports.basis is assumed_ports.Basis.SERVERS:
         if not usual_ports.plugs:
@@ -196,7 +196,7 @@ def _without_ports(usual_ports: assumed_ports.Ports) -> str:
 
 
 def _ports(cloud: snapshot.Cloud, state: states.State,
-           texts: Sequence[str]) -> assumed_ports.Ports:
+           texts: Sequence[str]) -> assumed_ports.NewPorts:
     try:
         return assumed_ports.of_networks(
             cloud, texts, state.network.security_groups(()))

@@ -214,6 +214,13 @@ class PlacementLack:
     free: int | None
     reserved: int  #: amount that is reserved of nested providers
 
+    @property
+    def missing(self) -> float:
+        """The missing part of the resources; 1 if it is about none."""
+        needed = sum(self.need.resources.values()) if self.need else 0
+        return 1.0 if self.free is None or not needed else (
+            max(needed - self.free, 0) / needed)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StageRequirement:

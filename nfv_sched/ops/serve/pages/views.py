@@ -252,11 +252,11 @@ class SnapshotPages:
     def _server(self, name: str, _query: _Query) -> _Content:
         uuid = subjects.find(self._cloud, name).uuid
         explanation = self._explained(uuid)
-        hosts = [host.host for host in explanation.hosts]
         return 'server.html', {
             'title': explanation.subject,
             'sections': explain_rendering.sections(
-                explanation, hosts, everything=True),
+                explanation, explain_rendering.best_first(
+                    explanation, explanation.hosts), most=None),
             'map': _host(explanation.host),
             'notes': [*source.not_simulated(self._cloud)],
             'command': shlex.join(

@@ -5,7 +5,6 @@ from nfv_sched.base import reasons
 from nfv_sched.ops.answers.explain import causes
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import rendering
-from nfv_sched.ops.answers.explain import sentences
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.model.verdicts import values
@@ -244,9 +243,9 @@ steps:
             self.assertEqual(f'Both hosts: no NUMA node is {where}.',
                              cause.text)
             self.assertIn(f'helps, only {change} other networks, or',
-                          sentences.deployment(cause))
-            self.assertIn(sentences.deployment(cause), rendering.text(
-                found, ['h-1', 'h-2']))
+                          causes.deployment(cause))
+            self.assertIn(causes.deployment(cause), rendering.text(
+                found, found.hosts))
             # What it says of changes is so.
             texts = [each.text for each in found.changes]
             self.assertNotRegex(' '.join(texts), 'vCPU|GiB')

@@ -34,7 +34,8 @@ class ServersTest(base.TestCase):
         found = assumed_ports.of_servers(servers)
         self.assertEqual((assumed_ports.Basis.SERVERS, label, alike,
                           len(servers)), (
-            found.basis, found.label, found.alike, found.servers))
+            found.basis, found.label, found.servers_alike,
+            found.servers))
         return found
 
     def test_most(self):
