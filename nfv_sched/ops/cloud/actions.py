@@ -62,13 +62,12 @@ class ServerExpectation:
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation(ServerExpectation):
     #: host name -> number of its virtual switch ports after the step
-    ports: _HostCounts = dataclasses.field(default_factory=dict)
+    ports: _HostCounts = values.empty_mapping()
     #: host name -> number of its security group rules after the step
-    rules: _HostCounts = dataclasses.field(default_factory=dict)
+    rules: _HostCounts = values.empty_mapping()
     #: server name -> expectations of this server
     servers: Mapping[values.ServerName, ty.Annotated[
-        ServerExpectation, values.NOT_EMPTY]] = dataclasses.field(
-            default_factory=dict)
+        ServerExpectation, values.NOT_EMPTY]] = values.empty_mapping()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

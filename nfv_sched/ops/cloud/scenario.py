@@ -16,6 +16,7 @@ from nfv_sched.fit.rules import place as rule_place
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.cloud import values
 
 NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')
 NORMAL = 'normal'
@@ -96,34 +97,27 @@ class Scenario:
     steps: tuple[actions.Step, ...] = ()  #: the steps in order
     #: (group, option) of Nova's configuration -> its line in a file of the
     #: user; not those of a snapshot
-    lines: Mapping[tuple[str, str], int] = dataclasses.field(
-        default_factory=dict)
+    lines: Mapping[tuple[str, str], int] = values.empty_mapping()
     #: whether nova-compute reports the PCI devices of the hosts for the first
     #: time; their tags are then those of ``[pci] device_spec``
     new_hosts: bool = False
     #: image properties by name of the image in steps
-    images: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
-        default_factory=dict)
+    images: Mapping[str, Mapping[str, ty.Any]] = values.empty_mapping()
     #: networks by their names in steps, each with the vNIC type of its ports
-    networks: Mapping[str, snapshot.Network] = dataclasses.field(
-        default_factory=dict)
+    networks: Mapping[str, snapshot.Network] = values.empty_mapping()
     #: security groups by their names in steps
-    security_groups: Mapping[str, SecurityGroup] = dataclasses.field(
-        default_factory=dict)
+    security_groups: Mapping[str, SecurityGroup] = values.empty_mapping()
     #: server groups by their names in steps
-    server_groups: Mapping[str, snapshot.Group] = dataclasses.field(
-        default_factory=dict)
+    server_groups: Mapping[str, snapshot.Group] = values.empty_mapping()
     #: source of DHCP servers and routers in Neutron
     network_service: NetworkService = 'none'
     #: host name -> ports that do not belong to servers, where the source says
     #: more of them than a snapshot has
-    services: Mapping[str, HostServices] = dataclasses.field(
-        default_factory=dict)
+    services: Mapping[str, HostServices] = values.empty_mapping()
     #: host name -> name of place -> its NUMA nodes
-    places: Mapping[str, Mapping[str, tuple[int, ...]]] = dataclasses.field(
-        default_factory=dict)
+    places: Mapping[str, Mapping[str, values.Nodes]] = values.empty_mapping()
     #: host name -> name of its group of equal hosts
-    alike: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    alike: Mapping[str, str] = values.empty_mapping()
 
 
 def of_snapshot(cloud: snapshot.Cloud) -> Scenario:

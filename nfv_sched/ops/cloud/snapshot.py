@@ -20,6 +20,7 @@ import pydantic
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.ops.cloud import names
+from nfv_sched.ops.cloud import values
 
 #: Version of the file format.
 VERSION = 2
@@ -158,7 +159,7 @@ class Device:
     server: _AnyUUID | None = None  #: server that it is assigned to
     request: _AnyUUID | None = None  #: PCI request that it fulfils
     #: such as ``physical_network``, from ``[pci] device_spec``
-    tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    tags: Mapping[str, str] = values.empty_mapping()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,8 +194,7 @@ class Provider:
     #: UUID of its parent; None for the root of the host's tree
     parent: _UUID | None = None
     #: by resource class
-    inventories: Mapping[str, Inventory] = dataclasses.field(
-        default_factory=dict)
+    inventories: Mapping[str, Inventory] = values.empty_mapping()
     traits: frozenset[str] = frozenset()
     #: UUIDs of Nova's host aggregates that it is a member of
     aggregates: frozenset[_AnyUUID] = frozenset()
@@ -238,7 +238,7 @@ class Host:
     supported: tuple[tuple[str, ...], ...] = ()
     cpu_info: str = ''  #: JSON as nova-compute reports it
     #: number of servers and other figures that nova-compute reports
-    stats: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    stats: Mapping[str, str] = values.empty_mapping()
     vcpus: _VCPUs = 0  #: number of CPUs for guests
     vcpus_used: int = 0  #: number of vCPUs of guests
     memory: int = 0  #: MiB
@@ -278,7 +278,7 @@ class Flavor:
     swap: int = 0  #: MiB
     public: bool = True
     disabled: bool = False
-    extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    extra_specs: Mapping[str, str] = values.empty_mapping()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +288,7 @@ class GuestNode:
     shared: frozenset[int] = frozenset()
     dedicated: frozenset[int] = frozenset()  #: vCPUs that are pinned
     #: vCPU -> host CPU
-    pins: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    pins: Mapping[int, int] = values.empty_mapping()
     memory: int  #: MiB
     page_size: int | None = None  #: KiB; None if it was not requested
     #: ``dedicated``, ``mixed``, ``shared`` or None
@@ -355,7 +355,7 @@ class Server:
     moved: _Time = ''
     flavor: Flavor  #: copy from its boot or last resize
     #: properties of its image that matter for scheduling
-    image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    image: Mapping[str, str] = values.empty_mapping()
     #: guest NUMA nodes; None if it has no NUMA topology
     nodes: tuple[GuestNode, ...] | None = None
     emulator_threads: str | None = None  #: ``share``, ``isolate`` or None
@@ -368,8 +368,7 @@ class Server:
     shares: bool = False  #: whether Manila shares are attached
     group: _UUID | None = None  #: its server group
     zone: _Zone | None = None  #: requested availability zone
-    hints: Mapping[str, tuple[str, ...]] = dataclasses.field(
-        default_factory=dict)
+    hints: Mapping[str, tuple[str, ...]] = values.empty_mapping()
     #: provider -> class -> amount; None if Placement was not read
     allocations: Mapping[str, Mapping[str, int]] | None = None
 
@@ -418,7 +417,7 @@ class Aggregate:
 
     name: _AggregateName
     uuid: _AnyUUID = ''
-    metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    metadata: Mapping[str, str] = values.empty_mapping()
     hosts: tuple[_Host, ...] = ()
 
 
@@ -428,7 +427,7 @@ class Group:
     name: ty.Annotated[_Name, Kind.GROUP] = ''
     policy: str  #: such as ``anti-affinity``
     #: rules of the policy, such as ``max_server_per_host``
-    rules: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    rules: Mapping[str, str] = values.empty_mapping()
     members: tuple[_UUID, ...] = ()  #: servers
 
 
@@ -592,8 +591,7 @@ class Cloud:
     missing: tuple[Missing, ...] = ()  #: information that could not be read
     #: options of Nova and nfv-sched that matter for scheduling: section ->
     #: name -> value
-    options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
-        default_factory=dict)
+    options: Mapping[str, Mapping[str, ty.Any]] = values.empty_mapping()
     hosts: tuple[Host, ...] = ()
     servers: tuple[Server, ...] = ()
     flavors: tuple[Flavor, ...] = ()

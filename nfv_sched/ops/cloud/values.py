@@ -14,6 +14,9 @@ from nfv_sched.base import cpu_spec
 from nfv_sched.base import extra_specs
 from nfv_sched.ops.cloud import marks
 
+#: Defines a field of a dataclass that is an empty mapping by default.
+empty_mapping = functools.partial(dataclasses.field, default_factory=dict)
+
 #: Size in KiB of small pages, which fill the memory without huge pages.
 SMALL_PAGE_KIB = 4
 
