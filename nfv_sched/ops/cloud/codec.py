@@ -16,6 +16,7 @@ errors are collected, up to a number of them.
 """
 
 from collections.abc import Callable
+from collections.abc import Iterable
 import dataclasses
 import functools
 import itertools
@@ -105,10 +106,10 @@ class WrongError(ValueError):
     :ivar path: keys and indices that lead to the data, outermost first
     """
 
-    def __init__(self, message: str):
+    def __init__(self, message: str, path: Iterable[str | int] = ()):
         super().__init__(message)
         self.message = message
-        self.path: list[str | int] = []
+        self.path = list(path)
 
     def __str__(self) -> str:
         where = problems.field_name(self.path)
@@ -435,9 +436,7 @@ def _exception(error: ty.Any, same: ty.Sequence[ty.Any] = ()) -> ValueError:
         message += f', not {_value_text(error["input"])}'
         if error['loc'][-1:] == ('[key]',):
             message = f'its key {message}'
-    exc = WrongError(message)
-    exc.path = path
-    return exc
+    return WrongError(message, path)
 
 
 def _value_text(data: ty.Any) -> str:

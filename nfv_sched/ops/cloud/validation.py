@@ -84,9 +84,8 @@ def check_names(cloud: snapshot.Cloud) -> None:
 def _check_name(path: tuple[str | int, ...], rule: names.NameRule,
                 text: str) -> None:
     if not rule.accepts(text):
-        error = codec.WrongError(f'{rule.text}, not {extra_specs.shown(text)}')
-        error.path = list(path)
-        raise error
+        raise codec.WrongError(
+            f'{rule.text}, not {extra_specs.shown(text)}', path)
 
 
 def _check_unique(what: str, values: Iterable[ty.Any]) -> None:

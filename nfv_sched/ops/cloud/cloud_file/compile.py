@@ -19,18 +19,24 @@ def scenario(cloud: model.CloudFile, path: str,
              defaults: scenarios.Defaults) -> scenarios.Scenario:
     """Compile a cloud file to a snapshot, and what its steps can name.
 
-    :param cloud: the contents, with ``groups``
+    :param cloud: the contents, with all that the loader sets in ``hosts``
     :param defaults: for options that are not in the file
     """
-    aggregates = tuple(map(_aggregate, cloud.aggregates))
+    aggregates = tuple([snapshot.Aggregate(
+        name=each.name, metadata=each.metadata, hosts=each.hosts,
+        uuid=scenarios.stable_uuid('aggregate', each.name))
+        for each in cloud.aggregates])
     of_host = scenarios.aggregates_by_host(aggregates)
     zones = scenarios.zones_of(aggregates)
     zone = str(cloud.options.get('DEFAULT', {}).get(
         'default_availability_zone', defaults.zone))
     named = _named(cloud)
-    service = _network_service(cloud)
+    service = cloud.network_service or (
+        'ovs' if any(group.dhcp_servers or group.routers.count
+                     for group in cloud.hosts) else 'none')
+    agents, network_services = _agents(cloud, service)
     hosts, services, places, alike = [], {}, {}, {}
-    for group in cloud.groups:
+    for group in cloud.hosts:
         template = _template(group, service)
         for name in group.names:
             hosts.append(_host(
@@ -46,16 +52,11 @@ def scenario(cloud: model.CloudFile, path: str,
                 'nfv_sched': {'vswitch_label': defaults.switch_label,
                               'node_label_prefix': defaults.node_prefix}},
                 _options(cloud)),
-            hosts=tuple(hosts), flavors=tuple(_flavors(cloud)),
+            hosts=tuple(hosts), flavors=_flavors(cloud),
             aggregates=aggregates,
             groups=tuple(named['server_groups'].values()), moves=(),
             consumers={}, networks=tuple(named['networks'].values()),
-            network_agents=tuple(_agents(cloud, service)),
-            network_services=tuple([
-                each for kind in (snapshot.DHCP, snapshot.ROUTER)
-                for group in cloud.groups for name in group.names
-                for each in _services_of_agent(name, group, kind)
-            ]) if service == 'ovs' else ()),
+            network_agents=agents, network_services=network_services),
         new_hosts=True, network_service=service, services=services,
         places=places, alike=alike, **named)
 
@@ -64,20 +65,41 @@ def _named(cloud: model.WhatIf) -> dict[str, dict[str, ty.Any]]:
     """Return what the steps of a file can name, by field of a scenario."""
     return {
         'images': dict(cloud.images),
-        'networks': {name: _network(network)
-                     for name, network in cloud.networks.items()},
+        'networks': {
+            name: snapshot.Network(
+                id=scenarios.stable_uuid('network', name), name=name,
+                physnet=each.physical_network, vnic_type=each.vnic_type,
+                numa_policy=each.numa_policy, trusted=each.trusted)
+            for name, each in cloud.networks.items()},
         'security_groups': {
             name: scenarios.SecurityGroup(
-                scenarios.stable_uuid('security group', name), group.rules)
-            for name, group in cloud.security_groups.items()},
-        'server_groups': {name: _server_group(group)
-                          for name, group in cloud.server_groups.items()}}
+                scenarios.stable_uuid('security group', name),
+                each.ingress + each.egress)
+            for name, each in cloud.security_groups.items()},
+        'server_groups': {
+            name: snapshot.Group(
+                uuid=scenarios.stable_uuid('group', name), name=name,
+                policy=each.policy,
+                rules={} if each.max_server_per_host is None else {
+                    'max_server_per_host': str(each.max_server_per_host)})
+            for name, each in cloud.server_groups.items()}}
 
 
 def with_additions(start: scenarios.Scenario,
                    more: model.WhatIf) -> scenarios.Scenario:
-    """Return a snapshot with the additions of a file of steps."""
-    start = dataclasses.replace(start, networks=_networks_of(start.cloud))
+    """Return a snapshot with the additions of a file of steps.
+
+    The name of a network of the snapshot in steps is its UUID, with the vNIC
+    type if that is not ``normal``: in a cloud file all ports of a network have
+    the same vNIC type.
+    """
+    networks: dict[str, snapshot.Network] = {}
+    for port in scenarios.ports_of(start.cloud):
+        kind = '' if port.vnic_type == scenarios.NORMAL else (
+            f'/{port.vnic_type}')
+        network = scenarios.network_of(port)
+        networks.setdefault(f'{network.name}{kind}', network)
+    start = dataclasses.replace(start, networks=networks)
     flavors = {flavor.name: flavor for flavor in (
         *start.cloud.flavors, *_flavors(more))}
     return dataclasses.replace(
@@ -87,21 +109,6 @@ def with_additions(start: scenarios.Scenario,
             options=_merged(start.cloud.options, _options(more))),
         **{field: {**getattr(start, field), **added}
            for field, added in _named(more).items()})
-
-
-def _networks_of(cloud: snapshot.Cloud) -> dict[str, snapshot.Network]:
-    """Return the networks of a snapshot by their names in steps.
-
-    The name is the UUID of the network, with the vNIC type if that is not
-    ``normal``: in a cloud file all ports of a network have the same vNIC type.
-    """
-    networks: dict[str, snapshot.Network] = {}
-    for port in scenarios.ports_of(cloud):
-        kind = '' if port.vnic_type == scenarios.NORMAL else (
-            f'/{port.vnic_type}')
-        network = scenarios.network_of(port)
-        networks.setdefault(f'{network.name}{kind}', network)
-    return networks
 
 
 _Options = Mapping[str, Mapping[str, ty.Any]]
@@ -124,36 +131,18 @@ def _options(cloud: model.WhatIf) -> _Options:
             more['filter_scheduler']['pci_in_placement'] = (
                 cloud.pci_in_placement)
         if cloud.pci_aliases is not None:
-            more['pci']['alias'] = [json.dumps(pci.alias(alias))
-                                    for alias in cloud.pci_aliases.values()]
+            more['pci']['alias'] = [json.dumps(pci.alias(name, alias))
+                                    for name, alias
+                                    in cloud.pci_aliases.items()]
     return _merged(cloud.options, {
         group: options for group, options in more.items() if options})
 
 
-def _flavors(cloud: model.WhatIf) -> Iterator[snapshot.Flavor]:
-    for flavor in cloud.flavors.values():
-        yield snapshot.Flavor(
-            name=flavor.name, id=flavor.name, vcpus=flavor.vcpus,
-            memory=flavor.memory, disk=flavor.disk,
-            extra_specs=flavor.extra_specs)
-
-
-def _aggregate(aggregate: model.AggregateEntry) -> snapshot.Aggregate:
-    return snapshot.Aggregate(
-        name=aggregate.name, metadata=aggregate.metadata,
-        uuid=scenarios.stable_uuid('aggregate', aggregate.name),
-        hosts=aggregate.hosts)
-
-
-def _server_group(group: model.ServerGroup) -> snapshot.Group:
-    most = group.max_server_per_host
-    return snapshot.Group(
-        uuid=scenarios.stable_uuid('group', group.name), name=group.name,
-        policy=group.policy, rules={} if most is None else {
-            'max_server_per_host': str(most)})
-
-
-# Hosts
+def _flavors(cloud: model.WhatIf) -> tuple[snapshot.Flavor, ...]:
+    return tuple([snapshot.Flavor(
+        name=name, id=name, vcpus=each.vcpus, memory=each.memory,
+        disk=each.disk, extra_specs=each.extra_specs)
+        for name, each in cloud.flavors.items()])
 
 
 def _template(group: model.HostGroup,
@@ -178,8 +167,17 @@ def _template(group: model.HostGroup,
             security_rules=0, routers=group.routers.count,
             dhcp_servers=None if service == 'ovn' else group.dhcp_servers))
     root = scenarios.reported_provider(host, group.reserved_memory)
-    return dataclasses.replace(host, providers=(dataclasses.replace(
-        root, traits=root.traits.union(group.traits)), *_nested(group)))
+    return dataclasses.replace(host, providers=(
+        dataclasses.replace(root, traits=root.traits.union(group.traits)), *(
+            snapshot.Provider(
+                uuid='', traits=frozenset(entry.traits), name=entry.name + (
+                    f'-{number}' if entry.count > 1 else ''),
+                inventories={
+                    name: snapshot.Inventory(
+                        total=each.total, reserved=each.reserved,
+                        max_unit=each.total)
+                    for name, each in entry.inventories.items()})
+            for entry in group.providers for number in range(entry.count))))
 
 
 def _host(name: str, template: snapshot.Host,
@@ -200,59 +198,37 @@ def _host(name: str, template: snapshot.Host,
                 for each in nested)))
 
 
-def _nested(group: model.HostGroup) -> Iterator[snapshot.Provider]:
-    for entry in group.providers:
-        for number in range(entry.count):
-            yield snapshot.Provider(
-                uuid='', name=entry.name + (
-                    f'-{number}' if entry.count > 1 else ''),
-                traits=frozenset(entry.traits), inventories={
-                    name: snapshot.Inventory(
-                        total=each.total, reserved=each.reserved,
-                        max_unit=each.total)
-                    for name, each in entry.inventories.items()})
+def _agents(
+    cloud: model.CloudFile, service: scenarios.NetworkService,
+) -> tuple[tuple[snapshot.NetworkAgent, ...],
+           tuple[snapshot.NetworkService, ...]]:
+    """Return the agents of Neutron, one of each kind on each host.
 
-
-# Networks
-
-
-def _network(network: model.NetworkEntry) -> snapshot.Network:
-    return snapshot.Network(
-        id=scenarios.stable_uuid('network', network.name), name=network.name,
-        physnet=network.physical_network, vnic_type=network.vnic_type,
-        numa_policy=network.numa_policy, trusted=network.trusted)
-
-
-def _network_service(cloud: model.CloudFile) -> scenarios.NetworkService:
-    return cloud.network_service or (
-        'ovs' if any(group.dhcp_servers or group.routers.count
-                     for group in cloud.groups) else 'none')
-
-
-def _agents(cloud: model.CloudFile, service: scenarios.NetworkService,
-            ) -> Iterator[snapshot.NetworkAgent]:
-    """Yield the agents of Neutron: one of each kind on each host."""
+    :returns: also the services of those of OVS, without networks
+    """
     kinds: Mapping[str, tuple[str, ...]] = {
         'ovs': (snapshot.DHCP, snapshot.ROUTER), 'ovn': (snapshot.OVN,)}
+    agents, services = [], []
     for kind in kinds.get(service, ()):
-        served = kind if kind == snapshot.DHCP else snapshot.ROUTER
-        for group in cloud.groups:
+        for group in cloud.hosts:
             for name in group.names:
-                yield snapshot.NetworkAgent(
+                served = tuple(_served(name, group, kind))
+                agents.append(snapshot.NetworkAgent(
                     id=scenarios.stable_uuid(f'{kind} agent', name),
                     kind=kind, host=name,
                     physnets=frozenset(group.physical_networks),
-                    serves=tuple([
-                        each.id
-                        for each in _services_of_agent(name, group, served)]))
+                    serves=tuple([each.id for each in served])))
+                if service == 'ovs':
+                    services.extend(served)
+    return tuple(agents), tuple(services)
 
 
-def _services_of_agent(name: str, group: model.HostGroup,
-                       kind: str) -> Iterator[snapshot.NetworkService]:
-    """Yield the services of one kind of agent on a host, without networks."""
-    count, ports = (
-        (group.dhcp_servers, 1) if kind == snapshot.DHCP
-        else (group.routers.count, group.routers.ports))
+def _served(name: str, group: model.HostGroup,
+            agent: str) -> Iterator[snapshot.NetworkService]:
+    """Yield the services of one kind of agent on a host."""
+    kind, count, ports = (
+        (agent, group.dhcp_servers, 1) if agent == snapshot.DHCP else
+        (snapshot.ROUTER, group.routers.count, group.routers.ports))
     for number in range(count):
         own = f'{name}-{kind}{number}'
         yield snapshot.NetworkService(

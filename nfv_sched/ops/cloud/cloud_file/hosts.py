@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Check the entries of ``hosts``, and compile NUMA nodes and PCI devices."""
+"""Check the entries of ``hosts``, and make their NUMA nodes and PCI devices.
+
+Physical cores are numbered over the whole host, node 0 first.  With *split*
+siblings, as Linux usually numbers them, the threads of core ``c`` are CPUs
+``c``, ``c + cores``, ...; with *adjacent* siblings they have consecutive
+numbers.
+
+On each node the first cores are for the platform (node 0 only), the next for
+the virtual switch (on its nodes only), the next for shared vCPUs, and the rest
+for pinned vCPUs.
+"""
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
+import itertools
 import re
 import typing as ty
 
+from nfv_sched.base import cpu_spec
 from nfv_sched.base import files
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place as rule_place
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import pci
-from nfv_sched.ops.cloud.cloud_file import topology
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import names as cloud_names
 from nfv_sched.ops.cloud import problems
@@ -46,10 +57,11 @@ class HostCompiler:
         if cloud.pci_in_placement is None:
             self._pci_in_placement = cloud.options.get('pci', {}).get(
                 'report_in_placement', False)
+        # What is in all groups so far.
+        self._amounts: collections.Counter[str] = collections.Counter()
 
     def groups(self) -> tuple[model.HostGroup, ...]:
         groups, seen, total = [], {}, 0
-        amounts: collections.Counter[str] = collections.Counter()
         for i, host in enumerate(self._cloud.hosts):
             path = ('hosts', i)
             total += host.count or 1
@@ -68,17 +80,13 @@ class HostCompiler:
                     break
                 seen[name] = i
             groups.append(group)
-            if self._are_too_large(path, group, amounts):
+            if self._are_too_large(path, group):
                 break
         return tuple(groups)
 
-    def _are_too_large(self, path: problems.Path, group: model.HostGroup,
-                       amounts: collections.Counter[str]) -> bool:
-        """Return whether there is too much in all groups so far.
-
-        :param group: the last group
-        :param amounts: what is in the others; that of the group is added
-        """
+    def _are_too_large(self, path: problems.Path,
+                       group: model.HostGroup) -> bool:
+        """Return whether there is too much in all groups, with this one."""
         # The hosts of a group share their CPUs and devices, not their ports.
         most = files.max_items() // _ITEMS_PER_PART
         ports = _ports(group)
@@ -92,8 +100,8 @@ class HostCompiler:
                  len(group.names) * (sum(ports.values()) + group.dhcp_servers
                                      + group.routers.count),
                  validation.max_ports())):
-            amounts[what] += number
-            if amounts[what] > limit:
+            self._amounts[what] += number
+            if self._amounts[what] > limit:
                 self._errors.add((*path, key),
                                  str(files.beyond(f'{limit} {what}')))
                 return True
@@ -109,7 +117,12 @@ class HostCompiler:
             self._errors.add((*path, 'cores'), f'has {nodes} values; no host '
                              f'has more than {_MAX_NODES} NUMA nodes')
             return None
-        self._check_explicit(path, host)
+        if host.dedicated_cpus is not None or host.shared_cpus is not None:
+            for key in ('platform_cores', 'vswitch_cores',
+                        'shared_cores_per_node'):
+                if getattr(host, key) is not None:
+                    self._errors.add((*path, key), 'cannot be combined with '
+                                     'dedicated_cpus or shared_cpus')
         self._check_nodes((*path, 'switch_nodes'), host.switch_nodes, nodes)
         self._check_nodes((*path, 'tunnel_nodes'), host.tunnel_nodes, nodes)
         self._check_devices(path, host, nodes)
@@ -123,51 +136,36 @@ class HostCompiler:
             self._errors.add((*path, 'reserved_memory'),
                              f'{host.reserved_memory} MiB is more than the '
                              f'{sum(host.memory)} MiB of the host')
-        self._check_ports(path, host)
-        self._check_providers((*path, 'providers'), host)
-        devices: tuple[snapshot.Device, ...] = ()
-        if not cloud_names.is_host(host.name):
-            self._errors.add((*path, 'name'), cloud_names.HOST.text)
-        try:
-            devices = pci.build(host.pci_devices)
-            validation.check_devices(devices)
-        except (pci.TooManyDevices, codec.WrongError) as e:
-            self._errors.add((*path, 'pci_devices'), str(e))
-        if len(self._errors) > before:
-            return None
-        try:
-            layout = topology.build(host, physnets)
-        except topology.LayoutError as e:
-            self._errors.add((*path, e.field), str(e))
-            return None
-        return dataclasses.replace(host, names=_names(host), nodes=layout,
-                                   devices=devices)
-
-    def _check_explicit(self, path: problems.Path,
-                        host: model.HostGroup) -> None:
-        if host.dedicated_cpus is None and host.shared_cpus is None:
-            return
-        for key in ('platform_cores', 'vswitch_cores',
-                    'shared_cores_per_node'):
-            if getattr(host, key) is not None:
-                self._errors.add((*path, key), 'cannot be combined with '
-                                               'dedicated_cpus or shared_cpus')
-
-    def _check_nodes(self, path: problems.Path, where: ty.Sequence[int],
-                     nodes: int) -> None:
-        for i, node in enumerate(where):
-            if node >= nodes:
-                self._errors.add((*path, i), f'there is no NUMA node {node}; '
-                                             f'the host has {nodes}')
-
-    def _check_ports(self, path: problems.Path,
-                     host: model.HostGroup) -> None:
         ports = _ports(host)
         if sum(ports.values()) > validation.MAX_LOAD:
             self._errors.add(
                 (*path, max(ports, key=ports.__getitem__)),
                 f'the host would have {sum(ports.values())} ports of the '
                 f'virtual switch; no host has more than {validation.MAX_LOAD}')
+        self._check_providers((*path, 'providers'), host)
+        devices: tuple[snapshot.Device, ...] = ()
+        if not cloud_names.is_host(host.name):
+            self._errors.add((*path, 'name'), cloud_names.HOST.text)
+        try:
+            devices = pci.build(host.pci_devices)
+        except codec.WrongError as e:
+            self._errors.add((*path, 'pci_devices'), str(e))
+        if len(self._errors) > before:
+            return None
+        try:
+            numa_nodes = _numa_nodes(host, physnets)
+        except codec.WrongError as e:
+            self._errors.add((*path, *e.path), e.message)
+            return None
+        return dataclasses.replace(host, names=_names(host), nodes=numa_nodes,
+                                   devices=devices)
+
+    def _check_nodes(self, path: problems.Path, where: Sequence[int],
+                     nodes: int) -> None:
+        for i, node in enumerate(where):
+            if node >= nodes:
+                self._errors.add((*path, i), f'there is no NUMA node {node}; '
+                                             f'the host has {nodes}')
 
     def _check_providers(self, path: problems.Path,
                          host: model.HostGroup) -> None:
@@ -211,7 +209,7 @@ class HostCompiler:
         names = self._names
         of_nodes = {names.of_node(n): (n,) for n in range(nodes)}
         reserved = {names.vswitch, *of_nodes}
-        declared: dict[str, ty.Sequence[int]] = {
+        declared: dict[str, Sequence[int]] = {
             names.vswitch: host.switch_nodes}
         if host.node_labels:
             declared |= of_nodes
@@ -314,3 +312,118 @@ def _names(host: model.HostGroup) -> tuple[str, ...]:
     width = int(placeholder[1] or 0)
     return tuple(host.name.replace(placeholder[0], str(n).zfill(width))
                  for n in range(1, (host.count or 1) + 1))
+
+
+def _numa_nodes(host: model.HostGroup,
+                physnets: Sequence[set[str]]) -> tuple[snapshot.Node, ...]:
+    """Return the NUMA nodes of a host.
+
+    :param host: with a tuple for each key that has a value per NUMA node
+    :param physnets: physical networks and labels of each NUMA node
+    :raises WrongError: if the dimensions contradict each other
+    """
+    total = sum(host.cores)
+    for key in ('cores', 'memory'):
+        if not any(getattr(host, key)):
+            raise codec.WrongError('no NUMA node has any', [key])
+    if total * host.threads >= cpu_spec.MOST_CPUS:
+        raise codec.WrongError(
+            f'the host would have {total * host.threads} CPUs; no host has '
+            f'more than {cpu_spec.MOST_CPUS - 1}', ['cores'])
+    cpus = range(total * host.threads)
+    cores = [frozenset(cpus[core * host.threads:(core + 1) * host.threads]
+                       if host.siblings == 'adjacent' else cpus[core::total])
+             for core in range(total)]
+    ends = list(itertools.accumulate(host.cores))
+    node_cores = [cores[end - count:end]
+                  for count, end in zip(host.cores, ends)]
+    sets = (_sets_by_size(host, node_cores)
+            if host.dedicated_cpus is None and host.shared_cpus is None
+            else _explicit_sets(host, node_cores))
+    if not any(shared or dedicated for shared, dedicated in sets):
+        raise codec.WrongError('no CPU is left for servers', ['cores'])
+    return tuple([
+        snapshot.Node(
+            number=node, socket=node // host.nodes_per_socket,
+            shared=shared, dedicated=dedicated,
+            siblings=_siblings(node_cores[node], shared | dedicated),
+            memory=host.memory[node], pages=_pages(host, node),
+            physnets=frozenset(physnets[node]),
+            tunneled=node in host.tunnel_nodes)
+        for node, (shared, dedicated) in enumerate(sets)])
+
+
+# Shared and dedicated CPUs of a NUMA node.
+_Sets = tuple[frozenset[int], frozenset[int]]
+
+
+def _explicit_sets(
+    host: model.HostGroup, node_cores: Sequence[Sequence[frozenset[int]]],
+) -> list[_Sets]:
+    node_cpus = [frozenset().union(*cores) for cores in node_cores]
+    everything = frozenset().union(*node_cpus)
+    dedicated = host.dedicated_cpus or frozenset()
+    shared = host.shared_cpus or frozenset()
+    for key, cpus in ('dedicated_cpus', dedicated), ('shared_cpus', shared):
+        outside = cpus - everything
+        if outside:
+            raise codec.WrongError(
+                f'CPU {min(outside)} is not on the host, which has CPUs '
+                f'0-{max(everything)}', [key])
+    if host.legacy_pinning:
+        dedicated = shared = dedicated | shared
+    elif dedicated & shared:
+        raise codec.WrongError(
+            f'CPU {min(dedicated & shared)} is dedicated as well; only '
+            'legacy_pinning allows that', ['shared_cpus'])
+    return [(shared & cpus, dedicated & cpus) for cpus in node_cpus]
+
+
+def _sets_by_size(
+    host: model.HostGroup, node_cores: Sequence[Sequence[frozenset[int]]],
+) -> list[_Sets]:
+    sets = []
+    for node, cores in enumerate(node_cores):
+        platform = host.platform_cores if node == 0 else 0
+        switch = host.vswitch_cores[node]
+        shared = host.shared_cores_per_node[node]
+        needed = platform + switch + shared
+        # One without cores has memory alone.
+        if cores and needed > len(cores):
+            raise codec.WrongError(
+                f'NUMA node {node} has {len(cores)} cores, but {platform} for '
+                f'the platform, {switch} for the virtual switch and {shared} '
+                f'shared ones are {needed}', ['cores'])
+        shared_cpus = frozenset().union(*cores[platform + switch:needed])
+        dedicated = frozenset().union(*cores[needed:])
+        if host.legacy_pinning:
+            shared_cpus = dedicated = shared_cpus | dedicated
+        sets.append((shared_cpus, dedicated))
+    return sets
+
+
+def _pages(host: model.HostGroup, node: int) -> tuple[snapshot.Pages, ...]:
+    memory_kib = host.memory[node] * 1024
+    huge_kib = sum(size * total for size, total in host.pages[node].items())
+    if huge_kib > memory_kib:
+        raise codec.WrongError(
+            f'the pages of NUMA node {node} take {huge_kib // 1024} MiB, but '
+            f'it has {host.memory[node]} MiB', ['pages'])
+    small = (memory_kib - huge_kib) // values.SMALL_PAGE_KIB
+    totals = {values.SMALL_PAGE_KIB: small, **host.pages[node]}
+    reserved = host.reserved_pages[node]
+    for size, count in reserved.items():
+        if count > totals.get(size, 0):
+            raise codec.WrongError(
+                f'{count} pages of {size} KiB are reserved on NUMA node '
+                f'{node}, which has {totals.get(size, 0)}', ['reserved_pages'])
+    return tuple(snapshot.Pages(
+        size=size, total=total, reserved=reserved.get(size, 0))
+        for size, total in sorted(totals.items()))
+
+
+def _siblings(cores: Sequence[frozenset[int]],
+              cpus: frozenset[int]) -> tuple[frozenset[int], ...]:
+    """Return the guest CPUs of each core; empty if no core has several."""
+    siblings = tuple([core for each in cores if (core := cpus & each)])
+    return siblings if any(len(core) > 1 for core in siblings) else ()

@@ -26,15 +26,6 @@ _T = ty.TypeVar('_T')
 _Said = ty.Annotated[_T, values.FOR_NOVA]
 
 
-def _with_names(entries: Mapping[str, ty.Any]) -> Mapping[str, ty.Any]:
-    return {name: dataclasses.replace(entry, name=name)
-            for name, entry in entries.items()}
-
-
-# Entries that have their key as their name.
-_Named = ty.Annotated[Mapping[str, _T], pydantic.AfterValidator(_with_names)]
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PCIDevices:
     """An entry of ``pci_devices``: equal PCI devices on one NUMA node."""
@@ -63,7 +54,6 @@ class PCIDevices:
 class PCIAlias:
     """An entry of ``pci_aliases``."""
 
-    name: str = documents.internal(default='')
     type: values.PCIKind
     numa_policy: _Said[values.NUMAPolicy] | None = None
     vendor: values.PCIId | None = None
@@ -136,17 +126,17 @@ class HostGroup:
     #: hardware threads per core
     threads: ty.Annotated[int, values.within(1, 8)] = 1
     #: numbering of the threads of a core; see
-    #: :mod:`nfv_sched.ops.cloud.cloud_file.topology`
+    #: :mod:`nfv_sched.ops.cloud.cloud_file.hosts`
     siblings: ty.Literal['split', 'adjacent'] = 'split'
     memory: values.PerNode[values.MiB]  #: all memory of each NUMA node in MiB
     #: huge pages of each NUMA node: size in KiB -> number
     pages: values.PerNode[Mapping[
         values.HugePageSize, values.PerNode[values.Count]]] = (
-            dataclasses.field(default_factory=dict))
+            values.empty_mapping())
     #: pages that guests must not use: size in KiB -> number
     reserved_pages: values.PerNode[Mapping[
         values.PageSize, values.PerNode[values.Count]]] = (
-            dataclasses.field(default_factory=dict))
+            values.empty_mapping())
     reserved_memory: values.MiB = 512  #: reserved memory in Placement in MiB
     disk: values.GiB = 1000  #: disk for guests in GiB
     #: cores of NUMA node 0 for the host itself
@@ -167,13 +157,11 @@ class HostGroup:
     #: NUMA nodes on which the virtual switch runs
     switch_nodes: values.Nodes = (0,)
     #: name of each further place -> its NUMA nodes
-    places: Mapping[str, values.Nodes] = dataclasses.field(
-        default_factory=dict)
+    places: Mapping[str, values.Nodes] = values.empty_mapping()
     #: whether the labels of single NUMA nodes are declared
     node_labels: bool = True
     #: physical network -> NUMA nodes with affinity
-    physical_networks: Mapping[str, values.Nodes] = dataclasses.field(
-        default_factory=dict)
+    physical_networks: Mapping[str, values.Nodes] = values.empty_mapping()
     #: NUMA nodes with affinity to tunnelled networks
     tunnel_nodes: values.Nodes = ()
     #: shared vCPUs per shared CPU
@@ -207,20 +195,17 @@ class AggregateEntry:
 
     name: values.Name
     hosts: values.Names  #: names of its hosts; the loader expands patterns
-    metadata: Mapping[str, values.Text] = dataclasses.field(
-        default_factory=dict)
+    metadata: Mapping[str, values.Text] = values.empty_mapping()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorEntry:
     """A flavor."""
 
-    name: str = documents.internal(default='')
     vcpus: ty.Annotated[int, values.within(1, cpu_spec.MOST_CPUS - 1)]
     memory: values.PositiveMiB  #: memory in MiB
     disk: values.GiB = 0  #: root disk in GiB
-    extra_specs: Mapping[str, values.Text] = dataclasses.field(
-        default_factory=dict)
+    extra_specs: Mapping[str, values.Text] = values.empty_mapping()
     validate: bool = True  #: whether the Nova API must accept the extra specs
 
 
@@ -228,7 +213,6 @@ class FlavorEntry:
 class NetworkEntry:
     """A network."""
 
-    name: str = documents.internal(default='')
     #: physical network; None if it is tunnelled
     physical_network: values.Name | None = None
     #: whether it is tunnelled between the hosts; None if it follows from
@@ -248,16 +232,11 @@ class SecurityGroupEntry:
     ingress: values.Load = 0
     egress: values.Load = 0
 
-    @property
-    def rules(self) -> int:
-        return self.ingress + self.egress
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerGroup:
     """A server group; ``max_server_per_host`` is for anti-affinity."""
 
-    name: str = documents.internal(default='')
     policy: ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
                        'soft-anti-affinity']
     max_server_per_host: values.Positive | None = None
@@ -269,19 +248,15 @@ class WhatIf:
 
     description: str = ''
     #: values of Nova's configuration by group and option
-    options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
-        default_factory=dict)
+    options: Mapping[str, Mapping[str, ty.Any]] = values.empty_mapping()
     #: enabled filters; None for the default ones
     filters: tuple[values.Name, ...] | None = None
-    flavors: _Named[FlavorEntry] = dataclasses.field(default_factory=dict)
+    flavors: Mapping[str, FlavorEntry] = values.empty_mapping()
     #: image properties by image name
-    images: Mapping[str, Mapping[str, values.Scalar]] = dataclasses.field(
-        default_factory=dict)
-    networks: _Named[NetworkEntry] = dataclasses.field(default_factory=dict)
-    security_groups: Mapping[str, SecurityGroupEntry] = dataclasses.field(
-        default_factory=dict)
-    server_groups: _Named[ServerGroup] = dataclasses.field(
-        default_factory=dict)
+    images: Mapping[str, Mapping[str, values.Scalar]] = values.empty_mapping()
+    networks: Mapping[str, NetworkEntry] = values.empty_mapping()
+    security_groups: Mapping[str, SecurityGroupEntry] = values.empty_mapping()
+    server_groups: Mapping[str, ServerGroup] = values.empty_mapping()
     #: each of the type that its action has
     steps: tuple[ty.Annotated[Mapping[str, ty.Any], values.NOT_EMPTY], ...]
 
@@ -290,16 +265,13 @@ class WhatIf:
 class CloudFile(WhatIf):
     """The contents of a cloud file."""
 
-    flavors: ty.Annotated[_Named[FlavorEntry], values.NOT_EMPTY]
+    flavors: ty.Annotated[Mapping[str, FlavorEntry], values.NOT_EMPTY]
     #: whether Placement tracks PCI devices; None if the options decide
     pci_in_placement: bool | None = None
     #: PCI aliases by name; None if the options decide
-    pci_aliases: _Named[PCIAlias] | None = None
+    pci_aliases: Mapping[str, PCIAlias] | None = None
     hosts: ty.Annotated[tuple[HostGroup, ...], values.NOT_EMPTY]
     aggregates: tuple[AggregateEntry, ...] = ()
     #: source of DHCP servers and routers in Neutron: ``ovs`` (agents), ``ovn``
     #: (gateway ports of routers) or ``none`` (their ports only)
     network_service: ty.Literal['ovs', 'ovn', 'none'] | None = None
-
-    #: ``hosts``, with all fields that the loader sets
-    groups: tuple[HostGroup, ...] = documents.internal(default=())

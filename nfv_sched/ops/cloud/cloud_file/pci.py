@@ -9,8 +9,10 @@ options are used here, no code of Nova.
 """
 
 from collections.abc import Iterable, Iterator
+import itertools
 
 from nfv_sched.ops.cloud.cloud_file import model
+from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
 from nfv_sched.ops.cloud import values
@@ -27,17 +29,6 @@ _PRODUCTS = {'VF': '154c', 'PF': '1572', 'vdpa': '101e', 'standard': '0443'}
 
 _FUNCTIONS = 8
 _VFS_OF_A_BUS = 31 * _FUNCTIONS
-_BUSES = 256 * 256
-
-
-class TooManyDevices(ValueError):
-    """More PCI devices than a host can have."""
-
-
-def _buses() -> Iterator[str]:
-    """Yield the PCI buses of a host: ``0000:01``, ``0000:02``, ..."""
-    for number in range(1, _BUSES):
-        yield f'{number >> 8:04x}:{number & 255:02x}'
 
 
 def _nova_tags(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
@@ -75,8 +66,11 @@ def _functions(bus: str, entry: model.PCIDevices,
 
 
 def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
-    """Return the PCI devices of a host, with tags as in ``device_spec``."""
-    buses = _buses()
+    """Return the PCI devices of a host, with tags as in ``device_spec``.
+
+    :raises WrongError: if a host cannot have so many
+    """
+    buses = itertools.count(1)
     devices: list[snapshot.Device] = []
     for entry in entries:
         if entry.type in _OF_A_PF:
@@ -84,22 +78,24 @@ def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
         else:
             cards, vfs = entry.count, entry.vfs or 0
         if vfs > _VFS_OF_A_BUS:
-            raise TooManyDevices(f'a PF has at most {_VFS_OF_A_BUS} VFs')
-        for _ in range(cards):
-            devices.extend(_functions(next(buses), entry, vfs))
+            raise codec.WrongError(f'a PF has at most {_VFS_OF_A_BUS} VFs')
+        for number in itertools.islice(buses, cards):
+            bus = f'{number >> 8:04x}:{number & 255:02x}'
+            devices.extend(_functions(bus, entry, vfs))
             if len(devices) > validation.MAX_DEVICES:
-                raise TooManyDevices('no host has more than '
-                                     f'{validation.MAX_DEVICES} devices')
+                raise codec.WrongError('no host has more than '
+                                       f'{validation.MAX_DEVICES} devices')
+    validation.check_devices(devices)
     return tuple(devices)
 
 
-def alias(entry: model.PCIAlias) -> dict[str, str]:
+def alias(name: str, entry: model.PCIAlias) -> dict[str, str]:
     """Return the value of ``[pci] alias`` for an entry of ``pci_aliases``.
 
     Vendor and product default to those of devices of its type, unless it
     requests a resource class.
     """
-    result = {'name': entry.name, 'device_type': _NOVA_TYPES[entry.type]}
+    result = {'name': name, 'device_type': _NOVA_TYPES[entry.type]}
     if entry.resource_class is None or entry.vendor is not None:
         result['vendor_id'] = (entry.vendor or _VENDOR).lower()
     if entry.resource_class is None or entry.product is not None:
