@@ -5,6 +5,7 @@ Nothing is written.  Only errors of Nova's API database are raised; anything
 else that cannot be read is named in the result, with the rest of the cloud.
 """
 
+import collections
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -70,12 +71,12 @@ def read(conf, progress: records.Progress = _ignore_progress,
     cells = records.Cells()
     hosts = _hosts(conf, cells, aggregates, missing)
     progress('hosts', len(hosts), len(hosts))
-    servers = _servers(cells, groups, _devices_of(hosts), missing, progress)
-    moves = _moves(cells, servers, missing)
+    servers, moving = _servers(cells, groups, hosts, missing, progress)
+    moves = _moves(cells, moving, missing)
     missing[:0] = _unread_cells(cells)
     network: usage.Snapshot | None = None
     served = agents.NetworkAgents(None, (), None)
-    placed: providers.Places | None = None
+    placed = providers.NOT_READ
     progress('Neutron', 0, 1)
     with _noted(missing, _Kind.NEUTRON, conf, 'neutron'):
         network = neutron.read_snapshot(conf)
@@ -91,13 +92,12 @@ def read(conf, progress: records.Progress = _ignore_progress,
         placed = providers.read(
             client, threads, [host.uuid for host in hosts],
             [each.uuid for each in aggregates if each.uuid], progress)
-    failed = {} if placed is None else placed.failed
-    if failed:
+    if placed.failed:
         missing.append(snapshot.Missing(
-            kind=_Kind.PROVIDERS, uuids=tuple(sorted(failed)),
-            text=next(iter(failed.values()))))
-    unread = {host.name for host in hosts if host.uuid in failed}
-    uuids = {server.value.uuid for server in servers}
+            kind=_Kind.PROVIDERS, uuids=tuple(sorted(placed.failed)),
+            text=next(iter(placed.failed.values()))))
+    unread = {host.name for host in hosts if host.uuid in placed.failed}
+    uuids = {server.uuid for server in servers}
     return snapshot.Cloud(
         taken=timestamp, source="Nova's databases, Placement and Neutron",
         nova=release('nova'), nfv_sched=release('nfv-sched'),
@@ -105,39 +105,47 @@ def read(conf, progress: records.Progress = _ignore_progress,
             dataclasses.replace(each, text=strings.mask_secrets(each.text))
             for each in missing]), options=options(conf),
         hosts=tuple(sorted((dataclasses.replace(
-            host,
-            providers=() if placed is None else placed.providers.get(
-                host.uuid, ()),
+            host, providers=placed.providers.get(host.uuid, ()),
             network=None if network is None else _host_network(
                 host.name, network)) for host in hosts),
             key=lambda host: (host.name, host.hypervisor))),
         servers=tuple(sorted((dataclasses.replace(
-            server.value, ports=_ports(server, network),
-            allocations=None if placed is None or server.value.host in unread
-            else placed.allocations.get(server.value.uuid, {}))
+            server,
+            ports=server.ports if network is None else _ports(server, network),
+            allocations=None
+            if placed.allocations is None or server.host in unread
+            else placed.allocations.get(server.uuid, {}))
             for server in servers), key=lambda server: server.uuid)),
         flavors=tuple(sorted(flavors, key=lambda flavor: flavor.name)),
         aggregates=aggregates, groups=groups,
-        moves=moves, consumers=None if placed is None else {
+        moves=moves, consumers=None if placed.allocations is None else {
             consumer: allocations
             for consumer, allocations in placed.allocations.items()
             if consumer not in uuids},
         network_agents=served.agents, network_services=served.services,
-        networks=served.networks,
-        traits=None if placed is None else placed.traits,
-        resource_classes=None if placed is None
-        else placed.resource_classes)
+        networks=served.networks, traits=placed.traits,
+        resource_classes=placed.resource_classes)
 
 
 @contextlib.contextmanager
 def _noted(missing: _Missing, kind: snapshot.MissingKind, conf,
            section: str) -> Iterator[None]:
-    """Go on if a service cannot be read, and add that to missing."""
+    """Go on if a service cannot be read, and add that to missing.
+
+    :param section: that of its options, of which one may be wrong
+    """
     try:
         yield
     except (neutron.NeutronError, placement_client.PlacementError) as exc:
+        try:
+            # [neutron] and others can name a section that they share.
+            section = conf[section].auth_section or section
+            auth_url = conf[section].auth_url
+        except cfg.Error:
+            auth_url = None
+        option = connection_errors.wrong_option(exc, section, auth_url)
         missing.append(snapshot.Missing(
-            kind=kind, text=_with_option(conf, section, exc)))
+            kind=kind, text=f'{exc}: {option}' if option else str(exc)))
 
 
 def release(package: str) -> str:
@@ -307,80 +315,61 @@ def _tags(row, pools: list[Mapping]) -> dict[str, str]:
     return common or {}
 
 
-class _Server(ty.NamedTuple):
-    """A server from Nova's databases."""
-
-    value: snapshot.Server  #: the server, without ports and allocations
-    #: ID of port -> the port in Nova's network information cache; None if
-    #: there is no cache
-    interfaces: dict[str, snapshot.Port] | None
-    #: guest NUMA nodes before and after the migration that is in progress or
-    #: not yet confirmed
-    moving: tuple[tuple[snapshot.GuestNode, ...] | None,
-                  tuple[snapshot.GuestNode, ...] | None] = (None, None)
+# Guest NUMA nodes before and after a migration that is in progress or not yet
+# confirmed.
+_Moving = tuple[tuple[snapshot.GuestNode, ...] | None,
+                tuple[snapshot.GuestNode, ...] | None]
 
 
-def _devices_of(
-    hosts: list[snapshot.Host],
-) -> dict[tuple[str, str | None], list[str]]:
-    """Return PCI addresses by (UUID of server, host name).
+def _servers(
+    cells: records.Cells, groups: Iterable[snapshot.Group],
+    hosts: Iterable[snapshot.Host], missing: _Missing,
+    progress: records.Progress,
+) -> tuple[list[snapshot.Server], dict[str, _Moving]]:
+    """Return the servers of all cells, with the ports that Nova knows.
 
-    A server that is migrated has devices on two hosts.
-    """
-    addresses: dict[tuple[str, str | None], list[str]] = {}
-    for host in hosts:
-        for device in host.devices:
-            if device.server is not None:
-                addresses.setdefault(
-                    (device.server, host.name), []).append(device.address)
-    return addresses
-
-
-def _servers(cells: records.Cells, groups, devices, missing: _Missing,
-             progress: records.Progress) -> list[_Server]:
-    """Return the servers of all cells.
-
-    :param devices: see :func:`_devices_of`
     :param missing: gets an entry for each row that is left out
+    :returns: also what moves, by UUID of the server
     """
     group_of = {member: group.uuid for group in groups
                 for member in group.members}
+    # A server that is migrated has devices on two hosts.
+    devices: dict[tuple[str | None, str], list[str]] = (
+        collections.defaultdict(list))
+    for host in hosts:
+        for device in host.devices:
+            devices[device.server, host.name].append(device.address)
     # Parse each flavor once: many servers have the same one.
     flavor = functools.lru_cache(maxsize=4096)(_booted_flavor)
     rows = {row.columns.uuid: row for row in cells.servers(progress)}
-    hints = {}
-    for uuid, spec in records.request_specs(rows, progress):
+    specs: dict[str, dict[str, ty.Any]] = {}
+    for uuid, text in records.request_specs(rows, progress):
         with _left_out(missing, _Kind.REQUEST_SPEC, uuids=(uuid,)):
-            hints[uuid] = _spec_hints(records.deserialized(spec))
-    servers = []
+            spec = records.deserialized(text)
+            specs[uuid] = {'zone': spec.get('availability_zone'), 'hints': {
+                name: tuple(map(str, values if isinstance(values, list)
+                                else [values]))
+                for name, values in (
+                    spec.get('scheduler_hints') or {}).items()}}
+    servers, moving = [], {}
     for uuid, row in rows.items():
         with _left_out(missing, _Kind.SERVER, uuids=(uuid,)):
-            servers.append(_server(
-                row, flavor, group_of.get(uuid),
-                hints.get(uuid, _SpecHints(None, {})),
-                devices.get((uuid, row.columns.host), ())))
-    return servers
+            server = _server(
+                row, flavor, group=group_of.get(uuid),
+                devices=tuple(devices.get((uuid, row.columns.host), ())),
+                **specs.get(uuid, {}))
+            context = records.deserialized(
+                row.columns.migration_context) or {}
+            moving[uuid] = (_guest_nodes(context.get('old_numa_topology')),
+                            _guest_nodes(context.get('new_numa_topology')))
+            servers.append(server)
+    return servers, moving
 
 
-class _SpecHints(ty.NamedTuple):
-    """Requested availability zone and scheduler hints of a server."""
-
-    zone: str | None
-    hints: dict[str, tuple[str, ...]]
-
-
-def _spec_hints(spec: Mapping) -> _SpecHints:
-    return _SpecHints(spec.get('availability_zone'), {
-        name: tuple(map(str, values if isinstance(values, list)
-                        else [values]))
-        for name, values in (spec.get('scheduler_hints') or {}).items()})
-
-
-def _server(row: records.ServerRow, flavor, group: str | None,
-            spec_hints: _SpecHints, devices: Iterable[str]) -> _Server:
+def _server(row: records.ServerRow, flavor, **more) -> snapshot.Server:
     columns = row.columns
     topology = records.deserialized(columns.numa_topology)
-    value = snapshot.Server(
+    return snapshot.Server(
         uuid=columns.uuid, name=columns.display_name or '',
         host=columns.host, cell=row.cell, project=columns.project_id or '',
         state=columns.vm_state or '', task=columns.task_state,
@@ -400,25 +389,16 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         nodes=_guest_nodes(topology) if columns.host is not None else None,
         emulator_threads=topology and topology.get(
             'emulator_threads_policy'),
-        devices=tuple(devices),
         pci_requests=_stored_requests(columns.pci_requests),
-        shares=row.shares, group=group,
-        zone=spec_hints.zone,
-        hints=spec_hints.hints)
-    moving = records.deserialized(columns.migration_context) or {}
-    return _Server(value, _interfaces(columns.network_info), (
-        _guest_nodes(moving.get('old_numa_topology')),
-        _guest_nodes(moving.get('new_numa_topology'))))
+        ports=_interfaces(columns.network_info), shares=row.shares, **more)
 
 
-def _moves(cells: records.Cells, servers: list[_Server],
+def _moves(cells: records.Cells, moving: Mapping[str, _Moving],
            missing: _Missing) -> tuple[snapshot.Migration, ...]:
-    """Return the migrations that may occupy resources on their hosts."""
-    topologies = {server.value.uuid: server.moving for server in servers}
     moves = []
     for row in cells.moves():
         with _left_out(missing, _Kind.MIGRATION, uuids=(str(row.uuid),)):
-            before, after = topologies.get(row.instance_uuid, (None, None))
+            before, after = moving.get(row.instance_uuid, (None, None))
             moves.append(snapshot.Migration(
                 uuid=row.uuid or '', server=row.instance_uuid or '',
                 kind=row.migration_type or '', status=row.status or '',
@@ -495,8 +475,8 @@ def _stored_requests(
         port=request.get('requester_id')) for request in requests)
 
 
-def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
-    """Parse ``instance_info_caches.network_info`` to ports by their IDs."""
+def _interfaces(text: str | None) -> tuple[snapshot.Port, ...] | None:
+    """Parse ``instance_info_caches.network_info``; None if there is none."""
     interfaces = records.deserialized(text)
     if interfaces is None:
         return None
@@ -513,7 +493,7 @@ def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
                 interface.get('details') or {}).get('physical_network'),
             device=profile.get('pci_slot'),
             has_allocation=bool(profile.get('allocation')))
-    return ports
+    return tuple(ports.values())
 
 
 # Neutron
@@ -528,32 +508,13 @@ def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:
         routers=used.routers)
 
 
-def _ports(server: _Server,
-           network: usage.Snapshot | None,
-           ) -> tuple[snapshot.Port, ...] | None:
-    """Return the ports of a server from Neutron, with networks from Nova.
-
-    :param network: None if Neutron was not read: ports are then from Nova
-    """
-    interfaces = server.interfaces
-    if network is None:
-        return None if interfaces is None else tuple(interfaces.values())
+def _ports(server: snapshot.Server,
+           network: usage.Snapshot) -> tuple[snapshot.Port, ...]:
+    """Return the ports of a server from Neutron, with networks from Nova."""
+    of_nova = {port.id: port for port in server.ports or ()}
     return tuple(dataclasses.replace(
-        (interfaces or {}).get(port.id) or snapshot.Port(id=port.id),
+        of_nova.get(port.id) or snapshot.Port(id=port.id),
         vnic_type=port.vnic_type,
         rules=None if network.hides_groups
         else network.rules_of(port.security_groups))
-        for port in network.ports_of(
-            server.value.uuid, server.value.project))
-
-
-def _with_option(conf, section: str, exc: Exception) -> str:
-    """Return an error of a service, with the option that may be wrong."""
-    try:
-        # [neutron] and others can name a section that they share.
-        section = conf[section].auth_section or section
-        auth_url = conf[section].auth_url
-    except cfg.Error:
-        auth_url = None
-    option = connection_errors.wrong_option(exc, section, auth_url)
-    return f'{exc}: {option}' if option else str(exc)
+        for port in network.ports_of(server.uuid, server.project))

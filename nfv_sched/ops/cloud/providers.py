@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the resource providers of hosts from Placement."""
 
+import collections
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -17,13 +18,18 @@ class Places(ty.NamedTuple):
 
     #: UUID of compute node -> its providers
     providers: dict[str, tuple[snapshot.Provider, ...]]
-    #: UUID of consumer -> provider -> class -> amount
-    allocations: dict[str, dict[str, dict[str, int]]]
+    #: UUID of consumer -> provider -> class -> amount; None if not read
+    allocations: dict[str, dict[str, dict[str, int]]] | None
     #: UUID of compute node that could not be read -> error
     failed: dict[str, str]
     traits: frozenset[str] | None = None  #: all traits; None if unknown
     #: all resource classes; None if unknown
     resource_classes: frozenset[str] | None = None
+
+
+NOT_READ = Places({}, None, {})
+# A provider, and its allocations: consumer -> class -> amount.
+_Reading = tuple[snapshot.Provider, Mapping[str, dict[str, int]]]
 
 
 def read(client: placement_client.Client, threads: int,
@@ -39,7 +45,9 @@ def read(client: placement_client.Client, threads: int,
     :raises PlacementError: if Placement cannot be read; errors of single
         hosts are in ``failed``
     """
-    places = Places({}, {}, {})
+    providers: dict[str, tuple[snapshot.Provider, ...]] = {}
+    allocations: dict[str, dict[str, dict[str, int]]] = {}
+    failed: dict[str, str] = {}
     with futures.ThreadPoolExecutor(threads) as pool:
         try:
             readings = _start(client, pool, computes, aggregates)
@@ -51,16 +59,19 @@ def read(client: placement_client.Client, threads: int,
                 except placement_client.UnavailableError:
                     raise
                 except placement_client.PlacementError as exc:
-                    places.failed[uuid] = str(exc)
-                else:
-                    _add_tree(places, uuid, tree)
+                    failed[uuid] = str(exc)
+                    continue
+                providers[uuid] = tuple([provider for provider, _ in tree])
+                for provider, consumers in tree:
+                    for consumer, resources in consumers.items():
+                        allocations.setdefault(consumer, {})[
+                            provider.uuid] = resources
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     progress('resource providers', len(readings), len(readings))
-    return places._replace(
-        traits=_names(client.traits),
-        resource_classes=_names(client.resource_classes))
+    return Places(providers, allocations, failed, _names(client.traits),
+                  _names(client.resource_classes))
 
 
 def _names(read_names: Callable[[], list[str]]) -> frozenset[str] | None:
@@ -73,7 +84,7 @@ def _names(read_names: Callable[[], list[str]]) -> frozenset[str] | None:
 def _start(
     client: placement_client.Client, pool: futures.Executor,
     computes: Collection[str], aggregates: Collection[str],
-) -> dict[futures.Future[list['_Reading']], str]:
+) -> dict[futures.Future[list[_Reading]], str]:
     """Start to read the provider trees of hosts.
 
     Traits and aggregates are read first, a request for each of them: there
@@ -105,13 +116,6 @@ def _owners(pool: futures.Executor, owners: Callable[[str], list[str]],
     return names_by_uuid
 
 
-class _Reading(ty.NamedTuple):
-    """A provider and its allocations: consumer -> class -> amount."""
-
-    provider: snapshot.Provider
-    allocations: dict[str, dict[str, int]]
-
-
 def _read_tree(
     client: placement_client.Client,
     members: list[placement_client.ProviderRow],
@@ -124,41 +128,32 @@ def _read_tree(
         # A provider that was deleted since it was listed is left out.
         with contextlib.suppress(placement_client.NotFoundError):
             tree.append(_read_provider(
-                client, member, traits.get(member.uuid, ()),
-                aggregates.get(member.uuid, ())))
+                client, member, frozenset(traits.get(member.uuid, ())),
+                frozenset(aggregates.get(member.uuid, ()))))
     # Leave out providers below one that was deleted.
-    present = {each.provider.uuid for each in tree} | {None}
-    while any(each.provider.parent not in present for each in tree):
-        tree = [each for each in tree if each.provider.parent in present]
-        present = {each.provider.uuid for each in tree} | {None}
-    return tree
+    while True:
+        present = {None, *(provider.uuid for provider, _ in tree)}
+        rest = [each for each in tree if each[0].parent in present]
+        if len(rest) == len(tree):
+            return tree
+        tree = rest
 
 
 def _read_provider(
     client: placement_client.Client, member: placement_client.ProviderRow,
-    traits: Collection[str], aggregates: Collection[str],
+    traits: frozenset[str], aggregates: frozenset[str],
 ) -> _Reading:
     _generation, inventories = client.inventories(member.uuid)
     _generation, allocations = client.allocations(member.uuid)
-    used: dict[str, int] = {}
+    used: collections.Counter[str] = collections.Counter()
     for resources in allocations.values():
-        for name, amount in resources.items():
-            used[name] = used.get(name, 0) + amount
-    return _Reading(snapshot.Provider(
+        used.update(resources)
+    return snapshot.Provider(
         uuid=member.uuid, name=member.name, parent=member.parent,
-        inventories={name: snapshot.Inventory(
-            total=inventory['total'], reserved=inventory['reserved'],
-            ratio=float(inventory['allocation_ratio']),
-            min_unit=inventory['min_unit'], max_unit=inventory['max_unit'],
-            step_size=inventory['step_size'], used=used.get(name, 0))
-            for name, inventory in inventories.items()},
-        traits=frozenset(traits), aggregates=frozenset(aggregates),
-    ), allocations)
-
-
-def _add_tree(places: Places, uuid: str, tree: list[_Reading]) -> None:
-    places.providers[uuid] = tuple(each.provider for each in tree)
-    for each in tree:
-        for consumer, resources in each.allocations.items():
-            places.allocations.setdefault(consumer, {})[
-                each.provider.uuid] = resources
+        traits=traits, aggregates=aggregates, inventories={
+            name: snapshot.Inventory(
+                total=inventory['total'], reserved=inventory['reserved'],
+                ratio=float(inventory['allocation_ratio']),
+                min_unit=inventory['min_unit'], max_unit=inventory['max_unit'],
+                step_size=inventory['step_size'], used=used[name])
+            for name, inventory in inventories.items()}), allocations
