@@ -7,6 +7,7 @@ ML2/OVN are read, and the physical networks that agents of virtual switches
 report.
 """
 
+import collections
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -68,8 +69,12 @@ def _read_agents(reader: neutron.Reader,
               if neutron.text_of(row, 'agent_type') in _KINDS]
     rows_of_networks = {row['id']: row for row in reader.items(
         'networks', _NETWORK_FIELDS, optional=True)}
-    networks = tuple([_make_network(row) for _uuid, row
-                      in sorted(rows_of_networks.items())])
+    networks = tuple([
+        snapshot.Network(
+            id=uuid, name=neutron.text_of(row, 'name'),
+            physnet=next((name for each in _segments(row) if (
+                name := neutron.text_of(each, _PHYSNET))), None))
+        for uuid, row in sorted(rows_of_networks.items())])
     if not chosen:
         return NetworkAgents((), (), networks)
     switches = _switches(rows)
@@ -86,7 +91,7 @@ def _read_agents(reader: neutron.Reader,
     ports = _ports(reader)
     return NetworkAgents(
         tuple(sorted(
-            (_agent(row, switches, _ids(row, served, ports))
+            (_agent(row, switches, served.get(row['id']), ports)
              for row in chosen),
             key=lambda agent: (agent.kind, agent.host, agent.id))),
         _services(chosen, served, ports, {
@@ -157,7 +162,17 @@ def _names(values: ty.Any, what: str) -> list[str]:
 
 
 def _agent(row: Mapping, switches: Mapping[str, _Switch],
-           serves: tuple[str, ...]) -> snapshot.NetworkAgent:
+           served: Iterable[Mapping] | None,
+           ports: Iterable['_Port']) -> snapshot.NetworkAgent:
+    """Return an agent.
+
+    :param served: what it serves; None for an OVN gateway, which serves the
+        routers whose gateway ports are bound there
+    """
+    serves = {port.device for port in ports
+              if port.owner == usage.GATEWAY_OWNER
+              and port.host == row['host']} if served is None else {
+                  each['id'] for each in served}
     configurations, host = _configurations(row), neutron.text_of(row, 'host')
     switch = switches.get(host)
     return snapshot.NetworkAgent(
@@ -169,7 +184,7 @@ def _agent(row: Mapping, switches: Mapping[str, _Switch],
         external_only=(
             configurations.get('handle_internal_only_routers') is False),
         physnets=switch and switch.physnets,
-        tunnels=switch and switch.tunnels, serves=serves)
+        tunnels=switch and switch.tunnels, serves=tuple(sorted(serves)))
 
 
 # Services of the agents
@@ -190,50 +205,36 @@ def _ports(reader: neutron.Reader) -> list[_Port]:
                 ('device_owner', owner) for owner in owners])]
 
 
-def _ids(row: Mapping, served: Mapping[str, list[dict]],
-         ports: Iterable[_Port]) -> tuple[str, ...]:
-    """Return the UUIDs of an agent's services.
-
-    An OVN gateway serves the routers whose gateway ports are bound there.
-    """
-    if row['id'] in served:
-        return tuple(sorted({each['id'] for each in served[row['id']]}))
-    return tuple(sorted({
-        port.device for port in ports
-        if port.owner == usage.GATEWAY_OWNER and port.host == row['host']}))
-
-
 def _services(
     agent_rows: Iterable[Mapping], served: Mapping[str, list[dict]],
     ports: Iterable[_Port], networks: Mapping[str, '_Switch'],
 ) -> tuple[snapshot.NetworkService, ...]:
-    of_router: dict[str, list[_Port]] = {}
-    of_network: dict[str, dict[str, int]] = {}
+    of_router: dict[str, list[_Port]] = collections.defaultdict(list)
+    of_network: dict[str, collections.Counter[str]] = collections.defaultdict(
+        collections.Counter)
     for port in ports:
         if port.owner == usage.DHCP_OWNER:
-            hosts = of_network.setdefault(port.network, {})
-            hosts[port.host] = hosts.get(port.host, 0) + 1
+            of_network[port.network][port.host] += 1
         else:
-            of_router.setdefault(port.device, []).append(port)
+            of_router[port.device].append(port)
     services: dict[str, snapshot.NetworkService] = {}
     for agent in agent_rows:
         for row in served.get(agent['id'], ()):
-            if row['id'] in services:
-                continue
-            services[row['id']] = (
-                _network(row, of_network.get(row['id'], {}))
-                if _kind(agent) == snapshot.DHCP else
-                _router(row, of_router.get(row['id'], []), networks))
+            uuid = row['id']
+            if uuid not in services:
+                services[uuid] = (
+                    _network(row, max(of_network[uuid].values(), default=0))
+                    if _kind(agent) == snapshot.DHCP else
+                    _router(row, of_router[uuid], networks))
     return tuple(sorted(
         services.values(), key=lambda service: (service.kind, service.id)))
 
 
-def _network(row: Mapping,
-             ports: Mapping[str, int]) -> snapshot.NetworkService:
+def _network(row: Mapping, ports: int) -> snapshot.NetworkService:
     reached = _switch_for(row)
     return snapshot.NetworkService(
         id=row['id'], kind=snapshot.DHCP, name=neutron.text_of(row, 'name'),
-        ports=max(ports.values(), default=0), physnets=reached.physnets,
+        ports=ports, physnets=reached.physnets,
         tunnels=reached.tunnels or frozenset(), zones=_zones(row))
 
 
@@ -260,13 +261,6 @@ def _segments(row: Mapping) -> list[Mapping]:
             isinstance(each, Mapping) for each in segments):
         raise neutron.NeutronError('malformed segments of a network')
     return segments
-
-
-def _make_network(row: Mapping) -> snapshot.Network:
-    return snapshot.Network(
-        id=row['id'], name=neutron.text_of(row, 'name'),
-        physnet=next((name for each in _segments(row) if (
-            name := neutron.text_of(each, _PHYSNET))), None))
 
 
 def _switch_for(row: Mapping) -> _Switch:

@@ -14,6 +14,7 @@ from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 import datetime
+import operator
 import typing as ty
 
 from keystoneauth1 import exceptions as ks_exceptions
@@ -84,19 +85,17 @@ def read(
 def _read_parts(connection: sdk_connection.Connection, parts: Collection[str],
                 progress: _Progress) -> dict[str, ty.Any]:
     fields: dict[str, ty.Any] = {}
-    if 'flavors' in parts:
-        progress('flavors', 0, 1)
-        fields['flavors'] = tuple(sorted(
-            _read_all(connection, 'flavors', {'is_public': 'None'}, _flavor),
-            key=lambda flavor: flavor.name))
-        progress('flavors', len(fields['flavors']), len(fields['flavors']))
-    if 'servers' in parts:
-        progress('servers', 0, 1)
-        fields['missing'] = _silent_hosts(connection)
-        fields['servers'] = tuple(sorted(
-            _read_all(connection, 'servers', {'all_tenants': '1'}, _server),
-            key=lambda server: server.uuid))
-        progress('servers', len(fields['servers']), len(fields['servers']))
+    for resource, query, parse, key in (
+            ('flavors', {'is_public': 'None'}, _flavor, 'name'),
+            ('servers', {'all_tenants': '1'}, _server, 'uuid')):
+        if resource in parts:
+            progress(resource, 0, 1)
+            if resource == 'servers':
+                fields['missing'] = _silent_hosts(connection)
+            rows = _read_all(connection, resource, query, parse)
+            fields[resource] = tuple(sorted(
+                rows, key=operator.attrgetter(key)))
+            progress(resource, len(rows), len(rows))
     if 'network_agents' in parts:
         served = _agents(connection, progress)
         fields['network_agents'] = served.agents
@@ -127,16 +126,14 @@ def _read_all(connection: sdk_connection.Connection, resource: str,
 def _rows(connection: sdk_connection.Connection, resource: str,
           query: Mapping[str, str], version: str) -> Iterator[Mapping]:
     if resource == 'services':  # which Nova returns as a whole
-        yield from _items_in(
-            _get(connection, resource, query, version), resource)
+        yield from _get(connection, resource, query, version)[resource]
         return
     seen: set[str] = set()
     marker: dict[str, str] = {}
     while True:
         body = _get(connection, resource,
                     {**query, **marker, 'limit': str(_PAGE)}, version)
-        rows = [row for row in _items_in(body, resource)
-                if row['id'] not in seen]
+        rows = [row for row in body[resource] if row['id'] not in seen]
         yield from rows
         if not rows or not any(
                 link['rel'] == 'next'
@@ -151,25 +148,18 @@ def _get(connection: sdk_connection.Connection, resource: str,
     response = connection.compute.get(
         _PATHS[resource], microversion=version, params=query)
     if response.status_code != 200:
-        raise APIError(_refusal(resource, version, response))
-    return response.json()
-
-
-def _items_in(body: Mapping, resource: str) -> list[Mapping]:
+        message = (f'the compute API cannot be read: GET {_PATHS[resource]}: '
+                   f'{response.status_code} {response.reason}')
+        if response.status_code == 403:
+            message += ('; the account needs a role that may list all '
+                        f'{resource}')
+        if response.status_code == 406:
+            message += f'; microversion {version} is needed'
+        raise APIError(message)
+    body = response.json()
     if not isinstance(body[resource], list):
         raise TypeError('no list')
-    return body[resource]
-
-
-def _refusal(resource: str, version: str, response: ty.Any) -> str:
-    message = (f'the compute API cannot be read: GET {_PATHS[resource]}: '
-               f'{response.status_code} {response.reason}')
-    if response.status_code == 403:
-        return (f'{message}; the account needs a role that may list all '
-                f'{resource}')
-    if response.status_code == 406:
-        return f'{message}; microversion {version} is needed'
-    return message
+    return body
 
 
 def _silent_hosts(
