@@ -23,7 +23,6 @@ from oslo_utils import strutils
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import files
-from nfv_sched.nova import compute_settings
 from nfv_sched.nova import flavors
 
 # Errors whose message has the path of the file.
@@ -62,7 +61,7 @@ def read(paths: Sequence[str]) -> cfg.ConfigOpts:
         conf.register_opts(module.ALL_OPTS, group=group)
     # A source is a driver named in the file, which reads options elsewhere.
     conf.set_override('config_source', [])
-    with _naming(paths):
+    with naming(paths):
         conf([], project='nova', default_config_files=names,
              default_config_dirs=[])
         conf.clear_override('config_source')
@@ -92,7 +91,7 @@ def _files(path: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _naming(paths: Sequence[str]) -> Iterator[None]:
+def naming(paths: Sequence[str]) -> Iterator[None]:
     """Make errors within this context OptionsError with the path."""
     try:
         yield
@@ -102,58 +101,39 @@ def _naming(paths: Sequence[str]) -> Iterator[None]:
         raise OptionsError(f'{", ".join(paths)}: {exc}') from exc
 
 
-def settings(conf: cfg.ConfigOpts,
-             paths: Sequence[str]) -> compute_settings.Settings:
-    """Return the settings; raise OptionsError if one is malformed."""
-    with _naming(paths):
-        return compute_settings.Settings(
-            shared=_cpus(conf.compute.cpu_shared_set),
-            dedicated=_cpus(conf.compute.cpu_dedicated_set),
-            reserved_memory=conf.reserved_host_memory_mb,
-            reserved_pages=_pages(conf.reserved_huge_pages or ()),
-            reserved_cpus=conf.reserved_host_cpus,
-            cpu_ratio=conf.cpu_allocation_ratio,
-            pin_set=conf.vcpu_pin_set or '',
-            powers_down=conf.libvirt.cpu_power_management and (
-                conf.libvirt.cpu_power_management_strategy == 'cpu_state'),
-            physnets={name: frozenset(
-                conf[f'neutron_physnet_{name}'].numa_nodes)
-                for name in conf.neutron.physnets})
+def misplaced(conf: cfg.ConfigOpts,
+              ) -> Iterator[tuple[str, str, Sequence[str], str]]:
+    """Yield options in wrong sections, with the one in which Nova reads them.
+
+    As (section, option, its values, right section).
+    """
+    for section in conf.list_all_sections():
+        for option, belongs in _SECTIONS.items():
+            # Nova finds [Compute], but not [default].
+            if belongs in (section, section.lower()):
+                continue
+            group = None if section == 'DEFAULT' else section
+            conf.register_opt(cfg.MultiStrOpt(option), group=group)
+            texts = (conf if group is None else conf[group])[option]
+            if texts:
+                yield section, option, texts, belongs
 
 
-def misplaced(conf: cfg.ConfigOpts, paths: Sequence[str]
-              ) -> Iterator[compute_settings.MisplacedOption]:
-    """Yield options in wrong sections; raise OptionsError if malformed."""
-    with _naming(paths):
-        for section in conf.list_all_sections():
-            for option, belongs in _SECTIONS.items():
-                # Nova finds [Compute], but not [default].
-                if belongs in (section, section.lower()):
-                    continue
-                group = None if section == 'DEFAULT' else section
-                conf.register_opt(cfg.MultiStrOpt(option), group=group)
-                texts = (conf if group is None else conf[group])[option]
-                if texts:
-                    yield compute_settings.MisplacedOption(
-                        section=section, option=option, values=tuple(texts),
-                        belongs=belongs)
+def cpus(text: str | None) -> tuple[int, ...]:
+    return tuple(sorted(hardware.parse_cpu_spec(text))) if text else ()
 
 
-def _cpus(text: str | None) -> frozenset[int]:
-    return frozenset(hardware.parse_cpu_spec(text)) if text else frozenset()
-
-
-def _pages(entries: Sequence[Mapping[str, str]]
-           ) -> dict[tuple[int, int], int]:
+def reserved_pages(entries: Sequence[Mapping[str, str]] | None,
+                   ) -> dict[tuple[int, int], int]:
     """Return (NUMA node, KiB) -> number of reserved pages, as Nova does."""
-    reserved_pages = {}
-    for entry in entries:
+    pages = {}
+    for entry in entries or ():
         try:
             size = entry['size']
             kib = int(size) if size.isdigit() else (
                 strutils.string_to_bytes(size, return_int=True) // 1024)
-            reserved_pages[int(entry['node']), kib] = int(entry['count'])
+            pages[int(entry['node']), kib] = int(entry['count'])
         except (KeyError, OverflowError, TypeError, ValueError) as exc:
             raise ValueError(
                 f'reserved_huge_pages = {dict(entry)} is malformed') from exc
-    return reserved_pages
+    return pages

@@ -19,7 +19,6 @@ from oslo_config import cfg
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
-from nfv_sched.nova import compute_settings
 
 #: What Nova raises for options that it refuses, or cannot read.
 _REFUSALS = (exception.NovaException, cfg.Error, ArithmeticError, LookupError,
@@ -130,8 +129,11 @@ def _configured(conf: cfg.ConfigOpts) -> Iterator[None]:
 
 def errors(conf: cfg.ConfigOpts, nodes: Mapping[int, frozenset[int]],
            offline: Mapping[int, int | None], governors: Mapping[int, str],
-           ) -> Iterator[compute_settings.StartError]:
+           ) -> Iterator[tuple[bool, str]]:
     """Yield what nova-compute finds wrong, each reason once.
+
+    With each reason, in Nova's words, whether nova-compute starts all the
+    same, without reporting its host.
 
     :param conf: result of :func:`nfv_sched.nova.compute_conf.read`
     :param nodes: NUMA node of the machine -> its online CPUs
@@ -168,7 +170,7 @@ def errors(conf: cfg.ConfigOpts, nodes: Mapping[int, frozenset[int]],
                 str(exc)))
             if reason not in seen:
                 seen.add(reason)
-                yield compute_settings.StartError(starts=starts, reason=reason)
+                yield starts, reason
 
 
 def _named_nodes(conf: cfg.ConfigOpts) -> frozenset[int]:

@@ -160,7 +160,7 @@ class StartTest(base.NFVCloudTestCase):
                 compute_conf.read([path]), {node: frozenset(range(
                     node * self.node_cpus, (node + 1) * self.node_cpus))
                     for node in range(2)}, {}, {}))
-        starts = all(error.starts for error in errors)
+        starts = all(starts for starts, _reason in errors)
         return starts, starts and not errors
 
     def happens(self, name):

@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
+import typing as ty
 
-from nfv_sched.base import cpu_spec
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place
-from nfv_sched.nova import compute_settings
 from nfv_sched.ops.answers.machine import facts
 from nfv_sched.ops.answers.machine import values
 from nfv_sched.ops.answers.profile import choices
@@ -20,7 +19,14 @@ from nfv_sched.ops.answers.profile import document
 
 #: CPU allocation ratios that differ by less count as equal.
 _CLOSE = 1e-4
-_NO_PHYSNET = 'not in [neutron] physnets'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StartError:
+    """An error that nova-compute finds in its options when it starts."""
+
+    starts: bool  #: whether it starts all the same, without reporting its host
+    reason: str  #: in Nova's words
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +48,7 @@ class OptionDifferences:
     """Differences of a nova.conf from the profile (--check)."""
 
     #: what nova-compute finds wrong when it starts
-    start_errors: tuple[compute_settings.StartError, ...]
+    start_errors: tuple[StartError, ...]
     #: options that differ from the profile
     differences: tuple[OptionDifference, ...]
     #: CPUs that Nova has switched off, and that count as there
@@ -64,32 +70,48 @@ def compare(paths: Sequence[str], chosen: choices.Choices,
     from nfv_sched.nova import compute_conf
     from nfv_sched.nova import compute_start
     conf = compute_conf.read(paths)
-    start_errors = tuple(compute_start.errors(
-        conf, {node.number: node.cpus for node in machine.nodes},
-        machine.offline, machine.governors))
-    wrong = tuple(map(_misplaced, compute_conf.misplaced(conf, paths)))
+    start_errors = tuple([
+        StartError(starts=starts, reason=reason)
+        for starts, reason in compute_start.errors(
+            conf, {node.number: node.cpus for node in machine.nodes},
+            machine.offline, machine.governors)])
+    with compute_conf.naming(paths):
+        wrong = tuple([
+            OptionDifference(section=section, option=option,
+                             has='; '.join(texts), should_have=None,
+                             belongs=belongs)
+            for section, option, texts, belongs
+            in compute_conf.misplaced(conf)])
     try:
-        has = compute_conf.settings(conf, paths)
+        with compute_conf.naming(paths):
+            has = _options(conf)
+            # Nova has deprecated these, and no profile has them.
+            deprecated = tuple([
+                OptionDifference(section='DEFAULT', option=option,
+                                 has=str(conf[option]), should_have=None)
+                for option in ('vcpu_pin_set', 'reserved_host_cpus')
+                if conf[option]])
+            powers_down = conf.libvirt.cpu_power_management and (
+                conf.libvirt.cpu_power_management_strategy == 'cpu_state')
     except compute_conf.OptionsError:
         if not start_errors:
             raise
         return OptionDifferences(start_errors=start_errors, differences=wrong)
-    missing = has.dedicated - machine.cpus - machine.offline.keys()
-    if has.powers_down and missing and not machine.knows_offline:
+    dedicated = frozenset(has.cpu_dedicated_set)
+    missing = dedicated - machine.cpus - machine.offline.keys()
+    if powers_down and missing and not machine.knows_offline:
         raise values.MachineError(
             'the facts have only CPUs that are online, and Nova switches '
             f'dedicated ones off: give what "{facts.LSCPU}" prints')
-    down = has.dedicated & machine.offline.keys() if (
-        has.powers_down) else frozenset()
+    down = dedicated & machine.offline.keys() if powers_down else frozenset()
     try:
         host_profile = profiles.derive(_power_up(machine, down), chosen)
     except choices.ProfileError:
         if not down:
             raise
         host_profile = None
-    differing = () if host_profile is None else tuple(differences(
-        has, host_profile.nova, chosen.vswitch_label,
-        chosen.node_label_prefix))
+    differing = () if host_profile is None else (
+        *deprecated, *_differences(has, host_profile.nova, chosen))
     # Else the answer would change with each server that is booted.
     compares = not down or host_profile is not None and _is_placed(
         machine, down, host_profile, has) and not any(
@@ -119,7 +141,7 @@ def _power_up(machine: values.Machine,
 
 def _is_placed(machine: values.Machine, cpus: frozenset[int],
                host_profile: document.Profile,
-               has: compute_settings.Settings) -> bool:
+               has: document.NovaOptions) -> bool:
     """Return whether a profile is the same wherever CPUs really are.
 
     It is if all cores that are not for pinned servers are whole, and none of
@@ -148,41 +170,42 @@ def _is_placed(machine: values.Machine, cpus: frozenset[int],
     return True
 
 
-def differences(has: compute_settings.Settings,
-                wants: document.NovaOptions, vswitch_label: str,
-                node_label_prefix: str) -> Iterator[OptionDifference]:
+def _options(conf: ty.Any) -> document.NovaOptions:
+    """Return options as a profile has them; raise any error of a value."""
+    from nfv_sched.nova import compute_conf
+    return document.NovaOptions(
+        cpu_shared_set=compute_conf.cpus(conf.compute.cpu_shared_set),
+        cpu_dedicated_set=compute_conf.cpus(conf.compute.cpu_dedicated_set),
+        reserved_host_memory_mib=conf.reserved_host_memory_mb,
+        reserved_huge_pages=tuple([
+            document.ReservedPages(node=node, size_kib=size, count=count)
+            for (node, size), count in sorted(compute_conf.reserved_pages(
+                conf.reserved_huge_pages).items()) if count]),
+        cpu_allocation_ratio=conf.cpu_allocation_ratio,
+        physnets={name: tuple(sorted(set(
+            conf[f'neutron_physnet_{name}'].numa_nodes)))
+            for name in conf.neutron.physnets})
+
+
+def _differences(has: document.NovaOptions, wants: document.NovaOptions,
+                 chosen: choices.Choices) -> Iterator[OptionDifference]:
     """Yield the options of a nova.conf that differ from the profile.
 
     Additional physical networks are not the profile's business; additional
     labels are.
     """
-    for section, option, one, other in (
-        ('DEFAULT', 'vcpu_pin_set', has.pin_set, ''),
-        ('DEFAULT', 'reserved_host_cpus', str(has.reserved_cpus or ''), ''),
-        ('compute', 'cpu_shared_set', *map(cpu_spec.to_text, (
-            has.shared, wants.cpu_shared_set))),
-        ('compute', 'cpu_dedicated_set', *map(cpu_spec.to_text, (
-            has.dedicated, wants.cpu_dedicated_set))),
-        ('DEFAULT', 'reserved_host_memory_mb', str(has.reserved_memory),
-         str(wants.reserved_host_memory_mib)),
-        ('DEFAULT', 'reserved_huge_pages',
-         '; '.join(configuration.reserved_pages([
-             document.ReservedPages(node=node, size_kib=size, count=count)
-             for (node, size), count in sorted(has.reserved_pages.items())
-             if count])),
-         '; '.join(configuration.reserved_pages(wants.reserved_huge_pages))),
-    ):
-        if one != other:
-            yield OptionDifference(section=section, option=option,
-                                   has=one or None, should_have=other or None)
-    ratio = wants.cpu_allocation_ratio
-    if ratio is not None and (
-            has.cpu_ratio is None or abs(has.cpu_ratio - ratio) > _CLOSE):
-        yield OptionDifference(
-            section='DEFAULT', option='cpu_allocation_ratio',
-            has=None if has.cpu_ratio is None else configuration.ratio(
-                has.cpu_ratio), should_have=configuration.ratio(ratio))
-    names = rule.Names(vswitch_label, node_label_prefix)
+    ratio, wanted = has.cpu_allocation_ratio, wants.cpu_allocation_ratio
+    if wanted is None or ratio is not None and abs(ratio - wanted) <= _CLOSE:
+        has = dataclasses.replace(has, cpu_allocation_ratio=wanted)
+    own = configuration.options(has)
+    for section, options in configuration.options(wants).items():
+        for option, texts in options.items():
+            if own[section][option] != texts:
+                yield OptionDifference(
+                    section=section, option=option,
+                    has='; '.join(own[section][option]) or None,
+                    should_have='; '.join(texts) or None)
+    names = rule.Names(chosen.vswitch_label, chosen.node_label_prefix)
     labels = (names.vswitch, place.label_of(profiles.OSD, names))
     for name in sorted({*has.physnets, *wants.physnets}):
         ours = name in labels or names.node(name) is not None
@@ -196,11 +219,5 @@ def differences(has: compute_settings.Settings,
 
 def _nodes(nodes: Iterable[int] | None) -> str | None:
     if nodes is None:
-        return _NO_PHYSNET
-    return ','.join(map(str, sorted(nodes))) or None
-
-
-def _misplaced(option: compute_settings.MisplacedOption) -> OptionDifference:
-    return OptionDifference(
-        section=option.section, option=option.option,
-        has='; '.join(option.values), should_have=None, belongs=option.belongs)
+        return 'not in [neutron] physnets'
+    return ','.join(map(str, nodes)) or None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Format a profile for nova.conf, kernel, tuned, OVS-DPDK and Ansible."""
 
+from collections.abc import Collection
 from collections.abc import Iterable
-from collections.abc import Iterator
 import typing as ty
 
 from nfv_sched.base import cpu_spec
@@ -16,50 +16,47 @@ def page_size(size: int) -> str:
     return str(size) if name is None else f'{name}B'
 
 
-def ratio(number: float) -> str:
-    return f'{number:.6f}'.rstrip('0').rstrip('.')
-
-
 def reserved_pages(pages: Iterable[document.ReservedPages]) -> list[str]:
     return [f'node:{each.node},size:{page_size(each.size_kib)},'
             f'count:{each.count}' for each in pages]
 
 
-def mask(numbers: Iterable[int]) -> str:
-    return hex(sum(1 << number for number in set(numbers)))
+def options(nova: document.NovaOptions) -> dict[str, dict[str, list[str]]]:
+    """Return section -> option -> its values; none if it is not set."""
+    number = nova.cpu_allocation_ratio
+    return {
+        'compute': {
+            'cpu_shared_set': _cpus(nova.cpu_shared_set),
+            'cpu_dedicated_set': _cpus(nova.cpu_dedicated_set)},
+        'DEFAULT': {
+            'reserved_host_memory_mb': [str(nova.reserved_host_memory_mib)],
+            'reserved_huge_pages': reserved_pages(nova.reserved_huge_pages),
+            'cpu_allocation_ratio': [] if number is None else [
+                f'{number:.6f}'.rstrip('0').rstrip('.')]}}
+
+
+def _cpus(numbers: Collection[int]) -> list[str]:
+    return [cpu_spec.to_text(numbers)] if numbers else []
+
+
+def lines(nova: document.NovaOptions, section: str) -> list[str]:
+    return [f'{option} = {text}'
+            for option, texts in options(nova)[section].items()
+            for text in texts]
 
 
 def nova_conf(profile: document.Profile) -> str:
-    return ''.join(f'{line}\n' for line in _nova_conf(profile.nova))
-
-
-def default_options(nova: document.NovaOptions) -> Iterator[str]:
-    yield f'reserved_host_memory_mb = {nova.reserved_host_memory_mib}'
-    for value in reserved_pages(nova.reserved_huge_pages):
-        yield f'reserved_huge_pages = {value}'
-    if nova.cpu_allocation_ratio is not None:
-        yield f'cpu_allocation_ratio = {ratio(nova.cpu_allocation_ratio)}'
-
-
-def compute_options(nova: document.NovaOptions) -> Iterator[str]:
-    for name, numbers in (('cpu_shared_set', nova.cpu_shared_set),
-                          ('cpu_dedicated_set', nova.cpu_dedicated_set)):
-        if numbers:
-            yield f'{name} = {cpu_spec.to_text(numbers)}'
-
-
-def _nova_conf(nova: document.NovaOptions) -> Iterator[str]:
-    yield '[DEFAULT]'
-    yield '# What Placement keeps from servers, with the pages of the switch.'
-    yield from default_options(nova)
-    yield from ('', '[compute]', *compute_options(nova), '')
-    yield '[neutron]'
-    yield '# Add the physical networks that are there already.'
-    yield f'physnets = {",".join(nova.physnets)}'
-    for name, nodes in nova.physnets.items():
-        yield ''
-        yield f'[neutron_physnet_{name}]'
-        yield 'numa_nodes = ' + ','.join(map(str, nodes))
+    nova = profile.nova
+    return '\n'.join((
+        '[DEFAULT]',
+        '# What Placement keeps from servers, with the pages of the switch.',
+        *lines(nova, 'DEFAULT'), '', '[compute]', *lines(nova, 'compute'), '',
+        '[neutron]',
+        '# Add the physical networks that are there already.',
+        f'physnets = {",".join(nova.physnets)}',
+        *(f'\n[neutron_physnet_{name}]\n'
+          f'numa_nodes = {",".join(map(str, nodes))}'
+          for name, nodes in nova.physnets.items()), ''))
 
 
 def pages(profile: document.Profile, size: int) -> dict[int, int]:
@@ -81,8 +78,10 @@ def kernel_arguments(profile: document.Profile) -> list[str]:
             # TripleO wrote 1GB.
             arguments.append(f'default_hugepagesz={name}' + (
                 'B' if name == '1G' else ''))
-        arguments += [f'hugepagesz={name}',
-                      f'hugepages={_page_count(profile, size)}']
+        counts = pages(profile, size)
+        arguments += [f'hugepagesz={name}', 'hugepages=' + (
+            str(sum(counts.values())) if is_even(profile, size) else
+            ','.join(f'{node}:{count}' for node, count in counts.items()))]
     if profile.vendor == 'intel':
         arguments.append('intel_iommu=on')
     arguments.append('iommu=pt')
@@ -91,13 +90,6 @@ def kernel_arguments(profile: document.Profile) -> list[str]:
         arguments += [f'isolcpus={isolated}', f'nohz_full={isolated}',
                       f'rcu_nocbs={isolated}']
     return arguments
-
-
-def _page_count(profile: document.Profile, size: int) -> str:
-    counts = pages(profile, size)
-    if is_even(profile, size):
-        return str(sum(counts.values()))
-    return ','.join(f'{node}:{count}' for node, count in counts.items())
 
 
 def is_even(profile: document.Profile, size: int) -> bool:
@@ -142,19 +134,20 @@ def ovs_options(profile: document.Profile) -> dict[str, str]:
     switch = profile.cpus(cpus.SWITCH)
     if not switch:
         return {}
-    options = {}
     memory = {node.node: node.switch_memory_mib for node in profile.numa_nodes}
     # One number for each NUMA node from 0 on, also for missing numbers. DPDK
     # refuses more than it was built for; zeros at the end may be left out.
     last = max((node for node, mib in memory.items() if mib), default=0)
-    options['dpdk-socket-mem'] = ','.join(
-        str(memory.get(number, 0)) for number in range(last + 1))
     platform = profile.cpus(cpus.PLATFORM)
-    if platform:
-        options['dpdk-lcore-mask'] = mask(platform)
-    options['pmd-cpu-mask'] = mask(switch)
-    options['dpdk-init'] = 'true'
-    return options
+    return {
+        'dpdk-socket-mem': ','.join(
+            str(memory.get(number, 0)) for number in range(last + 1)),
+        **({'dpdk-lcore-mask': _mask(platform)} if platform else {}),
+        'pmd-cpu-mask': _mask(switch), 'dpdk-init': 'true'}
+
+
+def _mask(numbers: Iterable[int]) -> str:
+    return hex(sum(1 << number for number in numbers))
 
 
 def ovs(profile: document.Profile) -> str:

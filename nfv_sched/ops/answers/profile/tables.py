@@ -64,9 +64,9 @@ def _pages(node: document.ProfileNode, size: int) -> str:
 
 def _settings(profile: document.Profile) -> Iterator[str]:
     nova = profile.nova
-    for line in configuration.compute_options(nova):
+    for line in configuration.lines(nova, 'compute'):
         yield f'[compute] {line}'
-    yield from configuration.default_options(nova)
+    yield from configuration.lines(nova, 'DEFAULT')
     options = profile.ovs_other_config
     for name in ('pmd-cpu-mask', 'dpdk-socket-mem'):
         if name in options:

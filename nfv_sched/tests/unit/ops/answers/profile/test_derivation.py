@@ -65,7 +65,7 @@ class GeneratedTest(base.TestCase):
             {cpu for cpu, function in given.items()
              if function == cpus.SWITCH},
             {bit for bit in range(max(given) + 1) if int(
-                configuration.ovs_options(found).get(
+                found.ovs_other_config.get(
                     'pmd-cpu-mask', '0'), 16) >> bit & 1})
 
     @hypothesis.settings(max_examples=60, suppress_health_check=list(
@@ -89,7 +89,7 @@ class GeneratedTest(base.TestCase):
             node.switch_memory_mib for node in found.numa_nodes),
             found.platform_memory_mib)
         # DPDK refuses numbers for more nodes than it knows.
-        numbers = configuration.ovs_options(found).get('dpdk-socket-mem', '1')
+        numbers = found.ovs_other_config.get('dpdk-socket-mem', '1')
         self.assertNotEqual('0', numbers.rpartition(',')[2])
         if numbers != '1':
             self.assertEqual(
