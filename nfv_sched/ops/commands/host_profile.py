@@ -2,10 +2,8 @@
 """The command ``nfv-sched host profile``."""
 
 import argparse
-from collections.abc import Iterable
-from collections.abc import Sequence
+import dataclasses
 import re
-import typing as ty
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
@@ -21,13 +19,14 @@ from nfv_sched.ops.answers.profile import tables
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 
 #: Format that is a configuration file -> function that writes it.
 _CONFIGURATION = {
-    'nova.conf': 'nova_conf', 'kernel': 'kernel', 'tuned': 'tuned',
-    'ovs': 'ovs'}
-_ANSIBLE = 'ansible'
+    'nova.conf': configuration.nova_conf, 'kernel': configuration.kernel,
+    'tuned': configuration.tuned, 'ovs': configuration.ovs,
+    'ansible': configuration.ansible}
 
 # Names that nova.conf allows in a list and in the name of a section.
 _NETWORK = re.compile(r'''[^\s,=$'"\[\]]+''')
@@ -52,25 +51,21 @@ Layouts:
   clouds; with --osds or --guest-gb a formula says how much memory is kept
 
 By default this machine is read, from /sys. --facts names files about another
-one, of these kinds. If several have the same fact, the first one counts:
+one. If several have the same fact, the first one counts:
 
-- what "{facts.LSCPU}" prints,
-  or -a -p in place of -J -e: CPUs, but neither memory (add --node-memory) nor
-  NICs
-- what "lscpu -J" prints: flags and vendor, and CPUs only where a core has one
-  thread
-- what "virsh capabilities" prints: all but NICs
+- {facts.LSCPU}, or -a -p for -J -e:
+  CPUs, but neither memory (add --node-memory) nor NICs
+- lscpu -J: flags and vendor, and CPUs only where a core has one thread
+- virsh capabilities: all but NICs
 - Ironic's inspection data, with the collector numa-topology: all but sockets
-- facts of Ansible (setup): the memory in all and names of NICs; they have
-  neither NUMA nodes nor sibling threads, so lscpu or /sys is needed, too
+- facts of Ansible (setup): the memory in all and names of NICs; needs lscpu or
+  /sys, too
 
 With -f nova.conf, kernel, tuned, ovs or ansible: the configuration for it.
 
 examples:
-  nfv-sched host profile --shared
   nfv-sched host profile --facts ironic.json --vswitch-nic physnet0=ens1f0
   nfv-sched host profile --facts cpus.json --node-memory 128,128 -f nova.conf
-  nfv-sched host profile --osds 10:nvme --osds-per-device 4 --ceph-node 0
   nfv-sched host profile --layout floating --osds 10 --workload default
   nfv-sched host profile --shared --check /etc/nova/nova.conf
 
@@ -181,14 +176,14 @@ def _label(text: str) -> str:
     return text
 
 
-class ProfileHost(source.ErrorMixin, base.Lister):
+class ProfileHost(planning.PlainReport):
     """Propose the settings of a new host: CPUs, memory, pages, labels."""
 
     epilog = _EPILOG
     schemas = {'host-profile': document.Profile,
                'host-profile-check': check.OptionDifferences}
     formats = {**formats.LIST, **dict.fromkeys(
-        (*_CONFIGURATION, _ANSIBLE), formats.Commands)}
+        _CONFIGURATION, formats.Commands)}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -197,104 +192,75 @@ class ProfileHost(source.ErrorMixin, base.Lister):
         _add_guests(parser.add_argument_group('Ceph and servers'))
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple:
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         chosen = _choices(parsed_args)
         try:
             machine = read.machine(
                 parsed_args.facts, parsed_args.sys, parsed_args.node_memory)
+            if parsed_args.check:
+                return self._compare(parsed_args, chosen, machine)
+            host_profile = derivation.derive(machine, chosen)
         except values.MachineError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
-        if parsed_args.check:
-            return self._compare(parsed_args, chosen, machine)
-        try:
-            host_profile = derivation.derive(machine, chosen)
         except choices.ProfileError as exc:
             raise source.UsageError(str(exc)) from exc
-        formatter = parsed_args.formatter
-        self._text: str | None = None
-        self._parts: ty.Sequence | None = None
-        if formatter in self.formats.keys() - formats.LIST.keys():
+        text = ''
+        if parsed_args.formatter in _CONFIGURATION:
             # These have no place for them that every reader keeps.
             for warning in host_profile.warnings:
                 self.app.stderr.write(
                     f'warning: {warning.warning}. Do: {warning.do}.\n')
-        if formatter in _CONFIGURATION:
-            self._text = getattr(
-                configuration, _CONFIGURATION[formatter])(host_profile)
-        elif formatter == _ANSIBLE:
-            self._text = documents.dumps(
-                configuration.variables(host_profile), 'yaml')
-        elif formatter == base.TABLE and not parsed_args.columns:
-            self._parts = tables.text(host_profile)
-        self._document = documents.Document(host_profile)
-        return tables.COLUMNS, tables.rows(host_profile)
+            text = _CONFIGURATION[parsed_args.formatter](host_profile)
+        return planning.Output(
+            text=tables.text(host_profile), columns=tables.COLUMNS,
+            rows=tables.rows(host_profile), commands=text.splitlines(),
+            document=documents.Document(host_profile))
 
     def _compare(self, parsed_args: argparse.Namespace,
-                 chosen: choices.Choices, machine: values.Machine) -> tuple:
+                 chosen: choices.Choices,
+                 machine: values.Machine) -> planning.Output:
         formatter = parsed_args.formatter
-        if formatter in _CONFIGURATION or formatter == _ANSIBLE:
+        if formatter in _CONFIGURATION:
             raise source.UsageError(
                 f'--check has no format {formatter}; use table, json, yaml, '
                 'csv or value')
         from nfv_sched.nova import compute_conf
         try:
             compared = check.compare(parsed_args.check, chosen, machine)
-        except (compute_conf.OptionsError, values.MachineError) as exc:
+        except compute_conf.OptionsError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
-        except choices.ProfileError as exc:
-            raise source.UsageError(str(exc)) from exc
         self.has_findings = bool(
             compared.differences or compared.start_errors)
         if not self.has_findings and not compared.compares:
             raise source.CloudUnreadError(tables.powered_down(compared))
-        self._document = documents.Document(compared, ('differences',))
-        self._text = None
-        self._parts = None
-        if formatter == base.TABLE and not parsed_args.columns:
-            self._parts = tables.check_text(compared)
-        elif formatter not in ('json', 'yaml'):
+        if formatter not in documents.FORMATS and (
+                formatter != base.TABLE or parsed_args.columns):
             # The columns have no place for them.
             for sentence in tables.start_errors(compared):
                 self.app.stderr.write(f'{sentence}\n')
-        return tables.CHECK_COLUMNS, tables.check_rows(compared)
-
-    def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str],
-                       data: Iterable) -> int:
-        if self._parts is not None:
-            self.check_columns(parsed_args, column_names)
-            self.print_text(parsed_args, self._parts)
-        elif self._text is not None:
-            self.app.stdout.write(self._text)
-        else:
-            return super().produce_output(parsed_args, column_names, data)
-        return 0
+        return planning.Output(
+            text=tables.check_text(compared), columns=tables.CHECK_COLUMNS,
+            rows=tables.check_rows(compared),
+            document=documents.Document(compared, ('differences',)))
 
 
 def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
-    guest_gb, utilisation = parsed_args.guest_gb, parsed_args.utilisation
+    chosen = {field.name: getattr(parsed_args, field.name)
+              for field in dataclasses.fields(choices.Choices)}
     if parsed_args.workload:
-        usual = choices.WORKLOADS[parsed_args.workload]
-        guest_gb = usual[0] if guest_gb is None else guest_gb
-        utilisation = usual[1] if utilisation is None else utilisation
-    elif utilisation is not None and guest_gb is None:
+        for name, usual in zip(('guest_gb', 'utilisation'),
+                               choices.WORKLOADS[parsed_args.workload]):
+            if chosen[name] is None:
+                chosen[name] = usual
+    elif chosen['utilisation'] is not None and chosen['guest_gb'] is None:
         raise source.UsageError('--utilisation needs --guest-gb')
-    return choices.Choices(
-        layout=parsed_args.layout, switch_cores=parsed_args.vswitch_cores,
-        switch_nics=tuple(parsed_args.vswitch_nic),
-        mtus=frozenset().union(*parsed_args.mtu), shared=parsed_args.shared,
-        pages=parsed_args.pages, network_node=parsed_args.network_node,
-        ceph=choices.Ceph(
-            osds=parsed_args.osds, per_device=parsed_args.osds_per_device,
-            gb_per_osd=parsed_args.gb_per_osd,
-            mb_per_gb=parsed_args.mb_per_gb, node=parsed_args.ceph_node),
-        guest_gb=guest_gb,
-        utilisation=1.0 if utilisation is None else utilisation,
-        vswitch_label=parsed_args.vswitch_label,
-        node_label_prefix=parsed_args.node_label_prefix)
+    if chosen['utilisation'] is None:
+        del chosen['utilisation']
+    chosen['mtus'] = frozenset().union(*chosen['mtus'])
+    return choices.Choices(**chosen)
 
 
-def _add_machine(group: ty.Any) -> None:
+def _add_machine(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         '--facts', action='append', default=[], metavar='FILE',
         help='of lscpu, libvirt, Ironic or Ansible; can be repeated (default: '
@@ -311,7 +277,7 @@ def _add_machine(group: ty.Any) -> None:
              'files; can be repeated if nova-compute has several')
 
 
-def _add_host(group: ty.Any) -> None:
+def _add_host(group: argparse._ArgumentGroup) -> None:
     defaults = choices.Choices()
     group.add_argument(
         '--layout', choices=choices.LAYOUTS, default=defaults.layout,
@@ -319,17 +285,18 @@ def _add_host(group: ty.Any) -> None:
              f'{defaults.layout})')
     group.add_argument(
         '--vswitch-cores', type=_switch_cores, metavar='N|NODE:N[,...]',
+        dest='switch_cores',
         help='physical cores for the virtual switch: on the NUMA nodes of its '
              'NICs, node 0 if none is named, or on these (default: 2; with '
              'layout floating: 0)')
     group.add_argument(
         '--vswitch-nic', type=_nic, action='append', default=[],
-        metavar='[PHYSNET=]NIC',
+        metavar='[PHYSNET=]NIC', dest='switch_nics',
         help='a NIC of the virtual switch, by name or PCI address, and the '
              'physical network that it serves; can be repeated')
     group.add_argument(
         '--mtu', type=_mtus, action='append', default=[],
-        metavar='MTU[,MTU...]',
+        metavar='MTU[,MTU...]', dest='mtus',
         help='MTUs of the networks of the switch, for its memory (default: '
              '1 GiB on each node)')
     group.add_argument(
@@ -356,24 +323,24 @@ def _add_host(group: ty.Any) -> None:
              f'(default: {defaults.node_label_prefix})')
 
 
-def _add_guests(group: ty.Any) -> None:
-    ceph = choices.Ceph()
+def _add_guests(group: argparse._ArgumentGroup) -> None:
+    defaults = choices.Choices()
     group.add_argument(
         '--osds', type=_osds, default={}, metavar='N[:TYPE][,...]',
         help='Ceph OSDs on disks of type hdd, ssd or nvme (default of the '
              'type: hdd)')
     group.add_argument(
-        '--osds-per-device', default=ceph.per_device, metavar='N',
+        '--osds-per-device', default=defaults.osds_per_device, metavar='N',
         type=lambda text: _whole(text, 1, 64, 'a number of OSDs'),
-        help=f'OSDs on each NVMe device (default: {ceph.per_device})')
+        help=f'OSDs on each NVMe device (default: {defaults.osds_per_device})')
     group.add_argument(
-        '--gb-per-osd', default=ceph.gb_per_osd, metavar='GB',
+        '--gb-per-osd', default=defaults.gb_per_osd, metavar='GB',
         type=lambda text: _number(text, 0, 1024, 'a memory size in GB'),
-        help=f'memory of an OSD (default: {ceph.gb_per_osd:g})')
+        help=f'memory of an OSD (default: {defaults.gb_per_osd:g})')
     group.add_argument(
         '--mb-per-gb', type=int, choices=(1000, 1024),
-        default=ceph.mb_per_gb,
-        help=f'MB in a GB (default: {ceph.mb_per_gb})')
+        default=defaults.mb_per_gb,
+        help=f'MB in a GB (default: {defaults.mb_per_gb})')
     group.add_argument(
         '--ceph-node', metavar='NODE',
         type=lambda text: _whole(text, 0, cpu_spec.MOST_CPUS, 'a NUMA node'),

@@ -49,14 +49,14 @@ class Output:
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
     document: documents.Document
-    commands: Sequence[str] = ()  #: lines for a shell
+    commands: Sequence[str] = ()  #: lines for a shell, or of a file
     #: the table of the text, shown or not; None if it has no other columns
     #: than the rows
     table: 'tables.Table | None' = None
 
 
-class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
-    """Base of the commands that report something about the cloud."""
+class PlainReport(source.ErrorMixin, base.Lister, metaclass=abc.ABCMeta):
+    """Base of the commands that report something."""
 
     @abc.abstractmethod
     def report(self, parsed_args: argparse.Namespace) -> Output:
@@ -74,7 +74,7 @@ class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                        column_names: Sequence[str],
                        data: Iterable) -> int:
         formatter, output = parsed_args.formatter, self._output
-        if formatter == formats.COMMANDS:
+        if self.formats[formatter] is formats.Commands:
             self.app.stdout.write(
                 ''.join(f'{line}\n' for line in output.commands))
         elif formatter == base.TABLE and not parsed_args.columns:
@@ -86,6 +86,10 @@ class Report(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                     parsed_args, output.table, column_names, data)
             return super().produce_output(parsed_args, column_names, data)
         return 0
+
+
+class Report(source.CloudMixin, PlainReport):
+    """Base of the commands that report something about the cloud."""
 
 
 class PlanMixin(plan_execution.RunMixin):

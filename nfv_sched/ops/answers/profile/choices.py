@@ -2,6 +2,7 @@
 """Define the choices of an operator for a host."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 
 #: One core of node 0 for the platform: HPE Helion Carrier Grade.
@@ -46,22 +47,6 @@ class SwitchNIC:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ceph:
-    """The Ceph OSDs of a hyper-converged host."""
-
-    #: type of disks -> number of OSDs on such disks
-    osds: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    per_device: int = 1  #: OSDs on each device; matters for NVMe only
-    gb_per_osd: float = 5.0  #: memory of an OSD in GB
-    mb_per_gb: int = 1024  #: MB in a GB: 1024, or 1000 as in the older guide
-    node: int | None = None  #: NUMA node of the OSDs; None for all
-
-    @property
-    def count(self) -> int:
-        return sum(self.osds.values())
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
     """All choices for a host."""
 
@@ -69,7 +54,7 @@ class Choices:
     #: physical cores for the virtual switch: for each of the NUMA nodes of its
     #: NICs, or NUMA node -> cores; None for the default
     switch_cores: int | Mapping[int, int] | None = None
-    switch_nics: tuple[SwitchNIC, ...] = ()  #: NICs of the virtual switch
+    switch_nics: Sequence[SwitchNIC] = ()  #: NICs of the virtual switch
     mtus: frozenset[int] = frozenset()  #: MTUs of its networks, in bytes
     #: True to use one core of each NUMA node for shared vCPUs
     shared: bool = False
@@ -78,7 +63,12 @@ class Choices:
     pages: tuple[tuple[int, float], ...] | None = None
     #: True if DHCP servers or routers run on the host
     network_node: bool = False
-    ceph: Ceph = Ceph()
+    #: type of disks -> number of Ceph OSDs on such disks
+    osds: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    osds_per_device: int = 1  #: OSDs on each device; matters for NVMe only
+    gb_per_osd: float = 5.0  #: memory of an OSD in GB
+    mb_per_gb: int = 1024  #: MB in a GB: 1024, or 1000 as in the older guide
+    ceph_node: int | None = None  #: NUMA node of the OSDs; None for all
     #: memory of an average server in GB, or None
     guest_gb: float | None = None
     #: CPU utilisation of an average server, above 0 to 1
@@ -87,3 +77,7 @@ class Choices:
     vswitch_label: str = 'nfv_vswitch'
     #: prefix of the labels of single NUMA nodes
     node_label_prefix: str = 'nfv_node'
+
+    @property
+    def osd_count(self) -> int:
+        return sum(self.osds.values())

@@ -3,12 +3,12 @@
 
 from collections.abc import Collection
 from collections.abc import Iterable
-import typing as ty
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import cpus
 from nfv_sched.ops.answers.profile import document
+from nfv_sched.ops.cli import documents
 
 
 def page_size(size: int) -> str:
@@ -160,9 +160,9 @@ def ovs(profile: document.Profile) -> str:
         '# If DPDK was on before: restart ovs-vswitchd.\n')
 
 
-def variables(profile: document.Profile) -> dict[str, ty.Any]:
+def ansible(profile: document.Profile) -> str:
     nova = profile.nova
-    return {
+    return documents.dumps({
         'nfv_cpu_shared_set': cpu_spec.to_text(nova.cpu_shared_set),
         'nfv_cpu_dedicated_set': cpu_spec.to_text(nova.cpu_dedicated_set),
         'nfv_reserved_host_memory_mb': nova.reserved_host_memory_mib,
@@ -181,4 +181,4 @@ def variables(profile: document.Profile) -> dict[str, ty.Any]:
             for size in profile.page_sizes
             for node, count in pages(profile, size).items()],
         'nfv_ovs_other_config': profile.ovs_other_config,
-    }
+    }, 'yaml')

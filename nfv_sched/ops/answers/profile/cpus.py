@@ -128,8 +128,8 @@ def assign(machine: values.Machine, chosen: choices.Choices) -> Assignment:
         for node in free_cores:
             give(SHARED, node, len(free_cores[node]))
     else:
-        per_osd = ceph_plan.vcpus_per_osd(chosen.ceph)
-        for node, count in osds(machine, chosen.ceph).items():
+        per_osd = ceph_plan.vcpus_per_osd(chosen)
+        for node, count in osds(machine, chosen).items():
             give(CEPH, node, _cores_with(
                 per_osd * count, free_cores[node], threads[node]))
         if chosen.shared:
@@ -159,14 +159,14 @@ def _cores_with(cpus: int, cores: Sequence[values.Core],
     return count + max(math.ceil(cpus / threads), 0)
 
 
-def osds(machine: values.Machine, ceph: choices.Ceph) -> dict[int, int]:
+def osds(machine: values.Machine, chosen: choices.Choices) -> dict[int, int]:
     """Return the OSDs on each NUMA node: on a chosen one, or spread evenly."""
     usable = [node.number for node in machine.usable]
-    if ceph.node is not None and ceph.node not in usable:
+    nodes = usable if chosen.ceph_node is None else [chosen.ceph_node]
+    if not set(nodes) <= set(usable):
         raise choices.ProfileError(
-            f'the OSDs cannot be on NUMA node {ceph.node}: nodes with CPUs '
-            f'and memory are {", ".join(map(str, usable))}')
-    nodes = usable if ceph.node is None else [ceph.node]
-    part, more = divmod(ceph.count, len(nodes))
+            f'the OSDs cannot be on NUMA node {chosen.ceph_node}: nodes with '
+            f'CPUs and memory are {", ".join(map(str, usable))}')
+    part, more = divmod(chosen.osd_count, len(nodes))
     return {node: part + (number < more)
             for number, node in enumerate(nodes)}

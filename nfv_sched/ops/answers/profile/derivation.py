@@ -30,24 +30,18 @@ def derive(machine: values.Machine,
     switch = _switch_memory(machine, chosen, assignment, near)
     switch_mib = sum(switch.values())
     shared = _shared_cpus(chosen, assignment)
-    kept_memory = memory.platform_memory(machine, chosen, converged=bool(
-        chosen.ceph.count or chosen.guest_gb is not None))
-    # Where the OSDs have CPUs of their own, servers get all shared ones.
+    kept_memory = memory.platform_memory(machine, chosen)
     ceph = ceph_plan.plan(
-        chosen.ceph, machine.memory, len(shared), chosen.guest_gb,
-        chosen.utilisation, osd_cpus=(
-            None if chosen.layout == choices.FLOATING else 0),
+        chosen, machine.memory, len(shared),
         set_aside=sum(kept_memory.values()) + switch_mib)
     for total, parts in (
-            (ceph.osd_memory, cpus.osds(machine, chosen.ceph)),
+            (ceph.osd_memory, cpus.osds(machine, chosen)),
             (ceph.overhead, {node.number: 1 for node in machine.usable})):
         for node, part in memory.spread(total, parts).items() if (
                 total) else ():
             kept_memory[node] += part
     platform_mib = sum(kept_memory.values())
-    if chosen.ceph.count:
-        ceph_plan.refuse_much(platform_mib + switch_mib,
-                              machine.memory, chosen.ceph.mb_per_gb)
+    ceph_plan.refuse_much(chosen, platform_mib + switch_mib, machine.memory)
     pages = memory.share(machine, chosen, kept_memory, switch)
     nodes = tuple([document.ProfileNode(
         node=node.number, usable=node.usable, cpus=assignment[node.number],
@@ -73,7 +67,7 @@ def derive(machine: values.Machine,
         ovs_other_config={}, isolated_cpus=tuple(sorted(
             (*cpus.cpus_of(assignment, cpus.SWITCH), *dedicated))),
         osd_memory_mb=ceph.osd_memory,
-        vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
+        vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen),
         servers_by_memory=ceph.guests, server_overhead_mb=ceph.overhead,
         server_vcpus=ceph.vcpus, warnings=(), vendor=machine.vendor)
     return dataclasses.replace(
@@ -123,10 +117,10 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
     osd_label = place.label_of(OSD, names)
     labels = {names.vswitch: frozenset(
         cpus.nodes_of(assignment, cpus.SWITCH))}
-    if chosen.ceph.count and (chosen.ceph.node is not None
-                              or cpus.nodes_of(assignment, cpus.CEPH)):
+    if chosen.osd_count and (chosen.ceph_node is not None
+                             or cpus.nodes_of(assignment, cpus.CEPH)):
         labels[osd_label] = frozenset(node for node, count in cpus.osds(
-            machine, chosen.ceph).items() if count)
+            machine, chosen).items() if count)
     # libvirt may leave out a node without memory or CPUs, and nova-compute
     # fails to report with a label of a node that is left out.
     of_nodes = {names.of_node(node.number): frozenset((node.number,))

@@ -41,18 +41,16 @@ def socket_memory(mtus: frozenset[int]) -> int:
     return math.ceil((size + _SWITCH_BASE) / 2 ** 30) * _GIB
 
 
-def platform_memory(machine: values.Machine, chosen: choices.Choices,
-                    converged: bool) -> dict[int, int]:
-    """Return the memory of the platform on each NUMA node, in MiB.
-
-    :param converged: True if the formula for hyper-converged hosts adds the
-        memory that the host needs for servers
-    """
+def platform_memory(machine: values.Machine,
+                    chosen: choices.Choices) -> dict[int, int]:
+    """Return the memory of the platform on each NUMA node, in MiB."""
     usable = [node.number for node in machine.usable]
     kept_memory = {node.number: 0 for node in machine.nodes}
     if chosen.layout == choices.EVERY_NODE:
         kept_memory |= spread(HOST, dict.fromkeys(usable, 1))
-    elif chosen.layout == choices.HCG or not converged:
+    elif chosen.layout == choices.HCG or not (
+            chosen.osd_count or chosen.guest_gb is not None):
+        # Else the formula for hyper-converged hosts says what is needed.
         kept_memory |= {node: PER_NODE for node in usable}
         kept_memory[usable[0]] += PLATFORM
     if chosen.network_node:

@@ -185,32 +185,32 @@ def _cpus(machine: values.Machine,
 
 def _ceph(machine: values.Machine, chosen: choices.Choices,
           profile: document.Profile) -> Iterator[_Warning]:
-    ceph = chosen.ceph
     ratio = profile.nova.cpu_allocation_ratio
     if ratio is not None and ratio > ceph_plan.MOST_RATIO:
         yield _Warning(
             f'a CPU allocation ratio of {ratio:g}, more than '
             f'{ceph_plan.MOST_RATIO}', 'give a higher --utilisation, or '
             f'lower the ratio to {ceph_plan.MOST_RATIO}')
-    if not ceph.count:
+    if not chosen.osd_count:
         return
     nodes = profile.nodes(cpus.CEPH)
-    if ceph.node is None and nodes and len(machine.usable) > 1:
+    if chosen.ceph_node is None and nodes and len(machine.usable) > 1:
         yield _Warning(
             'no --ceph-node: OSDs have cores on NUMA node '
             f'{", ".join(map(str, nodes))}',
             'give --ceph-node NODE, the node of their disks: where OSDs are '
             'on all nodes, servers with nfv:numa_anti_affinity.osd=strict are '
             'refused')
-    types = sorted(kind for kind, count in ceph.osds.items() if count)
+    types = sorted(kind for kind, count in chosen.osds.items() if count)
     if len(types) > 1:
         yield _Warning(
             f'OSDs on disks of several types: {", ".join(types)}',
             'each OSD is given one CPU: use one type of disks a host')
     elif types == [choices.NVME] and (
-            ceph.per_device != ceph_plan.BEST_PER_NVME):
+            chosen.osds_per_device != ceph_plan.BEST_PER_NVME):
         yield _Warning(
-            f'NVMe devices with {strings.count(ceph.per_device, "OSD")} each',
+            'NVMe devices with '
+            f'{strings.count(chosen.osds_per_device, "OSD")} each',
             f'{ceph_plan.BEST_PER_NVME} OSDs on each make best use of them: '
             f'--osds-per-device {ceph_plan.BEST_PER_NVME}')
     if chosen.guest_gb is None:

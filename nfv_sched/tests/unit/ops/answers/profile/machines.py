@@ -121,9 +121,8 @@ def chosen(draw, of, layouts=choices.LAYOUTS):
             None, None, ((1048576, 0.8),), ((2048, 1.0),), ((4, 1.0),),
             ((524288, 0.5),), ((1048576, 0.5), (2048, 0.5))))),
         network_node=draw(st.sampled_from((False, False, True))),
-        ceph=choices.Ceph(
-            osds=draw(st.sampled_from((
-                {}, {}, {'hdd': 2}, {'nvme': 1}, {'ssd': 1, 'hdd': 1}))),
-            node=draw(st.one_of(st.none(), some))),
+        osds=draw(st.sampled_from((
+            {}, {}, {'hdd': 2}, {'nvme': 1}, {'ssd': 1, 'hdd': 1}))),
+        ceph_node=draw(st.one_of(st.none(), some)),
         guest_gb=draw(st.sampled_from((None, None, 2.0))),
         utilisation=draw(st.sampled_from((1.0, 0.5))))

@@ -80,7 +80,7 @@ class CapacityTest(base.TestCase):
         machine = machines.machine(cores=4, memory=16 * machines.GIB)
         found = machines.derive(
             machine, layout=choices.FLOATING, guest_gb=2.0, utilisation=0.1,
-            ceph=choices.Ceph(osds={'hdd': 2}))
+            osds={'hdd': 2})
         self.assertEqual((8, 14336), (
             found.servers_by_memory, found.nova.reserved_host_memory_mib))
         # The guide keeps half a GB for each; what it rounds off is left.
@@ -94,7 +94,7 @@ class CapacityTest(base.TestCase):
                 2, nodes, threads, 32 * machines.GIB, nics=())
             found = machines.derive(
                 machine, layout=choices.FLOATING, guest_gb=2.0,
-                utilisation=0.5, ceph=choices.Ceph(osds={'hdd': 1}))
+                utilisation=0.5, osds={'hdd': 1})
             vcpus = int(2 * nodes * threads * found.nova.cpu_allocation_ratio)
             memory = machine.memory - found.nova.reserved_host_memory_mib
             flavor = snapshot.Flavor(name='f', vcpus=1, memory=1024)

@@ -124,7 +124,7 @@ class GeneratedTest(base.TestCase):
                          CONF.reserved_host_memory_mb)
         # Each text can be made.
         for render in (configuration.kernel, configuration.tuned,
-                       configuration.ovs, configuration.variables,
+                       configuration.ovs, configuration.ansible,
                        tables.text, tables.rows):
             self.assertTrue(render(found))
 
@@ -153,8 +153,7 @@ class RefusalTest(base.TestCase):
                 f'NUMA node {node or 0} has {left} left, but {wanted} '
                 'wanted for: ceph', self.refused(
                     machines.machine(cores=2, nodes=nodes, threads=threads),
-                    ceph=choices.Ceph(osds={'ssd': count}, node=node),
-                    **chosen))
+                    osds={'ssd': count}, ceph_node=node, **chosen))
 
         refused('1 core', 2, switch_cores=0)
         refused('0 cores', 2, switch_cores=1)
@@ -166,7 +165,7 @@ class RefusalTest(base.TestCase):
     def test_node_that_cannot_be_used(self):
         for chosen, told in (
             ({'switch_cores': {7: 1}}, 'the switch cannot be on NUMA node 7'),
-            ({'ceph': choices.Ceph(osds={'hdd': 1}, node=7)},
+            ({'osds': {'hdd': 1}, 'ceph_node': 7},
              'the OSDs cannot be on NUMA node 7'),
             ({'switch_nics': (choices.SwitchNIC(name='ens9'),)},
              'there is no NIC ens9; there are: ens1f0, ens6f0, eth0'),
@@ -202,10 +201,10 @@ class RefusalTest(base.TestCase):
 
     def test_much_for_osds(self):
         """Also what is kept besides counts."""
-        osds = choices.Ceph(osds={'hdd': 20})
-        machines.derive(machines.machine(memory=70 * machines.GIB), ceph=osds)
+        osds = {'hdd': 20}
+        machines.derive(machines.machine(memory=70 * machines.GIB), osds=osds)
         self.assertIn('more than 80 %', self.refused(
-            machines.machine(memory=69 * machines.GIB), ceph=osds))
+            machines.machine(memory=69 * machines.GIB), osds=osds))
 
 
 class WarningTest(base.TestCase):
@@ -312,14 +311,14 @@ class WarningTest(base.TestCase):
     def test_ceph(self):
         workload = {'guest_gb': 2.0, 'layout': choices.FLOATING}
         self.only('OSDs on disks of several types: hdd, ssd',
-                  ceph=choices.Ceph(osds={'hdd': 1, 'ssd': 1}), **workload)
+                  osds={'hdd': 1, 'ssd': 1}, **workload)
         self.only('NVMe devices with 1 OSD each',
-                  ceph=choices.Ceph(osds={'nvme': 1}), **workload)
+                  osds={'nvme': 1}, **workload)
         self.assertEqual([], self.warned(
-            machines.machine(threads=1), ceph=choices.Ceph(
-                osds={'nvme': 4}, per_device=4), **workload))
+            machines.machine(threads=1), osds={'nvme': 4}, osds_per_device=4,
+            **workload))
         self.only('what servers need is not known',
-                  ceph=choices.Ceph(osds={'hdd': 1}, node=0))
+                  osds={'hdd': 1}, ceph_node=0)
         self.only('a CPU allocation ratio of 20, more than 16',
                   utilisation=0.05, **workload)
         self.assertEqual([], self.warned(
@@ -329,14 +328,11 @@ class WarningTest(base.TestCase):
         """Whoever names none is told where the OSDs are."""
         osds = {'hdd': 2}
         self.only('no --ceph-node: OSDs have cores on NUMA node 0, 1',
-                  ceph=choices.Ceph(osds=osds), guest_gb=2.0)
-        for of, ceph in (
-                (machines.machine(threads=1), choices.Ceph(
-                    osds=osds, node=1)),
-                (machines.machine(threads=1, nodes=1), choices.Ceph(
-                    osds=osds))):
+                  osds=osds, guest_gb=2.0)
+        for of, node in ((machines.machine(threads=1), 1),
+                         (machines.machine(threads=1, nodes=1), None)):
             self.assertNotIn('ceph-node', ''.join(self.warned(
-                of, ceph=ceph, guest_gb=2.0)))
+                of, osds=osds, ceph_node=node, guest_gb=2.0)))
 
 
 class CheckTestCase(base.TestCase):

@@ -92,8 +92,7 @@ class HyperConvergedTest(base.TestCase):
         for _gb, _cpus, osds, guest, part, *expected in self.GUIDE:
             found = machines.derive(
                 layout=choices.FLOATING, guest_gb=guest, utilisation=part,
-                ceph=choices.Ceph(osds={'hdd': osds}, gb_per_osd=3,
-                                  mb_per_gb=1000))
+                osds={'hdd': osds}, gb_per_osd=3, mb_per_gb=1000)
             self.assertEqual(expected, [
                 found.servers_by_memory, found.server_vcpus,
                 found.nova.reserved_host_memory_mib,
@@ -102,33 +101,35 @@ class HyperConvergedTest(base.TestCase):
                              cpu_spec.to_text(found.nova.cpu_shared_set))
             self.assertEqual((), found.nova.cpu_dedicated_set)
 
+    def plan(self, osds, **chosen):
+        return ceph.plan(choices.Choices(
+            layout=choices.FLOATING, osds={'hdd': osds}, **chosen),
+            256 * GIB, 56)
+
     def test_measured(self):
         """5 GB for an OSD, which is the default."""
-        found = ceph.plan(choices.Ceph(osds={'hdd': 10}), 256 * GIB, 56,
-                          2, 1.0)
+        found = self.plan(10, guest_gb=2)
         self.assertEqual((82, 93184, 0.821429), (
-            found.guests, found.reserved, round(found.ratio, 6)))
-        error = self.assertRaises(
-            choices.ProfileError, ceph.plan, choices.Ceph(osds={'hdd': 36}),
-            256 * GIB, 56, 1, 0.05)
+            found.guests, found.osd_memory + found.overhead,
+            round(found.ratio, 6)))
+        error = self.assertRaises(choices.ProfileError, self.plan, 36,
+                                  guest_gb=1, utilisation=0.05)
         self.assertIn('209920 MB would be kept from servers, more than 80 %',
                       str(error))
 
     def test_without_workload(self):
         found = machines.derive(layout=choices.FLOATING,
-                                ceph=choices.Ceph(osds={'hdd': 10}))
+                                osds={'hdd': 10})
         self.assertEqual(51200, found.nova.reserved_host_memory_mib)
         self.assertIsNone(found.nova.cpu_allocation_ratio)
 
     def test_too_little(self):
-        for osds, guest, part, told in (
-            (60, None, 1.0, '60 OSDs need 300 GB of memory, but 256'),
-            (30, 8, 1.0, 'the CPU allocation ratio would be 0.46, less'),
+        for osds, guest, told in (
+            (60, None, '60 OSDs need 300 GB of memory, but 256'),
+            (30, 8, 'the CPU allocation ratio would be 0.46, less'),
         ):
             self.assertIn(told, str(self.assertRaises(
-                choices.ProfileError, ceph.plan,
-                choices.Ceph(osds={'hdd': osds}),
-                256 * GIB, 56, guest, part)))
+                choices.ProfileError, self.plan, osds, guest_gb=guest)))
 
     def test_vcpus(self):
         for osds, per_device, count in (
@@ -136,13 +137,13 @@ class HyperConvergedTest(base.TestCase):
             ({'nvme': 4}, 1, 4), ({'nvme': 4, 'hdd': 2}, 4, 1),
             ({'ssd': 2, 'hdd': 0}, 4, 4), ({}, 1, 1),
         ):
-            self.assertEqual(count, ceph.vcpus_per_osd(choices.Ceph(
-                osds=osds, per_device=per_device)))
+            self.assertEqual(count, ceph.vcpus_per_osd(choices.Choices(
+                osds=osds, osds_per_device=per_device)))
 
     def test_cores_of_their_own(self):
         found = machines.derive(
             shared=True, guest_gb=8, utilisation=0.9,
-            ceph=choices.Ceph(osds={'nvme': 4}, per_device=4, node=1))
+            osds={'nvme': 4}, osds_per_device=4, ceph_node=1)
         self.assertEqual([
             {'platform': '0,28', 'switch': '1-2,29-30', 'shared': '3,31',
              'guests': '4-13,32-41'},
@@ -158,7 +159,7 @@ class HyperConvergedTest(base.TestCase):
                          [node.kept_memory_mib for node in found.numa_nodes])
 
     def test_on_all_nodes(self):
-        found = machines.derive(ceph=choices.Ceph(osds={'hdd': 10}))
+        found = machines.derive(osds={'hdd': 10})
         self.assertEqual([6, 6], [
             len(found.numa_nodes[node].cpus[cpus.CEPH]) for node in (0, 1)])
         self.assertEqual((0, 1), found.nova.physnets['nfv_osd'])
