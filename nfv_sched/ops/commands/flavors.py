@@ -19,33 +19,24 @@ flavors by name with vcpus, ram (MiB) and properties.
 """
 
 _LINT_EPILOG = f"""\
-By default the openstack client uses a microversion with which Nova's API does
-not check extra specs: a misspelt key or value does nothing, or leaves servers
-without a host. This command runs all validators of the installed Nova,
-including those of nfv-sched and of other packages, and Nova's own check of the
-flavor as a whole.
-
 An error means that the API refuses the flavor from microversion 2.86, or that
 no host takes it. With --hosts it also means that no host of the cloud does,
-even if it were empty and in service. A change of a flavor does not affect
-existing servers: --used shows which flavors have any.
+even if it were empty and in service. The openstack client uses an older
+microversion by default, with which the API does not check extra specs.
 
 With an image: contradictions between flavor and image, whether the image needs
 more, and which properties of the image Nova silently drops.
 
-With --api, flavors and --used are read from the API. An account with the role
-admin sees private flavors, and servers of all projects. --hosts needs Nova's
-databases, or --from.
+With --api, an account with the role admin sees private flavors, and servers of
+all projects. --hosts needs Nova's databases, or --from.
 
 {_FILES}
 A file of an image is the output of "openstack image show -f json", or its
 properties with their values.
 
 examples:
-  nfv-sched flavor lint --all
   nfv-sched flavor lint vrouter.16 'fw.*' --hosts --used
   nfv-sched flavor lint --all --hosts --from cloud.json.gz -f json
-  nfv-sched flavor lint --all --used --os-cloud admin
   nfv-sched flavor lint --file flavors.json --image image.json
 
 exit code: 0, also with warnings and notes; 1 if something could not be read,
@@ -68,17 +59,12 @@ Nova stay. Nothing is changed. "Class" is one of:
   error          an error that "flavor lint" finds in the new flavor
 
 {_FILES}
-With -f commands: a script for sh, with comments, which stops at the first
-command that fails. Flavors of --file are created there unless the cloud has
-one of that name, and then get their properties: run it again after a failure.
-Flavors that were read from the cloud are changed in place. The commands of a
-flavor with errors are comments.
+With -f commands: a script for sh, with comments. Flavors of --file are created
+there unless the cloud has one of that name: run it again after a failure.
 
 examples:
-  nfv-sched flavor translate vrouter.16
   nfv-sched flavor translate --file flavors.json -f commands
   nfv-sched flavor translate --all --from cloud.json.gz -f json
-  nfv-sched flavor translate --all --os-cloud admin
   nfv-sched flavor translate --image image.json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
@@ -87,7 +73,7 @@ to do by hand; or if "flavor lint" finds an error of what the flavor becomes.
 """
 
 
-def _add_flavors(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'names', metavar='NAME', nargs='*',
         help='names of flavors; * and ? stand for anything')
@@ -96,9 +82,6 @@ def _add_flavors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--file', metavar='FILE',
         help='flavors of this file, not of the cloud (all, without NAME)')
-
-
-def _add_image(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--image', metavar='FILE', help='properties of an image')
     source.add_image_properties(parser)
@@ -140,8 +123,7 @@ class LintFlavor(planning.Report):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        _add_flavors(parser)
-        _add_image(parser)
+        _add_options(parser)
         parser.add_argument(
             '--hosts', action='store_true',
             help='also look whether hosts of the cloud take them')
@@ -194,8 +176,7 @@ class TranslateFlavor(planning.PlanCommand):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        _add_flavors(parser)
-        _add_image(parser)
+        _add_options(parser)
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
