@@ -5,8 +5,6 @@ Registers them on Nova's own configuration object and lists them for
 oslo-config-generator.  Nothing here reads an option's value.
 """
 
-import itertools
-
 from oslo_config import cfg
 
 GROUP = cfg.OptGroup(
@@ -28,11 +26,27 @@ What it has to know comes with the allocation candidates of a request.
 Without effect. It was {text.lstrip()}""", **options)
 
 
-_placement_opts = [
+def _limit(name: str, default: float, text: str) -> cfg.FloatOpt:
+    return cfg.FloatOpt(name, default=default, help=f"""{text}
+0 or less: no limit.
+
+Can be overridden per aggregate by metadata of the same name; of several
+aggregates the lowest limit counts.
+""")
+
+
+def _multiplier(weigher: str, default: float, text: str) -> cfg.FloatOpt:
+    name = f'{weigher.lower().replace(" ", "_")}_weight_multiplier'
+    return cfg.FloatOpt(name, default=default, help=f"""
+Multiplier of the {weigher} weigher.
+{text}
+Can be overridden per aggregate by metadata of the same name.
+""")
+
+
+_OPTIONS = [
     cfg.StrOpt(
-        'vswitch_label',
-        default='nfv_vswitch',
-        regex=r'^[^\s,]+$',
+        'vswitch_label', default='nfv_vswitch', regex=r'^[^\s,]+$',
         help="""
 Physical network name by which a compute node says where its virtual switch
 runs.
@@ -41,16 +55,9 @@ A compute node lists this name in ``[neutron] physnets`` and gives the host
 NUMA nodes of the switch in
 ``[neutron_physnet_<name>] numa_nodes``. No Neutron network uses the name; it
 is a label for placement only.
-
-Related options:
-
-* ``[neutron] physnets`` and ``[neutron_physnet_$PHYSNET] numa_nodes`` on the
-  compute nodes
 """),
     cfg.StrOpt(
-        'node_label_prefix',
-        default='nfv_node',
-        regex=r'^[^\s,]+$',
+        'node_label_prefix', default='nfv_node', regex=r'^[^\s,]+$',
         help="""
 Prefix of the physical network names that identify single host NUMA nodes.
 
@@ -73,19 +80,12 @@ that number. They let the scheduler name the exact NUMA nodes of a server.
         help="""
 What a host must offer to take a server with a strict policy or a node mapping.
 
-A server with one NUMA node is enforced by the labels. The choice matters for
-servers with several NUMA nodes on hosts without node labels, and for mappings
-of several guest NUMA nodes, which labels cannot tell apart.
-
-Related options:
-
-* ``[nfv_sched] vswitch_label``
-* ``[nfv_sched] node_label_prefix``
+A server with one NUMA node is enforced by the labels (``vswitch_label``,
+``node_label_prefix``). The choice matters for servers with several NUMA nodes
+on hosts without node labels, and for mappings of several guest NUMA nodes,
+which labels cannot tell apart.
 """),
-    cfg.BoolOpt(
-        'numa_fragmentation_within_host',
-        default=False,
-        help="""
+    cfg.BoolOpt('numa_fragmentation_within_host', default=False, help="""
 Choose the NUMA nodes of a server within its host so, too, that most capacity
 is left for large servers.
 
@@ -99,13 +99,9 @@ fails, and the server is built on another host, if the NUMA nodes are filled by
 others before it arrives.
 
 What a request asks for comes first. No host is refused for lack of labels; on
-a host without labels of its NUMA nodes Nova's order counts. Needs
-``NFVTopologyFilter``. It works with and without the weigher.
-
-Related options:
-
-* ``[nfv_sched] node_label_prefix``
-* ``[nfv_sched] numa_fragmentation_weight_multiplier``
+a host without labels of its NUMA nodes (``node_label_prefix``) Nova's order
+counts. Needs ``NFVTopologyFilter``. It works with and without the weigher
+(``numa_fragmentation_weight_multiplier``).
 """),
     cfg.StrOpt(
         'moves_without_limits',
@@ -131,10 +127,7 @@ releases, and are not concerned. To tell them apart, nova-scheduler reads the
 task of the server from the database of its cell; if that cannot be read, the
 move is taken for a live migration.
 """),
-    cfg.FloatOpt(
-        'shared_vcpus_per_core',
-        default=16.0,
-        help="""
+    cfg.FloatOpt('shared_vcpus_per_core', default=16.0, help="""
 Shared vCPUs that a shared physical core takes, on the host NUMA node of a
 server with ``nfv:shared_vcpu``.
 
@@ -145,56 +138,29 @@ of Nova's own CPU allocation ratio. 0 or less: no limit but Nova's.
 Can be overridden per aggregate by metadata of the same name; of several
 aggregates the lowest counts.
 """),
-]
-
-_shadow_opts = [
-    cfg.ListOpt(
-        'shadow',
-        default=[],
-        help="""
+    cfg.ListOpt('shadow', default=[], help="""
 Filters and weighers of nfv-sched that are in shadow: they decide, and change
 nothing. A filter in shadow passes all hosts, and neither labels nor
 reservations nor claims in the ledger come of it; a weigher in shadow weighs
 nothing. Otherwise it is as if they were not enabled. What they would have done
-is counted, logged and written to the decision journal, from which ``nfv-sched
+is counted, logged and written to ``decision_journal``, from which ``nfv-sched
 server explain --then --shadow`` makes a report.
 
-Enable a filter or weigher in ``[filter_scheduler]`` and name its class here,
-such as ``VSwitchNUMAAffinityFilter,VSwitchNUMAAffinityWeigher``, before it
-counts. A name that nfv-sched does not have is logged as an error when
-nova-scheduler starts, and has no effect.
+Enable a filter or weigher in ``[filter_scheduler] enabled_filters`` or
+``weight_classes`` and name its class here, such as
+``VSwitchNUMAAffinityFilter,VSwitchNUMAAffinityWeigher``, before it counts. A
+name that nfv-sched does not have is logged as an error when nova-scheduler
+starts, and has no effect.
 
 It is for the whole cloud.
-
-Related options:
-
-* ``[filter_scheduler] enabled_filters`` and ``weight_classes``
-* ``[nfv_sched] decision_journal``
 """),
-]
-
-
-def _limit(name: str, default: float, text: str) -> cfg.FloatOpt:
-    return cfg.FloatOpt(name, default=default, help=f"""{text}
-0 or less: no limit.
-
-Can be overridden per aggregate by metadata of the same name; of several
-aggregates the lowest limit counts.
-""")
-
-
-_limit_opts = [
     _limit('vswitch_ports_per_node', 254, """
 Ports that the virtual switch of a host may have: its physical ports, the vNICs
 of servers, the ports of DHCP servers and routers, and any other port that
 Neutron has bound to the host. Ports beside the switch, such as those of
 SR-IOV, do not count. Kept by ``VSwitchPortLimitFilter``.
 """),
-    cfg.IntOpt(
-        'vswitch_physical_ports',
-        default=4,
-        min=0,
-        help="""
+    cfg.IntOpt('vswitch_physical_ports', default=4, min=0, help="""
 Physical ports of the virtual switch of a host, counted against its limit of
 vSwitch ports. Neutron does not know them.
 
@@ -242,11 +208,7 @@ Placement. It was where they were accounted for.
 the time between two readings of the ledger in
 Placement by a worker of ``nova-scheduler``, in seconds.
 """, default=10.0, min=0.1),
-    cfg.FloatOpt(
-        'ledger_publish_interval',
-        default=30.0,
-        min=0.1,
-        help="""
+    cfg.FloatOpt('ledger_publish_interval', default=30.0, min=0.1, help="""
 Seconds from the start of one round of ``nfv-sched-ledger`` to the start of the
 next. A round reads the compute nodes, Neutron and the ledger, and writes to
 Placement what has changed: limits, new and removed hosts, ports and rules that
@@ -255,27 +217,11 @@ interfaces attached after boot. Until then Placement does not know of them.
 
 A round that takes longer than half the interval is followed by a pause as long
 as itself.
-
-Related options:
-
-* ``[nfv_sched] ledger_threads``
 """),
-    cfg.IntOpt(
-        'ledger_threads',
-        default=8,
-        min=1,
-        max=64,
-        help="""
+    cfg.IntOpt('ledger_threads', default=8, min=1, max=64, help="""
 Hosts that ``nfv-sched-ledger`` looks after at a time, each with a connection
 to Placement.
-
-Related options:
-
-* ``[nfv_sched] ledger_publish_interval``
 """),
-]
-
-_network_opts = [
     _without_effect(cfg.FloatOpt, 'neutron_refresh_interval', """
 the time between two readings of Neutron by a worker of
 ``nova-scheduler``, in seconds.
@@ -284,55 +230,25 @@ the time between two readings of Neutron by a worker of
 the time that the first request in a worker waited for
 the first reading of Neutron, in seconds.
 """, default=5.0, min=0.0),
-    cfg.FloatOpt(
-        'neutron_lookup_timeout',
-        default=10.0,
-        min=0.0,
-        help="""
+    cfg.FloatOpt('neutron_lookup_timeout', default=10.0, min=0.0, help="""
 Seconds that a request for a server waits for Neutron, which is asked for the
 ports, networks and security groups of the request alone, a few requests at a
 time. If there is no answer in time, a port is taken to have as many
 security-group rules as ``security_rules_per_port`` allows, or 128 if that is
 no limit, and later requests do not wait for a while. 0: never ask.
-
-Related options:
-
-* ``[nfv_sched] security_rules_per_port``
 """),
-    cfg.FloatOpt(
-        'neutron_request_timeout',
-        default=30.0,
-        min=0.1,
-        help="""
+    cfg.FloatOpt('neutron_request_timeout', default=30.0, min=0.1, help="""
 Seconds that one request to Neutron may take, from its first byte to the last
 one of the answer. A reading that meets a slower one is given up and tried
-again later. Requests to Keystone keep ``[neutron] timeout``, or this if that
-is not set.
-
-Related options:
-
-* ``[neutron] timeout``
-* ``[nfv_sched] neutron_page_size``
+again later; a lower ``neutron_page_size`` makes them quicker. Requests to
+Keystone keep ``[neutron] timeout``, or this if that is not set.
 """),
-    cfg.IntOpt(
-        'neutron_page_size',
-        default=1000,
-        min=1,
-        max=10000,
-        help="""
+    cfg.IntOpt('neutron_page_size', default=1000, min=1, max=10000, help="""
 Ports or security-group rules asked for in one request. Lower it if Neutron
 needs longer than ``neutron_request_timeout`` for a page. Neutron's own
 ``pagination_max_limit`` lowers it too.
-
-Related options:
-
-* ``[nfv_sched] neutron_request_timeout``
 """),
-    cfg.FloatOpt(
-        'max_snapshot_age',
-        default=300.0,
-        min=0.1,
-        help="""
+    cfg.FloatOpt('max_snapshot_age', default=300.0, min=0.1, help="""
 Seconds that ``nfv-sched-ledger`` and tools may take to read Neutron; a reading
 that takes longer is given up. One that lacks most of what the one before it
 had is believed only if Neutron still shows so little after half of this time.
@@ -341,9 +257,6 @@ had is believed only if Neutron still shows so little after half of this time.
 what became of the limits on ports and rules while a
 worker of ``nova-scheduler`` had no figures from Neutron.
 """, default='allow', choices=['allow', 'deny']),
-]
-
-_reason_opts = [
     cfg.StrOpt(
         'expose_reasons',
         default='policy',
@@ -376,18 +289,14 @@ multi-create request fail with Nova's own message, because the resources of
 the earlier ones have to be given back first. The scheduler's log has the
 reasons in every case.
 """),
-]
-
-_journal_opts = [
-    cfg.StrOpt(
-        'decision_journal',
-        help="""
+    cfg.StrOpt('decision_journal', help="""
 Directory for a journal of refusals: for each server for which Nova found no
 host, the request, the flavor, and what left no host. That is a filter of
 nfv-sched, with the reason of every host that it refused; another filter, with
 the number of hosts that each filter left; or Placement, with what it was asked
 for. Servers that were placed are in it if a filter or weigher in shadow has
-examined them. Without a directory there is no journal.
+examined them, or with ``decision_journal_placed``. Without a directory there
+is no journal.
 
 Each worker of ``nova-scheduler`` writes it to files of its own, which only
 their owner can read: they name hosts and what is free there. The directory is
@@ -395,60 +304,25 @@ made if it is missing; it has to belong to the user of ``nova-scheduler``, or
 to root, and must not be open to all for writing. It should be on a local disk,
 as the log. What cannot be written is lost, and the log says so; no request
 fails for it. ``nfv-sched server explain --then`` reads it.
-
-Related options:
-
-* ``[nfv_sched] decision_journal_placed``
-* ``[nfv_sched] decision_journal_size``
-* ``[nfv_sched] shadow``
 """),
-    cfg.BoolOpt(
-        'decision_journal_placed',
-        default=False,
-        help="""
-Write servers that were placed to the journal of refusals, too: the host, and
+    cfg.BoolOpt('decision_journal_placed', default=False, help="""
+Write servers that were placed to ``decision_journal``, too: the host, and
 how many hosts each filter of nfv-sched was given and left. Servers at which no
 filter of nfv-sched has looked are not written.
 
 An entry takes some hundred bytes. Without the option only those are written
 that a filter or weigher in shadow has examined.
-
-Related options:
-
-* ``[nfv_sched] decision_journal``
 """),
     cfg.IntOpt(
-        'decision_journal_size',
-        default=100,
-        min=1,
-        max=1024 * 1024,
+        'decision_journal_size', default=100, min=1, max=1024 * 1024,
         help="""
-Size of the journal of refusals, in MiB: all its files together, those of
+Size of ``decision_journal``, in MiB: all its files together, those of
 processes that have ended included. A file has an eighth of the size at most. A
 worker that begins one removes the oldest before; each further worker may add
 an eighth meanwhile. A refusal takes some hundred bytes, and about 20 bytes for
 each host; beyond 256 KiB hosts are left out. Commands read the newest 128 MiB,
 and more with ``--max-file-size``.
-
-Related options:
-
-* ``[nfv_sched] decision_journal``
 """),
-]
-
-
-def _multiplier(weigher: str, default: float, text: str,
-                related: str = '') -> cfg.FloatOpt:
-    """Return the option of a weigher, named after it."""
-    name = f'{weigher.lower().replace(" ", "_")}_weight_multiplier'
-    return cfg.FloatOpt(name, default=default, help=f"""
-Multiplier of the {weigher} weigher.
-{text}
-Can be overridden per aggregate by metadata of the same name.
-{related}""")
-
-
-_weigher_opts = [
     _multiplier('vSwitch NUMA affinity', 1000.0, """
 For a server that prefers the NUMA node of the virtual switch, a host with
 capacity there weighs up to this much more than one without. The default
@@ -486,11 +360,6 @@ and Nova's own weighers spread servers over all hosts.
 Something like 100.0 outweighs Nova's resource weighers, and leaves the last
 word to the weighers of preferred NUMA nodes and devices. A negative value
 spreads servers over NUMA nodes.
-""", """
-Related options:
-
-* ``[nfv_sched] numa_fragmentation_within_host``
-* ``[compute] packing_host_numa_cells_allocation_strategy``
 """),
     _multiplier('DHCP server', 1.0, """
 Hosts that carry fewer DHCP servers weigh more. Nothing is preferred where
@@ -506,12 +375,7 @@ Hosts whose virtual switch has fewer ports, physical ones included, weigh more.
 0 turns the weigher off; a negative value fills the switch of one host after
 the other.
 """),
-]
-
-_command_opts = [
-    cfg.StrOpt(
-        'cell_database_user',
-        help="""
+    cfg.StrOpt('cell_database_user', help="""
 User name by which the databases of Nova's cells are read by the commands that
 look at a cloud, such as ``nfv-sched snapshot save``, and by
 ``nfv-sched-ledger``.
@@ -520,13 +384,8 @@ By default that of the cell mappings, which may write. Set it to use an account
 that may do no more than SELECT, together with one in ``[api_database]
 connection`` of the same configuration. It is the same for all cells, cell0
 included. ``nova-scheduler`` does not use it.
-
-Related options: ``cell_database_password``.
 """),
-    cfg.StrOpt(
-        'cell_database_password',
-        secret=True,
-        help="""
+    cfg.StrOpt('cell_database_password', secret=True, help="""
 Password of ``cell_database_user``.
 
 It is not written to snapshots.
@@ -534,12 +393,7 @@ It is not written to snapshots.
 ]
 
 #: Names of the options that concern commands only, not where servers go.
-OF_COMMANDS = frozenset(option.name for option in _command_opts)
-
-
-_OPTIONS = list(itertools.chain(
-    _placement_opts, _shadow_opts, _limit_opts, _network_opts, _reason_opts,
-    _journal_opts, _weigher_opts, _command_opts))
+OF_COMMANDS = frozenset(['cell_database_user', 'cell_database_password'])
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
