@@ -87,7 +87,6 @@ class ProviderRow(ty.NamedTuple):
 
 
 def name_of(hypervisor: str, uuid: str) -> str:
-    """Return the name of a hypervisor's provider, cut to Placement's limit."""
     # Placement's names are unique and of at most 200 characters, so a name
     # that is cut needs a part of the UUID.
     if len(hypervisor) + len(_SUFFIX) > _NAME_LENGTH:
@@ -120,19 +119,17 @@ class Client:
         self._adapter.session.session.close()
 
     def define(self) -> None:
-        """Create the resource classes and the trait in Placement."""
         for path in _DEFINITIONS:
             self._request('PUT', path)
 
     def undefined(self) -> list[str]:
-        """Return the names of missing resource classes and traits."""
         return [path.rpartition('/')[2] for path in _DEFINITIONS
                 if not self._exists(path)]
 
     def providers(self) -> list[ProviderRow]:
         """Return the providers of the ledger."""
         try:
-            providers = self._providers(f'?required={names.TRAIT}')
+            providers = self.members(f'?required={names.TRAIT}')
         except PlacementError as exc:
             # The trait does not exist yet, so no provider has it.
             # Placement answers 400, not an empty list, for an unknown trait.
@@ -143,7 +140,8 @@ class Client:
         return [provider for provider in providers if provider.parent and (
             provider.uuid == names.provider_uuid(provider.parent))]
 
-    def _providers(self, query: str = '') -> list[ProviderRow]:
+    def members(self, query: str = '') -> list[ProviderRow]:
+        """Return the providers of Placement, of the ledger or not."""
         return self._request(
             'GET', f'/resource_providers{query}', read=lambda answer: [
                 _provider(row)
@@ -180,7 +178,6 @@ class Client:
                 'the compute node has no resource provider') from exc
 
     def exists(self, uuid: str) -> bool:
-        """Return whether a provider exists, in the ledger or not."""
         return self._exists(f'/resource_providers/{uuid}')
 
     def _exists(self, path: str) -> bool:
@@ -214,35 +211,18 @@ class Client:
             self._set_traits(uuid, generation, [
                 trait for trait in traits if trait != names.TRAIT])
 
-    def members(self) -> list[ProviderRow]:
-        """Return all providers of Placement, those of the ledger included."""
-        return self._providers()
-
-    def used_traits(self) -> list[str]:
+    def traits(self, used: bool = False) -> list[str]:
+        """Return all traits, or only those that a provider has."""
         return self._request(
-            'GET', '/traits?associated=true', read=lambda answer: [
+            'GET', '/traits' + ('?associated=true' if used else ''),
+            read=lambda answer: [
                 _text(trait) for trait in _list(answer['traits'])])
-
-    def traits(self) -> list[str]:
-        """Return all traits, also those that no provider has."""
-        return self._request('GET', '/traits', read=lambda answer: [
-            _text(trait) for trait in _list(answer['traits'])])
 
     def resource_classes(self) -> list[str]:
         """Return all resource classes, also those without inventory."""
         return self._request('GET', '/resource_classes', read=lambda answer: [
             _text(each['name'])
             for each in _list(answer['resource_classes'])])
-
-    def with_trait(self, trait: str) -> list[str]:
-        """Return the UUIDs of all providers with a trait, which must exist."""
-        return self._uuids(f'required={trait}')
-
-    def in_aggregate(self, uuid: str) -> list[str]:
-        return self._uuids(f'member_of={uuid}')
-
-    def _uuids(self, query: str) -> list[str]:
-        return [provider.uuid for provider in self._providers(f'?{query}')]
 
     def _traits(self, uuid: str) -> tuple[int, list[str]]:
         return self._request(

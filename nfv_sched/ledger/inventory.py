@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work out the inventories of a host in the ledger.  No I/O.
+"""Work out the inventories of a host, and what servers give back.  No I/O.
 
 Placement lets servers allocate ``total - reserved`` of a resource class.  A
 server that was placed with the ledger has an allocation.  Everything else on
@@ -13,8 +13,8 @@ stay bound to the source for a part of that time.  An allocation covers no more
 than its own server uses here, so none covers the ports of another server.
 
 A port belongs to the server for which Nova has plugged it, by the table
-``virtual_interfaces``; the ``device_id`` of the port does not count, as
-tenants can change it.  A port that Nova has plugged for no server is reserved.
+``virtual_interfaces``: tenants can change the ``device_id`` of the port.  A
+port that Nova has plugged for no server is reserved.
 
 Neutron is read first, page by page, then Nova's table, then the allocations.
 Between them:
@@ -35,18 +35,19 @@ ports of a stack that is deleted during a round would be reserved until the
 next one, and the stack could not be created again before.  If Neutron does not
 answer the second time, the host keeps its inventories, as without the first.
 
-What a round can still get wrong lasts until the next round that sees it:
+What a round can still get wrong lasts until the next round that sees it; see
+"How far it can be wrong" in the documentation of the ledger.
 
-* Too much is let in: a port that is attached, a rule that is added, or a
-  service that comes after Neutron was read is missing.  No order of reading
-  avoids that: Neutron does not ask the ledger.
-* Too little is let in: what never had an allocation (services, servers from
-  before the ledger, rules added later) and leaves after Neutron was read is
-  still reserved; so is a port that is being plugged both times that the table
-  is read, one of a migration that is not in Nova's database, and one of a
-  server whose move is undone: Nova drops the allocation before it unbinds it.
+Nova does not lower the allocation of a server when a port is detached or a
+rule removed.  So an amount that a server has not used for :data:`ROUNDS`
+rounds is removed from its allocation.  A server that is being built, or that
+moves here, has an allocation before its ports are bound, and they are bound
+one after the other.  Its allocation is left alone until a port of it has been
+seen here with this allocation, while its ports change, and while Nova has a
+task for it, which the publisher checks.
 """
 
+import collections
 from collections.abc import Mapping
 import math
 import types
@@ -62,6 +63,10 @@ _NO_FIGURES: 'Mapping[str, LedgerInventory]' = types.MappingProxyType({})
 
 #: Resource classes that only tell a number; see :meth:`Load.figures`.
 FIGURES = (names.DHCP_SERVERS, names.ROUTERS)
+
+#: Rounds in a row with the same allocation, the same ports and the same number
+#: of rules, after which a server gives back what it does not use.
+ROUNDS = 3
 
 #: Consumer UUID -> resource class -> amount allocated from one provider.
 Allocations = Mapping[str, Mapping[str, int]]
@@ -175,11 +180,10 @@ def by_server(
 
     :param migrations: UUID of a migration -> UUID of the server that it moves
     """
-    amounts: dict[str, dict[str, int]] = {}
+    amounts: dict[str, dict[str, int]] = collections.defaultdict(
+        collections.Counter)
     for consumer, resources in allocations.items():
-        of_server = amounts.setdefault(migrations.get(consumer, consumer), {})
-        for name, amount in resources.items():
-            of_server[name] = of_server.get(name, 0) + amount
+        amounts[migrations.get(consumer, consumer)].update(resources)
     return amounts
 
 
@@ -243,3 +247,54 @@ def accounts(
             quantity.used(host_limits, quantity.pick(
                 load.ports, load.rules)) - own)
     return by_class
+
+
+class Sight(ty.NamedTuple):
+    """The state of a server on a host as the last rounds have seen it."""
+
+    held: names.Held
+    #: its ports and rules that Neutron had bound to the host
+    guest: usage.GuestUsage
+    bound: bool  #: whether a port was bound here since it has this allocation
+    rounds: int  #: number of rounds in a row with this state
+    last: int  #: number of the last of these rounds
+
+    @property
+    def due(self) -> bool:
+        """True if the server can give back what it does not use."""
+        return self.bound and self.rounds >= ROUNDS
+
+
+def look(
+    before: Sight | None, held: names.Held, guest: usage.GuestUsage,
+    number: int,
+) -> Sight:
+    """Return the sight of a server, updated by this round.
+
+    :param before: the last sight; None if there is none
+    :param number: number of this round; several calls in a round count once
+    """
+    bound = bool(guest.ports)
+    if before is None or before.held != held:
+        return Sight(held, guest, bound, 1, number)
+    bound = bound or before.bound
+    # After a round that did not read this host it is not known whether the
+    # ports were the same all the time.
+    if before.guest != guest or before.last not in (number, number - 1):
+        return Sight(held, guest, bound, 1, number)
+    return before._replace(
+        bound=bound, rounds=before.rounds + number - before.last, last=number)
+
+
+def used_part(sight: Sight, rules_known: bool) -> dict[str, int]:
+    """Return the amounts that a server uses of its allocation, without 0.
+
+    :param rules_known: whether Neutron shows the rules of all its ports; if
+        not, all allocated rules count as used
+    """
+    held = collections.Counter(sight.held.resources)
+    used = held.copy()
+    used[names.PORTS] = len(sight.guest.ports)
+    if rules_known:
+        used[names.RULES] = sight.guest.rules
+    return dict(held & used)

@@ -20,17 +20,14 @@ round before.  Otherwise the host waits for the next round.  Less capacity is
 always published.  (Two changes of others that cancel each other out within one
 round are not noticed; the next round corrects the consequences.)
 
-Amounts that a server has allocated and does not use are given back
-(:mod:`nfv_sched.ledger.unused`), guarded by the generation of the
-consumer.
+Amounts that a server has allocated and does not use are given back, guarded by
+the generation of the consumer.
 
 No provider is deleted: nova-compute caches the providers below its own, and
-cannot report to Placement while one of them is missing.  Nova deletes them
-together with that of the compute node.
+cannot report to Placement while one of them is missing.
 
-If Neutron cannot be read, a round changes nothing: published inventories stay
-as they are, and new hosts wait.  The same is true of the hosts of a cell whose
-database does not answer.
+If Neutron cannot be read, a round changes nothing.  The same is true of the
+hosts of a cell whose database does not answer.
 """
 
 import collections
@@ -54,7 +51,6 @@ from nfv_sched.base import strings
 from nfv_sched.ledger import client as ledger_client
 from nfv_sched.ledger import inventory as ledger_inventory
 from nfv_sched.ledger import neutron
-from nfv_sched.ledger import unused
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.limits import options as nfv_limits
 from nfv_sched.limits import usage
@@ -125,8 +121,6 @@ class HostReport(ty.NamedTuple):
 
 
 class RoundReport(ty.NamedTuple):
-    """The result of a round."""
-
     hosts: list[HostReport]  #: reports, sorted by name of the host
     #: errors that concern no single host, such as a cell that does not answer
     failures: list[str]
@@ -192,7 +186,7 @@ class Publisher:
         self._number = 0  # of the rounds that have read Neutron
         self._last_results: dict[str, _LastResult] = {}
         # UUID of a provider -> UUID of a consumer -> last sight.
-        self._sights: dict[str, dict[str, unused.Sight]] = {}
+        self._sights: dict[str, dict[str, ledger_inventory.Sight]] = {}
         # Of this round: ports on the switch by name of the host, and servers
         # by port.
         self._ports: dict[str, list[usage.NeutronPort]] = {}
@@ -439,7 +433,6 @@ class Publisher:
         provider: ledger_client.ProviderRow | None,
         host_limits: nfv_limits.Limits, dry_run: bool,
     ) -> HostReport:
-        """Bring the provider of one compute node up to date."""
         uuid = ledger_names.provider_uuid(node.uuid)
         load = self._load(node.host, self._servers)
         last_result = self._last_results.get(uuid)
@@ -632,7 +625,7 @@ class Publisher:
             consumer for consumer in allocations if consumer not in guests])
         before = self._sights.get(provider, {})
         self._sights[provider] = {
-            consumer: unused.look(
+            consumer: ledger_inventory.look(
                 before.get(consumer), allocation,
                 guests.get(consumer, usage.NOTHING), self._number)
             for consumer, allocation in held.items()}
@@ -644,17 +637,17 @@ class Publisher:
         :returns: whether any server can give something back now
         """
         sights = self._sights[uuid] = {
-            consumer: unused.look(
+            consumer: ledger_inventory.look(
                 sight, sight.held, sight.guest, self._number)
             for consumer, sight in self._sights[uuid].items()}
         return any(
             sight.due and self._used_part(sight) != sight.held.resources
             for sight in sights.values())
 
-    def _used_part(self, sight: unused.Sight) -> dict[str, int]:
+    def _used_part(self, sight: ledger_inventory.Sight) -> dict[str, int]:
         # A security group that is not shown looks like one without rules.
-        return unused.kept(sight.held.resources, sight.guest,
-                           not self._snapshot.hides_groups)
+        return ledger_inventory.used_part(
+            sight, not self._snapshot.hides_groups)
 
     def _take_back(
         self, node: database.ComputeNode,
@@ -688,8 +681,7 @@ class Publisher:
                                                 held[consumer]))):
                 lowered[consumer] = held[consumer]._replace(
                     resources=remaining)
-                returned.update(unused.difference(
-                    held[consumer].resources, remaining))
+                returned.update(_given_back(held[consumer], remaining))
             else:
                 # Nova is busy with the server, or its allocation has just
                 # changed: wait for ROUNDS rounds again.
@@ -700,7 +692,6 @@ class Publisher:
         self, node: database.ComputeNode, consumer: str,
         remaining: dict[str, int], held: ledger_names.Held,
     ) -> bool:
-        """Lower an allocation; return whether it was lowered."""
         try:
             if not self._client.lower(
                     consumer, ledger_names.provider_uuid(node.uuid), held,
@@ -715,9 +706,8 @@ class Publisher:
                         'host %s: %s', consumer, node.host, exc)
             return False
         LOG.info('Server %s has given back %s on host %s, not used for %d '
-                 'rounds', consumer,
-                 _in_words(unused.difference(held.resources, remaining)),
-                 node.host, unused.ROUNDS)
+                 'rounds', consumer, _in_words(_given_back(held, remaining)),
+                 node.host, ledger_inventory.ROUNDS)
         return True
 
     def _migrations(
@@ -749,6 +739,11 @@ def excess(accounts: Mapping[str, ledger_inventory.Account]) -> str:
         f'{account.allocated + account.unallocated} {_WORDS[name]}, limit '
         f'{account.limit:g}' for name, account in accounts.items()
         if account.allocated + account.unallocated > account.limit)
+
+
+def _given_back(held: ledger_names.Held,
+                remaining: Mapping[str, int]) -> collections.Counter[str]:
+    return collections.Counter(held.resources) - collections.Counter(remaining)
 
 
 def _in_words(amounts: Mapping[str, int]) -> str:

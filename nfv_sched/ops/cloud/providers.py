@@ -97,22 +97,23 @@ def _start(
     for member in client.members():
         if member.root in trees:
             trees[member.root].append(member)
-    traits = _owners(pool, client.with_trait, client.used_traits())
-    member_of = _owners(pool, client.in_aggregate, aggregates)
+    traits = _owners(client, pool, 'required', client.traits(used=True))
+    member_of = _owners(client, pool, 'member_of', aggregates)
     return {pool.submit(_read_tree, client, members, traits, member_of): uuid
             for uuid, members in trees.items()}
 
 
-def _owners(pool: futures.Executor, owners: Callable[[str], list[str]],
+def _owners(client: placement_client.Client, pool: futures.Executor, key: str,
             names: Collection[str]) -> dict[str, set[str]]:
     """Return the traits, or aggregates, of each provider, by its UUID.
 
-    :param owners: returns the UUIDs of all providers with one of the names
+    :param key: of the query for all providers with one of the names
     """
     names_by_uuid: dict[str, set[str]] = {}
-    for name, uuids in zip(names, pool.map(owners, names)):
-        for uuid in uuids:
-            names_by_uuid.setdefault(uuid, set()).add(name)
+    for name, members in zip(names, pool.map(
+            lambda name: client.members(f'?{key}={name}'), names)):
+        for member in members:
+            names_by_uuid.setdefault(member.uuid, set()).add(name)
     return names_by_uuid
 
 

@@ -144,14 +144,12 @@ class FuzzTest(network_base.NeutronTestCase):
         held = names.Held(1, {names.PORTS: 2})
         calls = (
             placement.define, placement.undefined, placement.providers,
-            placement.members, placement.used_traits, placement.traits,
-            placement.resource_classes,
+            placement.members, placement.traits, placement.resource_classes,
             lambda: placement.create(_HOST, 'h'),
             lambda: placement.exists(_HOST),
             lambda: placement.mark(_HOST, 1),
             lambda: placement.unmark(_HOST),
-            lambda: placement.with_trait(names.TRAIT),
-            lambda: placement.in_aggregate(_HOST),
+            lambda: placement.members(f'?member_of={_HOST}'),
             lambda: placement.inventories(_HOST),
             lambda: placement.allocations(_HOST),
             lambda: placement.replace(_HOST, 1, {}),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What guests give back, by their figures alone."""
 
-from nfv_sched.ledger import unused
+from nfv_sched.ledger import inventory
 from nfv_sched.limits import names
 from nfv_sched.limits import usage
 from nfv_sched.tests import base
@@ -20,21 +20,21 @@ class LookTest(base.TestCase):
         sight = None
         for number, seen in enumerate(sights, 1):
             if seen is not None:
-                sight = unused.look(sight, held, seen, number)
+                sight = inventory.look(sight, held, seen, number)
         return sight
 
     def test_rounds_in_a_row(self):
         one = guest(1, 10)
-        for count in range(1, unused.ROUNDS + 2):
-            self.assertEqual(count >= unused.ROUNDS,
+        for count in range(1, inventory.ROUNDS + 2):
+            self.assertEqual(count >= inventory.ROUNDS,
                              self.look(*[one] * count).due, count)
 
     def test_again_in_the_same_round(self):
         sight = self.look(guest(1), guest(1))
         for _ in range(5):
-            sight = unused.look(sight, HELD, guest(1), 2)
+            sight = inventory.look(sight, HELD, guest(1), 2)
         self.assertFalse(sight.due)
-        self.assertTrue(unused.look(sight, HELD, guest(1), 3).due)
+        self.assertTrue(inventory.look(sight, HELD, guest(1), 3).due)
 
     def test_never_bound(self):
         self.assertFalse(self.look(*[guest()] * 10).due)
@@ -66,11 +66,12 @@ class LookTest(base.TestCase):
         for held in (HELD._replace(generation=4),
                      HELD._replace(resources={names.PORTS: 4})):
             sight = self.look(*[guest(1)] * 5)
-            sight = unused.look(sight, held, guest(1), 6)
+            sight = inventory.look(sight, held, guest(1), 6)
             self.assertFalse(sight.due)
-            sight = unused.look(self.look(*[guest(1)] * 5), held, guest(), 6)
+            sight = inventory.look(
+                self.look(*[guest(1)] * 5), held, guest(), 6)
             for number in range(7, 12):
-                sight = unused.look(sight, held, guest(), number)
+                sight = inventory.look(sight, held, guest(), number)
             # It was here under another allocation.
             self.assertFalse(sight.due)
 
@@ -89,18 +90,15 @@ class KeptTest(base.TestCase):
         ):
             held = {name: amount for name, amount in zip(
                 (names.PORTS, names.RULES), resources) if amount}
-            kept = unused.kept(held, seen, rules_known)
+            kept = inventory.used_part(
+                inventory.look(None, names.Held(1, held), seen, 1),
+                rules_known)
             self.assertEqual(
                 expected, (kept.get(names.PORTS, 0),
                            kept.get(names.RULES, 0)))
             self.assertNotIn(0, kept.values())
 
     def test_other_classes(self):
-        self.assertEqual({'VGPU': 2}, unused.kept(
-            {'VGPU': 2, names.PORTS: 1}, guest(), True))
-
-    def test_difference(self):
-        self.assertEqual(
-            {names.PORTS: 3, 'X': 1}, unused.difference(
-                {names.PORTS: 4, names.RULES: 5, 'X': 1},
-                {names.PORTS: 1, names.RULES: 5}))
+        self.assertEqual({'VGPU': 2}, inventory.used_part(inventory.look(
+            None, names.Held(1, {'VGPU': 2, names.PORTS: 1}), guest(), 1),
+            True))

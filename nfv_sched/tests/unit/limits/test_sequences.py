@@ -26,9 +26,9 @@ import types
 import fixtures
 import requests
 
+from nfv_sched.ledger import inventory as ledger_inventory
 from nfv_sched.ledger import neutron
 from nfv_sched.ledger import publisher
-from nfv_sched.ledger import unused
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.nova import database
 from nfv_sched.tests import base
@@ -44,7 +44,7 @@ ROUNDS = 2
 # At most so many steps of a round are tried, a few more than most have.
 STEPS = 10
 # Rounds of the two publishers, in turn, after which all has to be right.
-ENOUGH = 2 * (ROUNDS + unused.ROUNDS + 1)
+ENOUGH = 2 * (ROUNDS + ledger_inventory.ROUNDS + 1)
 CLASSES = (ledger_names.PORTS, ledger_names.RULES)
 
 
