@@ -7,32 +7,22 @@ import ssl
 
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.serve.metrics import collecting
 from nfv_sched.ops.serve.metrics import service
 
 _EPILOG = f"""\
-The cloud is read every --interval seconds; a request gets what was read last,
-and never causes a reading. If a reading fails, the last snapshot stays.
-SIGTERM ends the command. Certificates and --auth-file are read at the start.
+A request gets what was read last, and never causes a reading; if one fails,
+the last snapshot stays. SIGTERM ends the command. Certificates and --auth-file
+are read at the start.
 
-/ and what it links to are pages for a browser, made in a process of its own:
-hosts, capacity, servers, findings of the audit, agents.
-
-/snapshot is the file of "snapshot save", for --from https://HOST:PORT of all
-commands. With its ETag in If-None-Match the answer is 304 until the next
-reading. Age is in seconds. /metrics is what "nfv-sched metrics" exports, of
-the same reading. /healthz is 200 if there is a snapshot for each user; it
-needs no password.
+/snapshot is for --from https://HOST:PORT of all commands, /metrics is what
+"nfv-sched metrics" exports, / has pages for a browser, and /healthz is 200 if
+there is a snapshot for each user; it needs no password.
 
 Each line of --auth-file is USER:HASH:ROLE, with HASH (bcrypt) as
-"htpasswd -nBC 10 USER" prints it, or * for a user who has only a certificate.
-The role operator reads everything; reader, the default, an anonymized
-snapshot, as by "snapshot save --anonymize", where an invented name stays the
-same until the command ends; metrics reads /metrics alone.
-
-A client gives a password (HTTP Basic), or a certificate of --tls-client-ca.
-The user of a certificate is its common name, or a DNS name or mail address in
-it.
+"htpasswd -nBC 10 USER" prints it, or * for a user who has only a certificate,
+with this common name, or DNS name or mail address in it. The role operator
+reads everything; reader, the default, an anonymized snapshot; metrics reads
+/metrics alone.
 
 Commands with --from https://... take USER:PASSWORD from NFV_SCHED_TOKEN or
 ~/.netrc. NFV_SCHED_CACERT names a file with the authorities of the server's
@@ -74,11 +64,10 @@ class ServeSnapshot(source.CloudMixin, base.Command):
             '--tls-client-ca', metavar='FILE',
             help='with --tls-cert: clients may have a certificate of these '
                  'authorities instead of a password')
-        collecting.add_options(parser)
+        service.add_collecting_options(parser)
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check that passwords are not sent in clear over a network."""
         from nfv_sched.ops.cloud import remote
         super().check(parsed_args)
         if parsed_args.tls_cert is None and not remote.is_loopback(
@@ -89,6 +78,7 @@ class ServeSnapshot(source.CloudMixin, base.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from nfv_sched.ops.serve.metrics import auth
+        from nfv_sched.ops.serve.metrics import collecting
         from nfv_sched.ops.serve.pages import worker
         from nfv_sched.ops.serve import publication
         tls = service.tls_context(parsed_args, ssl.CERT_OPTIONAL)

@@ -81,9 +81,12 @@ class Publication:
         self._is_healthy = True
 
     def respond(self, request: server.HTTPRequest) -> server.Answer:
-        """Answer a request, from what was read before."""
         if request.path == HEALTH:
-            return self._health()
+            if self._is_healthy:
+                return server.Answer(200, body=b'OK\n')
+            if self._published:
+                return _no_snapshot('Readers do not have the last snapshot.')
+            return _no_snapshot()
         user = self._users.user(request)
         if isinstance(user, server.Answer):
             return user
@@ -118,13 +121,6 @@ class Publication:
                     'Other pages are being calculated.')
         return server.problem(404) if page is None else page
 
-    def _health(self) -> server.Answer:
-        if self._is_healthy:
-            return server.Answer(200, body=b'OK\n')
-        return _no_snapshot(
-            'Readers do not have the last snapshot.') if self._published else (
-                _no_snapshot())
-
 
 def _packed(cloud: snapshot.Cloud) -> PublishedSnapshot:
     with io.BytesIO() as raw:
@@ -137,8 +133,7 @@ def _packed(cloud: snapshot.Cloud) -> PublishedSnapshot:
 
 def _no_snapshot(
         text: str = 'The cloud has not been read yet.') -> server.Answer:
-    return server.problem(503, text,
-                          Retry_After=str(RETRY_SECONDS))
+    return server.problem(503, text, Retry_After=str(RETRY_SECONDS))
 
 
 def _answer(published: PublishedSnapshot, etags: str) -> server.Answer:

@@ -12,37 +12,32 @@ import time
 import typing as ty
 import zlib
 
+import prometheus_client
+from prometheus_client import exposition
+from prometheus_client import parser
+
 from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.journal import writer
+from nfv_sched.ops.answers.audit import all_checks
+from nfv_sched.ops.answers.audit import hosts
+from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.answers.journal import reading
 from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.plans import failover
+from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import journal_folder
 from nfv_sched.ops.commands import source
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.serve.metrics import rendering
 from nfv_sched.ops.simulator import progress
 
 LOG = logging.getLogger(__name__)
 
 #: Larger values are neither times, up to the year 9999, nor counts.
 _LATEST = 253402300800
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--flavors', metavar='PATTERN', action='append', default=[],
-        help='count only servers of flavors whose name matches, with * '
-             'and ?; can be repeated')
-    parser.add_argument(
-        '--failover', action='store_true',
-        help='add the servers of each host that would find no place if it '
-             'were lost, see "cloud failover"; takes minutes in large '
-             'clouds')
-    parser.add_argument(
-        '--journal', metavar='DIR',
-        help='directory of the decision journal (default: that of the '
-             'configuration; with --from, none)')
 
 
 class Collection:
@@ -57,12 +52,8 @@ class Collection:
     def __init__(self, parsed_args: argparse.Namespace,
                  publish: Callable[[snapshot.Cloud], None] = lambda _cloud:
                  None):
-        import prometheus_client
-
-        from nfv_sched.ops.serve.metrics import rendering
         self._args = parsed_args
         self._publish = publish
-        self._metrics = rendering
         self._tally = reading.Tally()
         self._journal = parsed_args.journal
         self._read: Callable[[], snapshot.Cloud]
@@ -79,7 +70,6 @@ class Collection:
 
     def render(self, accept: str) -> tuple[str, bytes]:
         """Return type and text of the metrics, for a header ``Accept``."""
-        from prometheus_client import exposition
         # The version in it becomes a part of the type. White space may have
         # line breaks, where a header goes on in the next line.
         accept = ' '.join(accept.split())
@@ -104,14 +94,13 @@ class Collection:
         self._publish(cloud)
         families = self._families(cloud)
         missing += map(str, cloud.missing)
-        self.collector.collected = self._metrics.Collected(
-            families, self._metrics.seconds(cloud.taken),
+        self.collector.collected = rendering.Collected(
+            families, rendering.seconds(cloud.taken),
             time.monotonic() - began, len(missing))
         return missing
 
     def resume(self, path: str) -> None:
         """Continue the counters of a file, which may be missing."""
-        from prometheus_client import parser
         tally = reading.Tally()
         try:
             with io.StringIO(files.read(path).decode()) as old:
@@ -131,20 +120,19 @@ class Collection:
 
     def _resume_sample(self, tally: reading.Tally, name: str,
                        sample: ty.Any) -> None:
-        metrics, labels, count = (
-            self._metrics, sample.labels, int(sample.value))
+        labels, count = sample.labels, int(sample.value)
         # Rounding may have lost the last digits of a time.
         stamp = writer.stamp(sample.value + 0.0005)
         match name:
-            case metrics.REFUSALS.name:
+            case rendering.REFUSALS.name:
                 tally.counts[labels['policy']] = count
-            case metrics.LATEST_REFUSAL.name:
+            case rendering.LATEST_REFUSAL.name:
                 tally.latest = stamp
-            case metrics.SHADOW.name:
+            case rendering.SHADOW.name:
                 tally.servers[labels['outcome']] = count
-            case metrics.DECISIONS.name:
+            case rendering.DECISIONS.name:
                 tally.decisions[labels['name'], labels['outcome']] = count
-            case metrics.LATEST_SHADOW.name:
+            case rendering.LATEST_SHADOW.name:
                 tally.latest_placed = stamp
 
     def begin(self) -> None:
@@ -177,11 +165,6 @@ class Collection:
         return list(content.unread)
 
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
-        from nfv_sched.ops.answers.audit import all_checks
-        from nfv_sched.ops.answers.audit import hosts
-        from nfv_sched.ops.answers.hosts import view
-        from nfv_sched.ops.answers.rebalance import levelling
-        from nfv_sched.ops.model.counting import capacity
         enabled = [flavor for flavor in cloud.flavors if not flavor.disabled]
         names = set(source.chosen(
             [flavor.name for flavor in enabled], self._args.flavors,
@@ -191,7 +174,7 @@ class Collection:
                 cloud, [flavor for flavor in enabled
                         if flavor.name in names],
                 update=lambda done, total: update(done, total, 'flavors'))
-        return self._metrics.families(
+        return rendering.families(
             cloud, view.views(cloud), counted,
             findings=(all_checks.findings(cloud) if hosts.names_unread(cloud)
                       else None),
@@ -201,7 +184,6 @@ class Collection:
     def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[document.LostHost]:
         if not self._args.failover:
             return ()
-        from nfv_sched.ops.answers.plans import failover
         with progress.shown() as update:
             return failover.check(
                 cloud, list(dict.fromkeys(

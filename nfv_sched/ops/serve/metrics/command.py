@@ -8,7 +8,6 @@ import typing as ty
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.serve.metrics import collecting
 from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.metrics import service
 
@@ -16,16 +15,13 @@ if ty.TYPE_CHECKING:
     from nfv_sched.ops.serve.metrics import auth
 
 _EPILOG = f"""\
-Without --listen the cloud is read once. The file of --textfile is replaced as
-a whole, for the textfile collector of node_exporter: run the command by a
-timer.
+Without --listen the cloud is read once: run the command by a timer.
 
-With --listen the cloud is read every --interval seconds; requests get the
-figures of the last reading. If a reading fails, the last figures stay, and
-nfv_sched_snapshot_age_seconds and nfv_sched_collection_errors_total grow.
-SIGTERM ends the command. Connections are closed after 10 seconds, and of more
-than 32 (fewer if the limit of open files is low) the oldest of the address
-that has most. Certificates and --auth-file are read at the start.
+With --listen requests get the figures of the last reading. If one fails, they
+stay, and nfv_sched_snapshot_age_seconds and nfv_sched_collection_errors_total
+grow. SIGTERM ends the command. Connections are closed after 10 seconds, and of
+more than 32 (fewer if the limit of open files is low) the oldest of the
+address that has most. Certificates and --auth-file are read at the start.
 
 nfv_sched_refusals_total, and the counts of filters and weighers in shadow, are
 from the decision journal on this host: with --textfile all ever recorded, with
@@ -35,8 +31,6 @@ examples:
   nfv-sched metrics --from telco
   nfv-sched metrics --textfile /var/lib/node_exporter/nfv.prom
   nfv-sched metrics --listen 127.0.0.1:9180 --interval 300
-  nfv-sched metrics --textfile nfv.prom --from cloud.json.gz --flavors 'fw.*'
-  nfv-sched metrics --textfile nfv.prom --failover
 
 {source.EXIT_CODES}"""
 
@@ -76,7 +70,7 @@ class ServeMetrics(source.CloudMixin, base.Command):
             '--auth-file', metavar='FILE',
             help='with --listen: answer only users of this file, lines '
                  'USER:HASH as "htpasswd -nBC 10 USER" prints them (bcrypt)')
-        collecting.add_options(parser)
+        service.add_collecting_options(parser)
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -88,38 +82,30 @@ class ServeMetrics(source.CloudMixin, base.Command):
                     f'--{option.replace("_", "-")} goes with --listen')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
+        import prometheus_client
+
+        from nfv_sched.ops.serve.metrics import auth
+        from nfv_sched.ops.serve.metrics import collecting
         collection = collecting.Collection(parsed_args)
         if parsed_args.listen is not None:
-            return self._serve(collection, parsed_args)
-        return self._write(collection, parsed_args.textfile)
-
-    def _write(self, collection: collecting.Collection, path: str) -> int:
-        import prometheus_client
-        if not atomic_file.is_stdout(path):
-            try:
+            users = None if parsed_args.auth_file is None else auth.read(
+                parsed_args.auth_file)
+            service.run(parsed_args, collection,
+                        responder(collection.render, users),
+                        service.tls_context(parsed_args), self.app.stdout,
+                        '/metrics')
+            return 0
+        path = parsed_args.textfile
+        try:
+            if not atomic_file.is_stdout(path):
                 # Check it before reading the cloud, which takes minutes.
                 atomic_file.target(path)
-            except atomic_file.WriteError as exc:
-                raise source.CloudUnreadError(str(exc)) from exc
-            collection.resume(path)
-        self._missing += collection.collect()
-        try:
+                collection.resume(path)
+            self._missing += collection.collect()
             atomic_file.write(path, lambda opened: opened.write(
                 prometheus_client.generate_latest(collection.registry)))
         except atomic_file.WriteError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
-        return 0
-
-    def _serve(self, collection: collecting.Collection,
-               parsed_args: argparse.Namespace) -> int:
-        users = None
-        if parsed_args.auth_file is not None:
-            from nfv_sched.ops.serve.metrics import auth
-            users = auth.read(parsed_args.auth_file)
-        service.run(parsed_args, collection,
-                    responder(collection.render, users),
-                    service.tls_context(parsed_args), self.app.stdout,
-                    '/metrics')
         return 0
 
 

@@ -128,37 +128,16 @@ ERRORS = Metric('nfv_sched_collection_errors', (),
 SECONDS = Metric('nfv_sched_collection_seconds', (),
                  'Time that it took to read the cloud and count.')
 
-Key = tuple[str, ...]
-
-
-class _Families:
-    """The metrics of a cloud while they are collected."""
-
-    def __init__(self) -> None:
-        self._metrics = {metric.name: metric for metric in GAUGES}
-        self._values: dict[str, dict[Key, float]] = {
-            metric.name: {} for metric in GAUGES}
-
-    def add(self, name: str, labels: Iterable[ty.Any], value: float) -> None:
-        """Add a figure; figures with the same labels add up."""
-        by_labels = self._values[name]
-        key = tuple(map(str, labels))
-        by_labels[key] = by_labels.get(key, 0) + value
-
-    def all(self) -> Iterator[core.Metric]:
-        for name, by_labels in self._values.items():
-            yield _family(self._metrics[name], by_labels)
+Key = tuple[ty.Any, ...]
+#: Name of a metric -> values of its labels -> figure.
+Figures = dict[str, collections.Counter[Key]]
 
 
 def _family(metric: Metric, by_labels: Mapping[Key, float],
             kind: type[core.Metric] = core.GaugeMetricFamily) -> core.Metric:
-    """Return a metric in the library's form.
-
-    :param by_labels: values of its labels -> figure
-    """
     family = kind(metric.name, metric.text, labels=metric.labels)
     for key, value in by_labels.items():
-        family.add_metric(key, value)
+        family.add_metric(list(map(str, key)), value)
     return family
 
 
@@ -176,12 +155,12 @@ def families(
     :param rebalance: plans for DHCP servers and routers
     :param losses: effects of the loss of each host; empty if not requested
     """
-    metrics = _Families()
+    metrics: Figures = collections.defaultdict(collections.Counter)
     if findings is not None:
         for kind in audit_values.KINDS:
-            metrics.add('nfv_sched_audit_findings', (kind,), 0)
+            metrics['nfv_sched_audit_findings'][kind,] = 0
         for finding in findings:
-            metrics.add('nfv_sched_audit_findings', (finding.kind,), 1)
+            metrics['nfv_sched_audit_findings'][finding.kind,] += 1
     providers = {host.uuid: host.providers for host in cloud.hosts}
     for host in hosts:
         _host(metrics, host, providers[host.host_id])
@@ -190,25 +169,25 @@ def families(
                                   in cloud.servers if server.host is not None)
     for of_flavor in capacities:
         _flavor(metrics, cloud, of_flavor)
-        metrics.add('nfv_sched_flavor_servers', (of_flavor.flavor.name,),
-                    servers[of_flavor.flavor.name])
+        name = of_flavor.flavor.name
+        metrics['nfv_sched_flavor_servers'][name,] += servers[name]
     for plan in rebalance.plans if rebalance else ():
-        metrics.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
-        metrics.add('nfv_sched_rebalance_moves', (plan.kind,),
-                    len(rebalance.moves_of(plan)))
-        metrics.add('nfv_sched_rebalance_stuck', (plan.kind,), sum(
-            len(stay.services) for stay in plan.stays))
+        metrics['nfv_sched_imbalance'][plan.kind,] += plan.imbalance
+        metrics['nfv_sched_rebalance_moves'][plan.kind,] += len(
+            rebalance.moves_of(plan))
+        metrics['nfv_sched_rebalance_stuck'][plan.kind,] += sum(
+            len(stay.services) for stay in plan.stays)
     for loss in losses:
-        metrics.add('nfv_sched_failover_stranded_guests', (loss.host,),
-                    len(loss.stranded))
-    return list(metrics.all())
+        metrics['nfv_sched_failover_stranded_guests'][loss.host,] += len(
+            loss.stranded)
+    return [_family(metric, metrics[metric.name]) for metric in GAUGES]
 
 
-def _host(metrics: _Families, host: document.HostDetails,
+def _host(metrics: Figures, host: document.HostDetails,
           providers: Iterable[snapshot.Provider]) -> None:
     name, network = host.host, host.network
-    metrics.add('nfv_sched_host_info', (
-        name, host.availability_zone, host.state.replace(', ', ' ')), 1)
+    metrics['nfv_sched_host_info'][
+        name, host.availability_zone, host.state.replace(', ', ' ')] += 1
     for resource in _RESOURCES:
         for provider in providers:
             stock = provider.inventories.get(resource)
@@ -223,11 +202,11 @@ def _host(metrics: _Families, host: document.HostDetails,
     for kind, count in (('dhcp', network.dhcp_servers),
                         ('router', network.routers)):
         if count is not None:
-            metrics.add('nfv_sched_network_services', (name, kind), count)
+            metrics['nfv_sched_network_services'][name, kind] += count
 
 
 def _used_and_free(
-    metrics: _Families, name: str, labels: Key, used: int | None,
+    metrics: Figures, name: str, labels: Key, used: int | None,
     most: int | None,
 ) -> None:
     """Add what is used and what is free.
@@ -237,9 +216,9 @@ def _used_and_free(
     """
     if used is None:
         return
-    metrics.add(name, (*labels, 'used'), used)
+    metrics[name][*labels, 'used'] += used
     if most is not None:
-        metrics.add(name, (*labels, 'free'), max(most - used, 0))
+        metrics[name][*labels, 'free'] += max(most - used, 0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -259,7 +238,7 @@ class _Figures:
         return {key: self.whole(each) for key, each in figures_by_key.items()}
 
 
-def _nodes(metrics: _Families, host: document.HostDetails) -> None:
+def _nodes(metrics: Figures, host: document.HostDetails) -> None:
     """Add metrics by NUMA node, within the maximum number of series."""
     figures = _figures(host)
     remaining = HOST_SERIES - _OF_HOST - sum(
@@ -270,7 +249,7 @@ def _nodes(metrics: _Families, host: document.HostDetails) -> None:
         remaining -= more if fits else 0
         for (node, rest), value in (
                 each.by_node if fits else each.of_host()).items():
-            metrics.add(each.metric, (host.host, node, *rest), value)
+            metrics[each.metric][host.host, node, *rest] += value
 
 
 def _figures(host: document.HostDetails) -> list[_Figures]:
@@ -309,24 +288,23 @@ def _count_devices(counts: dict[tuple[str, Key], float], node: str,
             counts[key] = counts.get(key, 0) + number
 
 
-def _flavor(metrics: _Families, cloud: snapshot.Cloud,
+def _flavor(metrics: Figures, cloud: snapshot.Cloud,
             of_flavor: 'capacity.FlavorCapacity') -> None:
     flavor = of_flavor.flavor
     for aggregate, counted in [(_CLOUD, of_flavor)] + [
             (aggregate.name, of_flavor.within(aggregate.hosts))
             for aggregate in cloud.aggregates]:
         labels = flavor.name, aggregate, of_flavor.ports.label
-        metrics.add('nfv_sched_flavor_fits', labels, counted.fits)
-        metrics.add('nfv_sched_flavor_fits_placement', labels,
-                    counted.placement)
+        metrics['nfv_sched_flavor_fits'][labels] += counted.fits
+        metrics['nfv_sched_flavor_fits_placement'][labels] += counted.placement
     for lost in of_flavor.lost:
-        metrics.add('nfv_sched_flavor_lost', (flavor.name, lost.label),
-                    lost.servers)
+        metrics['nfv_sched_flavor_lost'][
+            flavor.name, lost.label] += lost.servers
     if of_flavor.placement:
-        metrics.add('nfv_sched_fragmentation_ratio', (flavor.name,),
-                    of_flavor.fragmented / of_flavor.placement)
-    metrics.add('openstack_free_capacity_by_flavor_total',
-                (flavor.name, flavor.public), of_flavor.fits)
+        metrics['nfv_sched_fragmentation_ratio'][flavor.name,] += (
+            of_flavor.fragmented / of_flavor.placement)
+    metrics['openstack_free_capacity_by_flavor_total'][
+        flavor.name, flavor.public] += of_flavor.fits
 
 
 class Collected(ty.NamedTuple):

@@ -81,7 +81,6 @@ class Connection:
         self.ends = time.monotonic() + SECONDS
 
     def extend(self, user: bytes, seconds: float) -> None:
-        """Give a user with a right this many seconds from now on."""
         self._socket.settimeout(seconds)
         self.ends = time.monotonic() + seconds
         self.user = user
@@ -317,7 +316,6 @@ class Listener(http.server.ThreadingHTTPServer):
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop to answer requests, and close all connections."""
         self.shutdown()
         self.server_close()
         self._thread.join()

@@ -14,8 +14,10 @@ import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.serve.metrics import collecting
 from nfv_sched.ops.serve.metrics import server
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.serve.metrics import collecting
 
 LOG = logging.getLogger(__name__)
 
@@ -42,7 +44,23 @@ def add_options(parser: argparse.ArgumentParser, listen: str) -> None:
              'the time that it took (default: 300)')
 
 
-def run(parsed_args: argparse.Namespace, collection: collecting.Collection,
+def add_collecting_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--flavors', metavar='PATTERN', action='append', default=[],
+        help='count only servers of flavors whose name matches, with * '
+             'and ?; can be repeated')
+    parser.add_argument(
+        '--failover', action='store_true',
+        help='add the servers of each host that would find no place if it '
+             'were lost, see "cloud failover"; takes minutes in large '
+             'clouds')
+    parser.add_argument(
+        '--journal', metavar='DIR',
+        help='directory of the decision journal (default: that of the '
+             'configuration; with --from, none)')
+
+
+def run(parsed_args: argparse.Namespace, collection: 'collecting.Collection',
         respond: Callable[[server.HTTPRequest], server.Answer],
         tls: ssl.SSLContext | None, stdout: ty.TextIO,
         path: str = '') -> None:
@@ -83,25 +101,18 @@ def run(parsed_args: argparse.Namespace, collection: collecting.Collection,
                          f'{listener.server_port}{path}\n')
             stdout.flush()
             collection.begin()
-            _collect_until_stopped(collection, parsed_args.interval, stopped)
+            first = True
+            while True:
+                began = time.monotonic()
+                _try(collection, first)
+                first = False
+                took = time.monotonic() - began
+                stopped.wait(max(parsed_args.interval - took, _REST * took))
     finally:
         listener.stop()
 
 
-def _collect_until_stopped(
-    collection: collecting.Collection, interval: float,
-    stopped: threading.Event,
-) -> None:
-    first = True
-    while True:
-        began = time.monotonic()
-        _try(collection, first)
-        first = False
-        took = time.monotonic() - began
-        stopped.wait(max(interval - took, _REST * took))
-
-
-def _try(collection: collecting.Collection, first: bool) -> None:
+def _try(collection: 'collecting.Collection', first: bool) -> None:
     """Collect; log errors.
 
     :raises source.UsageError: at the first collection only: later, a

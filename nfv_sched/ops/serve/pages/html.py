@@ -62,7 +62,6 @@ def templates() -> jinja2.Environment:
 
 
 def _is_long(lines: Sequence[str]) -> bool:
-    """Return whether a word is so long that it must be broken."""
     return any(len(word) > _LONG for line in lines for word in line.split())
 
 

@@ -7,7 +7,6 @@ calculated once for a snapshot.
 
 from collections.abc import Callable
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -328,7 +327,10 @@ class SnapshotPages:
             'uncounted': not is_counted,
             'moves': tables.of_rows(rebalance_rendering.COLUMNS, plan.moves),
             'agents': tables.Table(_AGENT_COLUMNS, [
-                row for each in plan.plans for row in _agent_rows(each)]),
+                (agent.host, each.kind, 'yes' if agent.in_use else 'no',
+                 agent.services, agent.services_after, agent.ports,
+                 agent.ports_after)
+                for each in plan.plans for agent in each.agents]),
             'command': 'nfv-sched agent rebalance'}
 
 
@@ -387,10 +389,3 @@ def _finding(finding: audit_document.AuditedFinding) -> tuple:
     return (_host(finding.host),
             finding.server_id and _server(finding.server_id, finding.server),
             finding.kind, finding.finding, finding.since, finding.what_to_do)
-
-
-def _agent_rows(plan: rebalance_document.AgentPlan) -> Iterator[tuple]:
-    for agent in plan.agents:
-        yield (agent.host, plan.kind, 'yes' if agent.in_use else 'no',
-               agent.services, agent.services_after, agent.ports,
-               agent.ports_after)

@@ -222,12 +222,6 @@ def busy_page(text: str) -> server.Answer:
                         f'{text} Please ask again.', _AGAIN)
 
 
-def _failure_page() -> server.Answer:
-    return html.message(
-        http.HTTPStatus.INTERNAL_SERVER_ERROR,
-        'This page cannot be made; see the log of the service.')
-
-
 @quiet.warnings_ignored()
 def _serve(connection: mp_connection.Connection,
            config_files: Sequence[str], limit: float) -> None:
@@ -263,12 +257,14 @@ def _serve(connection: mp_connection.Connection,
                     'snapshot', config_files, content=content))
             sites[version] = site = sites.pop(version)
             page = site.respond(path, query, age_seconds)
-        except source.EXPECTED as exc:
-            LOG.error('No page of %s: %s', strings.visible(path),
-                      strings.one_line(exc))
-            page = _failure_page()
-        except Exception:
-            LOG.exception('No page of %s', strings.visible(path))
-            page = _failure_page()
+        except Exception as exc:
+            if isinstance(exc, source.EXPECTED):
+                LOG.error('No page of %s: %s', strings.visible(path),
+                          strings.one_line(exc))
+            else:
+                LOG.exception('No page of %s', strings.visible(path))
+            page = html.message(
+                http.HTTPStatus.INTERNAL_SERVER_ERROR,
+                'This page cannot be made; see the log of the service.')
         signal.setitimer(signal.ITIMER_REAL, 0)
         connection.send_bytes(_encoded(page))
