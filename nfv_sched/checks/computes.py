@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the NUMA topologies and aggregates of the compute nodes.
+"""Check compute nodes, aggregates and flavors in Nova's database.
 
-They are read from Nova's database, in the state last reported by each compute
-node.
+NUMA topologies are those that each compute node has reported last.
 """
 
 from collections.abc import Iterable
@@ -15,12 +14,22 @@ from nfv_sched.checks import findings
 from nfv_sched.checks import scheduler
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.numa import topology
+from nfv_sched.fit import rules
 from nfv_sched.limits import options as limits
 from nfv_sched.nova import database
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.scheduler import shadow
 
 _BARE_METAL = 'ironic'
+
+# Maximum number of different mistakes in flavors to show.
+_MOST = 10
+
+#: Shown below the mistakes.
+ADVICE = (
+    'No host takes servers of these flavors. Correct them with "openstack '
+    '--os-compute-api-version 2.86 flavor set", and remove a wrong key with '
+    '"openstack flavor unset --property".')
 
 
 class ComputesUnreadError(Exception):
@@ -227,10 +236,9 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
 
 
 def _is_limit_or_weight(name: str) -> bool:
-    return name in limits.Limits._fields or name in (
-        'shared_vcpus_per_core',
-    ) or name.endswith('_weight_multiplier') and (
-        name in nova_scheduler.CONF.nfv_sched)
+    return name in (*limits.Limits._fields, 'shared_vcpus_per_core') or (
+        name.endswith('_weight_multiplier')
+        and name in nova_scheduler.CONF.nfv_sched)
 
 
 def _is_number(value: str) -> bool:
@@ -287,3 +295,26 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
 def _has_dedicated_set(host_topology: topology.HostTopology) -> bool:
     return any(cell.dedicated and not cell.legacy
                for cell in host_topology.cells)
+
+
+def flavors() -> upgradecheck.Result:
+    """Check that the extra specs of nfv-sched are valid in all flavors."""
+    try:
+        all_flavors = database.flavors()
+    except Exception as exc:
+        return findings.unread(
+            'Flavors', f'see [api_database] connection: {strings.brief(exc)}.')
+    faults: dict[str, list[str]] = {}
+    for flavor in all_flavors:
+        for error in rules.faults(flavor.extra_specs):
+            faults.setdefault(error, []).append(flavor.name)
+    problems = [findings.warning(f'{strings.some(names)}: {error}.')
+                for error, names in sorted(faults.items())[:_MOST]]
+    if len(faults) > _MOST:
+        problems.append(findings.warning(
+            f'{len(faults) - _MOST} more mistakes in flavors.'))
+    if problems:
+        problems.append(findings.warning(ADVICE))
+    return findings.conclude(
+        problems, 'The extra specs of nfv-sched are right in all '
+        f'{len(all_flavors)} flavors.')

@@ -2,16 +2,13 @@
 """Make the result of a check from its warnings and failures."""
 
 from collections.abc import Iterable
-import typing as ty
 
 from oslo_upgradecheck import upgradecheck
 
 
-class Finding(ty.NamedTuple):
-    """A problem that an operator should look at."""
-
-    code: upgradecheck.Code  #: ``WARNING`` or ``FAILURE``
-    text: str  #: what is wrong, and what to do
+#: A problem that an operator should look at: ``WARNING`` or ``FAILURE``, and
+#: what is wrong and what to do.
+Finding = upgradecheck.Result
 
 
 def warning(text: str) -> Finding:
@@ -20,7 +17,6 @@ def warning(text: str) -> Finding:
 
 
 def failure(text: str) -> Finding:
-    """Return a finding about what does not work."""
     return Finding(upgradecheck.Code.FAILURE, text)
 
 
@@ -33,11 +29,10 @@ def conclude(
         return upgradecheck.Result(upgradecheck.Code.SUCCESS, well)
     return upgradecheck.Result(
         worst_first[0].code,
-        '\n'.join(finding.text for finding in worst_first))
+        '\n'.join(finding.details for finding in worst_first))
 
 
 def unread(what: str, why: str) -> upgradecheck.Result:
-    """Return the result of a check without access to Nova's database."""
     return conclude([warning(
         f"{what} could not be checked, because Nova's database cannot be "
         f'read: {why}')], '')

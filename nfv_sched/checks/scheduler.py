@@ -5,9 +5,11 @@ Only the configuration and the installed packages are read.
 """
 
 from collections.abc import Iterable
+import contextlib
 import difflib
 import inspect
 import os
+import typing as ty
 
 from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
@@ -28,6 +30,8 @@ from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import shadow
 from nfv_sched.weights import base as weights_base
+from nfv_sched.weights import multiplier
+from nfv_sched.weights import network
 from nfv_sched.weights import numa_fragmentation
 
 NOVA_FILTERS = 'nova.scheduler.filters.all_filters'
@@ -41,20 +45,13 @@ VSWITCH = 'VSwitchNUMAAffinityFilter'
 PCI = 'PCINUMAAffinityFilter'
 STOCK_PCI = 'PciPassthroughFilter'
 RULES = 'SecurityRuleLimitFilter'
-LIMITS = ('VSwitchPortLimitFilter', RULES)
-
 #: Filter of a limit -> limits that are not enforced without it.
 _LIMITED = {
-    LIMITS[0]: 'limits of ports',
-    LIMITS[1]: 'limits of security-group rules',
+    'VSwitchPortLimitFilter': 'limits of ports',
+    RULES: 'limits of security-group rules',
 }
 _FRAGMENTATION = numa_fragmentation.NUMAFragmentationWeigher
-#: Weigher of network load -> its option.
-_NETWORK_WEIGHERS = {
-    'DHCPServerWeigher': 'dhcp_server_weight_multiplier',
-    'RouterWeigher': 'router_weight_multiplier',
-    'VSwitchPortWeigher': 'vswitch_port_weight_multiplier',
-}
+_Weigher = ty.TypeVar('_Weigher', bound=multiplier.MultipliedWeigher)
 _MULTIPLIER = '_weight_multiplier'
 # Multipliers of Nova that are to outweigh everything.
 _PARAMOUNT = ('build_failure', 'cross_cell_move')
@@ -85,16 +82,18 @@ def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
     # A weigher whose rule is not installed has nothing to weigh.
     keeps = _specs_by_filter()
     return {cls.rule.filters[0]: cls
-            for cls in extensions.classes('nfv_sched.weighers')
-            if inspect.isclass(cls) and
-            issubclass(cls, weights_base.PreferenceWeigher) and
-            cls.rule.filters[0] in keeps}
+            for cls in _weighers(weights_base.PreferenceWeigher)
+            if cls.rule.filters[0] in keeps}
+
+
+def _weighers(base: type[_Weigher]) -> list[type[_Weigher]]:
+    return [cls for cls in extensions.classes('nfv_sched.weighers')
+            if inspect.isclass(cls) and issubclass(cls, base)]
 
 
 def limits_network(conf) -> bool:
-    """Return whether a filter of the limits of ports or rules is enabled."""
-    return any(name in conf.filter_scheduler.enabled_filters
-               for name in LIMITS)
+    return not _LIMITED.keys().isdisjoint(
+        conf.filter_scheduler.enabled_filters)
 
 
 def uses_labels(conf) -> bool:
@@ -110,8 +109,8 @@ def weighs_network(conf) -> bool:
     classes, _found = _load(
         nova_weights.HostWeightHandler(),
         conf.filter_scheduler.weight_classes, 'weight_classes')
-    return any(name in classes and conf.nfv_sched[option]
-               for name, option in _NETWORK_WEIGHERS.items())
+    return any(cls.__name__ in classes and conf[cls.group][cls.multiplier]
+               for cls in _weighers(network.NetworkLoadWeigher))
 
 
 def _load(
@@ -172,7 +171,9 @@ def filters(conf) -> upgradecheck.Result:
     if off:
         well += f' Not enabled, so not enforced: {", ".join(off)}.'
     if uses_labels(conf) and not scheduler.live_migration_carries_limits():
-        carries = _live_migrations_carry_limits()
+        carries = False
+        with contextlib.suppress(Exception):
+            carries = behaviour.live_migration_carries_limits()
         accepts = conf.nfv_sched.moves_without_limits == 'accept'
         if accepts and not carries:
             problems.append(findings.warning(
@@ -190,17 +191,9 @@ def filters(conf) -> upgradecheck.Result:
     return findings.conclude(problems, well)
 
 
-def _live_migrations_carry_limits() -> bool:
-    try:
-        return behaviour.live_migration_carries_limits()
-    except Exception:
-        return False
-
-
 def _unavailable_finding(
     missing: list[str], available: list[str], nfv_filters: set[str],
 ) -> findings.Finding:
-    """Return the failure for enabled filters that Nova does not find."""
     absent = []  # of available_filters
     if NOVA_FILTERS not in available and set(missing) - nfv_filters:
         absent.append(NOVA_FILTERS)
@@ -290,9 +283,9 @@ def weighers(conf) -> upgradecheck.Result:
             '[filter_scheduler] weight_classes.'))
     ours = sorted(name for name, path in classes.items()
                   if not path.startswith('nova.'))
-    weighers_of_ours = {
-        cls.__name__ for cls in extensions.classes('nfv_sched.weighers')}
-    idle = sorted((shadowed & weighers_of_ours).difference(ours))
+    idle = sorted(shadowed.intersection(
+        cls.__name__ for cls in extensions.classes('nfv_sched.weighers')
+    ).difference(ours))
     if idle:
         problems.append(findings.warning(
             f'[nfv_sched] shadow has {", ".join(idle)}, which weighs nothing '
@@ -388,9 +381,13 @@ def _config_files(conf) -> list[str]:
 
 
 def _check_consistency(values) -> list[findings.Finding]:
-    problems = [findings.failure(
-        f'[nfv_sched] shadow has {text}.')
-        for text in _unknown_in_shadow(values.shadow)]
+    problems = []
+    for name in shadow.unknown(values.shadow):
+        near = difflib.get_close_matches(name, sorted(shadow.known()), 1)
+        problems.append(findings.failure(
+            f'[nfv_sched] shadow has {name}, which is not a filter or weigher '
+            'of nfv-sched and has no effect'
+            + (f': is it {near[0]}?.' if near else '.')))
     label, prefix = values.vswitch_label, values.node_label_prefix
     if rule.Names(label, prefix).node(label) is not None:
         problems.append(findings.failure(
@@ -403,16 +400,6 @@ def _check_consistency(values) -> list[findings.Finding]:
             f'vswitch_physical_ports={values.vswitch_physical_ports}: no '
             'server with a port fits on any host.'))
     return problems
-
-
-def _unknown_in_shadow(names: Iterable[str]) -> list[str]:
-    texts = []
-    for name in shadow.unknown(names):
-        near = difflib.get_close_matches(name, sorted(shadow.known()), 1)
-        texts.append(f'{name}, which is not a filter or weigher of nfv-sched '
-                     'and has no effect' + (
-                         f': is it {near[0]}?' if near else ''))
-    return texts
 
 
 def validators() -> upgradecheck.Result:

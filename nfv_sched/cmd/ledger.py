@@ -80,7 +80,6 @@ def table(round_report, dry_run: bool = False) -> str:
 
 
 def once(dry_run: bool) -> int:
-    """Do one round, print its results and return the exit code."""
     from nfv_sched.ledger import publisher
     worker = publisher.Publisher()
     try:
@@ -111,7 +110,6 @@ def _restart(restart: Callable[[], None]) -> Callable[[], None]:
 
 
 def serve() -> int:
-    """Do rounds until a signal stops the process; return the exit code."""
     from oslo_service import service
 
     from nfv_sched.ledger import publisher

@@ -12,7 +12,6 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.base import quiet
 from nfv_sched.base import strings
-from nfv_sched.cmd import probe
 from nfv_sched.cmd import usage
 from nfv_sched.nova import concurrency
 
@@ -40,13 +39,38 @@ exit codes:
   255  there is no result, for instance because nova.conf cannot be read
 """
 
+_PROBE_DESCRIPTION = """\
+Test whether Placement grants exactly what the ledger has.
+
+Limits of ports and rules hold only as far as Placement keeps them when many
+claims come at the same moment. This makes a resource provider of its own that
+no server can use, lets more claims come at once than it has capacity for,
+several times, and says how many were granted.
+
+It reads the nova.conf of nova-scheduler, of which it needs [placement].
+Whatever it makes in Placement is removed in the end; what a probe that was
+killed has left behind is removed by the next one, after ten minutes.
+"""
+
+_TOO_MUCH = """\
+WRONG: Placement granted more than there was. Where the Placement API runs, set
+in placement.conf, and restart it:
+
+[placement]
+allocation_conflict_retry_count = 1"""
+
+
 _LEDGER_EPILOG = f"""\
 examples:
   {PROG} ledger probe
   {PROG} ledger probe --claims 40 --bursts 10
   {PROG} --config-file /etc/nova/nova.conf ledger probe
 
-{probe.EXIT_CODES}\
+exit codes:
+  0    never more was granted than there was, and never less
+  1    that could not be found out
+  3    more was granted than there was
+  4    claims were refused while there was capacity for them
   255  there is no result, for instance because nova.conf cannot be read
 """
 
@@ -57,7 +81,6 @@ class Checks(upgradecheck.UpgradeCommands):
     def __init__(self, conf):
         # Imported late: they import Nova, which would delay --help by seconds.
         from nfv_sched.checks import computes
-        from nfv_sched.checks import flavors
         from nfv_sched.checks import scheduler
         from nfv_sched.checks import services
         nodes = computes.Computes()
@@ -68,7 +91,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 ('Filters', lambda: scheduler.filters(conf)),
                 ('Weighers', lambda: scheduler.weighers(conf)),
                 ('Extra-spec validators', scheduler.validators),
-                ('Flavors', flavors.flavors),
+                ('Flavors', computes.flavors),
                 ('Labels of compute nodes',
                  lambda: computes.labels(conf, nodes)),
                 ('Pinned CPUs in Placement',
@@ -122,12 +145,26 @@ def _add_parsers(subparsers) -> None:
         help='show the results as JSON (default: as a table)')
     ledger = subparsers.add_parser(
         'ledger', help='test of the ledger in Placement',
-        description=probe.DESCRIPTION, epilog=_LEDGER_EPILOG,
+        description=_PROBE_DESCRIPTION, epilog=_LEDGER_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     ledger.set_defaults(action_fn=_probe)
     ledger.add_argument(
         'probe', choices=['probe'], help='let claims come at the same moment')
-    probe.add_options(ledger)
+    for name, default, what in (
+        ('--capacity', 7, 'how many claims there is capacity for'),
+        ('--claims', 12, 'how many claims come at once'),
+        ('--bursts', 3, 'how many times'),
+    ):
+        ledger.add_argument(
+            name, type=_positive_number, default=default,
+            metavar='NUMBER', help=f'{what} (default: {default})')
+
+
+def _positive_number(value: str) -> int:
+    number = int(value)
+    if not 1 <= number <= 1000:
+        raise argparse.ArgumentTypeError('a number from 1 to 1000 is needed')
+    return number
 
 
 _CLI_OPTS = [
@@ -139,7 +176,6 @@ _CLI_OPTS = [
 
 
 def bound(conf) -> None:
-    """Lower time-outs of services to ``TIMEOUT``."""
     for group, option in (('neutron', 'timeout'), ('placement', 'timeout'),
                           ('nfv_sched', 'neutron_request_timeout')):
         try:
@@ -165,16 +201,44 @@ def _check() -> int:
 
 
 def _probe() -> int:
+    """Probe Placement, write the results, and return the exit code."""
+    from nfv_sched.ledger import client
+    from nfv_sched.ledger import probe
     from nfv_sched.nova import scheduler as nova_scheduler
-    conf = nova_scheduler.CONF
-    if conf.command.claims <= conf.command.capacity:
+    options = nova_scheduler.CONF.command
+    if options.claims <= options.capacity:
         _print_error('--claims must be more than --capacity')
         return UNUSABLE
-    return probe.run(conf, conf.command, print, _print_error)
+    bursts = []
+    try:
+        with probe.Probe(nova_scheduler.CONF, options.capacity,
+                         options.claims) as ledger_probe:
+            for _ in range(options.bursts):
+                burst = ledger_probe.burst()
+                bursts.append(burst)
+                print(f'{options.claims} claims at once, capacity for '
+                      f'{options.capacity}: {burst.granted} granted, '
+                      f'{burst.conflicts} met a conflict, {burst.refused} '
+                      'refused; after the conflicts were tried again '
+                      f'{burst.total} granted')
+    except (cfg.Error, probe.ProbeError, client.PlacementError) as exc:
+        return _print_error(exc)
+    if any(burst.total > options.capacity for burst in bursts):
+        print(_TOO_MUCH)
+        return 3
+    if any(burst.total < options.capacity for burst in bursts):
+        print('WRONG: claims were refused while there was capacity for them. '
+              'Please report this.')
+        return 4
+    if not any(burst.conflicts for burst in bursts):
+        print('RIGHT, as far as this shows: no claims met in Placement. Try '
+              'more of them, with --claims and --bursts.')
+    else:
+        print('RIGHT: no more was granted than there was, and no less.')
+    return 0
 
 
 def _print_error(error: object) -> int:
-    """Write an error to stderr, in one line, and return exit code 1."""
     print(f'{PROG}: {strings.one_line(error)}', file=sys.stderr)
     return 1
 

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from oslo_config import cfg
 from oslo_log import log
 
-_ASKED = ('-h', '--help')
-
 
 def show_if_asked(argv: Sequence[str], prog: str, description: str,
                   options: Sequence[cfg.Opt]) -> None:
-    """Print the help and exit, if the arguments request it."""
     # Nova is not imported for this, as that takes seconds.
-    if any(argument in _ASKED for argument in argv):
+    if not {'-h', '--help'}.isdisjoint(argv):
         conf = cfg.ConfigOpts()
         log.register_options(conf)
         conf.register_cli_opts(options)

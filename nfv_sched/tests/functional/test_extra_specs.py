@@ -5,7 +5,7 @@
 from nova.tests.functional.api import client
 from oslo_upgradecheck import upgradecheck
 
-from nfv_sched.checks import flavors
+from nfv_sched.checks import computes
 from nfv_sched.tests.functional import base
 
 GOOD = [
@@ -93,7 +93,7 @@ class ExtraSpecsTest(base.NFVCloudTestCase):
                     self.assertRefused(
                         self.boot(flavor, expect='ERROR'), words)
         with self.row('the command names them'):
-            result = flavors.flavors()
+            result = computes.flavors()
             self.assertEqual(upgradecheck.Code.WARNING, result.code)
             for key, _value, _words in UNKNOWN:
                 self.assertIn('unknown key %s, ' % key, result.details)

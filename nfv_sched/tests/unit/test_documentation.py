@@ -28,7 +28,7 @@ import testtools
 import yaml
 
 import nfv_sched
-from nfv_sched.checks import flavors
+from nfv_sched.checks import computes
 from nfv_sched.checks import scheduler
 from nfv_sched import filters
 from nfv_sched.ops.cli import base as cli_base
@@ -96,7 +96,7 @@ class FlavorCommandsTest(base.TimedTestCase):
         self.assertGreater(found, 3)
 
     def test_advice(self):
-        self.assertEqual([], list(_unchecked(flavors.ADVICE)))
+        self.assertEqual([], list(_unchecked(computes.ADVICE)))
 
 
 class _Sections(iniparser.BaseParser):

@@ -7,7 +7,7 @@ from oslo_db.sqlalchemy import enginefacade
 from oslo_db.sqlalchemy import test_fixtures
 from oslo_upgradecheck import upgradecheck
 
-from nfv_sched.checks import flavors
+from nfv_sched.checks import computes
 from nfv_sched.nova import database
 from nfv_sched.tests import base
 
@@ -42,7 +42,7 @@ class FlavorsTest(base.TestCase):
                         key=key.replace('__', ':'), value=value))
 
     def assertCheck(self, code, *lines):
-        result = flavors.flavors()
+        result = computes.flavors()
         self.assertEqual(code, result.code, result.details)
         self.assertEqual(list(lines), result.details.splitlines())
 
@@ -67,8 +67,8 @@ class FlavorsTest(base.TestCase):
             "c: nfv:shared_vcpu='all' is not the index of a vCPU.",
             'a, b: unknown key nfv:vswitch_affinity, did you mean '
             'nfv:vswitch_numa_affinity.',
-            flavors.ADVICE)
-        self.assertIn('--os-compute-api-version 2.86', flavors.ADVICE)
+            computes.ADVICE)
+        self.assertIn('--os-compute-api-version 2.86', computes.ADVICE)
 
     def test_places(self):
         """Keys that a rule reads by itself."""
@@ -80,7 +80,7 @@ class FlavorsTest(base.TestCase):
             WARNING,
             "nowhere: 'nfv:numa_affinity.a.b' does not name a place.",
             'both: nfv:numa_anti_affinity.osd=prefer contradicts '
-            'nfv:numa_affinity.osd=strict.', flavors.ADVICE)
+            'nfv:numa_affinity.osd=strict.', computes.ADVICE)
 
     def test_many(self):
         for number in range(7):
@@ -88,20 +88,20 @@ class FlavorsTest(base.TestCase):
         names = ', '.join(f'flavor{number}' for number in range(5))
         line = (f'{names} and 2 more: unknown key nfv:foo, see the flavor '
                 'extra specs of nfv-sched.')
-        self.assertCheck(WARNING, line, flavors.ADVICE)
+        self.assertCheck(WARNING, line, computes.ADVICE)
         for number in range(12):
             self.make(f'other{number}', **{f'nfv__z{number}': '1'})
-        lines = flavors.flavors().details.splitlines()
+        lines = computes.flavors().details.splitlines()
         self.assertEqual(12, len(lines))
         self.assertEqual(line, lines[0])
-        self.assertEqual(['3 more mistakes in flavors.', flavors.ADVICE],
+        self.assertEqual(['3 more mistakes in flavors.', computes.ADVICE],
                          lines[-2:])
 
 
 class UnreadTest(base.TestCase):
 
     def test_no_database(self):
-        result = flavors.flavors()
+        result = computes.flavors()
         self.assertEqual(WARNING, result.code)
         self.assertIn("Flavors could not be checked, because Nova's database "
                       'cannot be read: see [api_database] connection: ',
