@@ -20,11 +20,11 @@ import pathlib
 import re
 import typing as ty
 
+from nova.api.validation.extra_specs import validators as nova_validators
 from oslo_config import cfg
 
 from nfv_sched.base import conf
 from nfv_sched.base import extra_specs
-from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import validators
 
 FOLDER = pathlib.Path(
@@ -194,7 +194,7 @@ def _nova_keys(of_images: bool) -> Iterator[tuple[str, dict]]:
     """
     for name, description in NOVA_KEYS.items():
         if (name in OF_IMAGES) == of_images:
-            yield from _key(scheduler.extra_spec_validator(name), _NOVA,
+            yield from _key(nova_validators.VALIDATORS[name], _NOVA,
                             description)
 
 

@@ -46,7 +46,6 @@ class ComputeNode(ty.NamedTuple):
 
 def read_configuration(args: list[str], prog: str, description: str,
                        wait_long: bool = False) -> None:
-    """Read nova.conf and prepare to read Nova's database."""
     parse_configuration(args, prog, description)
     if not wait_long:
         limit_waiting()
@@ -195,8 +194,6 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
 
 
 class UnreadCell(ty.NamedTuple):
-    """A cell that could not be read."""
-
     cell: ty.Any  #: ``nova.objects.CellMapping``
     error: str | None  #: None if it did not answer in time
 
@@ -270,7 +267,6 @@ def cell_error(exc: Exception, cell) -> str:
 
 
 def _by_user(connection: str, user: str, password: str | None) -> str:
-    """Return the URL of a database with another account."""
     try:
         url = sa.engine.make_url(connection)
     except sa.exc.ArgumentError:

@@ -22,8 +22,6 @@ _SERVERS = 'servers'
 
 
 class QuotaUse(ty.NamedTuple):
-    """The quota of one resource."""
-
     limit: int  #: negative if there is no limit
     used: int
 

@@ -181,6 +181,12 @@ def _api_rows(query) -> list:
         return list(session.execute(query))
 
 
+def _rows_with(context, query, column, values: Iterable[str]) -> Iterator:
+    """Yield the rows of a query that have one of some values in a column."""
+    for part in _chunks(values):
+        yield from _rows(context, query.where(column.in_(part)))
+
+
 def _select_present(table, *columns: str):
     return sa.select(*(table.c[name] for name in columns)).where(
         table.c.deleted == 0)
@@ -262,31 +268,24 @@ def _servers(context, last: int) -> list[tuple]:
     )).where(table.c.id > last).order_by(table.c.id).limit(CHUNK))
     images: dict[str, dict[str, str]] = {row.uuid: {} for row in rows}
     table = models.InstanceSystemMetadata.__table__
-    for uuids in _chunks(images):
-        for row in _rows(context, _select_present(
-                table, 'instance_uuid', 'key', 'value').where(
-                    table.c.instance_uuid.in_(uuids),
-                    table.c.key.startswith(_IMAGE, autoescape=True))):
-            if row.value is not None:
-                images[row.instance_uuid][
-                    row.key.removeprefix(_IMAGE)] = row.value
+    for row in _rows_with(context, _select_present(
+            table, 'instance_uuid', 'key', 'value').where(
+                table.c.key.startswith(_IMAGE, autoescape=True)),
+            table.c.instance_uuid, images):
+        if row.value is not None:
+            images[row.instance_uuid][row.key.removeprefix(_IMAGE)] = row.value
     faults: dict[str, str] = {}
     table = models.InstanceFault.__table__
-    for uuids in _chunks(row.uuid for row in rows
-                         # The API shows a fault for these only, and older
-                         # faults may be of mistakes long since mended.
-                         if row.vm_state == vm_states.ERROR):
-        for row in _rows(context, _select_present(
-                table, 'instance_uuid', 'message').where(
-                    table.c.instance_uuid.in_(uuids)).order_by(
-                        table.c.created_at, table.c.id)):
-            faults[row.instance_uuid] = row.message
-    sharing: set[str] = set()
-    table = models.ShareMapping.__table__
-    for uuids in _chunks(images):
-        sharing.update(row.instance_uuid for row in _rows(
-            context, sa.select(table.c.instance_uuid).where(
-                table.c.instance_uuid.in_(uuids))))
+    # The API shows a fault for these only, and older faults may be of mistakes
+    # long since mended.
+    for row in _rows_with(context, _select_present(
+            table, 'instance_uuid', 'message').order_by(
+                table.c.created_at, table.c.id), table.c.instance_uuid,
+            [row.uuid for row in rows if row.vm_state == vm_states.ERROR]):
+        faults[row.instance_uuid] = row.message
+    column = models.ShareMapping.__table__.c.instance_uuid
+    sharing = {row.instance_uuid for row in _rows_with(
+        context, sa.select(column), column, images)}
     moved = _last_moves(context, {row.uuid: row.host for row in rows})
     return [(row, images[row.uuid], faults.get(row.uuid),
              row.uuid in sharing, moved.get(row.uuid)) for row in rows]
@@ -304,17 +303,15 @@ def _last_moves(context, hosts: Mapping[str, str | None],
     table = models.Migration.__table__
     began = sa.func.max(table.c.created_at).label('began')
     last_moves: dict[str, datetime.datetime] = {}
-    for uuids in _chunks(hosts):
-        for row in _rows(context, sa.select(
-                table.c.instance_uuid, table.c.source_compute, began).where(
-                    table.c.deleted == 0, table.c.instance_uuid.in_(uuids),
-                    table.c.source_compute.is_not(None),
-                    table.c.created_at.is_not(None)).group_by(
-                        table.c.instance_uuid, table.c.source_compute)):
-            uuid = row.instance_uuid
-            if row.source_compute != hosts[uuid]:
-                last_moves[uuid] = max(
-                    row.began, last_moves.get(uuid, row.began))
+    for row in _rows_with(context, sa.select(
+            table.c.instance_uuid, table.c.source_compute, began).where(
+                table.c.deleted == 0, table.c.source_compute.is_not(None),
+                table.c.created_at.is_not(None)).group_by(
+                    table.c.instance_uuid, table.c.source_compute),
+            table.c.instance_uuid, hosts):
+        uuid = row.instance_uuid
+        if row.source_compute != hosts[uuid]:
+            last_moves[uuid] = max(row.began, last_moves.get(uuid, row.began))
     return last_moves
 
 
@@ -347,13 +344,10 @@ def plugged_servers(
 def _servers_by_port(context, ports: Iterable[str]) -> dict[str, str]:
     from nova.db.main import models
     table = models.VirtualInterface.__table__
-    servers: dict[str, str] = {}
-    for uuids in _chunks(ports):
-        # By ID: should there be two rows of a port, the newest counts.
-        servers.update((row.uuid, row.instance_uuid) for row in _rows(
-            context, _select_present(table, 'uuid', 'instance_uuid').where(
-                table.c.uuid.in_(uuids)).order_by(table.c.id)))
-    return servers
+    # By ID: should there be two rows of a port, the newest counts.
+    return {row.uuid: row.instance_uuid for row in _rows_with(
+        context, _select_present(table, 'uuid', 'instance_uuid').order_by(
+            table.c.id), table.c.uuid, ports)}
 
 
 def _chunks(values: Iterable[str]) -> Iterator[list[str]]:

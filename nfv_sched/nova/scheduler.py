@@ -253,12 +253,6 @@ def known_extra_specs() -> set[str]:
     return set(validators.VALIDATORS)
 
 
-def extra_spec_validator(name: str):
-    """Return Nova's validator of a name such as ``hw:numa_cpus.{num}``."""
-    from nova.api.validation.extra_specs import validators
-    return validators.VALIDATORS[name]
-
-
 def enabled_filters() -> list[str]:
     """Return the enabled filters, in the order in which Nova runs them."""
     return CONF.filter_scheduler.enabled_filters

@@ -10,6 +10,8 @@ import functools
 import typing as ty
 import weakref
 
+from nova import objects
+
 from nfv_sched.base import reasons
 from nfv_sched.fit import decide
 from nfv_sched.fit.numa import decide as numa_decide
@@ -19,7 +21,6 @@ from nfv_sched.fit.numa import shape
 from nfv_sched.fit.request import Request
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler.notes import RequestNote
-from nfv_sched.scheduler import numa_limits
 
 _VISIT = '_nfv_sched_visit'
 
@@ -75,8 +76,8 @@ class Visit(scheduler.ConsumeListener):
             written = self._written = next(
                 (decision for mapping, decision in self._choices
                  if mapping == claimed), written)
-        numa_limits.write(host_state, self.note, self.note.request, written,
-                          self._ratio)
+        write_limits(host_state, self.note, self.note.request, written,
+                     self._ratio)
 
     def after_placed(self, host_state, spec_obj):
         # Nova filters the hosts again for the next server of a multi-create
@@ -136,8 +137,8 @@ class Visit(scheduler.ConsumeListener):
                 # Servers of the request that are here already keep their
                 # limits until one more is placed.
                 if self._held is None:
-                    numa_limits.write(host_state, self.note, request, decision,
-                                      self._ratio)
+                    write_limits(host_state, self.note, request, decision,
+                                 self._ratio)
         self._decision = decision
         # Made again, as candidates and limits have been changed above.
         self._decided_key = self._key(host_state, request, terms)
@@ -309,8 +310,8 @@ def judge_once(host_state, request_note: RequestNote, request: Request,
         mapping = candidates[0].get('mappings')
     decision = decide.decide(host, request, mapping, terms)
     if decision.accepted:
-        numa_limits.write(host_state, request_note, request, decision,
-                          host_state.cpu_allocation_ratio)
+        write_limits(host_state, request_note, request, decision,
+                     host_state.cpu_allocation_ratio)
     return decision
 
 
@@ -332,3 +333,54 @@ def first_mapping(host_state) -> ty.Mapping:
     """Return request group -> provider UUIDs of the first candidate, or {}."""
     candidates = host_state.allocation_candidates
     return candidates and candidates[0].get('mappings') or {}
+
+
+def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
+    """Return a copy of ``NUMATopologyLimits`` with labels added.
+
+    :param ignore_tunnel: do not require a NUMA node near the tunnel endpoint
+    """
+    physnets = set(labels)
+    tunneled = False
+    if 'network_metadata' in limits and limits.network_metadata is not None:
+        metadata = limits.network_metadata
+        if 'physnets' in metadata:
+            physnets |= metadata.physnets
+        if 'tunneled' in metadata:
+            tunneled = metadata.tunneled
+    return scheduler.numa_topology_limits(
+        limits.cpu_allocation_ratio, limits.ram_allocation_ratio,
+        objects.NetworkMetadata(
+            physnets=physnets, tunneled=tunneled and not ignore_tunnel))
+
+
+def write_limits(
+    host_state, request_note: RequestNote, request: Request,
+    decision: Decision, cpu_ratio: float,
+) -> None:
+    """Set the NUMA limits of a host to those that a decision needs.
+
+    Nova sends ``HostState.limits`` to the host with the server: the allocation
+    ratios, and the physical networks that the chosen host NUMA nodes must be
+    near. The labels of the decision are added to these networks.
+
+    :param cpu_ratio: CPU allocation ratio for the claim, in shared vCPUs per
+        shared CPU: Nova's ratio of the host, or less
+    """
+    labels = decision.labels
+    # Nova sets "tunneled" for every move
+    # (RequestSpec.ensure_network_information); the networks of the request may
+    # show that it is not so.
+    ignore_tunnel = decision.ignore_tunnel or request.tunnel_untrue
+    ratio = host_state.ram_allocation_ratio
+    # Hosts with the same values share one object.
+    key = (cpu_ratio, ratio, labels, ignore_tunnel)
+    topology_limits = request_note.limits.get(key)
+    if topology_limits is None:
+        topology_limits = scheduler.numa_topology_limits(
+            cpu_ratio, ratio, request.network_metadata)
+        if labels or ignore_tunnel:
+            topology_limits = with_labels(
+                topology_limits, labels, ignore_tunnel)
+        request_note.limits[key] = topology_limits
+    host_state.limits['numa_topology'] = topology_limits

@@ -3,7 +3,7 @@
 
 from nova import objects
 
-from nfv_sched.scheduler import numa_limits
+from nfv_sched.scheduler import visit
 from nfv_sched.tests import base
 
 
@@ -24,7 +24,7 @@ class WithLabelsTest(base.TestCase):
                 (['one'], {'nfv_node1'}, {'one', 'nfv_node1'}),
                 (['one'], set(), {'one'})):
             given = limits(before)
-            made = numa_limits.with_labels(given, frozenset(labels), False)
+            made = visit.with_labels(given, frozenset(labels), False)
             self.assertEqual(physnets, made.network_metadata.physnets)
             self.assertEqual((4.0, 1.5), (made.cpu_allocation_ratio,
                                           made.ram_allocation_ratio))
@@ -36,6 +36,6 @@ class WithLabelsTest(base.TestCase):
         for tunneled, ignored, kept in (
                 (True, False, True), (True, True, False),
                 (False, False, False)):
-            made = numa_limits.with_labels(
+            made = visit.with_labels(
                 limits(['one'], tunneled), frozenset(), ignored)
             self.assertEqual(kept, made.network_metadata.tunneled)
