@@ -46,7 +46,7 @@ PCI = 'PCINUMAAffinityFilter'
 STOCK_PCI = 'PciPassthroughFilter'
 RULES = 'SecurityRuleLimitFilter'
 #: Filter of a limit -> limits that are not enforced without it.
-_LIMITED = {
+LIMITS = {
     'VSwitchPortLimitFilter': 'limits of ports',
     RULES: 'limits of security-group rules',
 }
@@ -92,7 +92,7 @@ def _weighers(base: type[_Weigher]) -> list[type[_Weigher]]:
 
 
 def limits_network(conf) -> bool:
-    return not _LIMITED.keys().isdisjoint(
+    return not LIMITS.keys().isdisjoint(
         conf.filter_scheduler.enabled_filters)
 
 
@@ -162,7 +162,7 @@ def filters(conf) -> upgradecheck.Result:
         problems.append(findings.warning(
             '[nfv_sched] numa_fragmentation_within_host is set and has no '
             f'effect without {TOPOLOGY}: enable it.'))
-    off = [what for name, what in {**_specs_by_filter(), **_LIMITED}.items()
+    off = [what for name, what in {**_specs_by_filter(), **LIMITS}.items()
            if name not in enabled]
     well = f'Enabled: {", ".join(ours)}.'
     if shadowed.intersection(ours):
