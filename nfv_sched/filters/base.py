@@ -136,7 +136,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note.passes.append((
             type(self).__name__, len(host_states), len(passed),
             len(request_note.rejected)))
-        process.STATE.times.add(
+        process.STATE.add_pass(
             type(self).__name__, len(host_states),
             time.perf_counter() - began)
         if not passed:
@@ -187,9 +187,12 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         self, host_states: list, request: nfv_request.Request,
         request_note: notes.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
-        """Decide about hosts; see :meth:`_filter_hosts`."""
-        reason: reasons.Lazy | None = (
-            request.error or self._nova_reason(request))
+        reason: reasons.Lazy | None = request.error
+        if reason is None and self.is_broken(request):
+            reason = reasons.Reason(
+                reasons.HOST, type(self).__name__,
+                'a release of nfv-sched for the installed Nova needed',
+                'see the log', own=True)
         if reason is None:
             try:
                 prepared = self.prepare(request, request_note)
@@ -228,7 +231,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return None
 
     def _exception_reason(self, host_state, exc: Exception) -> reasons.Reason:
-        """Return the reason to refuse a host that raised an exception."""
         for odd, what in ((topology.OddTopologyError, 'NUMA topology'),
                           (pci.OddDevicesError, 'PCI devices')):
             if isinstance(exc, odd):
@@ -241,21 +243,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         return self._failure_reason()
 
     def _looks_at(self, request: nfv_request.Request) -> bool:
-        """Return whether to look at hosts for a request."""
         # Without extra specs it seems to concern no filter.
         return request.error is not None or self.concerns(request) or (
             features.hides_extra_specs())
-
-    def _nova_reason(
-        self, request: nfv_request.Request,
-    ) -> reasons.Reason | None:
-        """Return the reason to refuse hosts if Nova lacks what is needed."""
-        if not self.is_broken(request):
-            return None
-        return reasons.Reason(
-            reasons.HOST, type(self).__name__,
-            'a release of nfv-sched for the installed Nova needed',
-            'see the log', own=True)
 
     def _failure_reason(self) -> reasons.Reason:
         return reasons.Reason(

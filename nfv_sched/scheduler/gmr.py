@@ -103,14 +103,14 @@ def _refusals() -> Iterator[str]:
 
 
 def _shadow() -> Iterator[str]:
-    for name, (count, changed) in process.STATE.shadow.all().items():
+    for name, (count, changed) in process.STATE.in_shadow().items():
         yield (f'{name}: {count} servers, {changed.get("refused", 0)} would '
                f'have been refused, {changed.get("elsewhere", 0)} would have '
                'gone elsewhere')
 
 
 def _times() -> Iterator[str]:
-    for name, passes in sorted(process.STATE.times.all().items()):
+    for name, passes in sorted(dict(process.STATE.passes).items()):
         yield (f'{name}: {passes.count} passes, {passes.hosts} hosts, mean '
                f'{passes.seconds / passes.count * 1e3:.3f} ms, longest '
                f'{passes.longest * 1e3:.3f} ms, '

@@ -37,36 +37,17 @@ class Passes(ty.NamedTuple):
     longest: float = 0.0  #: duration of the longest, in seconds
 
 
-class Times:
-    """The times of the filters of a process; for use by several threads.
+class Process:
+    """The state of a process, for use by several threads.
 
-    They are measured once for all hosts of a request, so that it costs nothing
-    per host.
-    """
+    The report of a worker is made by a signal handler in whichever thread is
+    interrupted; that may be one which holds the lock.  So what only reads
+    waits for no lock.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._passes: dict[str, Passes] = {}
-
-    def add(self, name: str, hosts: int, seconds: float) -> None:
-        """Count a pass of a filter."""
-        with self._lock:
-            passes = self._passes.get(name, Passes())
-            self._passes[name] = Passes(
-                passes.count + 1, passes.hosts + hosts,
-                passes.seconds + seconds, max(passes.longest, seconds))
-
-    def all(self) -> Mapping[str, Passes]:
-        """Return the passes of each filter by its name; waits for no lock."""
-        # The report of a worker is made by a signal handler in whichever
-        # thread is interrupted; that may be one which holds the lock.
-        return dict(self._passes)
-
-
-class ShadowCounts:
-    """The numbers of servers that what is in shadow would have changed.
-
-    For use by several threads.
+    :ivar passes: those of each filter by its name; they are measured once for
+        all hosts of a request, so that it costs nothing per host
+    :ivar refusals: the last refusals
+    :ivar lookups: looks up items in Neutron; None until it is needed
     """
 
     #: Name under which servers are counted, whatever examined them.
@@ -74,49 +55,43 @@ class ShadowCounts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._servers: collections.Counter[str] = collections.Counter()
+        self._reset()
+
+    def _reset(self) -> None:
+        self.passes: dict[str, Passes] = {}
+        # What is in shadow has examined, and would have changed.
+        self._examined: collections.Counter[str] = collections.Counter()
         self._changed: collections.Counter[tuple[str, str]] = (
             collections.Counter())
+        self.refusals: collections.deque[LoggedRefusal] = collections.deque(
+            maxlen=20)
+        self.lookups: ty.Any = None
 
-    def add(self, names: Iterable[str], change: str,
-            by: Iterable[str]) -> None:
+    def add_pass(self, name: str, hosts: int, seconds: float) -> None:
+        with self._lock:
+            passes = self.passes.get(name, Passes())
+            self.passes[name] = Passes(
+                passes.count + 1, passes.hosts + hosts,
+                passes.seconds + seconds, max(passes.longest, seconds))
+
+    def add_placed(self, names: Iterable[str], change: str,
+                   by: Iterable[str]) -> None:
         """Count a server that Nova has placed; see ``entry.PlacedServer``.
 
         :param names: filters and weighers in shadow that have examined it
         """
         with self._lock:
-            self._servers.update([self.ALL, *names])
+            self._examined.update([self.ALL, *names])
             if change:
                 self._changed.update(
                     [(name, change) for name in (self.ALL, *by)])
 
-    def all(self) -> Mapping[str, tuple[int, Mapping[str, int]]]:
-        """Return (servers, change -> servers) by name; waits for no lock."""
+    def in_shadow(self) -> Mapping[str, tuple[int, Mapping[str, int]]]:
+        """Return (servers, change -> servers) of what is in shadow by name."""
         changed = dict(self._changed)
         return {name: (count, {change: number for (other, change), number
                                in sorted(changed.items()) if other == name})
-                for name, count in sorted(dict(self._servers).items())}
-
-
-class Process:
-    """The state of a process, for use by several threads.
-
-    :ivar times: times of the filters
-    :ivar shadow: outcomes of filters and weighers in shadow
-    :ivar refusals: the last refusals
-    :ivar lookups: looks up items in Neutron; None until it is needed
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._reset()
-
-    def _reset(self) -> None:
-        self.times = Times()
-        self.shadow = ShadowCounts()
-        self.refusals: collections.deque[LoggedRefusal] = collections.deque(
-            maxlen=20)
-        self.lookups: ty.Any = None
+                for name, count in sorted(dict(self._examined).items())}
 
     def lookups_in_neutron(self, make: Callable[[], ty.Any]) -> ty.Any:
         """Return what looks up items; made at the first call."""

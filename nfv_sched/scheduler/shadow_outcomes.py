@@ -271,7 +271,7 @@ _RECORDER = _Recorder()
 def _record(request_note: RequestNote, shadow_note: ShadowNote,
             outcome: Outcome) -> None:
     """Count and log an outcome, and add it to the journal."""
-    process.STATE.shadow.add(
+    process.STATE.add_placed(
         shadow_note.examined_by, outcome.change, outcome.by)
     rejected = [(name, host, refusals.resolve(reason))
                 for name, host, reason in outcome.rejected]

@@ -14,7 +14,7 @@ WEIGHER = 'VSwitchNUMAAffinityWeigher'
 
 def counted(name='all'):
     """Servers, those that would be refused and those that would be moved."""
-    count, changed = process.STATE.shadow.all().get(name, (0, {}))
+    count, changed = process.STATE.in_shadow().get(name, (0, {}))
     return count, changed.get('refused', 0), changed.get('elsewhere', 0)
 
 

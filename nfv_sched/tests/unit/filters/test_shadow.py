@@ -53,7 +53,7 @@ class ShadowTestCase(base.EnforcementTestCase):
 
     def counted(self, name='all'):
         """Servers, those refused and those that would go elsewhere."""
-        count, changed = process.STATE.shadow.all().get(name, (0, {}))
+        count, changed = process.STATE.in_shadow().get(name, (0, {}))
         return count, changed.get('refused', 0), changed.get('elsewhere', 0)
 
 
@@ -132,7 +132,7 @@ class TestShadowedFilter(ShadowTestCase):
         spec, host = clouds.spec(), clouds.host()
         self.assertEqual(['host1'], self.passing([host], spec, enabled))
         self.place(host, spec)
-        self.assertEqual({}, process.STATE.shadow.all())
+        self.assertEqual({}, process.STATE.in_shadow())
 
     def test_request_that_is_wrong(self):
         enabled = self.enable(VSWITCH, shadow=[VSWITCH])

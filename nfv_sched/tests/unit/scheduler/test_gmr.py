@@ -125,7 +125,7 @@ class BrokenTest(MeditationTestCase):
 
         for title, place in (
             ('Versions', 'importlib.metadata.version'),
-            ('Time of filters', 'nfv_sched.scheduler.process.Times.all'),
+            ('In shadow', 'nfv_sched.scheduler.process.Process.in_shadow'),
         ):
             self.check(title, place, fail)
             with mock.patch(place, fail):
@@ -136,7 +136,7 @@ class BrokenTest(MeditationTestCase):
         for title, place, value in (
             ('Look-ups in Neutron', 'lookups', 1),
             ('Last refusals', 'refusals', [None]),
-            ('Time of filters', 'times', None),
+            ('Time of filters', 'passes', None),
         ):
             self.check(title, f'nfv_sched.scheduler.process.STATE.{place}',
                        value)
@@ -149,9 +149,9 @@ class BrokenTest(MeditationTestCase):
         def fail(*_args):
             raise OddError
 
-        with mock.patch('nfv_sched.scheduler.process.Times.all', fail):
+        with mock.patch('nfv_sched.scheduler.process.Process.in_shadow', fail):
             self.assertEqual(['not known: OddError'],
-                             self.parts()['Time of filters'])
+                             self.parts()['In shadow'])
 
 
 class PartsTest(MeditationTestCase):
@@ -183,8 +183,8 @@ class PartsTest(MeditationTestCase):
             '1970-01-01T00:00:24.000Z server24 AFilter: no room', lines[0])
 
     def test_times(self):
-        process.STATE.times.add('AFilter', 100, 0.001)
-        process.STATE.times.add('AFilter', 300, 0.003)
+        process.STATE.add_pass('AFilter', 100, 0.001)
+        process.STATE.add_pass('AFilter', 300, 0.003)
         self.assertEqual(
             ['AFilter: 2 passes, 400 hosts, mean 2.000 ms, longest 3.000 ms, '
              '10.0 us a host'], self.parts()['Time of filters'])

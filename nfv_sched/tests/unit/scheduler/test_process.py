@@ -24,13 +24,13 @@ class ProcessTest(base.TestCase):
 
     def fill(self):
         state = process.STATE
-        state.times.add('AFilter', 1, 0.1)
+        state.add_pass('AFilter', 1, 0.1)
         state.refusals.append(process.LoggedRefusal(0, None, 'AFilter', ''))
         return state.lookups_in_neutron(Lookups)
 
     def contents(self):
         state = process.STATE
-        return (dict(state.times.all()), list(state.refusals),
+        return (dict(state.passes), list(state.refusals),
                 state.lookups)
 
     def test_reset(self):
