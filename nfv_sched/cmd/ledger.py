@@ -30,13 +30,11 @@ is stopped, and SIGHUP makes it read its configuration again. Several may run.
 
 _CLI_OPTS = [
     cfg.BoolOpt(
-        'once',
-        default=False,
+        'once', default=False,
         help='Do one round, say what was done for each host, and exit: 0 if '
              'everything is up to date, 1 if anything failed.'),
     cfg.BoolOpt(
-        'dry-run',
-        default=False,
+        'dry-run', default=False,
         help='With --once: say what would be done, and change nothing.'),
 ]
 

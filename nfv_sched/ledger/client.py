@@ -148,9 +148,7 @@ class Client:
                 for row in _list(answer['resource_providers'])])
 
     def create(self, compute: str, hypervisor: str) -> int | None:
-        """Create the nested provider of a compute node, without the trait.
-
-        It belongs to the ledger only after :meth:`mark`.
+        """Create the nested provider of a compute node; see :meth:`mark`.
 
         :returns: its generation; None if it existed already, perhaps with
             inventories and allocations
@@ -287,10 +285,8 @@ class Client:
         Its allocations from other providers stay.
 
         :param held: its allocation from the provider when that was read
-        :param remaining: resource class -> amount that it keeps; empty for
-            none
-        :returns: whether it was lowered; not if the allocation has changed
-            since it was read
+        :param remaining: resource class -> amount that it keeps
+        :returns: False if the allocation has changed since it was read
         :raises ConflictError: if it changes at the same time
         """
         path = f'/allocations/{consumer}'
@@ -323,8 +319,6 @@ class Client:
         :param read: function from the decoded answer to the result
         :param version: microversion; None for ``_MICROVERSION``
         :returns: the result of ``read``; None without it
-        :raises MalformedError: if the answer is not JSON, or ``read`` fails
-        :raises PlacementError: if the answer is an error
         """
         try:
             response = self._adapter.request(

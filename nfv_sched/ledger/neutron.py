@@ -8,9 +8,7 @@ requests (:class:`Lookups`).
 A snapshot consists of complete answers; if one is missing, there is none.
 Neutron has no transactions over pages, so its parts can be as far apart in
 time as reading takes: a port that is created or moved meanwhile may be missing
-until the next snapshot; none is counted twice.  A reading that is complete but
-lacks most of the ports or rules of the one before it is not accepted at once
-(:class:`ReadingCheck`).
+until the next snapshot; none is counted twice.
 """
 
 from collections.abc import Callable
@@ -140,7 +138,6 @@ class ReadingCheck:
     For use by one thread at a time.  The object is kept when a :class:`Reader`
     is replaced.
 
-    :param conf: configuration object with ``[nfv_sched]``
     :param deleted: returns those of some server UUIDs that Nova has deleted;
         None to ask Nova
     :param connected: returns whether any of some servers, or any server if
@@ -258,11 +255,11 @@ class ReadingCheck:
 class Reader:
     """A connection to Neutron.
 
-    For use by one thread at a time, in the process that made it.
+    For use by one thread at a time, in the process that made it.  What reads
+    raises NeutronError if any answer is missing, late or malformed, and
+    Stopped if the reader was stopped.
 
-    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    :param stopped: once this is set, the next request to Neutron raises
-        ``Stopped``
+    :param stopped: once this is set, the next request raises ``Stopped``
     :param doubts: checks each reading; None for a new :class:`ReadingCheck`
     :param network: proxy used to reach Neutron instead of ``[neutron]``; the
         caller keeps and closes it
@@ -301,13 +298,10 @@ class Reader:
             self._session.session.close()
 
     def probe(self) -> tuple[str, str]:
-        """Read a few items of each resource that is read.
-
-        For ``nfv-sched-status``.
+        """Read a few items of each resource, for ``nfv-sched-status``.
 
         :returns: (text about the items that Neutron shows, text about those
             that it hides; empty if none)
-        :raises NeutronError: if any answer is missing, late or malformed
         """
         self._deadline = math.inf
         builder = usage.SnapshotBuilder(None)
@@ -346,10 +340,8 @@ class Reader:
 
         :param previous: the snapshot before, to compare with, and to share
             unchanged ports with
-        :raises NeutronError: if any answer is missing, late or malformed
         :raises ImplausibleError: if most ports or rules are missing; see
             :class:`ReadingCheck`
-        :raises Stopped: if the reader was stopped
         """
         seconds = self._conf.nfv_sched.max_snapshot_age
         self._deadline = time.monotonic() + seconds
@@ -384,9 +376,6 @@ class Reader:
 
         :param lacking: the items; at most ``_LOOKED_UP`` of each kind are read
         :param deadline: when to give up, seconds of ``time.monotonic()``
-        :returns: the items found
-        :raises NeutronError: if any answer is missing, late or malformed
-        :raises Stopped: if the reader was stopped
         """
         self._deadline = deadline
         ports: dict[str, usage.NeutronPort | None] = dict.fromkeys(
@@ -425,8 +414,6 @@ class Reader:
 
         :returns: port UUID -> name of its host, empty if it is not bound;
             without ports that do not exist
-        :raises NeutronError: if any answer is missing, late or malformed
-        :raises Stopped: if the reader was stopped
         """
         self._deadline = (
             time.monotonic() + self._conf.nfv_sched.max_snapshot_age)
@@ -501,7 +488,6 @@ class Reader:
             groups, project)
 
     def _add_agents(self, builder: usage.SnapshotBuilder) -> None:
-        """Add the types of all agents, and the loads of DHCP and L3 agents."""
         kinds = {text_of(agent, 'agent_type') for agent in self.items(
             'agents', ('id', 'agent_type'), paged=False, optional=True)}
         for kind in kinds:
@@ -510,6 +496,8 @@ class Reader:
             usage.DHCP_AGENT, usage.L3_AGENT, usage.OVN_GATEWAY_AGENT})
         if not listed_kinds:
             return
+        loads = {usage.DHCP_AGENT: ('networks', builder.add_dhcp_agent),
+                 usage.L3_AGENT: ('routers', builder.add_l3_agent)}
         for agent in self.items(
             'agents', ('id', 'agent_type', 'host', 'alive', 'configurations'),
             filters=[('agent_type', kind) for kind in listed_kinds],
@@ -523,14 +511,13 @@ class Reader:
             figures = agent.get('configurations')
             if not host or not isinstance(figures, dict):
                 raise NeutronError('malformed agent')
-            if kind == usage.DHCP_AGENT:
-                networks = _count(figures, 'networks')
-                if networks is not None:
-                    builder.add_dhcp_agent(host, networks)
-            elif kind == usage.L3_AGENT:
-                routers = _count(figures, 'routers')
-                if routers is not None:
-                    builder.add_l3_agent(host, routers)
+            field, add = loads.get(kind, ('', None))
+            count = figures.get(field) if add else None
+            if count is None:
+                continue
+            if not isinstance(count, int) or count < 0:
+                raise NeutronError(f'malformed {field} of an agent')
+            add(host, count)
 
     def items(
         self, resource: str, fields: tuple[str, ...],
@@ -545,8 +532,6 @@ class Reader:
             Neutron does not have the resource
         :param key: name of the list in the answer; None for that of the
             resource
-        :raises NeutronError: if any answer is missing, late or malformed
-        :raises Stopped: if the reader was stopped
         """
         limit = self._conf.nfv_sched.neutron_page_size
         query = [('fields', field) for field in fields]
@@ -674,15 +659,7 @@ def text_of(item: dict, field: str) -> str:
     return value
 
 
-def _count(figures: dict, field: str) -> int | None:
-    value = figures.get(field)
-    if value is not None and (not isinstance(value, int) or value < 0):
-        raise NeutronError(f'malformed {field} of an agent')
-    return value
-
-
 def read_snapshot(conf=CONF) -> usage.Snapshot:
-    """Read Neutron once, in this thread, with a connection of its own."""
     with contextlib.closing(Reader(conf)) as reader:
         return reader.read()
 
@@ -699,8 +676,6 @@ class Lookups:
     connection, or Keystone, cannot delay a request beyond
     ``neutron_lookup_timeout``.  Nothing is started, and no connection made,
     before the first.
-
-    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
 
     :ivar readers: idle readers, to be used again
     :ivar failures: number of failures since the last answer
@@ -728,9 +703,7 @@ class Lookups:
         self._paused_until = 0.0
 
     def look_up(self, lacking: demand.Lacking) -> usage.Supplement | None:
-        """Look up what a request needs.
-
-        Takes ``neutron_lookup_timeout`` at most.
+        """Look up what a request needs, in ``neutron_lookup_timeout`` at most.
 
         :returns: None if Neutron does not answer in time
         """

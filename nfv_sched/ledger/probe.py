@@ -60,10 +60,7 @@ class Burst(ty.NamedTuple):
 
 
 class _Client(client.Client):
-    """A client of the ledger with the requests of a probe."""
-
     def begin(self, provider: str, capacity: int) -> None:
-        """Create a provider, by its UUID, with an inventory."""
         for path in f'/resource_classes/{NAME}', f'/traits/{NAME}':
             self._request('PUT', path)
         self._request('POST', '/resource_providers', {
@@ -99,7 +96,6 @@ class _Client(client.Client):
         return ClaimAnswer.GRANTED
 
     def remove(self, provider: str) -> None:
-        """Remove a provider and all allocations of its consumers."""
         with contextlib.suppress(client.NotFoundError):
             self.release(self.allocations(provider)[1])
             self._request('DELETE', f'/resource_providers/{provider}')
@@ -128,7 +124,6 @@ def _is_dead(name: str) -> bool:
 class Probe:
     """A probe: a context manager within which its provider exists.
 
-    :param conf: configuration object with ``[placement]``
     :param capacity: total of the inventory, so many claims can be granted
     :param claims: number of claims that come at once, more than ``capacity``
     :raises client.PlacementError: if Placement refuses a request
@@ -208,7 +203,6 @@ class Probe:
         raise ProbeError(f'a claim met {_ATTEMPTS} conflicts in a row')
 
     def granted(self) -> int:
-        """Return the amount that Placement shows as allocated."""
         return sum(
             resources.get(NAME, 0) for resources in
             self._client.allocations(self._provider)[1].values())

@@ -170,8 +170,6 @@ class Publisher:
 
     For use by one thread, in the process that made it.
 
-    :param conf: configuration object with ``[placement]``, ``[neutron]`` and
-        ``[nfv_sched]``
     :param stopped: once this is set, a round ends with an error
     """
 
@@ -342,7 +340,7 @@ class Publisher:
         :raises UnavailableError: if the function does
         :raises RoundError: if the publisher is stopped
         """
-        results = []
+        results: list = []
         if not items:
             return results
         with futures.ThreadPoolExecutor(
@@ -611,9 +609,7 @@ class Publisher:
         held: Mapping[str, ledger_names.Held],
         guests: Mapping[str, usage.GuestUsage],
     ) -> tuple[ledger_inventory.Allocations, dict[str, str]]:
-        """Match the consumers of a provider with the servers on its host.
-
-        Updates the sights.
+        """Match consumers with servers on the host; update the sights.
 
         :returns: (consumer UUID -> resource class -> amount; UUID of a
             migration -> UUID of the server that it moves)

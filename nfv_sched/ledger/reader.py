@@ -37,16 +37,8 @@ class Reading:
         :returns: number of ports or rules; None if the host has no ledger, or
             its summary is malformed
         """
-        summary = self._ledger_of(compute_node)
-        if summary is None:
-            return None
-        try:
-            # Without an inventory nothing can be allocated.
-            amounts = summary['resources'].get(resource_class)
-            return int(amounts['capacity'] - amounts['used']) if amounts else 0
-        except _MALFORMED:
-            _log_malformed(summary)
-            return None
+        amounts = self._amounts(compute_node, resource_class)
+        return None if amounts is None else amounts[1]
 
     def figure(self, compute_node: str, resource_class: str) -> int | None:
         """Return a number that the service has published of a host.
@@ -54,25 +46,27 @@ class Reading:
         :param resource_class: ``names.DHCP_SERVERS`` or ``names.ROUTERS``
         :returns: None if it has not, or its summary is malformed
         """
-        summary = self._ledger_of(compute_node)
-        if summary is None:
-            return None
-        try:
-            amounts = summary['resources'].get(resource_class)
-            return names.UNLIMITED - int(amounts['capacity']) if (
-                amounts) else None
-        except _MALFORMED:
-            _log_malformed(summary)
-            return None
+        amounts = self._amounts(compute_node, resource_class)
+        return None if amounts is None or amounts[0] is None else (
+            names.UNLIMITED - amounts[0])
 
-    def _ledger_of(self, compute_node: str) -> Mapping | None:
-        """Return the summary of a host's ledger; None if it has none."""
+    def _amounts(self, compute_node: str,
+                 resource_class: str) -> tuple[int | None, int] | None:
+        """Return capacity, None without an inventory, and what is free.
+
+        :returns: None if the host has no ledger, or its summary is malformed
+        """
         summary = self.summaries.get(names.provider_uuid(compute_node))
         try:
             # The service gives the trait last: without it the inventory may
             # not be complete, or the host has been taken out of the ledger.
-            return summary if summary and (
-                names.TRAIT in summary['traits']) else None
+            if not summary or names.TRAIT not in summary['traits']:
+                return None
+            amounts = summary['resources'].get(resource_class)
+            if not amounts:
+                return None, 0  # nothing can be allocated
+            capacity = amounts['capacity']
+            return int(capacity), int(capacity - amounts['used'])
         except _MALFORMED:
             _log_malformed(summary)
             return None

@@ -90,7 +90,6 @@ class Interfaces:
         self.found: usage.Supplement | None = None
 
     def lacking(self) -> Lacking:
-        """Return what has to be looked up in Neutron."""
         nics = [nic for nic in self.nics
                 if not (nic.pci_request or nic.device_profile)]
         networks = dict.fromkeys(

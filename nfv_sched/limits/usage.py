@@ -27,23 +27,13 @@ import typing as ty
 #: the NIC itself.  A type that is not listed counts as a port of the switch,
 #: so that a host gets too few servers rather than too many.
 BYPASSING_VNIC_TYPES = frozenset({
-    'accelerator-direct',
-    'accelerator-direct-physical',
-    'baremetal',
-    'direct',
-    'direct-physical',
-    'macvtap',
-    'remote-managed',
-    'smart-nic',
-    'vdpa',
-    'virtio-forwarder',
-})
+    'accelerator-direct', 'accelerator-direct-physical', 'baremetal', 'direct',
+    'direct-physical', 'macvtap', 'remote-managed', 'smart-nic', 'vdpa',
+    'virtio-forwarder'})
 
 #: vNIC types served by accelerators (Cyborg), not by Nova's PCI requests.
 ACCELERATOR_VNIC_TYPES = frozenset({
-    'accelerator-direct',
-    'accelerator-direct-physical',
-})
+    'accelerator-direct', 'accelerator-direct-physical'})
 
 #: Neutron's names of the types of agents that serve DHCP and routers.
 DHCP_AGENT = 'DHCP agent'
@@ -61,21 +51,17 @@ _GUEST_OWNER = 'compute:'
 _NETWORK_OWNER = 'network:'
 #: Owner of the ports of DHCP servers.
 DHCP_OWNER = 'network:dhcp'
-#: Owners of ports that agents plug for routers. The device ID of these ports
-#: is the router's; for ``AGENT_GATEWAY_OWNER`` it is the agent's.
-ROUTER_OWNERS = frozenset({
-    'network:router_gateway',
-    'network:router_interface',
-    'network:router_interface_distributed',
-    'network:ha_router_replicated_interface',
-    'network:router_ha_interface',
-    'network:router_centralized_snat',
-    'network:floatingip_agent_gateway',
-})
 AGENT_GATEWAY_OWNER = 'network:floatingip_agent_gateway'
 GATEWAY_OWNER = 'network:router_gateway'
 #: Owner of the ports over which the instances of an HA router see each other.
 HA_OWNER = 'network:router_ha_interface'
+#: Owners of ports that agents plug for routers. The device ID of these ports
+#: is the router's; for ``AGENT_GATEWAY_OWNER`` it is the agent's.
+ROUTER_OWNERS = frozenset({
+    AGENT_GATEWAY_OWNER, GATEWAY_OWNER, HA_OWNER, 'network:router_interface',
+    'network:router_interface_distributed',
+    'network:ha_router_replicated_interface',
+    'network:router_centralized_snat'})
 
 
 def bypasses_vswitch(vnic_type: str) -> bool:

@@ -115,7 +115,9 @@ class PageWorker:
         while True:
             running = self._running
             if running is None:
-                self._connection.send_bytes(page_request.message())
+                self._connection.send_bytes(json.dumps([
+                    page_request.path, page_request.query,
+                    page_request.version, page_request.age_seconds]).encode())
                 self._running = running = page_request
             if not self._connection.poll(max(end - time.monotonic(), 0)):
                 return busy_page('The page is being calculated.')
@@ -171,10 +173,6 @@ class PageRequest:
     version: str
     age_seconds: float
 
-    def message(self) -> bytes:
-        return json.dumps([self.path, self.query, self.version,
-                           self.age_seconds]).encode()
-
     @property
     def calculation(self) -> tuple[str, ...]:
         """All that decides how long the page takes to calculate."""
@@ -203,13 +201,6 @@ def parse(answer: bytes) -> server.Answer | None:
     except (TypeError, AttributeError, RecursionError) as exc:
         raise ValueError('not an answer') from exc
     raise ValueError('not an answer')
-
-
-def _encoded(page: server.Answer | None) -> bytes:
-    if page is None:
-        return b'null'
-    return json.dumps([page.status, page.content_type, dict(page.headers)]
-                      ).encode() + b'\n' + page.body
 
 
 def is_page(path: str) -> bool:
@@ -267,4 +258,6 @@ def _serve(connection: mp_connection.Connection,
                 http.HTTPStatus.INTERNAL_SERVER_ERROR,
                 'This page cannot be made; see the log of the service.')
         signal.setitimer(signal.ITIMER_REAL, 0)
-        connection.send_bytes(_encoded(page))
+        connection.send_bytes(b'null' if page is None else json.dumps(
+            [page.status, page.content_type, dict(page.headers)]).encode()
+            + b'\n' + page.body)
