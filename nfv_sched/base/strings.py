@@ -111,6 +111,13 @@ def _is_symbol(char: str) -> bool:
     return char != '' and unicodedata.category(char) in ('So', 'Sk')
 
 
+class MaskedError(Exception):
+    """An error without passwords and tokens in its message."""
+
+    def __init__(self, message: str = ''):
+        super().__init__(mask_secrets(message))
+
+
 def mask_secrets(message: str) -> str:
     """Mask passwords and tokens; leave out the end of a long message."""
     masked = _mask(message[:_MOST_SEARCHED])

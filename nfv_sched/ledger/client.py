@@ -34,19 +34,13 @@ _SUFFIX = '_nfv_ledger'
 Found = ty.TypeVar('Found')
 
 
-class PlacementError(Exception):
-    """Placement did not do what was requested.
-
-    :param message: secrets in it are masked
-    """
+class PlacementError(strings.MaskedError):
+    """Placement did not do what was requested."""
 
     #: HTTP status of the answer, if it was an error; else None
     status: int | None = None
     code: str = ''  #: error code in the answer; may be empty
     detail: str = ''  #: message in the answer; may be empty
-
-    def __init__(self, message: str = ''):
-        super().__init__(strings.mask_secrets(message))
 
 
 class UnavailableError(PlacementError):

@@ -75,14 +75,8 @@ class Stopped(Exception):
     """A reading that is interrupted because its reader was stopped."""
 
 
-class NeutronError(Exception):
-    """Neutron cannot be read, or not completely.
-
-    :param message: secrets in it are masked
-    """
-
-    def __init__(self, message: str):
-        super().__init__(strings.mask_secrets(message))
+class NeutronError(strings.MaskedError):
+    """Neutron cannot be read, or not completely."""
 
 
 class ImplausibleError(NeutronError):

@@ -75,14 +75,8 @@ _NAMED = 5  # hosts that get lines of their own in the log
 _WORDS = {ledger_names.PORTS: 'ports', ledger_names.RULES: 'rules'}
 
 
-class RoundError(Exception):
-    """A round could not be completed.
-
-    :param message: secrets in it are masked
-    """
-
-    def __init__(self, message: str):
-        super().__init__(strings.mask_secrets(message))
+class RoundError(strings.MaskedError):
+    """A round could not be completed."""
 
 
 class Action(enum.Enum):

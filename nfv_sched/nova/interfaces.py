@@ -37,6 +37,10 @@ class Used(ty.NamedTuple):
     has: tuple[str, ...] = ()
 
 
+def _object(name: str, features: tuple[Feature, ...], *has: str) -> Used:
+    return Used('nova.objects', name, features, has)
+
+
 class Trial(ty.NamedTuple):
     """A small example of a use of Nova or of a library."""
 
@@ -98,69 +102,57 @@ INTERFACES = (
     Used('nova.pci.request', 'get_alias_from_config|_get_alias_from_config',
          (Feature.ALIASES,)),
     Used('nova.exception', 'PciInvalidAlias', (Feature.ALIASES,)),
-    Used('nova.objects', 'RequestSpec', _ALL, (
-        'image', 'instance_uuid', 'numa_topology', 'project_id',
-        'requested_destination')),
-    Used('nova.objects', 'RequestSpec', _POLICIES, (
-        'network_metadata', 'pci_requests')),
-    Used('nova.objects', 'RequestSpec', _LIMITS, (
-        'requested_networks', 'security_groups')),
-    Used('nova.objects', 'RequestSpec', _EXTRA_SPECS, ('flavor',)),
-    Used('nova.objects', 'Flavor', _EXTRA_SPECS, ('extra_specs',)),
-    Used('nova.objects', 'Flavor', _ALL, (
-        'flavorid', 'memory_mb', 'name', 'vcpus')),
-    Used('nova.objects', 'Aggregate', _ALL, ('metadata',)),
-    Used('nova.objects', 'ImageMeta', _POLICIES, ('properties',)),
-    Used('nova.objects', 'Destination', _POLICIES, (
-        'allow_cross_cell_move', 'cell')),
-    Used('nova.objects', 'NetworkRequest', _LIMITS, (
-        'device_profile', 'network_id', 'pci_request_id', 'port_id')),
-    Used('nova.objects', 'NetworkRequestList', _LIMITS, ('objects',)),
-    Used('nova.objects', 'SecurityGroup', _LIMITS, ('name', 'uuid')),
-    Used('nova.objects', 'SecurityGroupList', _LIMITS, ('objects',)),
-    Used('nova.objects', 'InstancePCIRequests', _POLICIES, ('requests',)),
-    Used('nova.objects', 'InstancePCIRequest', _POLICIES, (
-        'NEUTRON_PORT', 'count', 'numa_policy', 'request_id', 'source',
-        'spec')),
-    Used('nova.objects', 'InstancePCIRequest', (Feature.ALIASES,), (
-        'alias_name',)),
-    Used('nova.objects', 'NUMATopology', _POLICIES, ('cells',)),
-    Used('nova.objects', 'NUMACell', _POLICIES, (
-        'cpu_usage', 'cpuset', 'id', 'memory', 'memory_usage', 'mempages',
-        'network_metadata', 'pcpuset', 'pinned_cpus', 'siblings', 'socket')),
-    Used('nova.objects', 'NUMAPagesTopology', _POLICIES, (
-        'reserved', 'size_kb', 'total', 'used')),
-    Used('nova.objects', 'NetworkMetadata', _POLICIES, (
-        'physnets', 'tunneled')),
-    Used('nova.objects', 'NUMATopologyLimits', _POLICIES, (
-        'cpu_allocation_ratio', 'network_metadata', 'ram_allocation_ratio')),
-    Used('nova.objects', 'InstanceNUMATopology', _POLICIES, (
-        'cells', 'emulator_threads_policy')),
-    Used('nova.objects', 'InstanceNUMACell', _POLICIES, (
-        'cpu_policy', 'cpu_thread_policy', 'cpuset', 'id', 'memory',
-        'pagesize', 'pcpuset')),
+    _object('RequestSpec', _ALL, 'image', 'instance_uuid', 'numa_topology',
+            'project_id', 'requested_destination'),
+    _object('RequestSpec', _POLICIES, 'network_metadata', 'pci_requests'),
+    _object('RequestSpec', _LIMITS, 'requested_networks', 'security_groups'),
+    _object('RequestSpec', _EXTRA_SPECS, 'flavor'),
+    _object('Flavor', _EXTRA_SPECS, 'extra_specs'),
+    _object('Flavor', _ALL, 'flavorid', 'memory_mb', 'name', 'vcpus'),
+    _object('Aggregate', _ALL, 'metadata'),
+    _object('ImageMeta', _POLICIES, 'properties'),
+    _object('Destination', _POLICIES, 'allow_cross_cell_move', 'cell'),
+    _object('NetworkRequest', _LIMITS, 'device_profile', 'network_id',
+            'pci_request_id', 'port_id'),
+    _object('NetworkRequestList', _LIMITS, 'objects'),
+    _object('SecurityGroup', _LIMITS, 'name', 'uuid'),
+    _object('SecurityGroupList', _LIMITS, 'objects'),
+    _object('InstancePCIRequests', _POLICIES, 'requests'),
+    _object('InstancePCIRequest', _POLICIES, 'NEUTRON_PORT', 'count',
+            'numa_policy', 'request_id', 'source', 'spec'),
+    _object('InstancePCIRequest', (Feature.ALIASES,), 'alias_name'),
+    _object('NUMATopology', _POLICIES, 'cells'),
+    _object('NUMACell', _POLICIES, 'cpu_usage', 'cpuset', 'id', 'memory',
+            'memory_usage', 'mempages', 'network_metadata', 'pcpuset',
+            'pinned_cpus', 'siblings', 'socket'),
+    _object('NUMAPagesTopology', _POLICIES, 'reserved', 'size_kb', 'total',
+            'used'),
+    _object('NetworkMetadata', _POLICIES, 'physnets', 'tunneled'),
+    _object('NUMATopologyLimits', _POLICIES, 'cpu_allocation_ratio',
+            'network_metadata', 'ram_allocation_ratio'),
+    _object('InstanceNUMATopology', _POLICIES, 'cells',
+            'emulator_threads_policy'),
+    _object('InstanceNUMACell', _POLICIES, 'cpu_policy', 'cpu_thread_policy',
+            'cpuset', 'id', 'memory', 'pagesize', 'pcpuset'),
     Used('nova.compute.claims', 'Claim._test_numa_topology',
          (Feature.PREDICTION,), ('compute_node', 'limit')),
     Used('nova.objects', 'fields.CPUAllocationPolicy.DEDICATED',
          (Feature.PREDICTION,)),
     Used('nova.virt.hardware', 'numa_fit_instance_to_host',
          (Feature.PREDICTION,)),
-    Used('nova.objects', 'ComputeNode', (Feature.PREDICTION,), (
-        'numa_topology',)),
-    Used('nova.objects', 'Instance', (Feature.PREDICTION,), (
-        'numa_topology',)),
-    Used('nova.objects', 'Instance', _LIMITS, ('host', 'info_cache')),
-    Used('nova.objects', 'Instance', _LIVE, ('task_state',)),
-    Used('nova.objects', 'InstanceInfoCache', _LIMITS, ('network_info',)),
-    Used('nova.objects', 'InstanceMapping', _LIMITS, (
-        'cell_mapping', 'instance_uuid', 'queued_for_delete')),
+    _object('ComputeNode', (Feature.PREDICTION,), 'numa_topology'),
+    _object('Instance', (Feature.PREDICTION,), 'numa_topology'),
+    _object('Instance', _LIMITS, 'host', 'info_cache'),
+    _object('Instance', _LIVE, 'task_state'),
+    _object('InstanceInfoCache', _LIMITS, 'network_info'),
+    _object('InstanceMapping', _LIMITS, 'cell_mapping', 'instance_uuid',
+            'queued_for_delete'),
     Used('nova.objects', 'CellMapping.is_cell0', _LIMITS),
     Used('nova.compute.task_states', 'MIGRATING', _LIVE),
     Used('nova.conductor.tasks.live_migrate',
          'LiveMigrationTask._find_destination', _LIVE),
-    Used('nova.objects', 'SchedulerLimits', _LIVE),
-    Used('nova.objects', 'Selection', _LIVE, (
-        'limits', 'nodename', 'service_host')),
+    _object('SchedulerLimits', _LIVE),
+    _object('Selection', _LIVE, 'limits', 'nodename', 'service_host'),
     Used('nova.context', 'get_admin_context', _LIMITS),
     Used('nova.exception', 'CellTimeout', _LIMITS),
     Used('nova.context', 'scatter_gather_cells', _LIMITS,

@@ -64,13 +64,9 @@ class NetworkNote:
     @property
     def demand(self) -> network_demand.NetworkDemand:
         """The network demand of a server."""
-        if self._demand is None:
-            self._demand = self._look_up()
-        return self._demand
-
-    def _look_up(self) -> network_demand.NetworkDemand:
-        """Look up the ports and security groups of the request."""
-        request, assumed = self.request, network_limits.assumed_rules(CONF)
+        if self._demand is not None:
+            return self._demand
+        request = self.request
         interfaces = network_demand.Interfaces(
             request.nics, request.security_groups, request.project,
             self._note.instance if request.is_move else None)
@@ -80,11 +76,12 @@ class NetworkNote:
                 port.host for port in map(interfaces.port, interfaces.nics)
                 if port is not None and not usage.bypasses_vswitch(
                     port.vnic_type)}
-        return network_demand.of_request(
+        self._demand = network_demand.of_request(
             interfaces, _count(request.demands, 'VF'),
             _count(request.demands, 'PF'),
             sum(device.count for device in request.demands
-                if device.from_port), assumed)
+                if device.from_port), network_limits.assumed_rules(CONF))
+        return self._demand
 
     def is_for(self, request: Request) -> bool:
         """Return whether a request takes the same as the one of this note."""
