@@ -5,6 +5,7 @@ NUMA topologies are those that each compute node has reported last.
 """
 
 from collections.abc import Iterable
+import functools
 import math
 
 from oslo_upgradecheck import upgradecheck
@@ -39,44 +40,34 @@ class ComputesUnreadError(Exception):
 class Computes:
     """The compute nodes, read from Nova's database on first use."""
 
-    def __init__(self):
-        self._read: tuple[list, list[str]] | None = None
-        self._error: str | None = None
+    @functools.cached_property
+    def _read(self) -> tuple[list[database.ComputeNode], list[str], str]:
+        """Compute nodes, errors of cells, and that of the API database."""
+        try:
+            return *database.compute_nodes(), ''
+        except Exception as exc:
+            return [], [], ('see [api_database] connection: '
+                            f'{strings.brief(exc)}.')
 
     def nodes(self) -> list[database.ComputeNode]:
         """Return the compute nodes, except bare metal, sorted by host.
 
         :raises ComputesUnreadError: if none can be read
         """
-        nodes, failures = self._read_all()
-        if failures and not nodes:
+        nodes, failures, error = self._read
+        if error or failures and not nodes:
             raise ComputesUnreadError(
-                f'{"; ".join(map(strings.brief, failures))}.')
+                error or f'{"; ".join(map(strings.brief, failures))}.')
         return sorted(
             (node for node in nodes
              if node.hypervisor_type.lower() != _BARE_METAL),
             key=lambda node: (node.host, node.name))
 
     def unread(self) -> list[findings.Finding]:
-        """Return a warning for each cell that cannot be read.
-
-        :raises ComputesUnreadError: if the API database cannot be read
-        """
+        """Return a warning for each cell that cannot be read."""
         return [findings.warning(
             f'Compute nodes were not looked at: {strings.brief(failure)}.')
-            for failure in self._read_all()[1]]
-
-    def _read_all(self) -> tuple[list, list[str]]:
-        if self._error is not None:
-            raise ComputesUnreadError(self._error)
-        if self._read is None:
-            try:
-                self._read = database.compute_nodes()
-            except Exception as exc:
-                self._error = ('see [api_database] connection: '
-                               f'{strings.brief(exc)}.')
-                raise ComputesUnreadError(self._error) from exc
-        return self._read
+            for failure in self._read[1]]
 
 
 def _view(node: database.ComputeNode) -> topology.HostTopology | None:

@@ -358,7 +358,12 @@ def options(conf) -> upgradecheck.Result:
 def _check_names(conf, option_names: set[str]) -> list[findings.Finding]:
     """Warn of names in the section ``[nfv_sched]`` that are not options."""
     problems = []
-    for path in _config_files(conf):
+    paths = list(conf.config_file or ())
+    for directory in conf.config_dir or ():
+        paths += sorted(
+            entry.path for entry in os.scandir(directory)
+            if entry.name.endswith('.conf') and entry.is_file())
+    for path in paths:
         sections: dict = {}
         cfg.ConfigParser(path, sections).parse()
         for name in sections.get('nfv_sched', {}):
@@ -369,15 +374,6 @@ def _check_names(conf, option_names: set[str]) -> list[findings.Finding]:
                 f'[nfv_sched] {name} in {path} is not an option and has '
                 'no effect' + (f': is it {near[0]}?' if near else '.')))
     return problems
-
-
-def _config_files(conf) -> list[str]:
-    paths = list(conf.config_file or ())
-    for directory in conf.config_dir or ():
-        paths += sorted(
-            entry.path for entry in os.scandir(directory)
-            if entry.name.endswith('.conf') and entry.is_file())
-    return paths
 
 
 def _check_consistency(values) -> list[findings.Finding]:

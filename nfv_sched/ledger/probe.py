@@ -150,12 +150,8 @@ class Probe:
     def __exit__(self, exc_type, *exc_info) -> None:
         # The first error is the one to report; the next probe removes
         # leftovers.
-        with contextlib.suppress(
-                *((client.PlacementError,) if exc_type else ())):
-            self._end()
-
-    def _end(self) -> None:
-        with contextlib.closing(self._client):
+        errors = (client.PlacementError,) if exc_type else ()
+        with contextlib.suppress(*errors), contextlib.closing(self._client):
             self._client.remove(self._provider)
             self._client.end()
 

@@ -173,7 +173,11 @@ def _request(is_wanted: Callable[[], bool],
              tenant_reason: Callable[[ty.Any], str],
              method: Callable, manager, *args, **kwargs):
     """Call ``SchedulerManager.select_destinations``, and follow it."""
-    has_journal = _is_wanted(is_wanted)
+    has_journal = False
+    try:
+        has_journal = is_wanted()
+    except Exception:
+        LOG.exception('Requests without a valid host are not noted')
     if has_journal:
         _wrap_filters(manager)
     # RPC passes all by name.
@@ -223,14 +227,6 @@ def _set_reason(tenant_reason: Callable[[ty.Any], str], spec_obj,
                 kind, exception.NoValidHost(reason=reason), traceback)
     except Exception:
         LOG.exception('Why there is no valid host cannot be told')
-
-
-def _is_wanted(is_wanted: Callable[[], bool]) -> bool:
-    try:
-        return is_wanted()
-    except Exception:
-        LOG.exception('Requests without a valid host are not noted')
-        return False
 
 
 def _query(answered: Callable[[ty.Any, ty.Any], None], method: Callable,

@@ -89,10 +89,21 @@ class MoveJournal:
                 atomic_file.target(path),
                 (os.O_RDWR | os.O_CREAT | os.O_APPEND if write
                  else os.O_RDONLY) | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            _check_access(os.fstat(self._file))
+            status = os.fstat(self._file)
+            if status.st_uid != os.geteuid():
+                raise ValueError('belongs to another user; use another file')
+            if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise ValueError(
+                    'others have access to it; take that away, as with chmod '
+                    '600, if nobody else has written to it')
             if write:
-                _lock(self._file)
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._read(self._file, write)
+        except BlockingIOError as exc:
+            self.close()
+            raise MoveJournalError(
+                f'{path}: is in use: the plan is being carried out '
+                'already') from exc
         except FileNotFoundError as exc:
             if write:
                 raise MoveJournalError(f'{path}: {exc.strerror}') from exc
@@ -204,22 +215,6 @@ class MoveJournal:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-
-def _check_access(status: os.stat_result) -> None:
-    if status.st_uid != os.geteuid():
-        raise ValueError('belongs to another user; use another file')
-    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ValueError('others have access to it; take that away, as with '
-                         'chmod 600, if nobody else has written to it')
-
-
-def _lock(descriptor: int) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as exc:
-        raise ValueError('is in use: the plan is being carried out '
-                         'already') from exc
 
 
 def _now() -> datetime.datetime:
