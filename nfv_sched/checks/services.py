@@ -127,26 +127,22 @@ def _unpublished_findings(
         problems.append(_severity(limits and not present)(
             f'Not published: {strings.some(new)}. Limits of ports and rules '
             'are not kept there. See whether nfv-sched-ledger runs.'))
-    if hosts.get(Action.CHANGED):
-        problems.append(findings.warning(
-            f'Published, but not as it should be: '
-            f'{strings.some(hosts[Action.CHANGED])}. That is usual for '
-            f'{interval:g} s after a change. If it stays so, '
-            'nfv-sched-ledger does not run, or reads other limits than '
-            'this nova.conf has.'))
-    if hosts.get(Action.REMOVED):
-        problems.append(findings.warning(
-            f'Left over: {strings.some(hosts[Action.REMOVED])}. '
-            'nfv-sched-ledger removes them in its next round, if it runs.'))
-    if hosts.get(Action.IN_USE):
-        problems.append(findings.warning(
-            f'{strings.some(hosts[Action.IN_USE])}: the compute node is gone, '
-            'but servers still have allocations. See "openstack resource '
-            'provider show --allocations". Delete the servers; what belongs '
-            'to none goes with "openstack resource provider allocation '
-            'delete".'))
-    if hosts.get(Action.WAITING):
-        problems.append(findings.warning(
-            f'{strings.some(hosts[Action.WAITING])}: no resource provider '
-            'yet. See whether nova-compute runs there.'))
+    texts = {
+        Action.CHANGED:
+            'Published, but not as it should be: {}. That is usual for '
+            f'{interval:g} s after a change. If it stays so, nfv-sched-ledger '
+            'does not run, or reads other limits than this nova.conf has.',
+        Action.REMOVED:
+            'Left over: {}. nfv-sched-ledger removes them in its next round, '
+            'if it runs.',
+        Action.IN_USE:
+            '{}: the compute node is gone, but servers still have '
+            'allocations. See "openstack resource provider show '
+            '--allocations". Delete the servers; what belongs to none goes '
+            'with "openstack resource provider allocation delete".',
+        Action.WAITING:
+            '{}: no resource provider yet. See whether nova-compute runs '
+            'there.'}
+    problems += [findings.warning(text.format(strings.some(hosts[action])))
+                 for action, text in texts.items() if hosts.get(action)]
     return problems

@@ -12,8 +12,6 @@ import typing as ty
 from nfv_sched.limits import demand
 from nfv_sched.nova import scheduler
 
-_PHYSICAL_PORTS = 'vswitch_physical_ports'
-
 
 class Limits(ty.NamedTuple):
     """The limits of a host and of each server on it.
@@ -48,16 +46,12 @@ def of_host(host_state, options: Limits) -> Limits:
     limits = Limits(*(
         scheduler.aggregate_limit(host_state, name, default)
         for name, default in zip(Limits._fields, options)))
-    return limits._replace(
-        vswitch_physical_ports=_physical_ports(host_state, options))
-
-
-def _physical_ports(host_state, options: Limits) -> int:
-    # They count against the limit, so the highest is the strictest.
+    # Physical ports count against the limit, so the highest is the strictest.
     numbers = [
         number for number in scheduler.aggregate_numbers(
-            host_state, _PHYSICAL_PORTS) if math.isfinite(number)]
-    return max(int(max(numbers, default=options.vswitch_physical_ports)), 0)
+            host_state, 'vswitch_physical_ports') if math.isfinite(number)]
+    return limits._replace(vswitch_physical_ports=max(int(max(
+        numbers, default=options.vswitch_physical_ports)), 0))
 
 
 def by_host(options: Limits) -> scheduler.PerAggregates[Limits]:
