@@ -74,7 +74,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     ) -> decide.Decision:
         """Decide about one host; if it is accepted, prepare it for the claim.
 
-        :param prepared: the result of :meth:`prepare`
         :raises Exception: any; the host is refused then
         """
 
@@ -105,9 +104,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         return bool(passed)
 
     def filter_all(self, filter_obj_list, spec_obj):
-        """Return the hosts that pass.
+        """Return the hosts that pass, a ``HostState`` each.
 
-        :param filter_obj_list: ``nova.scheduler.host_manager.HostState`` each
         :raises nova.exception.NoValidHost: with the reason, if no host is left
             for the first server of a request and ``expose_reasons`` lets users
             see it

@@ -331,7 +331,6 @@ class Publisher:
         """Call a function with each item in threads; return results unordered.
 
         :param began: when the round began, seconds of ``time.monotonic()``
-        :raises UnavailableError: if the function does
         :raises RoundError: if the publisher is stopped
         """
         results: list = []
@@ -404,10 +403,8 @@ class Publisher:
         published: list[ledger_client.ProviderRow],
         dry_run: bool,
     ) -> HostReport:
-        """Remove the providers of a host that is left out from the ledger.
-
-        Servers may still have allocations, so the inventories stay.
-        """
+        """Remove the providers of a host that is left out from the ledger."""
+        # Servers may still have allocations, so the inventories stay.
         try:
             for provider in published:
                 if not dry_run:
@@ -622,10 +619,7 @@ class Publisher:
         return allocations, migrations
 
     def _look_again(self, uuid: str) -> bool:
-        """Update the sights of a host where nothing has changed.
-
-        :returns: whether any server can give something back now
-        """
+        """Update the sights of a host; return whether any can give back."""
         sights = self._sights[uuid] = {
             consumer: ledger_inventory.look(
                 sight, sight.held, sight.guest, self._number)

@@ -31,21 +31,12 @@ class Reading:
     summaries: Mapping[str, Mapping]
 
     def left(self, compute_node: str, resource_class: str) -> int | None:
-        """Return the free amount in a host's ledger: capacity less used.
-
-        :param compute_node: UUID of the compute node
-        :returns: number of ports or rules; None if the host has no ledger, or
-            its summary is malformed
-        """
+        """Return the free ports or rules of a host; None if not known."""
         amounts = self._amounts(compute_node, resource_class)
         return None if amounts is None else amounts[1]
 
     def figure(self, compute_node: str, resource_class: str) -> int | None:
-        """Return a number that the service has published of a host.
-
-        :param resource_class: ``names.DHCP_SERVERS`` or ``names.ROUTERS``
-        :returns: None if it has not, or its summary is malformed
-        """
+        """Return the DHCP servers or routers that were published, or None."""
         amounts = self._amounts(compute_node, resource_class)
         return None if amounts is None or amounts[0] is None else (
             names.UNLIMITED - amounts[0])
@@ -54,6 +45,7 @@ class Reading:
                  resource_class: str) -> tuple[int | None, int] | None:
         """Return capacity, None without an inventory, and what is free.
 
+        :param compute_node: UUID of the compute node
         :returns: None if the host has no ledger, or its summary is malformed
         """
         summary = self.summaries.get(names.provider_uuid(compute_node))

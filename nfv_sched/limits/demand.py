@@ -67,10 +67,8 @@ class LookupSource(ty.Protocol):
 class Interfaces:
     """The network interfaces of a server, their ports and security groups.
 
-    :param interfaces: network interfaces of the request
     :param security_groups: UUIDs of the security groups of ports that Nova
         will create, or ``default`` for that of the project
-    :param project: UUID of the project
     :param server: UUID of the server if it exists.  Its ports count as well,
         if they belong to its project.
 
@@ -164,8 +162,7 @@ def of_request(
 ) -> NetworkDemand:
     """Return the network demand of a server.
 
-    :param vfs: virtual functions in its PCI requests
-    :param pci_nics: physical functions in its PCI requests
+    :param vfs: virtual functions in its PCI requests; ``pci_nics`` are PFs
     :param port_devices: devices in those of its PCI requests that serve ports
     :param assumed_rules: rules counted for a port with unknown security groups
     """

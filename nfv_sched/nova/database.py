@@ -2,7 +2,8 @@
 """Read Nova's configuration and databases.
 
 For commands and the ledger service; filters and weighers do not use this
-module.  Nova's cells are read as ``nova-manage`` reads them.
+module.  Nova's cells are read as ``nova-manage`` reads them.  Errors of the
+API database are raised as they are.
 """
 
 from collections.abc import Callable
@@ -174,7 +175,6 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
     """Return the compute nodes of all cells, disabled ones included.
 
     :returns: (compute nodes, error texts of the cells that cannot be read)
-    :raises Exception: any error of the API database
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
@@ -237,11 +237,7 @@ def read_cells(
 
 
 def all_cells(context) -> list:
-    """Return the cells, to be read with the configured database account.
-
-    :returns: list of ``nova.objects.CellMapping``
-    :raises Exception: any error of the API database
-    """
+    """Return a ``CellMapping`` each, with the configured database account."""
     cells = list(objects.CellMappingList.get_all(context))
     for cell in cells:
         # Nothing is sent to the message queue of a cell, but with a wrong URL
@@ -290,10 +286,7 @@ def flavors():
 
 
 def moving_instance(cell, migration: str) -> str | None:
-    """Return the UUID of the server of a migration; None if it is unknown.
-
-    :param cell: ``nova.objects.CellMapping`` of the cell of its source
-    """
+    """Return the UUID of the server of a migration; None if it is unknown."""
     from nova import context as nova_context
     with nova_context.target_cell(
             nova_context.get_admin_context(), cell) as context:
@@ -305,11 +298,7 @@ def moving_instance(cell, migration: str) -> str | None:
 
 
 def is_idle(cell, instance: str) -> bool:
-    """Return whether a server has no task and is not being built.
-
-    :param cell: ``nova.objects.CellMapping`` of its cell
-    :returns: also true if the server does not exist
-    """
+    """Return whether a server is gone, or has no task and is not built."""
     from nova.compute import vm_states
     from nova import context as nova_context
     with nova_context.target_cell(

@@ -4,7 +4,8 @@
 Nova's objects are not used for this: some write to the database while they are
 read, to bring old rows up to date (allocation ratios of compute nodes, NUMA
 topologies of servers and request specs), which an account that may only read
-cannot, and they take many times as long.
+cannot, and they take many times as long.  Errors of the API database are
+raised as they are.
 """
 
 from collections.abc import Callable
@@ -82,8 +83,6 @@ class Cells:
     """All cells, read at once, each in a thread with Nova's time limit.
 
     A cell that fails once is not read again.
-
-    :raises Exception: any error of the API database
 
     :ivar failures: cells that cannot be read
     :ivar empty: whether there are no cells, other than cell0
@@ -359,10 +358,7 @@ def _chunks(values: Iterable[str]) -> Iterator[list[str]]:
 def request_specs(
     uuids: Iterable[str], progress: Progress,
 ) -> Iterator[tuple[str, str]]:
-    """Yield (server UUID, latest request spec, serialized) of servers.
-
-    :raises Exception: any error of the API database
-    """
+    """Yield (server UUID, latest request spec, serialized) of servers."""
     from nova.db.api import models
     table = models.RequestSpec.__table__
     uuids = list(uuids)
@@ -378,10 +374,7 @@ def request_specs(
 
 
 def aggregates() -> list[dict[str, ty.Any]]:
-    """Return name, uuid, metadata and hosts of all host aggregates.
-
-    :raises Exception: any error of the API database
-    """
+    """Return name, uuid, metadata and hosts of all host aggregates."""
     from nova.db.api import models
     table = models.Aggregate.__table__
     rows_by_id = {
@@ -403,7 +396,7 @@ def aggregates() -> list[dict[str, ty.Any]]:
 
 
 def mapped_hosts() -> dict[str, str]:
-    """Return host -> UUID of its cell; raise any error of the API database."""
+    """Return host -> UUID of its cell."""
     from nova.db.api import models
     host = models.HostMapping.__table__
     cell = models.CellMapping.__table__
@@ -413,10 +406,7 @@ def mapped_hosts() -> dict[str, str]:
 
 
 def groups() -> list[dict[str, ty.Any]]:
-    """Return uuid, name, policy, rules and members of all server groups.
-
-    :raises Exception: any error of the API database
-    """
+    """Return uuid, name, policy, rules and members of all server groups."""
     from nova.db.api import models
     group = models.InstanceGroup.__table__
     policy = models.InstanceGroupPolicy.__table__
@@ -445,7 +435,7 @@ class FlavorRow(ty.NamedTuple):
 
 
 def flavors() -> list[FlavorRow]:
-    """Return all flavors, private too; raise errors of the API database."""
+    """Return all flavors, private ones included."""
     from nova.db.api import models
     table = models.Flavors.__table__
     rows_by_id = {row.id: FlavorRow(row, {}) for row in _api_rows(sa.select(

@@ -4,8 +4,7 @@
 Out-of-tree filters may rely on ``nova.scheduler.filters``,
 ``nova.scheduler.weights``, ``nova.conf``, ``nova.objects`` and
 ``nova.exception``.  Everything else of Nova is used in this package only, so
-that a change in Nova is dealt with in one place.  The simulator, which uses
-far more of Nova, has a module of its own for that.
+that a change in Nova is dealt with in one place.
 """
 
 from collections.abc import Callable
@@ -327,10 +326,7 @@ def pci_alias_policy(name: str) -> str | None:
 def numa_topology_limits(
     cpu_ratio: float, ram_ratio: float, network_metadata=None,
 ):
-    """Return ``NUMATopologyLimits`` for the claim on the compute node.
-
-    :param network_metadata: ``nova.objects.NetworkMetadata`` or None
-    """
+    """Return ``NUMATopologyLimits`` for the claim on the compute node."""
     limits = objects.NUMATopologyLimits(
         cpu_allocation_ratio=cpu_ratio, ram_allocation_ratio=ram_ratio)
     if network_metadata is not None:

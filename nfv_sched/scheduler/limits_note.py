@@ -31,10 +31,6 @@ class NetworkNote:
 
     Neutron is asked for what it takes when that is needed first.
 
-    :param request_note: note of the whole request
-    :param lookups: looks up items in Neutron
-
-    :ivar limits: limits of the hosts
     :ivar ledgers: the ledgers in Placement's answer; None if not known
     :ivar placed: host name -> UUIDs of the servers of the request that Nova
         has placed there since Placement answered
@@ -180,10 +176,7 @@ REMEMBERER = _Rememberer()
 
 
 def for_request(request_note: RequestNote, request: Request) -> NetworkNote:
-    """Return the network note of a request, for all of its servers.
-
-    :param request: the request as read now
-    """
+    """Return the network note of a request, for all of its servers."""
     note = request_note.network
     # Nova changes the request between the servers of a multi-create, but not
     # what they take.

@@ -287,12 +287,9 @@ def placed(host_state, request_note: RequestNote, spec_obj) -> None:
 
 def judge_once(host_state, request_note: RequestNote, request: Request,
                terms: Terms) -> Decision:
-    """Decide as :meth:`Visit.judge`, if no other filter or weigher decides.
-
-    Nothing is kept on the host, for speed.
+    """Decide about a ``plain`` request; keep nothing on the host, for speed.
 
     :param host_state: not with an empty list of allocation candidates
-    :param request: the request, which is ``plain``
     """
     candidates = host_state.allocation_candidates
     if candidates is not None and len(candidates) > 1 and (

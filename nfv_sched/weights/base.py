@@ -47,8 +47,6 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
     ) -> float:
         """Return the weight of a host that can take the guest.
 
-        The multiplier is not applied yet.
-
         :param decision: the decision, which accepts the host
         :raises Exception: any; the host weighs 0 then
         """

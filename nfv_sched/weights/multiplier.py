@@ -59,8 +59,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     def weigh_hosts(self, weighed_obj_list, weight_properties) -> list[float]:
         """Return the weights of all hosts of a request, before the multiplier.
 
-        It must call :meth:`read_multipliers`.  Parameters are those of
-        :meth:`weigh_objects`.
+        It must call :meth:`read_multipliers`; see :meth:`weigh_objects`.
         """
 
     def weigh_objects(self, weighed_obj_list, weight_properties):

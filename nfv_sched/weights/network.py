@@ -34,10 +34,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
 
     @abc.abstractmethod
     def load(self, network: NetworkNote, host_state) -> float | None:
-        """Return the load of a host, in the unit of the weigher.
-
-        :returns: None if it is not known
-        """
+        """Return the load of a host in its unit; None if it is not known."""
 
     def weigh_hosts(self, weighed_obj_list, weight_properties):
         loads: list[float | None] = []

@@ -78,10 +78,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
 
 
 class _WeighedRequest:
-    """A request, with the rules and options for the NUMA nodes of its guest.
-
-    :param request: the request, with a guest NUMA topology
-    """
+    """A request of a guest with NUMA topology, with rules and options."""
 
     def __init__(self, request_note: notes.RequestNote,
                  request: nfv_request.Request):

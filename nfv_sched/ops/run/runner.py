@@ -67,7 +67,6 @@ class MoveJournal:
 
     Only one process can use it at a time.
 
-    :param digest: hash of the plan
     :param write: create it, if need be, and keep others from using it
     :ivar last: number of each move that has begun -> its last record
     :ivar earlier: UUID of what a former plan has moved, or tried to -> the
@@ -361,10 +360,7 @@ class PlanRun:
         self.interrupted = self._stopping = True
 
     def returned(self) -> Iterator[str]:
-        """Yield a clause about what was moved before this run, and is back.
-
-        Raises as :meth:`shelved`.
-        """
+        """Yield a clause about what was moved before this run, and is back."""
         last = {move.id: move.destination for move in self.plan.moves}
         for move in self._done_before:
             if last[move.id] != move.source and moves.is_on_source(

@@ -43,10 +43,9 @@ _LATEST = 253402300800
 class Collection:
     """A reader of the cloud that keeps its metrics.
 
-    :param parsed_args: with the options of :func:`add_options`, and those that
-        choose the cloud
+    :param parsed_args: with the options of ``service``, and those that choose
+        the cloud
     :param publish: gets each cloud that was read
-    :ivar registry: the library's registry of these metrics
     """
 
     def __init__(self, parsed_args: argparse.Namespace,

@@ -150,9 +150,7 @@ def families(
 ) -> list[core.Metric]:
     """Return the metrics of a cloud.
 
-    :param capacities: how many servers of each flavor fit
-    :param findings: findings of the audit; None if no host could be checked
-    :param rebalance: plans for DHCP servers and routers
+    :param findings: of the audit; None if no host could be checked
     :param losses: effects of the loss of each host; empty if not requested
     """
     metrics: Figures = collections.defaultdict(collections.Counter)
@@ -320,7 +318,6 @@ class Collector(registry.Collector):
     """A collector that yields the latest metrics at each scrape.
 
     :ivar collected: None before the first reading
-    :ivar tally: figures of the decision journal
     :ivar errors: number of failed attempts to read the cloud
     :param clock: returns seconds since the epoch
     """

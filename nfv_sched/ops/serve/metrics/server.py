@@ -276,7 +276,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 class Listener(http.server.ThreadingHTTPServer):
     """A server with threads of its own.
 
-    :param address: IP address or name, and port
     :param respond: answers a request, in one of several threads
     :param tls: settings for HTTPS; None for HTTP
     :raises OSError: if it cannot listen there
@@ -322,10 +321,7 @@ class Listener(http.server.ThreadingHTTPServer):
         self._cut(0)
 
     def get_request(self) -> tuple[socket.socket, Connection]:
-        """Accept a connection; its thread does the TLS handshake.
-
-        :returns: the socket, and the connection in place of an address
-        """
+        """Accept a connection, which is returned in place of its address."""
         try:
             request, address = super().get_request()
         except OSError:
@@ -336,6 +332,7 @@ class Listener(http.server.ThreadingHTTPServer):
         request.settimeout(SECONDS)
         if self._tls is not None:
             try:
+                # The thread of the connection does the handshake.
                 request = self._tls.wrap_socket(
                     request, server_side=True, do_handshake_on_connect=False)
             except (OSError, ValueError) as exc:

@@ -73,7 +73,6 @@ class PageWorker:
         May be called by several threads, but by one at a time.
 
         :param query: first value of each key
-        :param content: of the snapshot
         :param version: changes whenever the snapshot does
         :param age_seconds: time since the cloud was read
         """
@@ -105,9 +104,8 @@ class PageWorker:
 
     def _answer(self, page_request: 'PageRequest',
                 end: float) -> server.Answer | None:
-        """Return the answer of the process; see :meth:`respond`.
+        """Return the answer of the process until a time; see :meth:`respond`.
 
-        :param end: when there must be an answer, by the monotonic clock
         :raises OSError, EOFError: if the process has ended
         :raises ValueError: if its answer is malformed
         """
