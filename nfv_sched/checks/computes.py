@@ -153,9 +153,8 @@ _NO_TOPOLOGY = (
     'libvirt.')
 
 
-def _label_faults(
-    conf, host_topology: topology.HostTopology, switch: bool,
-) -> list[str]:
+def _label_faults(conf, host_topology: topology.HostTopology,
+                  switch: bool) -> list[str]:
     """Return the faults in the labels of a compute node, as text.
 
     :param switch: whether it needs the label of the virtual switch

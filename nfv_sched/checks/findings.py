@@ -20,9 +20,7 @@ def failure(text: str) -> Finding:
     return Finding(upgradecheck.Code.FAILURE, text)
 
 
-def conclude(
-    findings: Iterable[Finding], well: str,
-) -> upgradecheck.Result:
+def conclude(findings: Iterable[Finding], well: str) -> upgradecheck.Result:
     """Return a result with the worst finding's code, or else ``well``."""
     worst_first = sorted(findings, key=lambda finding: -finding.code)
     if not worst_first:

@@ -113,9 +113,8 @@ def weighs_network(conf) -> bool:
                for cls in _weighers(network.NetworkLoadWeigher))
 
 
-def _load(
-    handler, names: Iterable[str], option: str,
-) -> tuple[dict[str, str], list[findings.Finding]]:
+def _load(handler, names: Iterable[str],
+          option: str) -> tuple[dict[str, str], list[findings.Finding]]:
     """Load the classes of an option, as Nova does.
 
     :param handler: Nova's loader of filters or weighers
@@ -191,9 +190,8 @@ def filters(conf) -> upgradecheck.Result:
     return findings.conclude(problems, well)
 
 
-def _unavailable_finding(
-    missing: list[str], available: list[str], nfv_filters: set[str],
-) -> findings.Finding:
+def _unavailable_finding(missing: list[str], available: list[str],
+                         nfv_filters: set[str]) -> findings.Finding:
     absent = []  # of available_filters
     if NOVA_FILTERS not in available and set(missing) - nfv_filters:
         absent.append(NOVA_FILTERS)

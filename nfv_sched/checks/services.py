@@ -111,9 +111,8 @@ def ledger(conf) -> upgradecheck.Result:
         f'published and up to date. {_PROBE}')
 
 
-def _unpublished_findings(
-    conf, hosts: dict[publisher.Action, list[str]], limits: bool,
-) -> list[findings.Finding]:
+def _unpublished_findings(conf, hosts: dict[publisher.Action, list[str]],
+                          limits: bool) -> list[findings.Finding]:
     """Return findings about the hosts that a round would change.
 
     :param hosts: action -> names of the hosts for which it would be done

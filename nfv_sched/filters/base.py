@@ -68,10 +68,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         """
 
     @abc.abstractmethod
-    def decide(
-        self, host_state, request: nfv_request.Request,
-        request_note: notes.RequestNote, prepared: ty.Any,
-    ) -> decide.Decision:
+    def decide(self, host_state, request: nfv_request.Request,
+               request_note: notes.RequestNote,
+               prepared: ty.Any) -> decide.Decision:
         """Decide about one host; if it is accepted, prepare it for the claim.
 
         :raises Exception: any; the host is refused then
@@ -163,10 +162,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     def _is_shadowed(self, request_note: notes.RequestNote) -> bool:
         return type(self).__name__ in request_note.in_shadow()
 
-    def _observe(
-        self, host_states: list, request: nfv_request.Request,
-        request_note: notes.RequestNote,
-    ) -> None:
+    def _observe(self, host_states: list, request: nfv_request.Request,
+                 request_note: notes.RequestNote) -> None:
         """Decide about copies of hosts in shadow; remember what is refused."""
         name = type(self).__name__
         try:

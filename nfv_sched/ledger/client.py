@@ -222,9 +222,8 @@ class Client:
                 _generation(answer),
                 [_text(trait) for trait in _list(answer['traits'])]))
 
-    def _set_traits(
-        self, uuid: str, generation: int, traits: Iterable[str],
-    ) -> int:
+    def _set_traits(self, uuid: str, generation: int,
+                    traits: Iterable[str]) -> int:
         return self._request('PUT', f'/resource_providers/{uuid}/traits', {
             'traits': sorted(set(traits)),
             'resource_provider_generation': generation}, _generation)
@@ -254,9 +253,8 @@ class Client:
                     _amounts(allocation['resources']))
                 for consumer, allocation in answer['allocations'].items()}))
 
-    def replace(
-        self, uuid: str, generation: int, inventories: Mapping[str, dict],
-    ) -> int:
+    def replace(self, uuid: str, generation: int,
+                inventories: Mapping[str, dict]) -> int:
         """Replace all inventories; return the provider's new generation.
 
         :param generation: its generation when it was read
@@ -270,10 +268,8 @@ class Client:
                 'inventories': dict(inventories),
             }, _generation)
 
-    def lower(
-        self, consumer: str, uuid: str, held: names.Held,
-        remaining: Mapping[str, int],
-    ) -> bool:
+    def lower(self, consumer: str, uuid: str, held: names.Held,
+              remaining: Mapping[str, int]) -> bool:
         """Lower the allocation of a consumer from one provider.
 
         Its allocations from other providers stay.
@@ -303,11 +299,9 @@ class Client:
                       version=_UNTYPED)
         return True
 
-    def _request(
-        self, method: str, path: str, body: dict | None = None,
-        read: Callable[[ty.Any], Found] | None = None,
-        version: str | None = None,
-    ) -> Found | None:
+    def _request(self, method: str, path: str, body: dict | None = None,
+                 read: Callable[[ty.Any], Found] | None = None,
+                 version: str | None = None) -> Found | None:
         """Make one request to Placement.
 
         :param read: function from the decoded answer to the result

@@ -173,9 +173,8 @@ def _capacity(inventory: Mapping | None) -> float:
             * inventory['allocation_ratio'])
 
 
-def by_server(
-    allocations: Allocations, migrations: Mapping[str, str],
-) -> dict[str, dict[str, int]]:
+def by_server(allocations: Allocations,
+              migrations: Mapping[str, str]) -> dict[str, dict[str, int]]:
     """Return server -> resource class -> amount that it has allocated.
 
     :param migrations: UUID of a migration -> UUID of the server that it moves
@@ -187,10 +186,8 @@ def by_server(
     return amounts
 
 
-def uncovered(
-    load: Load, covered: Mapping[str, Mapping[str, int]],
-    host_limits: options.Limits,
-) -> dict[str, int]:
+def uncovered(load: Load, covered: Mapping[str, Mapping[str, int]],
+              host_limits: options.Limits) -> dict[str, int]:
     """Return the amounts in use beyond what their servers have allocated.
 
     Of ports, or of rules if the host has no limit of ports.
@@ -210,10 +207,9 @@ def uncovered(
     return amounts
 
 
-def doubtful_ports(
-    load: Load, covered: Mapping[str, Mapping[str, int]],
-    host_limits: options.Limits, before: Mapping[str, int],
-) -> list[str]:
+def doubtful_ports(load: Load, covered: Mapping[str, Mapping[str, int]],
+                   host_limits: options.Limits,
+                   before: Mapping[str, int]) -> list[str]:
     """Return the ports that may have left the host since Neutron was read.
 
     :param before: what was uncovered in the last round; see :func:`uncovered`
@@ -228,10 +224,8 @@ def doubtful_ports(
                      else (uuid,))]
 
 
-def accounts(
-    load: Load, covered: Mapping[str, Mapping[str, int]],
-    host_limits: options.Limits,
-) -> dict[str, Account]:
+def accounts(load: Load, covered: Mapping[str, Mapping[str, int]],
+             host_limits: options.Limits) -> dict[str, Account]:
     """Return resource class -> limit and usage of it on a host."""
     by_class = {}
     for quantity in decide.QUANTITIES:
@@ -265,10 +259,8 @@ class Sight(ty.NamedTuple):
         return self.bound and self.rounds >= ROUNDS
 
 
-def look(
-    before: Sight | None, held: names.Held, guest: usage.GuestUsage,
-    number: int,
-) -> Sight:
+def look(before: Sight | None, held: names.Held, guest: usage.GuestUsage,
+         number: int) -> Sight:
     """Return the sight of a server, updated by this round.
 
     :param before: the last sight; None if there is none

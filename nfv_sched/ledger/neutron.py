@@ -327,9 +327,7 @@ class Reader:
             raise
         return _parse(body, resource)[0]
 
-    def read(
-        self, previous: usage.Snapshot | None = None,
-    ) -> usage.Snapshot:
+    def read(self, previous: usage.Snapshot | None = None) -> usage.Snapshot:
         """Read a complete snapshot.
 
         :param previous: the snapshot before, to compare with, and to share
@@ -441,10 +439,9 @@ class Reader:
                 raise
             return _DEFAULT_GROUP_RULES  # before 2023.2
 
-    def _items_with(
-        self, resource: str, fields: tuple[str, ...], name: str,
-        values: Collection[str], *filters: tuple[str, str],
-    ) -> Iterator[dict]:
+    def _items_with(self, resource: str, fields: tuple[str, ...], name: str,
+                    values: Collection[str],
+                    *filters: tuple[str, str]) -> Iterator[dict]:
         """Yield the items of a resource with one of some values in a field."""
         if not values:
             return
@@ -513,11 +510,9 @@ class Reader:
                 raise NeutronError(f'malformed {field} of an agent')
             add(host, count)
 
-    def items(
-        self, resource: str, fields: tuple[str, ...],
-        filters=(), paged: bool = True, optional: bool = False,
-        key: str | None = None,
-    ) -> Iterator[dict]:
+    def items(self, resource: str, fields: tuple[str, ...], filters=(),
+              paged: bool = True, optional: bool = False,
+              key: str | None = None) -> Iterator[dict]:
         """Yield all items of a resource, each once.
 
         :param resource: its name in the URL
@@ -566,10 +561,8 @@ class Reader:
             markers = ids[:-_MARKERS - 1:-1]
         raise NeutronError(f'{resource}: more than {PAGES} pages')
 
-    def _page(
-        self, resource: str, query: list[tuple[str, str]],
-        markers: list[str],
-    ) -> bytes:
+    def _page(self, resource: str, query: list[tuple[str, str]],
+              markers: list[str]) -> bytes:
         """Return one page, after the first marker that still exists."""
         if not markers:
             return self._get(resource, query)
@@ -625,9 +618,7 @@ def _parse(body: bytes, resource: str) -> tuple[list[dict], bool]:
         raise NeutronError(f'{resource}: the links are malformed')
 
 
-def _port(
-    port: dict,
-) -> tuple[str, str, str, str, tuple[str, ...], str]:
+def _port(port: dict) -> tuple[str, str, str, str, tuple[str, ...], str]:
     """Return ID, host, device, vNIC type, security groups and project."""
     if 'binding:host_id' not in port:
         raise NeutronError(

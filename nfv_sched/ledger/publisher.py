@@ -138,10 +138,9 @@ class _LastResult(ty.NamedTuple):
     rounds: int  # until the host is read again in any case
     wasteful: bool  # whether servers have unused allocations
 
-    def holds(
-        self, provider: ledger_client.ProviderRow | None,
-        load: ledger_inventory.Load, host_limits: nfv_limits.Limits,
-    ) -> bool:
+    def holds(self, provider: ledger_client.ProviderRow | None,
+              load: ledger_inventory.Load,
+              host_limits: nfv_limits.Limits) -> bool:
         """Return whether nothing has changed, as far as can be known."""
         # The generation stays the same when allocations are removed; without a
         # query of them that is not noticed.
@@ -361,9 +360,8 @@ class Publisher:
                     future.cancel()
         return results
 
-    def _retire(
-        self, provider: ledger_client.ProviderRow, dry_run: bool,
-    ) -> HostReport:
+    def _retire(self, provider: ledger_client.ProviderRow,
+                dry_run: bool) -> HostReport:
         """Remove a provider from the ledger whose compute node is gone.
 
         It only exists because the compute node's provider still does.
@@ -398,11 +396,9 @@ class Publisher:
         return HostReport(provider.name, Action.REMOVED, {},
                           'the compute node is gone')
 
-    def _leave_out(
-        self, host: str, note: str,
-        published: list[ledger_client.ProviderRow],
-        dry_run: bool,
-    ) -> HostReport:
+    def _leave_out(self, host: str, note: str,
+                   published: list[ledger_client.ProviderRow],
+                   dry_run: bool) -> HostReport:
         """Remove the providers of a host that is left out from the ledger."""
         # Servers may still have allocations, so the inventories stay.
         try:
@@ -417,11 +413,9 @@ class Publisher:
             return HostReport(host, Action.FAILED, {}, str(exc))
         return HostReport(host, Action.LEFT_OUT, {}, note)
 
-    def _host(
-        self, node: database.ComputeNode,
-        provider: ledger_client.ProviderRow | None,
-        host_limits: nfv_limits.Limits, dry_run: bool,
-    ) -> HostReport:
+    def _host(self, node: database.ComputeNode,
+              provider: ledger_client.ProviderRow | None,
+              host_limits: nfv_limits.Limits, dry_run: bool) -> HostReport:
         uuid = ledger_names.provider_uuid(node.uuid)
         load = self._load(node.host, self._servers)
         last_result = self._last_results.get(uuid)
@@ -462,13 +456,12 @@ class Publisher:
                               f'{type(exc).__name__}: '
                               f'{strings.mask_secrets(str(exc))}')
 
-    def _attempt(
-        self, node: database.ComputeNode,
-        provider: ledger_client.ProviderRow | None,
-        load: ledger_inventory.Load, last_result: _LastResult | None,
-        host_limits: nfv_limits.Limits, returned: collections.Counter[str],
-        dry_run: bool,
-    ) -> HostReport:
+    def _attempt(self, node: database.ComputeNode,
+                 provider: ledger_client.ProviderRow | None,
+                 load: ledger_inventory.Load, last_result: _LastResult | None,
+                 host_limits: nfv_limits.Limits,
+                 returned: collections.Counter[str],
+                 dry_run: bool) -> HostReport:
         """Bring the provider of one compute node up to date, in one attempt.
 
         :param load: as Neutron was read in this round
@@ -565,12 +558,9 @@ class Publisher:
             node.host, {**self._servers, **servers},
             {port for port in doubtful if hosts.get(port) != node.host})
 
-    def _read(
-        self, node: database.ComputeNode,
-        provider: ledger_client.ProviderRow | None,
-        last_result: _LastResult | None,
-        dry_run: bool,
-    ) -> _State:
+    def _read(self, node: database.ComputeNode,
+              provider: ledger_client.ProviderRow | None,
+              last_result: _LastResult | None, dry_run: bool) -> _State:
         """Read or create a provider; raise ConflictError if it changes."""
         uuid = ledger_names.provider_uuid(node.uuid)
         if provider is None and dry_run:
@@ -672,10 +662,8 @@ class Publisher:
                 sights[consumer] = sights[consumer]._replace(rounds=0)
         return lowered
 
-    def _lower(
-        self, node: database.ComputeNode, consumer: str,
-        remaining: dict[str, int], held: ledger_names.Held,
-    ) -> bool:
+    def _lower(self, node: database.ComputeNode, consumer: str,
+               remaining: dict[str, int], held: ledger_names.Held) -> bool:
         try:
             if not self._client.lower(
                     consumer, ledger_names.provider_uuid(node.uuid), held,
@@ -694,9 +682,8 @@ class Publisher:
                  node.host, ledger_inventory.ROUNDS)
         return True
 
-    def _migrations(
-        self, node: database.ComputeNode, consumers: list[str],
-    ) -> dict[str, str]:
+    def _migrations(self, node: database.ComputeNode,
+                    consumers: list[str]) -> dict[str, str]:
         """Return the consumers that are migrations: UUID -> server UUID."""
         instances = {}
         for consumer in consumers:

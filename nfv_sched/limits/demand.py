@@ -76,11 +76,9 @@ class Interfaces:
     :ivar found: what Neutron has answered; None if it has not
     """
 
-    def __init__(
-        self, interfaces: Iterable[RequestedNIC],
-        security_groups: Sequence[str], project: str | None,
-        server: str | None = None,
-    ):
+    def __init__(self, interfaces: Iterable[RequestedNIC],
+                 security_groups: Sequence[str], project: str | None,
+                 server: str | None = None):
         self.nics = [nic for nic in interfaces if nic.network != NO_NETWORK]
         self._groups = tuple(security_groups) or (DEFAULT_GROUP,)
         self._project = project
@@ -156,10 +154,9 @@ class Interfaces:
         return known_rules if None not in counts else max(known_rules, assumed)
 
 
-def of_request(
-    interfaces: Interfaces, vfs: int, pci_nics: int, port_devices: int,
-    assumed_rules: int = ASSUMED_RULES,
-) -> NetworkDemand:
+def of_request(interfaces: Interfaces, vfs: int, pci_nics: int,
+               port_devices: int,
+               assumed_rules: int = ASSUMED_RULES) -> NetworkDemand:
     """Return the network demand of a server.
 
     :param vfs: virtual functions in its PCI requests; ``pci_nics`` are PFs

@@ -176,9 +176,8 @@ class Snapshot:
                 ports.setdefault(port.host, []).append(port)
         return ports
 
-    def guests(
-        self, ports: Iterable[NeutronPort], servers: Mapping[str, str],
-    ) -> dict[str, GuestUsage]:
+    def guests(self, ports: Iterable[NeutronPort],
+               servers: Mapping[str, str]) -> dict[str, GuestUsage]:
         """Attribute ports of one host to servers, by what Nova has plugged.
 
         The ports' own ``device_id`` is not used: tenants can set it.
@@ -275,9 +274,8 @@ def _bound_by_project(snapshot: Snapshot) -> collections.Counter[str]:
     return counts
 
 
-def _rules_by_project(
-    ports: Iterable[str], previous: Snapshot, snapshot: Snapshot,
-) -> collections.Counter[str]:
+def _rules_by_project(ports: Iterable[str], previous: Snapshot,
+                      snapshot: Snapshot) -> collections.Counter[str]:
     """Count rules of ports in ``snapshot`` by project in ``previous``."""
     rules_of = functools.cache(snapshot.rules_of)
     counts: collections.Counter[str] = collections.Counter()
@@ -287,10 +285,9 @@ def _rules_by_project(
     return counts
 
 
-def _projects_that_lack(
-    before: collections.Counter[str], now: collections.Counter[str],
-    most: int,
-) -> tuple[str, ...]:
+def _projects_that_lack(before: collections.Counter[str],
+                        now: collections.Counter[str],
+                        most: int) -> tuple[str, ...]:
     """Return the projects that alone make a total look too small.
 
     :returns: the projects with the largest losses, ``most`` at most; empty if
@@ -363,10 +360,9 @@ class SnapshotBuilder:
         self.add_agent_host(L3_AGENT, host)
         self._routers[host] = self._routers.get(host, 0) + routers
 
-    def add_port(
-        self, port_id: str, owner: str, device: str, host: str,
-        vnic_type: str, security_groups: tuple[str, ...], project: str = '',
-    ) -> None:
+    def add_port(self, port_id: str, owner: str, device: str, host: str,
+                 vnic_type: str, security_groups: tuple[str, ...],
+                 project: str = '') -> None:
         """Count a port.
 
         :param owner: ``device_owner``, empty if none
@@ -459,10 +455,8 @@ class SnapshotBuilder:
                 host.dhcp_ports for host in hosts.values()),
             taken=self._taken)
 
-    def _host(
-        self, host: str, ports: Iterable[tuple[NeutronPort, str]],
-        rules_of: Callable[[tuple[str, ...]], int],
-    ) -> HostUsage:
+    def _host(self, host: str, ports: Iterable[tuple[NeutronPort, str]],
+              rules_of: Callable[[tuple[str, ...]], int]) -> HostUsage:
         counts: collections.Counter[str] = collections.Counter()
         routers: set[str] = set()
         has_dhcp = self._believes_owners(host, DHCP_AGENT)

@@ -203,9 +203,8 @@ class UnreadCell(ty.NamedTuple):
         return f'cell {self.cell.identity}: {self.error}'
 
 
-def read_cells(
-    cells: Iterable, read: Callable[[ty.Any], ty.Any], context=None,
-) -> tuple[dict[str, ty.Any], list[UnreadCell]]:
+def read_cells(cells: Iterable, read: Callable[[ty.Any], ty.Any],
+               context=None) -> tuple[dict[str, ty.Any], list[UnreadCell]]:
     """Read cells at once, each in a thread with Nova's time limit.
 
     :param cells: ``nova.objects.CellMapping`` each

@@ -355,9 +355,8 @@ def _chunks(values: Iterable[str]) -> Iterator[list[str]]:
         yield items[start:start + _VALUES]
 
 
-def request_specs(
-    uuids: Iterable[str], progress: Progress,
-) -> Iterator[tuple[str, str]]:
+def request_specs(uuids: Iterable[str],
+                  progress: Progress) -> Iterator[tuple[str, str]]:
     """Yield (server UUID, latest request spec, serialized) of servers."""
     from nova.db.api import models
     table = models.RequestSpec.__table__

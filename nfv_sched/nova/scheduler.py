@@ -64,9 +64,8 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
     return multiplier
 
 
-def normalized_weights(
-    raw: list[float], minval: float | None, maxval: float | None,
-) -> list[float]:
+def normalized_weights(raw: list[float], minval: float | None,
+                       maxval: float | None) -> list[float]:
     """Return weights as Nova normalizes them before it multiplies them."""
     from nova import weights
     return list(weights.normalize(raw, minval, maxval))
@@ -323,9 +322,8 @@ def pci_alias_policy(name: str) -> str | None:
     return aliases[name][0] if name in aliases else None
 
 
-def numa_topology_limits(
-    cpu_ratio: float, ram_ratio: float, network_metadata=None,
-):
+def numa_topology_limits(cpu_ratio: float, ram_ratio: float,
+                         network_metadata=None):
     """Return ``NUMATopologyLimits`` for the claim on the compute node."""
     limits = objects.NUMATopologyLimits(
         cpu_allocation_ratio=cpu_ratio, ram_allocation_ratio=ram_ratio)

@@ -70,10 +70,8 @@ def left_to_others(request_note: RequestNote, name: str,
     return False
 
 
-def for_request(
-    request_note: RequestNote, request: Request, name: str | None = None,
-    stays: bool = False,
-) -> decide.Terms:
+def for_request(request_note: RequestNote, request: Request,
+                name: str | None = None, stays: bool = False) -> decide.Terms:
     """Return the terms by which the hosts of a request are decided about.
 
     A rule counts if its filter is enabled.  All of them count already for the

@@ -216,10 +216,9 @@ class Visit(scheduler.ConsumeListener):
             candidates[:] = [candidate for _decision, candidate in accepted]
         return final
 
-    def _decide_candidate(
-        self, request: Request, terms: Terms, mapping: ty.Mapping,
-        traces: ty.Any = None,
-    ) -> Decision:
+    def _decide_candidate(self, request: Request, terms: Terms,
+                          mapping: ty.Mapping,
+                          traces: ty.Any = None) -> Decision:
         """Decide by one allocation candidate, once for hosts of one shape.
 
         :param traces: the state in which Nova's earlier searches left the
@@ -351,10 +350,8 @@ def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
             physnets=physnets, tunneled=tunneled and not ignore_tunnel))
 
 
-def write_limits(
-    host_state, request_note: RequestNote, request: Request,
-    decision: Decision, cpu_ratio: float,
-) -> None:
+def write_limits(host_state, request_note: RequestNote, request: Request,
+                 decision: Decision, cpu_ratio: float) -> None:
     """Set the NUMA limits of a host to those that a decision needs.
 
     Nova sends ``HostState.limits`` to the host with the server: the allocation

@@ -32,19 +32,15 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
     #: filter is not enabled.
     rule: type[numa_rule.Rule]
 
-    def weighed(
-        self, request: nfv_request.Request,
-    ) -> list[numa_rule.Rule]:
+    def weighed(self, request: nfv_request.Request) -> list[numa_rule.Rule]:
         """Return the rules of the request that are weighed here."""
         return [rule for rule in request.rules
                 if isinstance(rule, self.rule)]
 
     @abc.abstractmethod
-    def weigh(
-        self, host_state, host_visit: visit.Visit,
-        request: nfv_request.Request, rules: Sequence[numa_rule.Rule],
-        decision: decide.Decision,
-    ) -> float:
+    def weigh(self, host_state, host_visit: visit.Visit,
+              request: nfv_request.Request, rules: Sequence[numa_rule.Rule],
+              decision: decide.Decision) -> float:
         """Return the weight of a host that can take the guest.
 
         :param decision: the decision, which accepts the host
@@ -77,11 +73,9 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
             self._weight(weighed.obj, request_note, request, rules, terms)
             for weighed in weighed_obj_list]
 
-    def _weight(
-        self, host_state, request_note: notes.RequestNote,
-        request: nfv_request.Request, rules: Sequence[numa_rule.Rule],
-        terms: decide.Terms,
-    ) -> float:
+    def _weight(self, host_state, request_note: notes.RequestNote,
+                request: nfv_request.Request, rules: Sequence[numa_rule.Rule],
+                terms: decide.Terms) -> float:
         try:
             host_visit = visit.for_host(host_state, request_note)
             decision = host_visit.decision(host_state, request, terms)

@@ -474,9 +474,8 @@ class PlanRun:
             self._say(why)
             self._stopping = True
 
-    def _ready_moves(
-        self, remaining: Iterable[values.Move],
-    ) -> list[values.Move]:
+    def _ready_moves(self,
+                     remaining: Iterable[values.Move]) -> list[values.Move]:
         ready: list[values.Move] = []
         blocking = list(self._running)
         for move in remaining:

@@ -203,10 +203,8 @@ def _host(metrics: Figures, host: document.HostDetails,
             metrics['nfv_sched_network_services'][name, kind] += count
 
 
-def _used_and_free(
-    metrics: Figures, name: str, labels: Key, used: int | None,
-    most: int | None,
-) -> None:
+def _used_and_free(metrics: Figures, name: str, labels: Key, used: int | None,
+                   most: int | None) -> None:
     """Add what is used and what is free.
 
     :param used: None if it is not known
