@@ -12,9 +12,7 @@ class PCINUMAAffinityFilter(base.RuleFilter):
     alias or by port, is on a host NUMA node that the guest occupies, or the
     host is refused.  ``prefer``, or the policy ``preferred`` of Nova: every
     host passes that Nova accepts; where local devices are free, labels hold
-    the claim on the compute node to their NUMA nodes.  Enable
-    ``PCINUMAAffinityWeigher`` too, so that hosts with such devices are chosen
-    first.
+    the claim on the compute node to their NUMA nodes.
 
     Nova's policies ``required``, ``socket`` and ``legacy`` are enforced by
     Nova and need only ``NFVTopologyFilter``.  With PCI in Placement,

@@ -13,12 +13,9 @@ class PlaceNUMAAffinityFilter(base.RuleFilter):
     host is refused.  ``nfv:numa_anti_affinity.{place}=strict``: no NUMA node
     of the guest is, for example none on a node with the Ceph OSDs.
     ``prefer``: every host passes; where there is capacity, labels hold the
-    claim on the compute node to these NUMA nodes.  Enable
-    ``PlaceNUMAAffinityWeigher`` too, so that such hosts are chosen first.
+    claim on the compute node to these NUMA nodes.
 
-    A host declares a place by the label ``nfv_{place}``, a physical network in
-    ``[neutron] physnets`` of its nova.conf; see the documentation on labels.
-    A host without the label has no such place.
+    A host declares a place by the label ``nfv_{place}``, and has none without.
     """
 
     rule = place.PlaceRule

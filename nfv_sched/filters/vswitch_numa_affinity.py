@@ -12,14 +12,11 @@ class VSwitchNUMAAffinityFilter(base.RuleFilter):
     ``nfv:vswitch_numa_affinity=strict``: every NUMA node of the guest is on a
     host NUMA node with the switch, or the host is refused.  ``prefer``: every
     host passes; where there is capacity on nodes with the switch, labels hold
-    the claim on the compute node to them.  Enable
-    ``VSwitchNUMAAffinityWeigher`` too, so that hosts with such capacity are
-    chosen first.
+    the claim on the compute node to them.
 
     A host declares where its switch runs by the label ``[nfv_sched]
-    vswitch_label``, a physical network in ``[neutron] physnets`` of its
-    nova.conf; see the documentation on labels.  Without the label it is where
-    the networks of the request are near, if the host declares that for each.
+    vswitch_label``.  Without it, it is where the networks of the request are
+    near, if the host declares that for each.
 
     If ``NFVTopologyFilter`` is not enabled, this filter also refuses hosts by
     the node mapping, ``nfv:numa_node.{n}``.

@@ -118,16 +118,14 @@ class ReadingCheck:
 
     A defect of Neutron, or a user who lost a role, looks like an empty cloud;
     accepted, it would make used capacity look free.  But a cloud can really
-    lose most of its ports.  It has if Nova has deleted the servers that have
-    no ports any more.  Otherwise such a reading is accepted after ``READINGS``
-    of them in a row, if half of ``max_snapshot_age`` has passed since the
-    first and Nova has no ports of these servers.  The first reading of a
-    process is not accepted if it shows no bound port of a server although
-    Nova's database has some.
+    lose most of its ports: if Nova has deleted the servers that have none any
+    more, or if it is so in ``READINGS`` of them in a row, over half of
+    ``max_snapshot_age``, and Nova has no ports of these servers.  The first
+    reading of a process is not accepted if it shows no bound port of a server
+    although Nova's database has some.
 
-    If only a few projects have lost so much, only their figures stay for that
-    time as they were before.  So no project can keep the figures of the others
-    out of date.
+    If only a few projects have lost so much, only their figures stay as they
+    were, so that no project can keep those of others out of date.
 
     For use by one thread at a time.  The object is kept when a :class:`Reader`
     is replaced.
