@@ -31,7 +31,7 @@ def select(state: states.State, spec: objects.RequestSpec,
     :raises Refused: if no host is found
     """
     # What Neutron shows is never late here, unless a step says so.
-    state.network.refresh(state.owners())
+    state.network.refresh()
     try:
         return state.scheduler.select(state.context, spec, uuids,
                                       alternates)

@@ -79,7 +79,7 @@ class Simulation:
         return outcome.SimulationResult(
             scenario=scenario, servers=list(self.state.servers.values()),
             hosts=list(self.state.hosts.values()),
-            placement=self.state.placement, loads=self.state.loads(),
+            placement=self.state.placement, loads=self.state.network.loads(),
             outcomes=self.outcomes,
             checks=self._expectations.checks,
             failures=self._expectations.failures,
@@ -93,7 +93,7 @@ class Simulation:
         """
         first = len(self.outcomes)
         if step.action == 'neutron':
-            self.state.network.become(step.neutron, self.state.owners())
+            self.state.network.become(step.neutron)
             self._record_other(step, '', (step.neutron,))
         elif step.action == 'boot' and step.multi_create:
             for server in boot.boot_together(self.state, step):
@@ -105,7 +105,7 @@ class Simulation:
                 progress(completed)
         if step.expect is not None:
             self._expectations.check(step, self.outcomes[first:],
-                                     self.state.loads)
+                                     self.state.network.loads)
 
     def _one(self, step: actions.Step, name: str) -> None:
         self.state.notes = []

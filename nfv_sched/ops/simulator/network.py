@@ -9,6 +9,7 @@ are never outdated.
 
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
+import types
 import typing as ty
 
 from nfv_sched.ledger import inventory as ledger_inventory
@@ -22,6 +23,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import placement as simulated_placement
+from nfv_sched.ops.simulator import servers
 
 CONF = nova_internals.CONF
 
@@ -43,82 +45,6 @@ _ROUTER_OWNERS = {
     'ovn': 'network:router_gateway',
     'none': 'network:router_interface',
 }
-_GUEST_OWNER = 'compute:nova'
-
-
-class SimulatedLookups:
-    """Look-ups in simulated Neutron, in place of ``neutron.Lookups``.
-
-    :ivar snapshot: what Neutron shows; None if it does not answer
-    :ivar groups: UUID -> security group, of all known groups
-    :ivar default_groups: project -> UUID of its security group ``default``
-    """
-
-    def __init__(self) -> None:
-        self.snapshot: usage.Snapshot | None = None
-        self.groups: dict[str, scenarios.SecurityGroup] = {}
-        self.default_groups: dict[str, str] = {}
-        #: Ports that requests name, by UUID; not bound to a host yet.
-        self.unbound: dict[str, usage.NeutronPort] = {}
-
-    def look_up(self, lacking: demand.Lacking) -> usage.Supplement | None:
-        """Return security groups and ports; see ``neutron.Lookups``.
-
-        Unknown groups do not exist, and count as groups without rules.
-        """
-        if self.snapshot is None:
-            return None
-        all_ports = {**self.unbound, **self.snapshot.ports}
-        ports = {uuid: all_ports[uuid] for uuid in lacking.ports
-                 if uuid in all_ports}
-        ports.update((port.id, port) for port in self.snapshot.instances.get(
-            lacking.server, ()))
-        default_groups = {
-            project: self.default_groups.get(project, project)
-            for project in lacking.projects}
-        groups = [*lacking.groups, *default_groups.values(),
-                  *(uuid for port in ports.values()
-                    for uuid in port.security_groups)]
-        return usage.Supplement(
-            ports, {uuid: self.groups[uuid].rules
-                    if uuid in self.groups else 0 for uuid in groups},
-            default_groups, dict.fromkeys(lacking.networks, True))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SimulatedPort:
-    """A port of a server."""
-
-    id: str
-    network: snapshot.Network  #: its network, with the vNIC type of the port
-    security_groups: tuple[scenarios.SecurityGroup, ...]
-    #: whether the request names the port; if not, it names the network, and
-    #: Nova creates the port.  SR-IOV ports always exist.
-    exists: bool = False
-
-    def to_nova(self) -> dict[str, ty.Any]:
-        """Return the port in the format of ``nova_internals``."""
-        return {
-            'name': self.network.name,
-            'network_id': self.network.id,
-            'port_id': self.id,
-            'physical_network': self.network.physnet,
-            'tunneled': self.network.physnet is None,
-            'vnic_type': self.network.vnic_type,
-            'numa_policy': self.network.numa_policy,
-            'trusted': self.network.trusted,
-            'exists': (self.exists or
-                       self.network.vnic_type != scenarios.NORMAL),
-        }
-
-
-class PortOwner(ty.Protocol):
-    """Protocol of servers with ports; ``project`` is a UUID."""
-
-    uuid: str
-    project: str
-    host: compute.ComputeHost | None
-    ports: list[SimulatedPort]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -136,13 +62,6 @@ class HostLoad:
     def ports(self) -> int:
         """The number of virtual switch ports, including physical ones."""
         return decide.PORTS.used(self.limits, self.usage.vswitch_ports)
-
-
-class _Node(ty.NamedTuple):
-    """A host, with the fields that ``limits.of_host`` reads."""
-
-    host: str
-    aggregates: list
 
 
 def is_told(scenario: scenarios.Scenario) -> bool:
@@ -171,37 +90,48 @@ def dhcp_servers(scenario: scenarios.Scenario, load: HostLoad) -> int | None:
 class SimulatedNetwork:
     """Neutron and the ledger service of a simulated cloud.
 
+    Filters look up in it what they would ask Neutron for.
+
     :ivar migrations: UUID of migration -> UUID of its server
-    :ivar lookups: look-ups in Neutron for filters
     :ivar added: UUIDs of the ledgers that the cloud does not have: they only
         keep its limits
+    :ivar snapshot: what Neutron shows; None if it does not answer
     :param hosts: the hosts by name
+    :param all_servers: the servers by name; more may come
     :param aggregates: returns the aggregates of a host, by its name
     """
 
     def __init__(self, scenario: scenarios.Scenario,
                  hosts: Mapping[str, compute.ComputeHost],
+                 all_servers: Mapping[str, servers.SimulatedServer],
                  placement: simulated_placement.Placement,
                  aggregates: ty.Callable[[str], list]):
         self.migrations: dict[str, str] = {}
         self._scenario = scenario
         self._hosts = hosts
+        self._servers = all_servers
         self._placement = placement
         self.added: frozenset[str] = frozenset()
         if CONF.nfv_sched.ledger != 'placement':
             self.added = frozenset(
                 ledger_names.provider_uuid(host.uuid)
                 for host in hosts.values()).difference(placement.providers)
-        self.lookups = SimulatedLookups()
+        self.snapshot: usage.Snapshot | None = None
+        #: All known security groups, by UUID.
+        self._groups: dict[str, scenarios.SecurityGroup] = {}
+        #: Project -> UUID of its security group ``default``.
+        self._default_groups: dict[str, str] = {}
+        #: Ports that requests name, by UUID; not bound to a host yet.
+        self._unbound: dict[str, usage.NeutronPort] = {}
         self._state = UP
-        self._snapshot: usage.Snapshot | None = None
-        #: What the snapshot was made from; see :meth:`_read_figures`.
+        self._figures: usage.Snapshot | None = None
+        #: What the figures were made from; see :meth:`_read_figures`.
         self._made_from: ty.Any = None
         host_limits = network_limits.by_host(
             network_limits.defaults(CONF))
         self._limits = {
-            name: host_limits.for_host(_Node(name, aggregates(name)))
-            for name in hosts}
+            name: host_limits.for_host(types.SimpleNamespace(
+                host=name, aggregates=aggregates(name))) for name in hosts}
         self._note_groups(scenario.security_groups.values())
         services = scenarios.services_of(scenario)
         self._services = {
@@ -211,8 +141,31 @@ class SimulatedNetwork:
             port for name, of_host in self._services.items()
             for port in self._ports_of_services(name, of_host)]
 
+    def look_up(self, lacking: demand.Lacking) -> usage.Supplement | None:
+        """Return security groups and ports; see ``neutron.Lookups``.
+
+        Unknown groups do not exist, and count as groups without rules.
+        """
+        if self.snapshot is None:
+            return None
+        all_ports = {**self._unbound, **self.snapshot.ports}
+        ports = {uuid: all_ports[uuid] for uuid in lacking.ports
+                 if uuid in all_ports}
+        ports.update((port.id, port) for port in self.snapshot.instances.get(
+            lacking.server, ()))
+        default_groups = {
+            project: self._default_groups.get(project, project)
+            for project in lacking.projects}
+        groups = [*lacking.groups, *default_groups.values(),
+                  *(uuid for port in ports.values()
+                    for uuid in port.security_groups)]
+        return usage.Supplement(
+            ports, {uuid: self._groups[uuid].rules
+                    if uuid in self._groups else 0 for uuid in groups},
+            default_groups, dict.fromkeys(lacking.networks, True))
+
     def _note_groups(self, groups: Iterable[scenarios.SecurityGroup]) -> None:
-        self.lookups.groups.update((group.uuid, group) for group in groups)
+        self._groups.update((group.uuid, group) for group in groups)
 
     def security_groups(
         self, names: tuple[str, ...],
@@ -227,42 +180,41 @@ class SimulatedNetwork:
         return [groups[name].uuid if name != DEFAULT_GROUP else name
                 for name in names or (DEFAULT_GROUP,)]
 
-    def add_unbound(self, ports: Iterable[SimulatedPort],
-                    project: str) -> None:
+    def add_unbound(
+        self, ports: Iterable[nova_internals.SimulatedPort], project: str,
+    ) -> None:
         """Add ports that a request names to Neutron, without a host."""
         for port in ports:
             self._note_groups(port.security_groups)
             if port.exists:
-                self.lookups.unbound[port.id] = usage.NeutronPort(
+                self._unbound[port.id] = usage.NeutronPort(
                     port.id, '', '', port.network.vnic_type,
                     tuple([group.uuid for group in port.security_groups]),
                     project)
 
-    def become(self, state: str, servers: Iterable[PortOwner]) -> None:
+    def become(self, state: str) -> None:
         """Change the state of Neutron.
 
         :param state: ``UP``; ``STALE``: what is published stays as it is at
             this moment; ``DOWN``: Neutron does not answer requests either
         """
         if state == STALE and self._state == UP:
-            self.refresh(servers)
+            self.refresh()
         self._state = state
 
-    def refresh(self, servers: Iterable[PortOwner],
-                keep_ledgers: bool = False) -> None:
+    def refresh(self, keep_ledgers: bool = False) -> None:
         """Update what Neutron shows, and publish the ledger.
 
-        :param servers: all servers
         :param keep_ledgers: whether to leave existing ledgers unchanged
         """
-        self.lookups.snapshot = (
-            None if self._state == DOWN else self._read_figures(servers))
+        self.snapshot = (
+            None if self._state == DOWN else self._read_figures())
         if self._state == UP:
-            self._publish(self.lookups.snapshot, keep_ledgers)
+            self._publish(self.snapshot, keep_ledgers)
 
-    def loads(self, servers: Iterable[PortOwner]) -> dict[str, HostLoad]:
+    def loads(self) -> dict[str, HostLoad]:
         """Return each host's load by all servers, even if Neutron is down."""
-        figures = self._read_figures(servers)
+        figures = self._read_figures()
         loads = {}
         for name, host in self._hosts.items():
             uuid = ledger_names.provider_uuid(host.uuid)
@@ -297,47 +249,49 @@ class SimulatedNetwork:
                 scenarios.security_groups_of(services.other_rules)
                 if number == 0 else ()))
 
-    def _read_figures(self, servers: Iterable[PortOwner]) -> usage.Snapshot:
+    def _read_figures(self) -> usage.Snapshot:
         """Return the figures that Neutron would show now."""
         service = self._scenario.network_service
-        servers = list(servers)
+        owners = [server for server in self._servers.values()
+                  if server.host is not None
+                  or server.status == servers.SHELVED]
         made_from = [(server, server.host, *server.ports)
-                     for server in servers]
+                     for server in owners]
         # Reading a large cloud takes longer than scheduling a server.
-        if self._snapshot is not None and self._made_from == (
-                made_from, self.lookups.groups):
+        if self._figures is not None and self._made_from == (
+                made_from, self._groups):
             # A request that is tried and undone leaves the ports as they were.
-            return self._snapshot
-        for server in servers:
+            return self._figures
+        for server in owners:
             for port in server.ports:
                 self._note_groups(port.security_groups)
-        self._made_from = made_from, dict(self.lookups.groups)
-        builder = usage.SnapshotBuilder(self._snapshot)
+        self._made_from = made_from, dict(self._groups)
+        builder = usage.SnapshotBuilder(self._figures)
         for agent_type in _AGENTS[service]:
             builder.add_agent_type(agent_type)
         if service == 'ovs':
             for name, services in self._services.items():
                 builder.add_dhcp_agent(name, services.dhcp_servers)
                 builder.add_l3_agent(name, services.routers)
-        for group in self.lookups.groups.values():
+        for group in self._groups.values():
             for _ in range(group.rules):
                 builder.add_rule(group.uuid)
         for group in self.security_groups(()):
-            self.lookups.default_groups = dict.fromkeys(
+            self._default_groups = dict.fromkeys(
                 (nova_internals.PROJECT, *(
-                    server.project for server in servers)), group.uuid)
+                    server.project for server in owners)), group.uuid)
         for port in self._service_ports:
             builder.add_port(*port)
-        for server in servers:
+        for server in owners:
             host = server.host.name if server.host is not None else ''
             for port in server.ports:
                 builder.add_port(
-                    port.id, _GUEST_OWNER, server.uuid, host,
+                    port.id, 'compute:nova', server.uuid, host,
                     port.network.vnic_type,
                     tuple([group.uuid for group in port.security_groups]),
                     server.project)
-        self._snapshot = builder.build()
-        return self._snapshot
+        self._figures = builder.build()
+        return self._figures
 
     def _publish(self, figures: usage.Snapshot, keep_ledgers: bool) -> None:
         """Do what the ledger service does in one round."""
@@ -357,7 +311,12 @@ class SimulatedNetwork:
                     traits=frozenset((ledger_names.TRAIT,)),
                     parent=host.uuid))
                 if uuid in self.added:
-                    self._allocate(uuid, guests.get(host.name, {}))
+                    # As if the servers had come with the ledger.
+                    for server, guest in guests.get(host.name, {}).items():
+                        self._placement.allocate(server, {uuid: {
+                            quantity.resource_class: quantity.own(guest)
+                            for quantity in decide.QUANTITIES
+                            if quantity.own(guest)}})
         allocations: dict[str, dict[str, Mapping[str, int]]] = {}
         for consumer, held in self._placement.allocations.items():
             for uuid, amounts in held.items():
@@ -381,11 +340,3 @@ class SimulatedNetwork:
                     *((name, account.inventory())
                       for name, account in accounts.items()),
                     *load.figures().items())})
-
-    def _allocate(self, ledger: str,
-                  guests: Mapping[str, usage.GuestUsage]) -> None:
-        """Allocate what servers use, as if they had come with the ledger."""
-        for server, guest in guests.items():
-            self._placement.allocate(server, {ledger: {
-                quantity.resource_class: quantity.own(guest)
-                for quantity in decide.QUANTITIES if quantity.own(guest)}})

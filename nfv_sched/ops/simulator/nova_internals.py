@@ -52,6 +52,7 @@ with warnings.catch_warnings():
 
 from nfv_sched.nova import flavors
 from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 
 # Sets the classes as attributes of nova.objects.
@@ -235,55 +236,61 @@ def unknown_image_properties(
                   if not name.startswith('trait:'))
 
 
-def network_info(ports: ty.Iterable[ty.Mapping[str, ty.Any]]):
-    """Return the network information cache of a server.
+@dataclasses.dataclass(frozen=True, slots=True)
+class SimulatedPort:
+    """A port of a server."""
 
-    :param ports: mappings with ``port_id``, ``network_id``, ``name``,
-        ``physical_network`` (or None), ``tunneled`` and ``vnic_type``
-    """
+    id: str
+    network: snapshot.Network  #: its network, with the vNIC type of the port
+    security_groups: tuple[scenario.SecurityGroup, ...]
+    #: whether the request names the port; if not, it names the network, and
+    #: Nova creates the port.  SR-IOV ports always exist.
+    exists: bool = False
+
+
+def network_info(
+    ports: Sequence[SimulatedPort],
+) -> network_model.NetworkInfo:
+    """Return the network information cache of a server."""
     vifs = []
     for port in ports:
-        meta = {'tunneled': port['tunneled']}
-        if port['physical_network']:
-            meta['physical_network'] = port['physical_network']
         network = network_model.Network(
-            id=port['network_id'], label=port['name'])
-        network['meta'].update(meta)
+            id=port.network.id, label=port.network.name)
+        network['meta']['tunneled'] = port.network.physnet is None
+        if port.network.physnet:
+            network['meta']['physical_network'] = port.network.physnet
         vifs.append(network_model.VIF(
-            id=port['port_id'], network=network, active=True,
-            vnic_type=port['vnic_type']))
+            id=port.id, network=network, active=True,
+            vnic_type=port.network.vnic_type))
     return network_model.NetworkInfo(vifs)
 
 
 class _NeutronAPI(neutron.API):
     """Nova's Neutron client, which knows only the ports of one server."""
 
-    def __init__(self, ports: Sequence[Mapping[str, ty.Any]]):
-        self._ports = {port['port_id']: port for port in ports}
-        self._networks = {port['network_id']: port for port in ports}
+    def __init__(self, ports: Sequence[SimulatedPort]):
+        self._ports = {port.id: port.network for port in ports}
+        self._networks = {port.network.id: port.network for port in ports}
 
     def has_extended_resource_request_extension(self, *args, **kwargs):
         return True
 
     def _get_port_vnic_info(self, context, client, port_id):
-        port = self._ports[port_id]
-        return (port['vnic_type'], port['trusted'], port['network_id'], None,
-                port['numa_policy'], None)
+        network = self._ports[port_id]
+        return (network.vnic_type, network.trusted, network.id, None,
+                network.numa_policy, None)
 
     def _get_physnet_tunneled_info(self, context, client, net_id):
-        network = self._networks[net_id]
-        return network['physical_network'], network['tunneled']
+        physnet = self._networks[net_id].physnet
+        return physnet, physnet is None
 
 
 def resource_requests(context: ty.Any, flavor: objects.Flavor,
                       image_meta: objects.ImageMeta,
-                      ports: Sequence[Mapping[str, ty.Any]],
+                      ports: Sequence[SimulatedPort],
                       stable_uuid: Callable[[str], str]):
     """Make PCI requests and networks of flavor, image and ports, as the API.
 
-    :param ports: mappings as for :func:`network_info`, with
-        ``numa_policy``, ``trusted`` and ``exists``: whether the request names
-        the port; if not, it names the network
     :param stable_uuid: makes the IDs of the PCI requests, from their number
     :returns: (PCI requests, network metadata, requested networks)
     :raises nova.exception.NovaException: if an alias does not exist
@@ -294,8 +301,9 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
     # A request for no network differs from one without a list of networks.
     networks = objects.NetworkRequestList(objects=[
         objects.NetworkRequest(
-            network_id=port['network_id'],
-            port_id=port['port_id'] if port['exists'] else None)
+            network_id=port.network.id,
+            port_id=port.id if port.exists
+            or port.network.vnic_type != scenario.NORMAL else None)
         for port in ports] or [
         objects.NetworkRequest(network_id=NO_NETWORK)])
     metadata = _NeutronAPI(ports).create_resource_requests(

@@ -7,7 +7,7 @@ evacuated or deleted servers still occupy on hosts that are down are unknown,
 and so is whether Neutron can be read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 import dataclasses
 
 from nova import objects
@@ -32,8 +32,8 @@ _STATES = {status: state for state, status
 def cloud(state: states.State) -> snapshot.Cloud:
     """Return a snapshot of a cloud whose configuration is still set."""
     # Publish the ledger, as the service would after the last step.
-    state.network.refresh(state.owners())
-    loads = state.loads()
+    state.network.refresh()
+    loads = state.network.loads()
     groups = {member: state.scenario.server_groups[name].uuid
               for name, members in state.groups.items() for member in members}
     servers = {server.uuid for server in state.servers.values()
@@ -137,7 +137,12 @@ def _server(state: states.State, server: simulated.SimulatedServer,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
         pci_requests=_stored_requests(instance.pci_requests),
-        ports=tuple(_ports(server.ports)),
+        ports=tuple([snapshot.Port(
+            id=port.id, network=port.network.id,
+            vnic_type=port.network.vnic_type or scenarios.NORMAL,
+            physnet=port.network.physnet,
+            rules=sum(group.rules for group in port.security_groups))
+            for port in server.ports]),
         group=group, zone=spec and spec.availability_zone,
         hints={name: tuple(values)
                for name, values in (hints or {}).items()},
@@ -192,15 +197,6 @@ def _guest_node(cell: objects.InstanceNUMACell) -> snapshot.GuestNode:
         memory=cell.memory, page_size=cell.pagesize,
         cpu_policy=cell.cpu_policy, thread_policy=cell.cpu_thread_policy,
         reserved=frozenset(cell.cpuset_reserved or ()))
-
-
-def _ports(ports: Iterable[network.SimulatedPort]) -> Iterator[snapshot.Port]:
-    for port in ports:
-        yield snapshot.Port(
-            id=port.id, network=port.network.id,
-            vnic_type=port.network.vnic_type or scenarios.NORMAL,
-            physnet=port.network.physnet,
-            rules=sum(group.rules for group in port.security_groups))
 
 
 def _names(state: states.State) -> dict[str, frozenset[str] | None]:

@@ -19,7 +19,6 @@ from nfv_sched.nova import flavors
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
@@ -170,8 +169,7 @@ def new_instance(state: states.State, server: servers.SimulatedServer,
         pci_devices=objects.PciDeviceList(objects=[]),
         info_cache=objects.InstanceInfoCache(
             instance_uuid=server.uuid,
-            network_info=nova_internals.network_info(
-                port.to_nova() for port in server.ports)))
+            network_info=nova_internals.network_info(server.ports)))
 
 
 def describe(state: states.State, server: servers.SimulatedServer,
@@ -193,10 +191,9 @@ def describe(state: states.State, server: servers.SimulatedServer,
     flavor, image_meta = instance.flavor, server.image_meta
     topology = constraints(flavor, image_meta)
     instance.numa_topology = topology
-    ports = [port.to_nova() for port in server.ports]
     try:
         requests, metadata, requested = nova_internals.resource_requests(
-            state.context, flavor, image_meta, ports,
+            state.context, flavor, image_meta, server.ports,
             lambda number: scenario.stable_uuid(
                 'pci request', f'{name}/{number}'))
     except exception.PciRequestAliasNotDefined as e:
@@ -217,7 +214,7 @@ def describe(state: states.State, server: servers.SimulatedServer,
         project_id=server.project)
     spec.requested_networks = requested
     spec.is_bfv = False
-    if ports:
+    if server.ports:
         spec.network_metadata = metadata
     return spec
 
@@ -241,13 +238,13 @@ def plugs(
 def ports_of(
     name: str,
     plugs: Sequence[scenario.Plug],
-    existing_ports: Sequence[network.SimulatedPort] = (),
-) -> list[network.SimulatedPort]:
+    existing_ports: Sequence[nova_internals.SimulatedPort] = (),
+) -> list[nova_internals.SimulatedPort]:
     """Return new ports of a server, with UUIDs derived from ``name``."""
     used = {port.id for port in existing_ports}
     ids = (uuid for number in itertools.count() if (
         uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in used)
-    return [network.SimulatedPort(next(ids), of_port, groups)
+    return [nova_internals.SimulatedPort(next(ids), of_port, groups)
             for of_port, groups in plugs]
 
 
@@ -255,7 +252,7 @@ def requested_ports(
     state: states.State, name: str,
     plugs: Sequence[scenario.Plug],
     security_groups: tuple[str, ...], project: str,
-) -> list[network.SimulatedPort]:
+) -> list[nova_internals.SimulatedPort]:
     """Return the ports of a new server; add existing ones to Neutron."""
     # All ports that Nova makes have the security groups of the request.  A
     # port with other groups must exist before.

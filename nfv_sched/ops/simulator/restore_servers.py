@@ -16,7 +16,6 @@ from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
-from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
@@ -77,7 +76,7 @@ def _server(state: states.State, name: str, snapshot_server: snapshot.Server,
         project=snapshot_server.project or nova_internals.PROJECT, host=host,
         cell=host.record.cell if host else None,
         reason=snapshot_server.fault or None, image=snapshot_server.image,
-        ports=[network.SimulatedPort(
+        ports=[nova_internals.SimulatedPort(
             port.id, _network(port, networks),
             scenarios.security_groups_of(port.rules))
             for port in snapshot_server.ports or ()],

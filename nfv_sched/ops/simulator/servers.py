@@ -12,7 +12,6 @@ from nova.objects import base as nova_base
 from nfv_sched.base import extra_specs
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.simulator import compute
-from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import outcome
 
@@ -101,7 +100,7 @@ class SimulatedServer:
     reason: str | None = None
     #: a move that must be confirmed or reverted, or None
     pending: Pending | None = None
-    ports: list[network.SimulatedPort] = dataclasses.field(
+    ports: list[nova_internals.SimulatedPort] = dataclasses.field(
         default_factory=list)
     #: properties of its image, as Nova stores them
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)

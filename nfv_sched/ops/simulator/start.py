@@ -64,6 +64,6 @@ def _restored(scenario: scenarios.Scenario) -> states.State:
         raise problems.InputError([f'the snapshot: {e}'])
     if not any(host.network for host in cloud.hosts):
         # Nothing would be published in Placement either.
-        state.network.become(network.DOWN, ())
-    state.network.refresh(state.owners(), keep_ledgers=True)
+        state.network.become(network.DOWN)
+    state.network.refresh(keep_ledgers=True)
     return state

@@ -72,9 +72,10 @@ class State:
                 AttributeError, ValueError) as e:
             raise problems.InputError([f'{scenario.path}: {e}'])
         self.network = network.SimulatedNetwork(
-            scenario, self.hosts, self.placement, self.manager.aggregates_of)
+            scenario, self.hosts, self.servers, self.placement,
+            self.manager.aggregates_of)
         self.scheduler = scheduler.Scheduler(
-            self.manager, self.placement, self.network.lookups)
+            self.manager, self.placement, self.network)
 
     def _image(self, name: str,
                properties: ty.Mapping[str, ty.Any]) -> dict[str, str]:
@@ -89,15 +90,6 @@ class State:
             raise problems.InputError([f'{self.scenario.path}: images.{name}: '
                                        f'{problem}'])
         return {key: str(value) for key, value in properties.items()}
-
-    def owners(self) -> list[servers.SimulatedServer]:
-        """Return the servers that have ports: on a host, or shelved."""
-        return [server for server in self.servers.values()
-                if server.host is not None or
-                server.status == servers.SHELVED]
-
-    def loads(self) -> dict[str, network.HostLoad]:
-        return self.network.loads(self.owners())
 
 
 def nova_flavor(spec: snapshot.Flavor) -> objects.Flavor:

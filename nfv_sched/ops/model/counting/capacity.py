@@ -252,7 +252,7 @@ class Counting:
             # NOTE: A ledger reserves ports that no server has allocated.
             # Where the servers were left out, all ports would be reserved
             # beside what is allocated, and count twice.
-            state.network.refresh(state.owners(), keep_ledgers)
+            state.network.refresh(keep_ledgers)
         ours = {cls.__name__: cls for cls in extensions.classes(
             'nfv_sched.filters')}
         self._limits: list[network_filters.NetworkLimitFilter] = []
@@ -432,7 +432,7 @@ class CountedGuest:
             state.placement, placement_count.queries(state, spec))
         self.spec = spec
         note = self._note = notes.note_of(spec)
-        note.use(state.network.lookups, note.live_migration)
+        note.use(state.network, note.live_migration)
         note.begin(0, spec)
         self.request = note.read(spec)
         #: The request as the filters decide that are not in shadow.

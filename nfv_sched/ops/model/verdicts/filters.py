@@ -46,7 +46,7 @@ def _new_hosts(
     :param summaries: UUID of each provider -> provider summary
     """
     spec = stored.obj_clone()
-    notes.note_of(spec).use(state.network.lookups,
+    notes.note_of(spec).use(state.network,
                             notes.note_of(stored).live_migration)
     notes.placement_answered(spec, summaries)
     hosts = list(state.manager.get_host_states_by_uuids(

@@ -9,7 +9,6 @@ from nova import exception
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.simulator import conductor
-from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
@@ -127,9 +126,9 @@ def detach(state: states.State, server: servers.SimulatedServer,
 
 
 def _plug(server: servers.SimulatedServer,
-          ports: list[network.SimulatedPort]) -> None:
+          ports: list[nova_internals.SimulatedPort]) -> None:
     """Set the ports of a server; Nova does not call the scheduler here."""
     conductor.needs_service(server.host)
     server.ports = ports
     server.instance.info_cache.network_info = nova_internals.network_info(
-        port.to_nova() for port in ports)
+        ports)

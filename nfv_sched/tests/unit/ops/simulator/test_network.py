@@ -54,8 +54,8 @@ class FiguresTest(NetworkTestCase):
             state = simulation.state
 
             def figures():
-                state.network.refresh(state.owners())
-                return state.network.lookups.snapshot
+                state.network.refresh()
+                return state.network.snapshot
 
             before, again = figures(), figures()
             self.assertIs(before.hosts, again.hosts)
@@ -185,8 +185,8 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                 self.assertEqual(
                     4 if known else None,
                     network.dhcp_servers(result.scenario, result.loads['a']))
-                simulation.state.network.refresh(())
-                snapshot = simulation.state.network.lookups.snapshot
+                simulation.state.network.refresh()
+                snapshot = simulation.state.network.snapshot
                 self.assertEqual(known, snapshot.dhcp_known)
 
     def test_expectations_that_are_not_met(self):
@@ -244,7 +244,7 @@ class LedgerTest(NetworkTestCase):
     HEAD = OPTIONS % 'ledger: placement, vswitch_ports_per_node: 20' + HEAD
 
     def exact(self, simulation):
-        for load in simulation.state.loads().values():
+        for load in simulation.state.network.loads().values():
             if load.claimed is not None:
                 self.assertEqual(
                     (load.usage.guest_ports, load.usage.rules),

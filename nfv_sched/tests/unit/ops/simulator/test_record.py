@@ -151,7 +151,7 @@ class RecordTest(base.SimulatorTestCase):
             name: (server.status, server.pinned_cpus, server.devices,
                    [port.network.name for port in server.ports])
             for name, server in state.servers.items()
-            if server.status != 'DELETED'}, state.loads())
+            if server.status != 'DELETED'}, state.network.loads())
 
     def whole(self, before, after, seed):
         """Run all steps; return (outcomes after, end, snapshot between)."""

@@ -412,7 +412,7 @@ class StartTest(base.SimulatorTestCase):
         found = cloud(host(network=shown), servers=(
             server(ports=ports, project='tenant'),))
         with start.started(found) as state:
-            load = state.loads()['host1']
+            load = state.network.loads()['host1']
             self.assertEqual(
                 (9, 10, 3, 2, 2),
                 (load.usage.vswitch_ports, load.usage.rules,

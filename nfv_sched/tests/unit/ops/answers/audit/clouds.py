@@ -132,7 +132,7 @@ def _run(simulated):
     with simulated as found:
         for step in found.state.scenario.steps:
             found.step(step)
-        found.state.network.refresh(found.state.owners())
+        found.state.network.refresh()
         return record.cloud(found.state), found
 
 

@@ -126,7 +126,7 @@ class StepsOfSnapshotTest(base.SimulatorTestCase):
             self.assertEqual([[5], []], [
                 [group.rules for group in port.security_groups]
                 for port in server.ports])
-            load, = state.loads().values()
+            load, = state.network.loads().values()
             self.assertEqual(5, load.usage.rules)
 
     def test_detach(self):
