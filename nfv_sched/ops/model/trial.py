@@ -23,7 +23,7 @@ from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.simulator.steps import boot
+from nfv_sched.ops.simulator.steps import lifecycle
 
 # Degrees are sums of fractions.
 _EPSILON = 1e-9
@@ -166,7 +166,7 @@ def failure(
                                          flavor.name)
         state.servers[server.name] = server
         try:
-            boot.boot_as(state, server, request.BootRequest(
+            lifecycle.boot_as(state, server, request.BootRequest(
                 flavor=flavor, ports=positions.ports_of(flavor).plugs))
         except servers.Refused as exc:
             return Failure(len(moves), None, str(exc))

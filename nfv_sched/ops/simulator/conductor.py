@@ -7,13 +7,13 @@ difference: with PCI in Placement, nova-compute corrects an allocation if its
 claim took another device; the simulator does not.
 """
 
-from collections.abc import Callable, Sequence
-import typing as ty
+from collections.abc import Sequence
 
 from nova import exception
 from nova import objects
 from oslo_serialization import jsonutils
 
+from nfv_sched.nova import scheduler
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.simulator import compute
@@ -44,13 +44,15 @@ def select(state: states.State, spec: objects.RequestSpec,
 def claim_first(state: states.State, spec: objects.RequestSpec,
                 server: servers.SimulatedServer,
                 selections: Sequence[objects.Selection],
-                claim: Callable[[compute.ComputeHost, ty.Any], ty.Any]):
+                kind: str | None = None,
+                flavor: objects.Flavor | None = None,
+                ) -> tuple[compute.ComputeHost, compute.ServerClaim]:
     """Claim on the selected host; if that fails, on the alternates in turn.
 
     :param state: its ``notes`` are set to the failures before the last claim
     :param selections: the host and its alternates
-    :param claim: makes the claim for (host, limits)
-    :returns: (host, result of ``claim``)
+    :param kind: what Nova calls the move; None for a server without a host
+    :param flavor: the flavor after a move, by default that of the server
     :raises Refused: if no claim succeeds
     """
     failed = []
@@ -65,8 +67,17 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
             continue
         nova_internals.fill_provider_mapping(spec, selection)
         nova_internals.map_requests(state.context, server.instance, spec)
+        limits = selection.limits
+        if kind == 'live-migration' and not (
+                scheduler.live_migration_carries_limits()):
+            limits = None
         try:
-            return host, claim(host, selection.limits)
+            if kind is None:
+                return host, host.claim(state.context, server.instance, limits)
+            return host, host.move_claim(
+                state.context, server.instance,
+                flavor or server.instance.flavor, server.image_meta, kind,
+                limits)
         except nova_internals.CLAIM_ERRORS as e:
             failed.append(f'{host.name}: {e}')
             # Nova removes the allocation on this host before it reschedules.
@@ -87,11 +98,7 @@ def claim(state: states.State, server: servers.SimulatedServer,
     # (populate_retry).
     if spec.force_hosts:
         selections = selections[:1]
-    host, claimed = claim_first(
-        state, spec, server, selections,
-        lambda host, limits: host.claim(state.context, server.instance,
-                                        limits))
-    settle(state, server, host, claimed)
+    settle(state, server, *claim_first(state, spec, server, selections))
 
 
 def settle(state: states.State, server: servers.SimulatedServer,
@@ -135,11 +142,3 @@ def hand_over(state: states.State, server: servers.SimulatedServer,
     state.network.migrations[migration] = server.uuid
     state.placement.move(server.uuid, migration)
     return migration
-
-
-def leave(state: states.State, host: compute.ComputeHost,
-          server: servers.SimulatedServer,
-          claimed: compute.ServerClaim) -> None:
-    """Record what a server occupies on a host until this is up again."""
-    state.residues.setdefault(host.name, []).append(
-        (server.instance, claimed))

@@ -16,16 +16,14 @@ from nfv_sched.ops.simulator import expectations
 from nfv_sched.ops.simulator import outcome
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.simulator.steps import boot
 from nfv_sched.ops.simulator.steps import lifecycle
 from nfv_sched.ops.simulator.steps import moves
-from nfv_sched.ops.simulator.steps import outages
 
 #: Action -> function that performs it for one server.
 _OF_SERVERS: dict[
     str, Callable[[states.State, servers.SimulatedServer, ty.Any], None]
 ] = {
-    'boot': boot.boot,
+    'boot': lifecycle.boot,
     'delete': lifecycle.delete,
     'shelve': lifecycle.shelve,
     'unshelve': lifecycle.unshelve,
@@ -35,7 +33,7 @@ _OF_SERVERS: dict[
     'confirm': moves.confirm,
     'revert': moves.revert,
     'live_migrate': moves.live_migrate,
-    'evacuate': outages.evacuate,
+    'evacuate': moves.evacuate,
     'attach': lifecycle.attach,
     'detach': lifecycle.detach,
 }
@@ -44,8 +42,8 @@ _OF_SERVERS: dict[
 _OF_HOSTS: dict[
     str, Callable[[states.State, compute.ComputeHost], None]
 ] = {
-    'host_down': outages.host_down,
-    'host_up': outages.host_up,
+    'host_down': moves.host_down,
+    'host_up': moves.host_up,
 }
 
 
@@ -96,7 +94,7 @@ class Simulation:
             self.state.network.become(step.neutron)
             self._record_other(step, '', (step.neutron,))
         elif step.action == 'boot' and step.multi_create:
-            for server in boot.boot_together(self.state, step):
+            for server in lifecycle.boot_together(self.state, step):
                 self._record(step, server, None)
             progress(len(step.targets))
         else:

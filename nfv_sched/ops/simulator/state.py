@@ -2,6 +2,7 @@
 
 """Keep the state of a simulated cloud between steps."""
 
+import collections
 import typing as ty
 
 from nova import exception
@@ -50,8 +51,8 @@ class State:
         self.hosts: dict[str, compute.ComputeHost] = {}
         self.servers: dict[str, servers.SimulatedServer] = {}
         self.groups: dict[str, list[str]] = {}
-        self.residues: dict[str, list[tuple[
-            objects.Instance, compute.ServerClaim]]] = {}
+        self.residues = collections.defaultdict[
+            str, list[tuple[objects.Instance, compute.ServerClaim]]](list)
         self.notes: list[str] = []
         self.flavors = {
             flavor.name: flavor for flavor in scenario.cloud.flavors}

@@ -21,7 +21,6 @@ from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.simulator.steps import boot
 from nfv_sched.ops.simulator.steps import lifecycle
 from nfv_sched.tests.equivalence import test_stock
 
@@ -229,7 +228,7 @@ def boot_until_refused(state, flavor, plugs=()):
         while True:
             server = servers.SimulatedServer(f'more-{len(booted)}', flavor)
             state.servers[server.name] = server
-            boot.boot_as(state, server, request.BootRequest(
+            lifecycle.boot_as(state, server, request.BootRequest(
                 flavor=state.flavors[flavor], ports=plugs))
             booted.append(server)
     except servers.Refused:

@@ -29,7 +29,7 @@ from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.simulator.steps import outages
+from nfv_sched.ops.simulator.steps import moves
 
 #: Nova's vm_states of servers that are not evacuated.
 _AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
@@ -283,9 +283,9 @@ class FailoverAnalysis:
             state.hosts[name].down = True
         for uuid in guests:
             server = of_uuid[uuid]
-            before = outages.ServerLocation.from_server(server)
+            before = server.host, server.claimed, server.status
             try:
-                outages.evacuate(state, server, actions.MoveStep(
+                moves.evacuate(state, server, actions.MoveStep(
                     action='evacuate', number=1, targets=(server.name,)))
                 evacuated.append((server, before))
             except servers.Refused as exc:
@@ -300,7 +300,7 @@ class FailoverAnalysis:
             return reasons
         # The other way round, so that each finds the state that it left.
         for server, before in reversed(evacuated):
-            outages.undo(state, server, before)
+            moves.undo_evacuation(state, server, *before)
         for name, was in down.items():
             state.hosts[name].down = was
         return reasons

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shelve, unshelve, rebuild and delete servers, and change their ports."""
+"""Boot, shelve, rebuild and delete servers, and change their ports."""
 
+from collections.abc import Iterator
 import typing as ty
 
 from nova import exception
@@ -17,6 +18,57 @@ from nfv_sched.ops.simulator.steps import moves
 
 #: Statuses of servers whose ports can be changed.
 _PLUGGABLE = (servers.ACTIVE, servers.STOPPED, servers.PAUSED)
+
+
+def boot(state: states.State, server: servers.SimulatedServer,
+         step: actions.Boot) -> None:
+    boot_as(state, server, request.wanted(state, step))
+
+
+def boot_as(state: states.State, server: servers.SimulatedServer,
+            boot_request: request.BootRequest) -> None:
+    request.create(state, server, boot_request)
+    spec = server.spec.obj_clone()
+    request.set_destination(state, spec, boot_request.host)
+    selections = conductor.select(state, spec, [server.uuid])[0]
+    conductor.claim(state, server, spec, selections)
+
+
+def boot_together(state: states.State,
+                  step: actions.Boot) -> Iterator[servers.SimulatedServer]:
+    """Boot several servers with one request.
+
+    The scheduler finds hosts for all servers or for none; after that, the
+    claim of a single server can fail.
+
+    :returns: generator of the servers, each when it is booted or refused
+    """
+    booted = [servers.SimulatedServer(name, step.flavor)
+              for name in step.targets]
+    state.servers.update((server.name, server) for server in booted)
+    state.notes = []
+    try:
+        boot_request = request.wanted(state, step)
+        for server in booted:
+            request.create(state, server, boot_request, booted[0])
+        spec = booted[0].spec.obj_clone()
+        if step.group:
+            spec.instance_group = request.server_group(state, step.group)
+        request.set_destination(state, spec, step.host)
+        lists = conductor.select(state, spec,
+                                 [server.uuid for server in booted])
+    except servers.Refused as e:
+        for server in booted:
+            server.reason = str(e)
+            yield server
+        return
+    for server, selections in zip(booted, lists):
+        state.notes = []
+        try:
+            conductor.claim(state, server, spec, selections)
+        except servers.Refused as e:
+            server.reason = str(e)
+        yield server
 
 
 def shelve(state: states.State, server: servers.SimulatedServer,
@@ -88,7 +140,8 @@ def remove(state: states.State, server: servers.SimulatedServer) -> None:
         host = server.host
         host.instances.pop(server.uuid, None)
         if host.down:
-            conductor.leave(state, host, server, server.claimed)
+            state.residues[host.name].append(
+                (server.instance, server.claimed))
         else:
             host.give_back(server.instance, server.claimed)
         server.claimed = None

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Cold-migrate, resize and live-migrate servers."""
+"""Move servers, and stop and start the compute services of hosts."""
 
 from collections.abc import Sequence
 
 from nova import objects
 
-from nfv_sched.nova import scheduler
 from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
@@ -41,21 +41,17 @@ def _move(state: states.State, server: servers.SimulatedServer,
     try:
         if kind == 'resize':
             server.spec = copy
-            server.spec.flavor = flavor
-            server.spec.numa_topology = request.constraints(
+            copy.flavor = flavor
+            copy.numa_topology = request.constraints(
                 flavor, server.image_meta)
-            server.spec.pci_requests = request.resized_requests(
-                flavor, server)
+            copy.pci_requests = request.resized_requests(flavor, server)
         # As MigrationTask does: the migration holds the source until the move
         # is confirmed.
         migration = conductor.hand_over(state, server, step)
         spec = request.of_move(state, server, step.host, ignore)
         selections = conductor.select(state, spec, [server.uuid])[0]
         host, claimed = conductor.claim_first(
-            state, spec, server, selections,
-            lambda host, limits: host.move_claim(
-                state.context, server.instance, flavor,
-                server.image_meta, kind, limits))
+            state, spec, server, selections, kind, flavor)
     except servers.Refused:
         if migration is not None:
             state.placement.move(migration, server.uuid)
@@ -122,12 +118,7 @@ def live_migrate(state: states.State, server: servers.SimulatedServer,
             selections = conductor.select(state, spec, [server.uuid], False)[0]
             try:
                 host, claimed = conductor.claim_first(
-                    state, spec, server, selections[:1],
-                    lambda host, limits: host.move_claim(
-                        state.context, server.instance,
-                        server.instance.flavor, server.image_meta,
-                        'live-migration', limits if scheduler.
-                        live_migration_carries_limits() else None))
+                    state, spec, server, selections[:1], 'live-migration')
                 break
             except servers.Refused:
                 # Nova asks the scheduler again, without this host.
@@ -143,3 +134,51 @@ def live_migrate(state: states.State, server: servers.SimulatedServer,
     conductor.settle(state, server, host, claimed, server.status)
     source.give_back(server.instance, old)
     state.placement.delete_allocation_for_instance(state.context, migration)
+
+
+def evacuate(state: states.State, server: servers.SimulatedServer,
+             step: actions.MoveStep) -> None:
+    """Evacuate a server from its host, which is down from now on."""
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
+    source, old = server.host, server.claimed
+    source.down = True
+    spec = request.of_move(state, server, step.host, [source.name])
+    selections = conductor.select(state, spec, [server.uuid], False)[0]
+    host, claimed = conductor.claim_first(
+        state, spec, server, selections[:1], 'evacuation')
+    # The source counts the server until its nova-compute is up again.
+    state.residues[source.name].append((server.instance, old))
+    conductor.settle(
+        state, server, host, claimed, servers.STOPPED
+        if server.status == servers.STOPPED else servers.ACTIVE)
+
+
+def undo_evacuation(
+    state: states.State, server: servers.SimulatedServer,
+    source: compute.ComputeHost, claimed: compute.ServerClaim, status: str,
+) -> None:
+    """Undo an evacuation, but leave the old host down.
+
+    :param server: the last server that was evacuated from its host
+    :param claimed: what it has claimed on the source
+    :param status: its status before
+    """
+    server.host.give_back(server.instance, server.claimed)
+    state.placement.remove_provider(server.uuid, server.host.uuid)
+    state.residues[source.name].pop()
+    conductor.settle(state, server, source, claimed, status)
+
+
+def host_down(state: states.State, host: compute.ComputeHost) -> None:
+    host.down = True
+
+
+def host_up(state: states.State, host: compute.ComputeHost) -> None:
+    """Start the compute service of a host.
+
+    It frees the resources and allocations of evacuated and deleted servers.
+    """
+    host.down = False
+    for instance, claimed in state.residues.pop(host.name, ()):
+        host.give_back(instance, claimed)
+        state.placement.remove_provider(instance.uuid, host.uuid)
