@@ -6,14 +6,18 @@ Steps do what the Nova API, nova-conductor and nova-compute do in addition to
 scheduling and claims.  Guests, disks and images are not simulated.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
 import time
 import typing as ty
 
 from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import expectations
+from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome
+from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.ops.simulator.steps import lifecycle
@@ -47,14 +51,28 @@ _OF_HOSTS: dict[
 }
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """The result of all steps of a cloud."""
+
+    scenario: scenarios.Scenario  #: the cloud before the steps
+    #: servers, including deleted ones
+    servers: Sequence[servers.SimulatedServer]
+    hosts: Sequence[compute.ComputeHost]
+    placement: placement.Placement
+    loads: Mapping[str, network.HostLoad]
+    outcomes: Sequence[outcome.SimulatedStep]  #: in order of the steps
+    checks: int  #: number of expectations that were checked
+    failures: Sequence[str]  #: messages on expectations that are not met
+    seconds: float  #: duration of the steps
+
+
 class Simulation:
     """A simulation of one cloud.
 
     It uses Nova's global configuration, which must be set by
     :mod:`nfv_sched.ops.simulator.configuration`.
 
-    :ivar state: present state of the cloud
-    :param state: the cloud before the steps
     :param progress: called with (number of servers done, total)
     """
 
@@ -62,10 +80,11 @@ class Simulation:
                  progress: Callable[[int, int], None] | None = None):
         self.state = state
         self.outcomes: list[outcome.SimulatedStep] = []
-        self._expectations = expectations.Expectations(state.scenario.path)
+        #: For each expectation a message, or None if it was met.
+        self._checked: list[str | None] = []
         self._progress = progress or (lambda finished, total: None)
 
-    def run(self) -> outcome.SimulationResult:
+    def run(self) -> SimulationResult:
         began = time.monotonic()
         scenario = self.state.scenario
         total = sum(len(step.targets) for step in scenario.steps)
@@ -74,13 +93,12 @@ class Simulation:
             self.step(step, lambda more, before=completed: self._progress(
                 before + more, total))
             completed += len(step.targets)
-        return outcome.SimulationResult(
+        return SimulationResult(
             scenario=scenario, servers=list(self.state.servers.values()),
             hosts=list(self.state.hosts.values()),
             placement=self.state.placement, loads=self.state.network.loads(),
-            outcomes=self.outcomes,
-            checks=self._expectations.checks,
-            failures=self._expectations.failures,
+            outcomes=self.outcomes, checks=len(self._checked),
+            failures=[each for each in self._checked if each is not None],
             seconds=time.monotonic() - began)
 
     def step(self, step: actions.Step,
@@ -102,8 +120,9 @@ class Simulation:
                 self._one(step, name)
                 progress(completed)
         if step.expect is not None:
-            self._expectations.check(step, self.outcomes[first:],
-                                     self.state.network.loads)
+            self._checked += expectations.check(
+                step, self.state.scenario.path, self.outcomes[first:],
+                self.state.network.loads)
 
     def _one(self, step: actions.Step, name: str) -> None:
         self.state.notes = []

@@ -3,121 +3,121 @@
 """Compare the outcomes of steps with the expectations of a cloud file."""
 
 import collections
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome
 
+#: Whether an expectation is met, what was expected, and what came.
+_Check = tuple[bool, str, str]
+_Outcomes = Sequence[outcome.SimulatedStep]
 
-class Expectations:
-    """A check of expectations: ``checks`` made, and messages on failures."""
 
-    def __init__(self, path: str):
-        self.checks = 0
-        self.failures: list[str] = []
-        self._path = path
+def check(step: actions.Step, path: str, outcomes: _Outcomes,
+          loads: Callable[[], Mapping[str, network.HostLoad]],
+          ) -> Iterator[str | None]:
+    """Yield a message for each expectation of a step; None if it is met.
 
-    def check(self, step: actions.Step,
-              outcomes: Sequence[outcome.SimulatedStep],
-              loads: Callable[[], Mapping[str, network.HostLoad]]) -> None:
-        """Check the expectations that a step has."""
-        names = ' '.join(step.targets[:1])
-        if len(step.targets) > 1:
-            names += f' and {len(step.targets) - 1} more'
-        where = f'step {step.number} ({step.action} {names})'
-        self._compare(where, step.expect, outcomes)
-        by_name = {step_outcome.server: step_outcome
-                   for step_outcome in outcomes}
-        for name, expect in step.expect.servers.items():
-            self._compare(f'step {step.number} ({step.action} {name})',
-                          expect, [by_name[name]])
-        if step.expect.ports or step.expect.rules:
-            of_hosts = loads()
-            for name, count in step.expect.ports.items():
-                ports = of_hosts[name].ports
-                self._expect(where, step.expect, ports == count,
-                             f'{count} vSwitch ports on {name}', f'{ports}')
-            for name, count in step.expect.rules.items():
-                rules = of_hosts[name].usage.rules
-                self._expect(where, step.expect, rules == count,
-                             f'{count} security-group rules on {name}',
-                             f'{rules}')
+    :param path: of the cloud file
+    """
+    names = ' '.join(step.targets[:1])
+    if len(step.targets) > 1:
+        names += f' and {len(step.targets) - 1} more'
+    by_name = {each.server: each for each in outcomes}
+    for name, expect, checks in (
+            (names, step.expect, _of_servers(step.expect, outcomes)),
+            *((name, expect, _of_servers(expect, [by_name[name]]))
+              for name, expect in step.expect.servers.items()),
+            (names, step.expect, _of_hosts(step.expect, loads))):
+        for met, wanted, got in checks:
+            yield None if met else (
+                f'{path}:{expect.line}: step {step.number} ({step.action} '
+                f'{name}): expected {wanted}, got {got}')
 
-    def _expect(self, where: str, expect: actions.ServerExpectation, met: bool,
-                expected_text: str, got: str) -> None:
-        """Count an expectation; add a failure if it is not met."""
-        self.checks += 1
-        if not met:
-            self.failures.append(
-                f'{self._path}:{expect.line}: {where}: expected '
-                f'{expected_text}, got {got}')
 
-    def _compare(self, where: str, expect: actions.ServerExpectation,
-                 outcomes: Sequence[outcome.SimulatedStep]) -> None:
-        def note(met: bool, expected_text: str, got: str) -> None:
-            self._expect(where, expect, met, expected_text, got)
+def _of_hosts(expect: actions.Expectation,
+              loads: Callable[[], Mapping[str, network.HostLoad]],
+              ) -> Iterator[_Check]:
+    if not expect.ports and not expect.rules:
+        return
+    of_hosts = loads()
+    for name, count in expect.ports.items():
+        ports = of_hosts[name].ports
+        yield ports == count, f'{count} vSwitch ports on {name}', f'{ports}'
+    for name, count in expect.rules.items():
+        rules = of_hosts[name].usage.rules
+        yield (rules == count, f'{count} security-group rules on {name}',
+               f'{rules}')
 
-        placed = [o for o in outcomes if o.ok]
-        refused = [o for o in outcomes if not o.ok]
-        reasons = '; '.join(dict.fromkeys(o.reason for o in refused))
-        for expected, got, word in ((expect.placed, placed, 'placed'),
-                                    (expect.refused, refused, 'refused')):
-            if expected is None:
-                continue
+
+def _of_servers(expect: actions.ServerExpectation,
+                outcomes: _Outcomes) -> Iterator[_Check]:
+    placed = [o for o in outcomes if o.ok]
+    refused = [o for o in outcomes if not o.ok]
+    reasons = '; '.join(dict.fromkeys(o.reason for o in refused))
+    for expected, got, word, others in (
+            (expect.placed, placed, 'placed', reasons),
+            (expect.refused, refused, 'refused', _places(placed))):
+        if expected is not None:
             count = len(outcomes) if expected is True else expected
-            text = f'{len(got)}'
-            if word == 'placed' and reasons:
-                text += f' ({reasons})'
-            elif word == 'refused' and placed:
-                text += f' ({_places(placed)})'
-            note(len(got) == count, f'{count} {word}', text)
-        facts = (
-            (expect.host, lambda o: o.destination in expect.host,
-             lambda: f'host {" or ".join(expect.host)}'),
-            (expect.not_host, lambda o: o.destination not in expect.not_host,
-             lambda: f'not host {" or ".join(expect.not_host)}'),
-            (expect.nodes, lambda o: o.numa_nodes == expect.nodes,
-             lambda: f'host NUMA nodes {list(expect.nodes)}'),
-            (expect.nodes_in, lambda o: o.numa_nodes is not None and
-             set(o.numa_nodes) <= set(expect.nodes_in),
-             lambda: f'host NUMA nodes among {list(expect.nodes_in)}'),
-            (expect.vswitch, lambda o: o.vswitch == expect.vswitch,
-             lambda: f'vSwitch {expect.vswitch}'),
-            (expect.places, lambda o: all(
-                o.places.get(name) == near
-                for name, near in expect.places.items()),
-             lambda: outcome.places_text(expect.places)),
-            (expect.pci, lambda o: o.pci == expect.pci,
-             lambda: f'PCI devices {expect.pci}'),
-            (expect.pci_devices, lambda o: _per_node(o) ==
-             {node: count for node, count in expect.pci_devices.items()
-              if count},
-             lambda: 'PCI devices ' + _devices_text(expect.pci_devices)),
-            (expect.cores, lambda o: o.cores == expect.cores,
-             lambda: f'{expect.cores} physical cores'),
-        )
-        for expected, fits, text in facts:
-            if expected is None:
-                continue
-            wrong = [o for o in placed if not fits(o)]
-            got = _places(wrong)
-            if not placed:
-                got = f'refused: {reasons}' if reasons else 'nothing'
-            note(bool(placed) and not wrong, text(), got)
-        if expect.reason is not None:
-            wrong = [o for o in refused
-                     if expect.reason.lower() not in o.reason.lower()]
-            got = '; '.join(dict.fromkeys(o.reason for o in wrong))
-            if not refused:
-                got = f'placed ({_places(placed)})'
-            note(bool(refused) and not wrong,
-                 f'a refusal with {expect.reason!r}', got)
+            yield (len(got) == count, f'{count} {word}',
+                   f'{len(got)} ({others})' if others else f'{len(got)}')
+    for wanted, wrong in _facts(expect, placed):
+        got = _places(wrong)
+        if not placed:
+            got = f'refused: {reasons}' if reasons else 'nothing'
+        yield bool(placed) and not wrong, wanted, got
+    if expect.reason is not None:
+        wrong = [o for o in refused
+                 if expect.reason.lower() not in o.reason.lower()]
+        got = '; '.join(dict.fromkeys(o.reason for o in wrong))
+        if not refused:
+            got = f'placed ({_places(placed)})'
+        yield (bool(refused) and not wrong,
+               f'a refusal with {expect.reason!r}', got)
 
 
-def _per_node(step_outcome: outcome.SimulatedStep) -> dict[int | None, int]:
-    return dict(collections.Counter(
-        device.node for device in step_outcome.pci_devices))
+def _facts(expect: actions.ServerExpectation, placed: _Outcomes,
+           ) -> Iterator[tuple[str, _Outcomes]]:
+    """Yield what is expected of servers, and those that are not so."""
+    if expect.host is not None:
+        yield f'host {" or ".join(expect.host)}', [
+            o for o in placed if o.destination not in expect.host]
+    if expect.not_host is not None:
+        yield f'not host {" or ".join(expect.not_host)}', [
+            o for o in placed if o.destination in expect.not_host]
+    if expect.nodes is not None:
+        yield f'host NUMA nodes {list(expect.nodes)}', [
+            o for o in placed if o.numa_nodes != expect.nodes]
+    if expect.nodes_in is not None:
+        yield f'host NUMA nodes among {list(expect.nodes_in)}', [
+            o for o in placed if o.numa_nodes is None
+            or not set(o.numa_nodes) <= set(expect.nodes_in)]
+    if expect.vswitch is not None:
+        yield f'vSwitch {expect.vswitch}', [
+            o for o in placed if o.vswitch != expect.vswitch]
+    if expect.places is not None:
+        yield outcome.places_text(expect.places), [
+            o for o in placed
+            if not expect.places.items() <= o.places.items()]
+    if expect.pci is not None:
+        yield f'PCI devices {expect.pci}', [
+            o for o in placed if o.pci != expect.pci]
+    if expect.pci_devices is not None:
+        per_node = collections.Counter(expect.pci_devices)
+        yield f'PCI devices {_devices_text(expect.pci_devices)}', [
+            o for o in placed if _per_node(o) != per_node]
+    if expect.cores is not None:
+        yield f'{expect.cores} physical cores', [
+            o for o in placed if o.cores != expect.cores]
+
+
+def _per_node(
+    step_outcome: outcome.SimulatedStep,
+) -> collections.Counter[int | None]:
+    return collections.Counter(
+        device.node for device in step_outcome.pci_devices)
 
 
 def _devices_text(per_node: Mapping[int | None, int]) -> str:
@@ -127,7 +127,7 @@ def _devices_text(per_node: Mapping[int | None, int]) -> str:
     return f'{{{", ".join(texts)}}}'
 
 
-def _places(outcomes: Sequence[outcome.SimulatedStep]) -> str:
+def _places(outcomes: _Outcomes) -> str:
     """Return a short text on the hosts and NUMA nodes of servers."""
     texts = []
     for step_outcome in outcomes[:3]:

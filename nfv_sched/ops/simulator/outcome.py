@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Define the outcomes of steps, and the result of a simulation."""
+"""Define the outcomes of steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import dataclasses
 import typing as ty
-
-if ty.TYPE_CHECKING:  # these load Nova
-    from nfv_sched.ops.cloud import scenario as scenarios
-    from nfv_sched.ops.simulator import compute
-    from nfv_sched.ops.simulator import network
-    from nfv_sched.ops.simulator import placement as placement_mod
-    from nfv_sched.ops.simulator import servers as simulated
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,22 +43,6 @@ class SimulatedStep:
     @property
     def ok(self) -> bool:
         return self.result == 'done'
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SimulationResult:
-    """The result of all steps of a cloud."""
-
-    scenario: 'scenarios.Scenario'  #: the cloud before the steps
-    #: servers, including deleted ones
-    servers: 'Sequence[simulated.SimulatedServer]'
-    hosts: 'Sequence[compute.ComputeHost]'
-    placement: 'placement_mod.Placement'
-    loads: 'Mapping[str, network.HostLoad]'
-    outcomes: Sequence[SimulatedStep]  #: in order of the steps
-    checks: int  #: number of expectations that were checked
-    failures: Sequence[str]  #: messages on expectations that are not met
-    seconds: float  #: duration of the steps
 
 
 def places_text(places: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ from nfv_sched.limits import names as ledger_names
 from nfv_sched.ops.answers.simulation import document
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.simulator import compute
+from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome
 from nfv_sched.ops.simulator import servers as simulated
@@ -45,15 +46,15 @@ class ReportTable:
     groups: Sequence[ty.Any] | None = None
 
 
-def _has_devices(result: outcome.SimulationResult) -> bool:
+def _has_devices(result: engine.SimulationResult) -> bool:
     return any(host.devices for host in result.scenario.cloud.hosts)
 
 
-def _has_places(result: outcome.SimulationResult) -> bool:
+def _has_places(result: engine.SimulationResult) -> bool:
     return any(result.scenario.places.values())
 
 
-def _place_columns(result: outcome.SimulationResult) -> list[tables.Column]:
+def _place_columns(result: engine.SimulationResult) -> list[tables.Column]:
     """Return a column of all places for people, and one of each."""
     together = [_column(
         'Places', None, lambda row: outcome.places_text(row.places))]
@@ -92,7 +93,7 @@ def _addresses_by_node(row: _Placed) -> str:
                                                item[0] or 0)))
 
 
-def table(result: outcome.SimulationResult, section: str,
+def table(result: engine.SimulationResult, section: str,
           full: bool = False) -> ReportTable:
     """Return the table of a section of the document.
 
@@ -109,7 +110,7 @@ def table(result: outcome.SimulationResult, section: str,
     return steps(result)
 
 
-def servers(result: outcome.SimulationResult) -> ReportTable:
+def servers(result: engine.SimulationResult) -> ReportTable:
     """Return the table of servers after the last step.
 
     People see columns for PCI devices and places if any host has these.
@@ -140,7 +141,7 @@ def _policy(policy: str | None, near: str | None) -> str:
     return text if policy else ''
 
 
-def steps(result: outcome.SimulationResult) -> ReportTable:
+def steps(result: engine.SimulationResult) -> ReportTable:
     no_devices = not _has_devices(result)
     # A step may also be of a host.
     hosts = {host.name: host.uuid for host in result.hosts}
@@ -165,7 +166,7 @@ def _notes(of: outcome.SimulatedStep) -> tuple[str, ...]:
     return of.notes if of.ok or of.action != 'live_migrate' else ()
 
 
-def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
+def hosts(result: engine.SimulationResult, full: bool = False) -> ReportTable:
     """Return the table of used resources, with a row per host NUMA node.
 
     Rows of groups are sums.
@@ -257,7 +258,7 @@ def _devices_text(node: document.SimulatedNode) -> str:
 _Row = ty.TypeVar('_Row', document.SimulatedNode, document.SimulatedLoad)
 
 
-def _grouped(result: outcome.SimulationResult,
+def _grouped(result: engine.SimulationResult,
              rows: Iterable[_Row]) -> dict[str, list[_Row]]:
     """Return the rows of each group of equal hosts, by its title."""
     names: dict[str, list[str]] = {}
@@ -271,7 +272,7 @@ def _grouped(result: outcome.SimulationResult,
     return groups
 
 
-def _group(result: outcome.SimulationResult, host: str) -> str:
+def _group(result: engine.SimulationResult, host: str) -> str:
     return result.scenario.alike.get(host, host)
 
 
@@ -300,11 +301,11 @@ def _sum(nodes: Sequence[document.SimulatedNode],
             for name in ('pages', 'pci_devices')})
 
 
-def has_network(result: outcome.SimulationResult) -> bool:
+def has_network(result: engine.SimulationResult) -> bool:
     return network.is_told(result.scenario)
 
 
-def network_loads(result: outcome.SimulationResult,
+def network_loads(result: engine.SimulationResult,
                   full: bool = False) -> ReportTable:
     """Return the table of the network load, with a row for each host.
 
@@ -355,7 +356,7 @@ def _ends(numbers: Collection[float]) -> str:
         for number in (min(numbers), max(numbers))]))
 
 
-def _load(result: outcome.SimulationResult, name: str,
+def _load(result: engine.SimulationResult, name: str,
           host_id: str = '') -> document.SimulatedLoad:
     load = result.loads[name]
 
@@ -382,7 +383,7 @@ def _load(result: outcome.SimulationResult, name: str,
         claimed_rules=claimed(ledger_names.RULES))
 
 
-def server_states(result: outcome.SimulationResult) -> tuple[
+def server_states(result: engine.SimulationResult) -> tuple[
         document.SimulatedServerState, ...]:
     last = {step.server: step for step in result.outcomes}
     return tuple([_server(server, last.get(server.name))
@@ -467,7 +468,7 @@ def _free_devices(host: compute.ComputeHost) -> dict[
 
 
 def _host(host: compute.ComputeHost,
-          result: outcome.SimulationResult) -> document.SimulatedHostState:
+          result: engine.SimulationResult) -> document.SimulatedHostState:
     provider = result.placement.providers[host.uuid]
     return document.SimulatedHostState(
         host=host.name, host_id=host.uuid, group=_group(result, host.name),
@@ -479,7 +480,7 @@ def _host(host: compute.ComputeHost,
         numa_nodes=node_states(host))
 
 
-def cloud_document(result: outcome.SimulationResult,
+def cloud_document(result: engine.SimulationResult,
                    keys: Collection[str]) -> document.SimulatedCloud:
     return document.SimulatedCloud(
         file=result.scenario.path, seconds=round(result.seconds, 3),
@@ -493,7 +494,7 @@ def cloud_document(result: outcome.SimulationResult,
         steps=tuple(result.outcomes) if 'steps' in keys else None)
 
 
-def summary(result: outcome.SimulationResult) -> str:
+def summary(result: engine.SimulationResult) -> str:
     succeeded = sum(1 for o in result.outcomes if o.ok)
     refused = len(result.outcomes) - succeeded
     text = (f'{strings.count(len(result.hosts), "host")}, '

@@ -12,7 +12,6 @@ from nfv_sched.ops.cloud.cloud_file import loader
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.simulator import outcome
 from nfv_sched.ops.simulator import state
 from nfv_sched.tests import base
 
@@ -103,7 +102,7 @@ class SimulatorTestCase(base.TestCase):
             with configuration.overrides(scenario, seed=seed):
                 yield engine.Simulation(state.State(scenario), progress)
 
-    def run_cloud(self, text: str, seed: int = 0) -> outcome.SimulationResult:
+    def run_cloud(self, text: str, seed: int = 0) -> engine.SimulationResult:
         with self.simulation(text, seed) as simulation:
             return simulation.run()
 

@@ -17,7 +17,6 @@ from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import engine
-from nfv_sched.ops.simulator import outcome
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.tests.unit.ops.answers.explain import clouds
@@ -58,7 +57,7 @@ class GeneratedTest(base.SimulatorTestCase):
                 None, server.uuid)
         return True
 
-    def boot(self, found, change) -> outcome.SimulationResult:
+    def boot(self, found, change) -> engine.SimulationResult:
         new = change.requested
         found = {**found, 'flavors': {**found['flavors'], 'new': {
             'vcpus': new.flavor.vcpus, 'memory': new.flavor.memory,
