@@ -24,7 +24,6 @@ from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import placement
 
 DISABLED = os_traits.COMPUTE_STATUS_DISABLED
-_NO_PLACES: Mapping[str, Sequence[int]] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,8 +84,8 @@ class ComputeHost:
 
     def __init__(self, record: snapshot.Host, node: objects.ComputeNode,
                  make_tracker: Callable[[], nova_internals.PCITracker],
-                 switch_nodes: Sequence[int] = (),
-                 places: Mapping[str, Sequence[int]] = _NO_PLACES):
+                 switch_nodes: Sequence[int],
+                 places: Mapping[str, Sequence[int]]):
         self.name = record.name
         self.record = record
         self.switch_nodes = switch_nodes

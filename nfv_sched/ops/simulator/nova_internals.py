@@ -397,8 +397,7 @@ class PCITracker(pci_manager.PciDevTracker):
         keeps empty pools, and reads their NUMA nodes
     """
 
-    def __init__(self, context: ty.Any, node: objects.ComputeNode,
-                 dev_filter: ty.Any,
+    def __init__(self, node: objects.ComputeNode, dev_filter: ty.Any,
                  devices: Sequence[objects.PciDevice] = (),
                  pooled: Collection[str] = ()):
         self.stale = {}
@@ -409,7 +408,7 @@ class PCITracker(pci_manager.PciDevTracker):
             node.numa_topology and
             objects.NUMATopology.obj_from_db_obj(node.numa_topology),
             dev_filter=dev_filter)
-        self._context = context
+        self._context = admin_context()
         self.pci_devs = objects.PciDeviceList(objects=list(devices))
         # Pass a copy: Nova sorts the list.
         self._build_device_tree(list(devices))

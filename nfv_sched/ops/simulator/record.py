@@ -20,13 +20,12 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import nova_internals
-from nfv_sched.ops.simulator import restore_servers
 from nfv_sched.ops.simulator import servers as simulated
+from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
 
-_STATES = {status: state for state, status
-           in restore_servers.STATUSES.items()} | {
-               simulated.REFUSED: restore_servers.ERROR}
+_STATES = {status: state for state, status in start.STATUSES.items()} | {
+    simulated.REFUSED: start.ERROR}
 
 
 def cloud(state: states.State) -> snapshot.Cloud:

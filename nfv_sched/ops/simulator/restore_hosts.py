@@ -2,6 +2,7 @@
 """Make simulated hosts, with their usage, from the hosts of a snapshot."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
 import dataclasses
 import functools
 import typing as ty
@@ -42,27 +43,60 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
     # Any other host without providers is unknown to Placement.
     unread = cloud.unread(snapshot.MissingKind.PROVIDERS)
     totals = functools.cache(lambda: occupied.totals(cloud))
-    factory = _Factory(scenario)
-    for number, record in enumerate(scenarios.hosts_of(cloud), 1):
-        wrong = list(_problems(record))
+    switch_label = scenarios.label_names(cloud).vswitch
+    options = cloud.options.get('DEFAULT', {})
+    cpu_ratio, ram_ratio, disk_ratio = [
+        options.get(f'{of}_allocation_ratio')
+        or options.get(f'initial_{of}_allocation_ratio') or 1.0
+        for of in ('cpu', 'ram', 'disk')]
+    common = {} if scenario.new_hosts else _common_tags(cloud)
+    # Many hosts have equal NUMA nodes, which are slow to convert.
+    topology_json = functools.cache(lambda nodes: topology(nodes)._to_json())
+    reported: dict[tuple, objects.PciDevicePoolList] = {}
+    for number, given in enumerate(scenarios.hosts_of(cloud), 1):
+        wrong = list(_problems(given))
         if wrong:
             raise problems.InputError(
-                [f'host {record.name}: {text}' for text in wrong])
-        host = factory.host(number, record)
+                [f'host {given.name}: {text}' for text in wrong])
+        record = dataclasses.replace(
+            given, cell=given.cell or scenarios.CELL,
+            uuid=given.uuid or scenarios.stable_uuid('host', given.name),
+            cpu_ratio=given.cpu_ratio or cpu_ratio,
+            memory_ratio=given.memory_ratio or ram_ratio,
+            disk_ratio=given.disk_ratio or disk_ratio)
+        node = compute.compute_node(
+            number, record,
+            None if record.nodes is None else topology_json(record.nodes))
+        host = compute.ComputeHost(
+            record, node,
+            functools.partial(_new_tracker, node, record)
+            if scenario.new_hosts else
+            functools.partial(_tracker, node, record, common),
+            [each.number for each in record.nodes or ()
+             if switch_label in each.physnets],
+            scenario.places.get(record.name, {}))
         if scenario.new_hosts:
             try:
                 providers = [*record.providers, *host.report_devices()]
             except exception.NovaException as e:
                 raise problems.InputError(
                     [f'{scenario.path}: host {host.name}: {e}'])
-        elif record.providers:
+            yield host, providers
+            continue
+        host.down = not record.up
+        _set_pools(host, reported)
+        if record.providers:
             providers = record.providers
-        elif without_placement or record.uuid in unread:
-            root = scenarios.reported_provider(
-                host.record, occupied.reserved_memory(
+        elif without_placement or given.uuid in unread:
+            providers = [scenarios.reported_provider(
+                record, occupied.reserved_memory(
                     record, totals()[record.name].memory),
-                {each.uuid for each in aggregates[record.name]})
-            providers = [root, *_devices_in_placement(host)]
+                {each.uuid for each in aggregates[record.name]})]
+            # NOTE: Nova cannot report some devices: their configuration is
+            # another, or VFs have no parent.  Placement would not have them
+            # either.
+            with contextlib.suppress(exception.NovaException, ValueError):
+                providers += host.report_devices()
         else:
             providers = [snapshot.Provider(uuid=host.uuid,
                                            name=record.hypervisor)]
@@ -90,76 +124,31 @@ def _problems(host: snapshot.Host) -> Iterator[str]:
                 yield f'{name} in steps of {inventory.step_size}'
 
 
-class _Factory:
-    def __init__(self, scenario: scenarios.Scenario):
-        self._scenario = scenario
-        self._names = scenarios.label_names(scenario.cloud)
-        options = scenario.cloud.options.get('DEFAULT', {})
-        self._ratios = {of: _ratio(options, of)
-                        for of in ('cpu', 'ram', 'disk')}
-        self._tags = ({} if scenario.new_hosts
-                      else _common_tags(scenario.cloud))
-        # Many hosts have equal NUMA nodes, which are slow to convert.
-        self._topologies: dict[tuple[snapshot.Node, ...], str] = {}
-        self._reported: dict[tuple, objects.PciDevicePoolList] = {}
+def _set_pools(host: compute.ComputeHost,
+               reported: dict[tuple, objects.PciDevicePoolList]) -> None:
+    """Set the PCI pools of a compute node.
 
-    def host(self, number: int, record: snapshot.Host) -> compute.ComputeHost:
-        """Make a host; ``number`` is the ID of its compute node."""
-        ratios = self._ratios
-        record = dataclasses.replace(
-            record, cell=record.cell or scenarios.CELL,
-            uuid=record.uuid or scenarios.stable_uuid('host', record.name),
-            cpu_ratio=record.cpu_ratio or ratios['cpu'],
-            memory_ratio=record.memory_ratio or ratios['ram'],
-            disk_ratio=record.disk_ratio or ratios['disk'])
-        node = compute.compute_node(number, record, self._topology(record))
-        host = compute.ComputeHost(
-            record, node, functools.partial(
-                *((_new_tracker, node, record) if self._scenario.new_hosts
-                  else (_tracker, node, record, self._tags))),
-            [node.number for node in record.nodes or ()
-             if self._names.vswitch in node.physnets],
-            self._scenario.places.get(record.name, {}))
-        if self._scenario.new_hosts:
-            return host  # Its caller reports the devices, with providers.
-        host.down = not record.up
-        free = [device for device in record.devices
-                if device.status == occupied.AVAILABLE]
-        # Nova stores tags with the pools of free devices only. If one lacks
-        # them, its pool has to be worked out.
-        if all(device.tags for device in free):
-            # Use the pools as reported; the tracker is slow to make.
-            node.pci_device_pools = _pools(record.devices)
-        else:
-            self._report_pools(host, record)
-        return host
+    Nova stores tags with the pools of free devices only.  If one lacks them,
+    its pool has to be worked out; otherwise the pools are as reported.
 
-    def _report_pools(self, host: compute.ComputeHost,
-                      record: snapshot.Host) -> None:
-        """Report the pools of a host; hosts with equal devices share them."""
-        providers = {each.name: each.uuid for each in record.providers}
-        key = tuple([
-            (device.address, _kind(device), device.node, device.status,
-             device.parent, *sorted(device.tags.items()),
-             providers.get(_provider_name(record, device)))
-            for device in record.devices])
-        if key not in self._reported:
-            host.report_pools()
-            self._reported[key] = host.node.pci_device_pools
-        host.node.pci_device_pools = self._reported[key]
-
-    def _topology(self, record: snapshot.Host) -> str | None:
-        if record.nodes is None:
-            return None
-        if record.nodes not in self._topologies:
-            self._topologies[record.nodes] = topology(record.nodes)._to_json()
-        return self._topologies[record.nodes]
-
-
-def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
-    """Return the default allocation ratio of ``cpu``, ``ram`` or ``disk``."""
-    return (options.get(f'{of}_allocation_ratio')
-            or options.get(f'initial_{of}_allocation_ratio') or 1.0)
+    :param reported: pools that were worked out; equal devices share them
+    """
+    record = host.record
+    if all(device.tags for device in record.devices
+           if device.status == occupied.AVAILABLE):
+        # The tracker is slow to make.
+        host.node.pci_device_pools = _pools(record.devices)
+        return
+    providers = {each.name: each.uuid for each in record.providers}
+    key = tuple([
+        (device.address, _kind(device), device.node, device.status,
+         device.parent, *sorted(device.tags.items()),
+         providers.get(_provider_name(record, device)))
+        for device in record.devices])
+    if key not in reported:
+        host.report_pools()
+        reported[key] = host.node.pci_device_pools
+    host.node.pci_device_pools = reported[key]
 
 
 def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
@@ -232,10 +221,8 @@ def _new_tracker(node: objects.ComputeNode,
     # All devices on a bus have the same tags.
     specs = {device.address.rpartition(':')[0]: device.tags
              for device in record.devices}
-    tracker = nova_internals.PCITracker(
-        nova_internals.admin_context(), node, nova_internals.device_filter(
-            [{'address': f'{bus}:*.*', **tags}
-             for bus, tags in specs.items()]))
+    tracker = nova_internals.PCITracker(node, nova_internals.device_filter(
+        [{'address': f'{bus}:*.*', **tags} for bus, tags in specs.items()]))
     if record.devices:
         tracker.report([_reported(device) for device in record.devices])
     return tracker
@@ -243,7 +230,19 @@ def _new_tracker(node: objects.ComputeNode,
 
 def _reported(device: snapshot.Device) -> dict[str, ty.Any]:
     """Return a PCI device as the libvirt driver reports it."""
-    values = {
+    values = _identity(device)
+    if device.parent is not None:
+        values['parent_addr'] = device.parent
+    if device.tags.get('remote_managed') == 'true':
+        # Nova leaves out such a device without the number of its card.
+        values['capabilities'] = {
+            'vpd': {'card_serial_number': device.parent or device.address}}
+    return values
+
+
+def _identity(device: snapshot.Device) -> dict[str, ty.Any]:
+    """Return the fields that a report and Nova's table have alike."""
+    return {
         'dev_id': 'pci_' + device.address.translate(_UNDERSCORES),
         'address': device.address,
         'vendor_id': device.vendor,
@@ -252,13 +251,6 @@ def _reported(device: snapshot.Device) -> dict[str, ty.Any]:
         'numa_node': device.node,
         'dev_type': device.kind,
     }
-    if device.parent is not None:
-        values['parent_addr'] = device.parent
-    if device.tags.get('remote_managed') == 'true':
-        # Nova leaves out such a device without the number of its card.
-        values['capabilities'] = {
-            'vpd': {'card_serial_number': device.parent or device.address}}
-    return values
 
 
 def _tracker(node: objects.ComputeNode, host: snapshot.Host,
@@ -286,19 +278,13 @@ def _tracker(node: objects.ComputeNode, host: snapshot.Host,
         if uuid is not None:
             extra['rp_uuid'] = uuid
         devices.append(nova_internals.pci_device(
-            compute_node_id=node.id, address=device.address,
-            vendor_id=device.vendor, product_id=device.product,
-            dev_type=device.kind, numa_node=device.node,
+            **_identity(device), compute_node_id=node.id,
             status=device.status, parent_addr=device.parent,
             instance_uuid=device.server, request_id=device.request,
-            label=f'label_{device.vendor}_{device.product}',
-            dev_id='pci_' + device.address.translate(_UNDERSCORES),
             extra_info=extra))
-    return nova_internals.PCITracker(nova_internals.admin_context(), node,
-                                     nova_internals.KnownDevices(tags),
-                                     devices,
-                                     {device.address for device in host.devices
-                                      if device.tags})
+    return nova_internals.PCITracker(
+        node, nova_internals.KnownDevices(tags), devices,
+        {device.address for device in host.devices if device.tags})
 
 
 def _card(device: snapshot.Device) -> str:
@@ -307,13 +293,3 @@ def _card(device: snapshot.Device) -> str:
 
 def _provider_name(host: snapshot.Host, device: snapshot.Device) -> str:
     return f'{host.hypervisor}_{_card(device).upper()}'
-
-
-def _devices_in_placement(
-        host: compute.ComputeHost) -> list[snapshot.Provider]:
-    try:
-        return host.report_devices()
-    except (exception.NovaException, ValueError):
-        # Nova cannot report these devices: their configuration is another, or
-        # VFs have no parent.  Placement would not have them either.
-        return []

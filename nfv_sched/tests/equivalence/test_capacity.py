@@ -115,9 +115,8 @@ class CapacityTestCase(test_stock.EquivalenceTestCase):
         node = objects.ComputeNode(
             id=1, uuid=strategies.ROOT, hypervisor_hostname='host1',
             numa_topology=host._to_json())
-        tracker = nova_internals.PCITracker(
-            nova_internals.admin_context(), node,
-            nova_internals.device_filter([{'vendor_id': strategies.VENDOR}]))
+        tracker = nova_internals.PCITracker(node, nova_internals.device_filter(
+            [{'vendor_id': strategies.VENDOR}]))
         if devices:
             tracker.report(devices)
         return tracker

@@ -88,8 +88,7 @@ OCCUPANCY = [
 ]
 #: Modules that read the thread policy of servers, which decides what CPUs they
 #: block: the occupancy, and the way from a snapshot to Nova's objects.
-THREAD_POLICY = [
-    'ops/cloud/occupied.py', 'ops/simulator/restore_servers.py']
+THREAD_POLICY = ['ops/cloud/occupied.py', 'ops/simulator/start.py']
 #: Modules that read limits of ports and rules: their options, the one decision
 #: and what is free, and the check of the options.
 LIMITS = ('limits/options.py', 'limits/decide.py', 'checks/scheduler.py')

@@ -23,7 +23,7 @@ from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import guests
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.simulator import restore_servers
+from nfv_sched.ops.simulator import start
 
 # PCI policy of this package -> Nova's own.
 _NATIVE = {extra_specs.STRICT: pci.REQUIRED, extra_specs.SOCKET: pci.SOCKET,
@@ -149,7 +149,7 @@ def _request_parts(
     :param tunnel: True if the host reports where its tunnels end
     :raises OddTopologyError: if its NUMA nodes cannot be read
     """
-    numa_topology = restore_servers.topology(server)
+    numa_topology = start.instance_topology(server)
     ports = [port for port in server.ports or ()
              if not usage.bypasses_vswitch(port.vnic_type)]
     specs = server.flavor.extra_specs
