@@ -39,34 +39,17 @@ CONF = nova_internals.CONF
 # checks.scheduler.
 _LAST = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 _PCI_FILTER = 'PciPassthroughFilter'
-# service_down_time in seconds.  Only the simulator takes services down,
-# however long a simulation takes.
-_NEVER = 10 ** 9
 _DOWN_TIME = ('DEFAULT', 'service_down_time')
 #: The user of a command chooses it, not the cloud.
 _REASONS = ('nfv_sched', 'expose_reasons')
-_UNKNOWN = (cfg.NoSuchOptError, cfg.NoSuchGroupError)
 #: Attributes of ``ConfigOpts`` with the values read from files.
 _OF_FILES = ('_namespace', '_mutable_ns', '_sources')
 #: Held while a cloud is simulated in this process.
 _open = threading.Lock()
-_OF_CLASSES = frozenset(('filter_scheduler', option)
-                        for option in cloud_options.STANDARD_CLASSES)
-#: Most characters of a class name in a message.
-_NAME = 100
-_NOT_TAKEN = ('is not a class of Nova or nfv-sched here, and no '
-              '--config-file names it')
-_NOT_OF_FILE = ('a file may not set this option; it may be set by a '
-                '--config-file')
 
 
 class CloudOpenError(RuntimeError):
     """Attempt to simulate a second cloud in this process."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            'a cloud is being simulated in this process, which has one '
-            'configuration of Nova; close it before opening another')
 
 
 def our_filters() -> list[str]:
@@ -136,7 +119,9 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
     """
     # An error, not a wait: the one that waits may be the thread that holds it.
     if not _open.acquire(blocking=False):
-        raise CloudOpenError()
+        raise CloudOpenError(
+            'a cloud is being simulated in this process, which has one '
+            'configuration of Nova; close it before opening another')
     with contextlib.ExitStack() as stack:
         stack.callback(_open.release)
         conf.register_opts(CONF)
@@ -180,10 +165,14 @@ def refused_classes(
         refused += [
             snapshot.Missing(
                 kind=snapshot.MissingKind.CLASS,
-                text=f'[filter_scheduler] {option}: '
-                     f'{extra_specs.shown(name, _NAME)} {_NOT_TAKEN}')
+                text=f'[filter_scheduler] {option}: {_not_taken(name)}')
             for name in dict.fromkeys(names) if name not in allowed]
     return refused
+
+
+def _not_taken(name: str) -> str:
+    return (f'{extra_specs.shown(name, 100)} is not a class of Nova or '
+            'nfv-sched here, and no --config-file names it')
 
 
 def _set_option(stack: contextlib.ExitStack, group: str, name: str,
@@ -195,7 +184,8 @@ def _set_option(stack: contextlib.ExitStack, group: str, name: str,
     :param line: line of the option in a cloud file; 0 for a snapshot
     :raises ValueError: if a cloud file names such a class
     """
-    is_class = (group, name) in _OF_CLASSES
+    is_class = (group == 'filter_scheduler'
+                and name in cloud_options.STANDARD_CLASSES)
     allowed = _classes(name) if is_class else frozenset()
     _restore(stack, group, name)
     CONF.set_override(name, _literal(value), group=_group(group))
@@ -207,8 +197,7 @@ def _set_option(stack: contextlib.ExitStack, group: str, name: str,
         CONF.set_override(name, _literal([
             text for text in names if text in allowed]), group=_group(group))
         if line:
-            raise ValueError(f'{extra_specs.shown(refused[0], _NAME)} '
-                             f'{_NOT_TAKEN}')
+            raise ValueError(_not_taken(refused[0]))
 
 
 def _restore(stack: contextlib.ExitStack, group: str, name: str) -> None:
@@ -273,7 +262,9 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
         if (group, name) != _REASONS or _REASONS in lines}
     if reasons is not None:
         settings[_REASONS] = reasons
-    settings[_DOWN_TIME] = _NEVER
+    # Seconds.  Only the simulator takes services down, however long a
+    # simulation takes.
+    settings[_DOWN_TIME] = 10 ** 9
     with contextlib.ExitStack() as stack:
         # Nova chooses among equal hosts with the random module of the process.
         stack.callback(random.setstate, random.getstate())
@@ -285,7 +276,8 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
                         not cloud_options.may_be_set(group, name)):
                     if not line:
                         continue
-                    raise ValueError(_NOT_OF_FILE)
+                    raise ValueError('a file may not set this option; it may '
+                                     'be set by a --config-file')
                 if before is not None and (
                         value is None or value == [None]):
                     if not line:
@@ -294,7 +286,8 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
                 _set_option(stack, group, name, value, line)
             except (cfg.Error, ValueError, TypeError, AttributeError,
                     OverflowError, RecursionError) as e:
-                if not line and isinstance(e, _UNKNOWN):
+                if not line and isinstance(
+                        e, (cfg.NoSuchOptError, cfg.NoSuchGroupError)):
                     continue
                 place = f'{scenario.path}:{line}' if line else scenario.path
                 raise problems.InputError([

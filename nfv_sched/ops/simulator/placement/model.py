@@ -15,10 +15,7 @@ finds no host.  The allocation candidates of a host come in random order, as
 they may from the service.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import itertools
 import random
@@ -37,7 +34,6 @@ from nfv_sched.ops.simulator.placement import sentences
 
 Provider = resource_provider.ResourceProvider
 Query = queries.Query
-Unknown = queries.QueriedName
 
 #: UUID of a provider -> resource class -> amount.
 Allocations = Mapping[str, Mapping[str, int]]
@@ -49,7 +45,7 @@ STANDARD_CLASSES = frozenset(os_resource_classes.STANDARDS)
 #: Microversion for the allocation requests.
 ALLOCATION_REQUEST_VERSION = '1.36'
 
-# Most candidates of one host if the query has no limit.
+#: Most candidates of one host if the query has no limit.
 _MANY = 1000
 
 
@@ -278,20 +274,20 @@ class PlacementModel:
         unknown = self.unknown(query)
         return queries.ignorance(unknown) if unknown else ''
 
-    def unknown(self, query: Query) -> tuple[Unknown, ...]:
+    def unknown(self, query: Query) -> tuple[queries.QueriedName, ...]:
         """Return the names in a query that Placement does not know.
 
         It refuses such a query, even one that only forbids an unknown trait.
         """
         traits, classes = query.names
         return tuple([
-            Unknown(kind, name) for kind, names, present in (
+            queries.QueriedName(kind, name) for kind, names, present in (
                 (queries.TRAIT, traits, self.traits),
                 (queries.RESOURCE_CLASS, classes, self.classes))
             if present is not None and not names <= present
             for name in sorted(names - present - self._names_in_use(kind))])
 
-    def unverified(self, query: Query) -> tuple[Unknown, ...]:
+    def unverified(self, query: Query) -> tuple[queries.QueriedName, ...]:
         """Return the forbidden traits that Placement may not know.
 
         There are some only if the traits were not read.  Required traits need
@@ -302,7 +298,7 @@ class PlacementModel:
         forbidden = query.forbidden.union(
             *(group.forbidden for group in query.groups))
         return tuple([
-            Unknown(queries.TRAIT, name) for name in sorted(
+            queries.QueriedName(queries.TRAIT, name) for name in sorted(
                 forbidden - self._names_in_use(queries.TRAIT)
                 - STANDARD_TRAITS)])
 

@@ -2,9 +2,7 @@
 """Parse the allocation candidate queries of Nova's scheduler."""
 
 import collections
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import functools
 import re
@@ -137,26 +135,24 @@ class Query:
     @functools.cached_property
     def host_requirements(self) -> tuple[requirements.Requirement, ...]:
         """The requirements of the query without those of suffixed groups."""
-        return tuple(self._host_requirements())
-
-    def _host_requirements(self) -> Iterator[requirements.Requirement]:
         classes = frozenset(self.amounts)
         nested = self.forbidden - self.root_forbidden
-        for name, amount in self.amounts.items():
-            yield requirements.ResourceRequirement(name, amount, nested)
-        for trait in sorted(self.required):
-            yield requirements.TraitRequirement(
-                trait, classes, trait in self.root_required)
-        for trait in sorted(self.forbidden):
-            yield requirements.TraitRequirement(
-                trait, classes, trait in self.root_forbidden, nested)
-        for members in self.members_of:
-            yield requirements.AggregateRequirement(members)
+        found: list[requirements.Requirement] = [
+            requirements.ResourceRequirement(name, amount, nested)
+            for name, amount in self.amounts.items()]
+        found += [requirements.TraitRequirement(
+            trait, classes, trait in self.root_required)
+            for trait in sorted(self.required)]
+        found += [requirements.TraitRequirement(
+            trait, classes, trait in self.root_forbidden, nested)
+            for trait in sorted(self.forbidden)]
+        found += map(requirements.AggregateRequirement, self.members_of)
         if self.forbidden_aggregates:
-            yield requirements.AggregateRequirement(
-                self.forbidden_aggregates, forbidden=True)
+            found.append(requirements.AggregateRequirement(
+                self.forbidden_aggregates, forbidden=True))
         if self.tree is not None:
-            yield requirements.TreeRequirement(self.tree)
+            found.append(requirements.TreeRequirement(self.tree))
+        return tuple(found)
 
     @functools.cached_property
     def single_requirements(self) -> tuple[requirements.Requirement, ...]:

@@ -6,11 +6,7 @@ node first.  A host is a candidate if its tree meets all requirements.
 """
 
 import collections
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import enum
 import itertools
@@ -78,17 +74,6 @@ class UnmetRequirement:
     def amount(self) -> int:
         """The needed amount of the resource class."""
         return self.needed[0][1]
-
-
-class Requirement(ty.Protocol):
-    """Protocol of the requirements below."""
-
-    @property
-    def kind(self) -> RequirementKind:
-        """The kind of the requirement."""
-
-    def missing(self, tree: Tree) -> UnmetRequirement | None:
-        """Return the unmet requirement; None if the tree meets it."""
 
 
 def _reserved(tree: Tree, resource_classes: Iterable[str],
@@ -228,7 +213,8 @@ class GroupRequirement:
     amounts: Amounts
     traits: frozenset[str]
     forbidden: frozenset[str]
-    parts: tuple[Requirement, ...]  #: requirements for that provider
+    #: requirements for that provider
+    parts: tuple[TraitRequirement | ResourceRequirement, ...]
     #: suffixes of all groups that are equal; one empty string for resources of
     #: the unsuffixed group from a nested provider
     suffixes: tuple[str, ...] = ('',)
@@ -368,6 +354,11 @@ class ChoiceRequirement:
                         self, groups=groups).choices(tree), None) is None:
                     return groups
         return self.groups
+
+
+#: Their ``missing()`` returns None if a tree meets the requirement.
+Requirement = (TreeRequirement | TraitRequirement | AggregateRequirement
+               | ResourceRequirement | GroupRequirement | ChoiceRequirement)
 
 
 def _union(sets: Iterable[frozenset[str]]) -> tuple[str, ...]:

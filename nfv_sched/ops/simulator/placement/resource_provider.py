@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define resource providers with inventories and usage."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 import dataclasses
 import typing as ty
 
@@ -56,10 +54,10 @@ class ResourceProvider(snapshot.Provider):
 
     def free(self, resource_class: str) -> int:
         """Return the free amount of a class, negative if it is overused."""
-        inventory = self.inventories.get(resource_class)
-        if inventory is None:
+        if resource_class not in self.inventories:
             return 0
-        return inventory.capacity - self.used.get(resource_class, 0)
+        return (self.inventories[resource_class].capacity
+                - self.used.get(resource_class, 0))
 
     def summary(self) -> dict[str, ty.Any]:
         return {

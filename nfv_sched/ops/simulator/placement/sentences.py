@@ -6,8 +6,7 @@ No code decides by these texts: unmet requirements are values of
 """
 
 import collections
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from nfv_sched.base import device_shortage
 from nfv_sched.ops.simulator.placement import requirements
