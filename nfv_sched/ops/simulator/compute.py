@@ -31,7 +31,7 @@ class ServerClaim:
     """The resources that a server has claimed on a host."""
 
     flavor: objects.Flavor
-    topology: ty.Any  #: its ``InstanceNUMATopology`` there, or None
+    topology: objects.InstanceNUMATopology | None
     devices: tuple[objects.PciDevice, ...]
     #: the PCI requests that the devices fulfil
     requests: objects.InstancePCIRequests
@@ -39,11 +39,9 @@ class ServerClaim:
 
 def compute_node(number: int, record: snapshot.Host,
                  topology_json: str | None) -> objects.ComputeNode:
-    """Return the ``ComputeNode`` of a host.
+    """Return the compute node of a host with UUID and allocation ratios.
 
     :param number: its ID in the database
-    :param record: the host, with UUID and allocation ratios
-    :param topology_json: its NUMA topology; None if it reports none
     """
     node = objects.ComputeNode(
         id=number, uuid=record.uuid, host=record.name,
@@ -76,7 +74,7 @@ class ComputeHost:
     :ivar record: the host before the first step, with allocation ratios
     :ivar switch_nodes: NUMA nodes on which the virtual switch runs
     :ivar places: name of place -> its NUMA nodes
-    :ivar node: ``nova.objects.ComputeNode`` with the present usage
+    :ivar node: with the present usage
     :ivar version: number that grows with each change of the compute node
     :ivar instances: UUID -> server on the host, with its ``instance``
     :param make_tracker: makes the PCI tracker on its first use, as it is slow
@@ -155,14 +153,11 @@ class ComputeHost:
         self.node.pci_device_pools = (
             self.pci_tracker.stats.to_device_pools_obj())
 
-    # Claims
-
     def claim(self, context: ty.Any, instance: objects.Instance,
-              limits: ty.Any):
+              limits: ty.Any) -> ServerClaim:
         """Claim resources for a new server as nova-compute does.
 
         :param instance: the server, with the NUMA topology made by the API
-        :returns: a ServerClaim
         :raises NovaException: one of ``nova_internals.CLAIM_ERRORS``
         """
         requests = instance.pci_requests
@@ -174,13 +169,12 @@ class ComputeHost:
 
     def move_claim(self, context: ty.Any, instance: objects.Instance,
                    flavor: objects.Flavor, image_meta: objects.ImageMeta,
-                   migration_type: str, limits: ty.Any):
+                   migration_type: str, limits: ty.Any) -> ServerClaim:
         """Claim resources for a server that is moved to this host.
 
         :param instance: the server as it is on its source
         :param migration_type: migration, resize, live-migration or
             evacuation
-        :returns: a ServerClaim
         :raises NovaException: one of ``nova_internals.CLAIM_ERRORS``
         """
         requests = nova_internals.move_requests(flavor, instance)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 import itertools
+import types
 import typing as ty
 import warnings
 
@@ -72,6 +73,7 @@ HostState = host_manager.HostState
 NUMATopologyFilter = numa_topology_filter.NUMATopologyFilter
 ReadOnlyDict = host_manager.ReadOnlyDict
 SchedulerManager = manager.SchedulerManager
+ServiceGroupAPI = servicegroup.API
 PciDeviceStats = pci_stats.PciDeviceStats
 
 #: Exceptions of a claim for lack of resources, or for pins that cannot be
@@ -190,14 +192,6 @@ def offline(aggregates: Sequence[snapshot.Aggregate] = ()) -> Iterator[None]:
         nova_scheduler.forget_pci_aliases()
         stack.callback(nova_scheduler.forget_pci_aliases)
         yield
-
-
-def scheduler_init(scheduler: SchedulerManager, hosts: HostManager) -> None:
-    """Do the work of ``SchedulerManager.__init__`` without services."""
-    # The original makes clients of RPC and Placement.
-    scheduler.host_manager = hosts
-    scheduler.servicegroup_api = servicegroup.API()
-    scheduler.notifier = None
 
 
 def extra_spec_problem(name: str, value: str) -> str | None:
@@ -352,17 +346,6 @@ def device_filter(device_spec: Sequence[Mapping[str, str]]):
         [jsonutils.dumps(spec) for spec in device_spec])
 
 
-class _Tags:
-    """A replacement of a device's entry of ``[pci] device_spec``."""
-
-    def __init__(self, tags: dict[str, str]):
-        self._tags = tags
-        self.dev_name = None
-
-    def get_tags(self) -> dict[str, str]:
-        return self._tags
-
-
 class KnownDevices:
     """A replacement of Nova's device filter where only tags are known.
 
@@ -374,9 +357,11 @@ class KnownDevices:
     def __init__(self, tags: Mapping[str, dict[str, str]]):
         self._tags = tags
 
-    def get_devspec(self, device: objects.PciDevice) -> _Tags | None:
+    def get_devspec(self, device: objects.PciDevice) -> ty.Any:
+        # What stands for an entry of ``[pci] device_spec``.
         tags = self._tags.get(device.address)
-        return None if tags is None else _Tags(tags)
+        return None if tags is None else types.SimpleNamespace(
+            dev_name=None, get_tags=lambda: tags)
 
 
 def pci_device(**fields: ty.Any) -> objects.PciDevice:

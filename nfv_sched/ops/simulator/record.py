@@ -37,6 +37,9 @@ def cloud(state: states.State) -> snapshot.Cloud:
               for name, members in state.groups.items() for member in members}
     servers = {server.uuid for server in state.servers.values()
                if server.status != simulated.DELETED}
+    agents = state.scenario.cloud.network_agents
+    # On hosts that are down no agent of Neutron is alive.
+    down = {host.name for host in state.hosts.values() if host.down}
     return snapshot.Cloud(
         taken=timeutils.utcnow().strftime('%Y-%m-%dT%H:%M:%SZ'),
         source=state.scenario.path, nova=database.release('nova'),
@@ -49,19 +52,23 @@ def cloud(state: states.State) -> snapshot.Cloud:
                       if server.status != simulated.DELETED),
         flavors=tuple(state.flavors.values()),
         aggregates=state.scenario.cloud.aggregates,
-        groups=tuple(_group(state, name, group) for name, group
-                     in state.scenario.server_groups.items()),
-        moves=tuple(_moves(state)),
+        groups=tuple([dataclasses.replace(group, members=tuple([
+            state.servers[member].uuid for member
+            in state.groups.get(name, ())
+            if state.servers[member].status != simulated.DELETED]))
+            for name, group in state.scenario.server_groups.items()]),
+        moves=tuple([
+            _move(server, server.pending) for server in state.servers.values()
+            if server.pending is not None]),
         consumers={uuid: _amounts(state, uuid)
                    for uuid in state.placement.allocations
                    if uuid not in servers},
-        network_agents=_agents(state),
+        network_agents=agents and tuple([
+            dataclasses.replace(agent, alive=False) if agent.host in down
+            else agent for agent in agents]),
         network_services=state.scenario.cloud.network_services,
         networks=tuple(_networks(state.scenario)),
         **_names(state))
-
-
-# Hosts
 
 
 def _host(state: states.State, host: compute.ComputeHost,
@@ -75,7 +82,16 @@ def _host(state: states.State, host: compute.ComputeHost,
         memory_used=node.memory_mb_used, disk_used=node.local_gb_used,
         nodes=None if node.numa_topology is None else tuple(
             host_node(cell) for cell in host.topology().cells),
-        devices=tuple(_devices(host)),
+        # In the order in which free ones are assigned.
+        devices=tuple([
+            snapshot.Device(
+                address=device.address, vendor=device.vendor_id,
+                product=device.product_id, kind=device.dev_type,
+                node=device.numa_node, status=device.status,
+                parent=device.parent_addr, server=device.instance_uuid,
+                request=device.request_id, tags=tags)
+            for device, tags in host.pci_tracker.in_order()
+        ]) if host.record.devices else (),
         providers=tuple(provider.recorded() for provider
                         in state.placement.tree(host.uuid)
                         if provider.uuid not in state.network.added),
@@ -102,22 +118,6 @@ def host_node(cell: objects.NUMACell) -> snapshot.Node:
         tunneled=cell.network_metadata.tunneled)
 
 
-def _devices(host: compute.ComputeHost) -> Iterator[snapshot.Device]:
-    """Yield the PCI devices in the order in which free ones are assigned."""
-    if not host.record.devices:
-        return
-    for device, tags in host.pci_tracker.in_order():
-        yield snapshot.Device(
-            address=device.address, vendor=device.vendor_id,
-            product=device.product_id, kind=device.dev_type,
-            node=device.numa_node, status=device.status,
-            parent=device.parent_addr, server=device.instance_uuid,
-            request=device.request_id, tags=tags)
-
-
-# Servers
-
-
 def _server(state: states.State, server: simulated.SimulatedServer,
             group: str | None) -> snapshot.Server:
     instance, spec = server.instance, server.spec
@@ -135,7 +135,14 @@ def _server(state: states.State, server: simulated.SimulatedServer,
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
-        pci_requests=_stored_requests(instance.pci_requests),
+        pci_requests=tuple([snapshot.PCIRequest(
+            id=request.request_id, count=request.count,
+            alias=request.alias_name, specs=tuple([{
+                name: value for name, value in tags.items()
+                if name not in snapshot.ALLOCATED_TAGS}
+                for tags in request.spec]),
+            numa_policy=request.numa_policy, port=request.requester_id)
+            for request in instance.pci_requests.requests]),
         ports=tuple([snapshot.Port(
             id=port.id, network=port.network.id,
             vnic_type=port.network.vnic_type or scenarios.NORMAL,
@@ -148,18 +155,6 @@ def _server(state: states.State, server: simulated.SimulatedServer,
         allocations=_amounts(state, server.uuid))
 
 
-def _stored_requests(
-    pci_requests: objects.InstancePCIRequests,
-) -> tuple[snapshot.PCIRequest, ...]:
-    return tuple(snapshot.PCIRequest(
-        id=request.request_id, count=request.count, alias=request.alias_name,
-        specs=tuple({
-            name: value for name, value in tags.items()
-            if name not in snapshot.ALLOCATED_TAGS} for tags in request.spec),
-        numa_policy=request.numa_policy, port=request.requester_id)
-        for request in pci_requests.requests)
-
-
 def _amounts(state: states.State, consumer: str) -> dict[str, dict[str, int]]:
     return {
         provider: dict(amounts) for provider, amounts
@@ -167,35 +162,29 @@ def _amounts(state: states.State, consumer: str) -> dict[str, dict[str, int]]:
         if provider not in state.network.added}
 
 
-def _moves(state: states.State) -> Iterator[snapshot.Migration]:
-    for server in state.servers.values():
-        pending = server.pending
-        if pending is not None:
-            resized = pending.claimed.flavor.name != server.flavor_name
-            yield snapshot.Migration(
-                uuid=pending.migration, server=server.uuid,
-                kind='resize' if resized else 'migration',
-                status='finished', source=pending.source.name,
-                target=server.host.name,
-                before=guest_nodes(pending.claimed.topology),
-                after=guest_nodes(server.instance.numa_topology))
+def _move(server: simulated.SimulatedServer,
+          pending: simulated.Pending) -> snapshot.Migration:
+    resized = pending.claimed.flavor.name != server.flavor_name
+    return snapshot.Migration(
+        uuid=pending.migration, server=server.uuid,
+        kind='resize' if resized else 'migration', status='finished',
+        source=pending.source.name, target=server.host.name,
+        before=guest_nodes(pending.claimed.topology),
+        after=guest_nodes(server.instance.numa_topology))
 
 
 def guest_nodes(
     topology: objects.InstanceNUMATopology | None,
 ) -> tuple[snapshot.GuestNode, ...] | None:
-    if topology is None:
-        return None
-    return tuple(_guest_node(cell) for cell in topology.cells)
-
-
-def _guest_node(cell: objects.InstanceNUMACell) -> snapshot.GuestNode:
-    return snapshot.GuestNode(
-        host_node=cell.id, shared=frozenset(cell.cpuset),
-        dedicated=frozenset(cell.pcpuset), pins=dict(cell.cpu_pinning or {}),
-        memory=cell.memory, page_size=cell.pagesize,
-        cpu_policy=cell.cpu_policy, thread_policy=cell.cpu_thread_policy,
-        reserved=frozenset(cell.cpuset_reserved or ()))
+    return None if topology is None else tuple([
+        snapshot.GuestNode(
+            host_node=cell.id, shared=frozenset(cell.cpuset),
+            dedicated=frozenset(cell.pcpuset),
+            pins=dict(cell.cpu_pinning or {}), memory=cell.memory,
+            page_size=cell.pagesize, cpu_policy=cell.cpu_policy,
+            thread_policy=cell.cpu_thread_policy,
+            reserved=frozenset(cell.cpuset_reserved or ()))
+        for cell in topology.cells])
 
 
 def _names(state: states.State) -> dict[str, frozenset[str] | None]:
@@ -231,27 +220,3 @@ def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:
         memory=flavor.memory_mb, disk=flavor.root_gb,
         ephemeral=flavor.ephemeral_gb, swap=flavor.swap,
         extra_specs=dict(flavor.extra_specs))
-
-
-# Server groups
-
-
-def _group(state: states.State, name: str,
-           group: snapshot.Group) -> snapshot.Group:
-    return dataclasses.replace(group, members=tuple([
-        state.servers[member].uuid for member in state.groups.get(name, ())
-        if state.servers[member].status != simulated.DELETED]))
-
-
-# Agents of Neutron
-
-
-def _agents(
-    state: states.State,
-) -> tuple[snapshot.NetworkAgent, ...] | None:
-    """Return the agents of Neutron; on hosts that are down none is alive."""
-    agents = state.scenario.cloud.network_agents
-    down = {host.name for host in state.hosts.values() if host.down}
-    return agents and tuple([
-        dataclasses.replace(agent, alive=False) if agent.host in down
-        else agent for agent in agents])

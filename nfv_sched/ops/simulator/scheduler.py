@@ -11,8 +11,8 @@ As in Nova, HostStates are created for every request.  Only the parsed record
 of a compute node is cached until it changes.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+import collections
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import copy
 import functools
 import typing as ty
@@ -102,7 +102,7 @@ class _HostState(nova_internals.HostState):
         return stats
 
 
-class _Instances(MutableMapping):
+class _Instances(collections.UserDict):
     """A mapping of UUIDs to instances on a host, as in Nova's HostState.
 
     Instances are made on access, as they are slow to make.
@@ -111,24 +111,12 @@ class _Instances(MutableMapping):
     """
 
     def __init__(self, servers: Mapping[str, ty.Any]):
-        self._servers = dict(servers)
+        self.data = dict(servers)
 
     def __getitem__(self, uuid: str) -> objects.Instance:
-        server = self._servers[uuid]
+        server = self.data[uuid]
         return (server if isinstance(server, objects.Instance)
                 else server.instance)
-
-    def __setitem__(self, uuid: str, instance: objects.Instance) -> None:
-        self._servers[uuid] = instance
-
-    def __delitem__(self, uuid: str) -> None:
-        del self._servers[uuid]
-
-    def __iter__(self):
-        return iter(self._servers)
-
-    def __len__(self) -> int:
-        return len(self._servers)
 
 
 class _CountedFilter:
@@ -197,16 +185,14 @@ def _takes_forever(host_state: ty.Any, spec: objects.RequestSpec,
     return False
 
 
-def _limit_search(host_passes: Callable[..., bool]) -> Callable[..., bool]:
-    """Wrap NUMATopologyFilter to reject hosts on which it would not end.
+def _passes_in_time(host_passes: Callable[..., bool], host_state: ty.Any,
+                    spec: objects.RequestSpec) -> bool:
+    """Let NUMATopologyFilter decide, unless it would not end.
 
     A file can have hosts and flavors that would block nova-scheduler.
     """
-    def passes(host_state, spec):
-        return not too_many_arrangements(host_state, spec) and host_passes(
-            host_state, spec)
-
-    return passes
+    return not too_many_arrangements(host_state, spec) and host_passes(
+        host_state, spec)
 
 
 class HostManager(nova_internals.HostManager):
@@ -234,7 +220,8 @@ class HostManager(nova_internals.HostManager):
         super().__init__()
         for f in self.enabled_filters:
             if type(f) is nova_internals.NUMATopologyFilter:
-                f.host_passes = _limit_search(f.host_passes)
+                f.host_passes = functools.partial(
+                    _passes_in_time, f.host_passes)
         # Nova logs the class name of a filter, so each wrapper gets a class of
         # that name.
         self.enabled_filters = [
@@ -309,7 +296,10 @@ class Scheduler(nova_internals.SchedulerManager):
 
     def __init__(self, hosts: HostManager, placement: placement_mod.Placement,
                  lookups: demand.LookupSource):
-        nova_internals.scheduler_init(self, hosts)
+        # Without the original, which makes clients of RPC and Placement.
+        self.host_manager = hosts
+        self.servicegroup_api = nova_internals.ServiceGroupAPI()
+        self.notifier = None
         self._placement = placement
         self._lookups = lookups
 

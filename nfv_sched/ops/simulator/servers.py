@@ -81,9 +81,9 @@ class SimulatedServer:
     """A server of the cloud.
 
     :cvar instance: ``nova.objects.Instance``, or None
-    :cvar spec: the request as Nova stores it, or None
-    :cvar image_meta: ``nova.objects.ImageMeta`` of its image
-    :cvar claimed: resources that it has claimed on its host, or None
+    :cvar spec: the ``RequestSpec`` as Nova stores it, or None
+    :cvar image_meta: ``nova.objects.ImageMeta``
+    :cvar claimed: the ``ServerClaim`` on its host, or None
     """
 
     name: str
@@ -137,11 +137,10 @@ class SimulatedServer:
         """The host CPUs to which vCPUs and emulator threads are pinned."""
         if self.nodes is None:
             return ()
-        cpus: set[int] = set()
-        for cell in self.instance.numa_topology.cells:
-            cpus.update((cell.cpu_pinning or {}).values())
-            cpus.update(cell.cpuset_reserved or ())
-        return tuple(sorted(cpus))
+        return tuple(sorted({
+            cpu for cell in self.instance.numa_topology.cells
+            for cpu in (*(cell.cpu_pinning or {}).values(),
+                        *(cell.cpuset_reserved or ()))}))
 
     @property
     def vswitch(self) -> str | None:
@@ -151,9 +150,7 @@ class SimulatedServer:
             (some) or ``remote`` (none); None without a host, if the host
             declares no switch, or for a guest that floats over several nodes
         """
-        if self.host is None:
-            return None
-        return self._nearness_of(self.host.switch_nodes)
+        return self.host and self._nearness_of(self.host.switch_nodes)
 
     @property
     def places(self) -> dict[str, str]:
@@ -165,7 +162,6 @@ class SimulatedServer:
         return {name: near for name, near in positions.items() if near}
 
     def _nearness_of(self, where: Sequence[int]) -> str | None:
-        """Return ``local``, ``partial``, ``remote`` or None; see vswitch."""
         if not where:
             return None
         nodes = self.nodes
@@ -184,7 +180,7 @@ class SimulatedServer:
         cpus = frozenset(self.pinned_cpus)
         # Without hyperthreading, each CPU is a core.
         return sum(
-            sum(1 for core in node.siblings if core & cpus)
+            sum(bool(core & cpus) for core in node.siblings)
             if node.siblings else len((node.shared | node.dedicated) & cpus)
             for node in self.host.record.nodes or ())
 

@@ -22,17 +22,11 @@ from nfv_sched.ops.simulator import servers
 
 
 class State:
-    """The present hosts, servers and services of a cloud.
+    """The present hosts, servers and services of a cloud, by their names.
 
     :ivar scenario: the cloud before the first step, and its steps
-    :ivar context: request context of an administrator
-    :ivar placement: model of Placement
-    :ivar hosts: hosts by name
-    :ivar flavors: flavors by name
-    :ivar images: name of image -> its properties, as Nova stores them
-    :ivar manager: host manager of the scheduler
-    :ivar network: Neutron and ledger service
-    :ivar servers: servers by name, including deleted ones
+    :ivar images: properties of images, as Nova stores them
+    :ivar servers: including deleted ones
     :ivar groups: name of server group -> names of its members
     :ivar residues: name of host that is down -> resources that evacuated or
         deleted servers still occupy there
@@ -80,21 +74,17 @@ class State:
 
     def _image(self, name: str,
                properties: ty.Mapping[str, ty.Any]) -> dict[str, str]:
-        unknown = nova_internals.unknown_image_properties(properties)
-        problem = (f'Nova knows no image property {unknown[0]!r}'
-                   if unknown else None)
         try:
             nova_internals.image_meta(properties)
+            for unknown in nova_internals.unknown_image_properties(properties):
+                raise ValueError(f'Nova knows no image property {unknown!r}')
         except (ValueError, exception.NovaException) as e:
-            problem = str(e)
-        if problem is not None:
-            raise problems.InputError([f'{self.scenario.path}: images.{name}: '
-                                       f'{problem}'])
+            raise problems.InputError([
+                f'{self.scenario.path}: images.{name}: {e}'])
         return {key: str(value) for key, value in properties.items()}
 
 
 def nova_flavor(spec: snapshot.Flavor) -> objects.Flavor:
-    """Return the ``nova.objects.Flavor`` of a flavor."""
     flavor = objects.Flavor(
         id=1, name=spec.name, flavorid=spec.id or spec.name, vcpus=spec.vcpus,
         memory_mb=spec.memory, root_gb=spec.disk,
