@@ -42,14 +42,6 @@ _OF_SERVERS: dict[
     'detach': lifecycle.detach,
 }
 
-#: Action -> function that performs it for one host.
-_OF_HOSTS: dict[
-    str, Callable[[states.State, compute.ComputeHost], None]
-] = {
-    'host_down': moves.host_down,
-    'host_up': moves.host_up,
-}
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SimulationResult:
@@ -126,8 +118,11 @@ class Simulation:
 
     def _one(self, step: actions.Step, name: str) -> None:
         self.state.notes = []
-        if step.action in _OF_HOSTS:
-            _OF_HOSTS[step.action](self.state, self.state.hosts[name])
+        if step.action in actions.HOST_TYPES:
+            if step.action == 'host_up':
+                moves.host_up(self.state, self.state.hosts[name])
+            else:
+                self.state.hosts[name].down = True
             self._record_other(step, name)
             return
         if step.action == 'boot':

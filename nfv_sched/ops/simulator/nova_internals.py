@@ -120,34 +120,14 @@ def admin_context():
         overwrite=False)
 
 
-class _Aggregates:
-    """A replacement of Nova's table of aggregates, for request filters."""
-
-    def __init__(self, aggregates: Sequence[snapshot.Aggregate]):
-        self._aggregates = aggregates
-
-    def get_by_metadata(self, context: ty.Any, key: str | None = None,
-                        value: str | None = None) -> list[snapshot.Aggregate]:
-        """Return aggregates with such metadata, without other; None is any."""
-        return self._filter_metadata(lambda name, text: (
-            key in (None, name) and value in (None, text)))
-
-    def get_non_matching_by_metadata_keys(
-            self, context: ty.Any, ignored_keys: Collection[str],
-            key_prefix: str, value: str) -> list[snapshot.Aggregate]:
-        """Return aggregates with matching metadata, and only these items."""
-        return self._filter_metadata(lambda name, text: (
-            name.startswith(key_prefix) and text == value
-            and name not in ignored_keys))
-
-    def _filter_metadata(
-        self, predicate: Callable[[str, str], bool],
-    ) -> list[snapshot.Aggregate]:
-        matches = ((aggregate, {
-            name: text for name, text in aggregate.metadata.items()
-            if predicate(name, text)}) for aggregate in self._aggregates)
-        return [dataclasses.replace(aggregate, metadata=items)
-                for aggregate, items in matches if items]
+def _matching(aggregates: Sequence[snapshot.Aggregate],
+              predicate: Callable[[str, str], bool],
+              ) -> list[snapshot.Aggregate]:
+    """Return aggregates with matching metadata, and only these items."""
+    found = [dataclasses.replace(aggregate, metadata={
+        name: text for name, text in aggregate.metadata.items()
+        if predicate(name, text)}) for aggregate in aggregates]
+    return [aggregate for aggregate in found if aggregate.metadata]
 
 
 def _require_tenant_aggregate(context: ty.Any,
@@ -168,7 +148,19 @@ def _require_tenant_aggregate(context: ty.Any,
 
 @contextlib.contextmanager
 def offline(aggregates: Sequence[snapshot.Aggregate] = ()) -> Iterator[None]:
-    """Let Nova's code for requests work without services in this context."""
+    """Let Nova's code for requests work without services in this context.
+
+    :param aggregates: stand for Nova's table, for its request filters
+    """
+    def get_by_metadata(context, key=None, value=None):
+        return _matching(aggregates, lambda name, text: (
+            key in (None, name) and value in (None, text)))
+
+    def get_non_matching(context, ignored_keys, key_prefix, value):
+        return _matching(aggregates, lambda name, text: (
+            name.startswith(key_prefix) and text == value
+            and name not in ignored_keys))
+
     filters = request_filter.ALL_REQUEST_FILTERS
     before = list(filters)
     # In place: process_reqspec reads this list of its module.
@@ -176,14 +168,13 @@ def offline(aggregates: Sequence[snapshot.Aggregate] = ()) -> Iterator[None]:
         _require_tenant_aggregate
         if f is request_filter.require_tenant_aggregate else f
         for f in before if f.__name__ not in _ONLINE_REQUEST_FILTERS]
-    table = _Aggregates(aggregates)
     with contextlib.ExitStack() as stack:
         stack.callback(filters.__setitem__, slice(None), before)
         for owner, name, value in (
             (neutron, 'get_client', lambda *args, **kwargs: None),
-            (_AggregateList, 'get_by_metadata', table.get_by_metadata),
+            (_AggregateList, 'get_by_metadata', get_by_metadata),
             (_AggregateList, 'get_non_matching_by_metadata_keys',
-             table.get_non_matching_by_metadata_keys),
+             get_non_matching),
         ):
             # vars(), as getattr() would bind class methods.
             stack.callback(setattr, owner, name, vars(owner)[name])
@@ -232,8 +223,6 @@ def unknown_image_properties(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SimulatedPort:
-    """A port of a server."""
-
     id: str
     network: snapshot.Network  #: its network, with the vNIC type of the port
     security_groups: tuple[scenario.SecurityGroup, ...]
@@ -245,7 +234,6 @@ class SimulatedPort:
 def network_info(
     ports: Sequence[SimulatedPort],
 ) -> network_model.NetworkInfo:
-    """Return the network information cache of a server."""
     vifs = []
     for port in ports:
         network = network_model.Network(
@@ -365,7 +353,6 @@ class KnownDevices:
 
 
 def pci_device(**fields: ty.Any) -> objects.PciDevice:
-    """Return a ``PciDevice`` as from the database, with a new ID."""
     device = objects.PciDevice(id=next(_device_ids), **fields)
     device.obj_reset_changes()
     return device
@@ -485,7 +472,7 @@ class PCITracker(pci_manager.PciDevTracker):
 
 
 class _StableTree(provider_tree.ProviderTree):
-    """A provider tree whose new providers always get the same UUIDs."""
+    """A tree whose new providers always get the same UUIDs."""
 
     def __init__(self, stable_uuid: Callable[[str], str]):
         super().__init__()

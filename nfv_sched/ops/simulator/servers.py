@@ -53,37 +53,14 @@ class Pending:
     status: str = ACTIVE  #: the status before the move
 
 
-class _Late:
-    """An attribute of a server that ``work_out`` sets on the first read.
-
-    Nova's objects are slow to make, and of thousands of servers of a snapshot
-    only a few are needed.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = f'_{name}'
-
-    def __get__(self, server: ty.Any, owner: type | None = None) -> ty.Any:
-        if server is None:
-            return self
-        if server.work_out is not None:
-            # Before the call, as that reads such attributes itself.
-            work_out, server.work_out = server.work_out, None
-            work_out(server)
-        return server.__dict__.get(self._name)
-
-    def __set__(self, server: ty.Any, value: ty.Any) -> None:
-        server.__dict__[self._name] = value
-
-
 @dataclasses.dataclass
 class SimulatedServer:
     """A server of the cloud.
 
-    :cvar instance: ``nova.objects.Instance``, or None
-    :cvar spec: the ``RequestSpec`` as Nova stores it, or None
-    :cvar image_meta: ``nova.objects.ImageMeta``
-    :cvar claimed: the ``ServerClaim`` on its host, or None
+    :ivar instance: ``nova.objects.Instance``, or None
+    :ivar spec: the ``RequestSpec`` as Nova stores it, or None
+    :ivar image_meta: ``nova.objects.ImageMeta``
+    :ivar claimed: the ``ServerClaim`` on its host, or None
     """
 
     name: str
@@ -106,16 +83,21 @@ class SimulatedServer:
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: reason why there is no ``spec``; None if there is one
     unknown: str | None = None
-    #: sets the class variables when one of them is read for the first time
+    #: sets what is in Nova's objects when it is read for the first time: they
+    #: are slow to make, and of thousands of servers only a few are needed
     work_out: Callable[['SimulatedServer'], None] | None = None
-
-    instance = _Late()
-    spec = _Late()
-    image_meta = _Late()
-    claimed = _Late()
 
     def __post_init__(self) -> None:
         self.uuid = self.uuid or scenario.stable_uuid('server', self.name)
+
+    def __getattr__(self, name: str) -> ty.Any:
+        if name not in ('instance', 'spec', 'image_meta', 'claimed'):
+            raise AttributeError(name)
+        if self.work_out is not None:
+            # Before the call, as that reads such attributes itself.
+            work_out, self.work_out = self.work_out, None
+            work_out(self)
+        return vars(self).get(name)
 
     @property
     def has_fixed_devices(self) -> bool:

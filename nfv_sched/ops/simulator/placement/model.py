@@ -32,7 +32,7 @@ from nfv_sched.ops.simulator.placement import requirements
 from nfv_sched.ops.simulator.placement import resource_provider
 from nfv_sched.ops.simulator.placement import sentences
 
-Provider = resource_provider.ResourceProvider
+Provider = requirements.Provider
 Query = queries.Query
 
 #: UUID of a provider -> resource class -> amount.

@@ -18,7 +18,8 @@ from nfv_sched.ops.simulator.placement import resource_provider
 # Of more groups not all sets are tried.
 _MOST_TRIED = 8
 
-Tree = Sequence[resource_provider.ResourceProvider]
+Provider = resource_provider.ResourceProvider
+Tree = Sequence[Provider]
 #: Resource classes with amounts; hashable, for keys of dictionaries.
 Amounts = tuple[tuple[str, int], ...]
 
@@ -146,9 +147,7 @@ class TraitRequirement:
                     for givers in elsewhere))
         return None if is_met else UnmetRequirement(self.kind, (self.trait,))
 
-    def _nearest_provider(
-        self, givers: Tree,
-    ) -> resource_provider.ResourceProvider:
+    def _nearest_provider(self, givers: Tree) -> Provider:
         return min(givers, key=lambda each: len(self.forbidden & each.traits))
 
 
@@ -233,7 +232,7 @@ class GroupRequirement:
              *itertools.starmap(ResourceRequirement, amounts.items())),
             (suffix,))
 
-    def met_by(self, provider: resource_provider.ResourceProvider) -> bool:
+    def met_by(self, provider: Provider) -> bool:
         alone = (provider,)
         return not any(part.missing(alone) for part in self.parts)
 
@@ -282,8 +281,7 @@ class ChoiceRequirement:
                 {name: own[name]}, forbidden=self.forbidden)
                for name in elsewhere), *self.groups), len(elsewhere))
 
-    def choices(self, tree: Tree) -> Iterator[tuple[
-            resource_provider.ResourceProvider, ...]]:
+    def choices(self, tree: Tree) -> Iterator[tuple[Provider, ...]]:
         """Yield each possible choice of one provider per group of shares."""
         own, groups, nested_count = self.shares(tree)
         compute_node = list(tree[:1]) if own else []
@@ -291,10 +289,9 @@ class ChoiceRequirement:
         if not all(providers_of):
             return iter(())
         requested: dict[str, dict[str, int]] = {tree[0].uuid: dict(own)}
-        chosen: list[resource_provider.ResourceProvider] = []
+        chosen: list[Provider] = []
 
-        def choose(index: int) -> Iterator[tuple[
-                resource_provider.ResourceProvider, ...]]:
+        def choose(index: int) -> Iterator[tuple[Provider, ...]]:
             """Yield the choices that begin with the chosen providers."""
             # The traits of the unsuffixed group are checked as soon as all of
             # its providers are chosen.

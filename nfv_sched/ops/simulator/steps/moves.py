@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Move servers, and stop and start the compute services of hosts."""
+"""Move servers, and start the compute services of hosts again."""
 
 from collections.abc import Sequence
 
@@ -167,10 +167,6 @@ def undo_evacuation(
     state.placement.remove_provider(server.uuid, server.host.uuid)
     state.residues[source.name].pop()
     conductor.settle(state, server, source, claimed, status)
-
-
-def host_down(state: states.State, host: compute.ComputeHost) -> None:
-    host.down = True
 
 
 def host_up(state: states.State, host: compute.ComputeHost) -> None:
