@@ -244,7 +244,6 @@ class ComputeHost:
         self.version += 1
 
     def topology(self) -> objects.NUMATopology:
-        """Return the NUMA topology of the host with its present usage."""
         if self.node.numa_topology is None:
             return objects.NUMATopology(cells=[])
         return objects.NUMATopology.obj_from_db_obj(self.node.numa_topology)

@@ -23,11 +23,11 @@ from nfv_sched.ops.simulator import state as states
 
 
 def select(state: states.State, spec: objects.RequestSpec,
-           uuids: Sequence[str], alternates: bool = True):
+           uuids: Sequence[str], alternates: bool = True,
+           ) -> list[list[objects.Selection]]:
     """Ask the scheduler for hosts.
 
-    :param alternates: whether to return alternates, in case a claim fails
-    :returns: a list of ``Selection`` for each server: its host and alternates
+    :returns: for each server its host and alternates, in case a claim fails
     :raises Refused: if no host is found
     """
     # What Neutron shows is never late here, unless a step says so.
@@ -90,10 +90,7 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
 def claim(state: states.State, server: servers.SimulatedServer,
           spec: objects.RequestSpec,
           selections: Sequence[objects.Selection]) -> None:
-    """Claim a host for a new server, or for one that was shelved.
-
-    :raises Refused: if no claim succeeds
-    """
+    """Claim a host for a server without one; see :func:`claim_first`."""
     # Nova does not reschedule a server that is forced to a host
     # (populate_retry).
     if spec.force_hosts:

@@ -139,7 +139,6 @@ class Simulation:
 
     def _record_other(self, step: actions.Step, host: str,
                       notes: tuple[str, ...] = ()) -> None:
-        """Record a step of a host, or of Neutron; it is always done."""
         self.outcomes.append(outcome.SimulatedStep(
             step=step.number, action=step.action, server=host, result='done',
             status='', source=None, destination=None, numa_nodes=None,

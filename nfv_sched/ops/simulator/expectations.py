@@ -30,10 +30,10 @@ def check(step: actions.Step, path: str, outcomes: _Outcomes,
             *((name, expect, _of_servers(expect, [by_name[name]]))
               for name, expect in step.expect.servers.items()),
             (names, step.expect, _of_hosts(step.expect, loads))):
-        for met, wanted, got in checks:
+        for met, expected, got in checks:
             yield None if met else (
                 f'{path}:{expect.line}: step {step.number} ({step.action} '
-                f'{name}): expected {wanted}, got {got}')
+                f'{name}): expected {expected}, got {got}')
 
 
 def _of_hosts(expect: actions.Expectation,
@@ -56,18 +56,18 @@ def _of_servers(expect: actions.ServerExpectation,
     placed = [o for o in outcomes if o.ok]
     refused = [o for o in outcomes if not o.ok]
     reasons = '; '.join(dict.fromkeys(o.reason for o in refused))
-    for expected, got, word, others in (
+    for number, got, word, opposite in (
             (expect.placed, placed, 'placed', reasons),
             (expect.refused, refused, 'refused', _places(placed))):
-        if expected is not None:
-            count = len(outcomes) if expected is True else expected
+        if number is not None:
+            count = len(outcomes) if number is True else number
             yield (len(got) == count, f'{count} {word}',
-                   f'{len(got)} ({others})' if others else f'{len(got)}')
-    for wanted, wrong in _facts(expect, placed):
+                   f'{len(got)} ({opposite})' if opposite else f'{len(got)}')
+    for expected, wrong in _facts(expect, placed):
         got = _places(wrong)
         if not placed:
             got = f'refused: {reasons}' if reasons else 'nothing'
-        yield bool(placed) and not wrong, wanted, got
+        yield bool(placed) and not wrong, expected, got
     if expect.reason is not None:
         wrong = [o for o in refused
                  if expect.reason.lower() not in o.reason.lower()]
@@ -128,7 +128,6 @@ def _devices_text(per_node: Mapping[int | None, int]) -> str:
 
 
 def _places(outcomes: _Outcomes) -> str:
-    """Return a short text on the hosts and NUMA nodes of servers."""
     texts = []
     for step_outcome in outcomes[:3]:
         host = step_outcome.destination or 'no host'

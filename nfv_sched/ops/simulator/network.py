@@ -60,12 +60,10 @@ class HostLoad:
 
     @property
     def ports(self) -> int:
-        """The number of virtual switch ports, including physical ones."""
         return decide.PORTS.used(self.limits, self.usage.vswitch_ports)
 
 
 def is_told(scenario: scenarios.Scenario) -> bool:
-    """Return whether the network load matters in a scenario."""
     names = {*network_limits.Limits._fields, 'ledger'}
     return bool(
         scenario.security_groups or

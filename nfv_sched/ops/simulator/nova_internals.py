@@ -124,10 +124,10 @@ def _matching(aggregates: Sequence[snapshot.Aggregate],
               predicate: Callable[[str, str], bool],
               ) -> list[snapshot.Aggregate]:
     """Return aggregates with matching metadata, and only these items."""
-    found = [dataclasses.replace(aggregate, metadata={
+    reduced = [dataclasses.replace(aggregate, metadata={
         name: text for name, text in aggregate.metadata.items()
         if predicate(name, text)}) for aggregate in aggregates]
-    return [aggregate for aggregate in found if aggregate.metadata]
+    return [aggregate for aggregate in reduced if aggregate.metadata]
 
 
 def _require_tenant_aggregate(context: ty.Any,

@@ -29,7 +29,6 @@ _STATES = {status: state for state, status in start.STATUSES.items()} | {
 
 
 def cloud(state: states.State) -> snapshot.Cloud:
-    """Return a snapshot of a cloud whose configuration is still set."""
     # Publish the ledger, as the service would after the last step.
     state.network.refresh()
     loads = state.network.loads()

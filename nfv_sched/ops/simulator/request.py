@@ -81,12 +81,10 @@ class BootRequest:
     count: int = 1  #: number of servers that one request creates
 
     def with_flavor(self, **changes) -> 'BootRequest':
-        """Return the request with attributes of its flavor replaced."""
         return dataclasses.replace(
             self, flavor=dataclasses.replace(self.flavor, **changes))
 
     def with_specs(self, extra_specs: Mapping[str, str]) -> 'BootRequest':
-        """Return the request with these extra specs only."""
         return self.with_flavor(extra_specs=dict(extra_specs))
 
 

@@ -53,17 +53,17 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
     # Many hosts have equal NUMA nodes, which are slow to convert.
     topology_json = functools.cache(lambda nodes: topology(nodes)._to_json())
     reported: dict[tuple, objects.PciDevicePoolList] = {}
-    for number, given in enumerate(scenarios.hosts_of(cloud), 1):
-        wrong = list(_problems(given))
+    for number, original in enumerate(scenarios.hosts_of(cloud), 1):
+        wrong = list(_problems(original))
         if wrong:
             raise problems.InputError(
-                [f'host {given.name}: {text}' for text in wrong])
+                [f'host {original.name}: {text}' for text in wrong])
         record = dataclasses.replace(
-            given, cell=given.cell or scenarios.CELL,
-            uuid=given.uuid or scenarios.stable_uuid('host', given.name),
-            cpu_ratio=given.cpu_ratio or cpu_ratio,
-            memory_ratio=given.memory_ratio or ram_ratio,
-            disk_ratio=given.disk_ratio or disk_ratio)
+            original, cell=original.cell or scenarios.CELL,
+            uuid=original.uuid or scenarios.stable_uuid('host', original.name),
+            cpu_ratio=original.cpu_ratio or cpu_ratio,
+            memory_ratio=original.memory_ratio or ram_ratio,
+            disk_ratio=original.disk_ratio or disk_ratio)
         node = compute.compute_node(
             number, record,
             None if record.nodes is None else topology_json(record.nodes))
@@ -87,7 +87,7 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
         _set_pools(host, reported)
         if record.providers:
             providers = record.providers
-        elif without_placement or given.uuid in unread:
+        elif without_placement or original.uuid in unread:
             providers = [scenarios.reported_provider(
                 record, occupied.reserved_memory(
                     record, totals()[record.name].memory),
@@ -229,7 +229,6 @@ def _new_tracker(node: objects.ComputeNode,
 
 
 def _reported(device: snapshot.Device) -> dict[str, ty.Any]:
-    """Return a PCI device as the libvirt driver reports it."""
     values = _identity(device)
     if device.parent is not None:
         values['parent_addr'] = device.parent

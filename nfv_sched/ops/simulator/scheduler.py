@@ -320,11 +320,11 @@ class Scheduler(nova_internals.SchedulerManager):
             return_alternates)
 
     def select(self, context: ty.Any, spec: objects.RequestSpec,
-               uuids: Sequence[str], alternates: bool = True):
+               uuids: Sequence[str], alternates: bool,
+               ) -> list[list[objects.Selection]]:
         """Choose hosts, as for a request of nova-conductor.
 
         :param spec: the request; not changed
-        :returns: a list of ``nova.objects.Selection`` for each server
         :raises nova.exception.NoValidHost: if there is no host for a server,
             with a reason
         """
@@ -351,7 +351,6 @@ class Scheduler(nova_internals.SchedulerManager):
 
     def _no_host_reason(self, num_instances: int,
                         note: notes.RequestNote) -> str:
-        """Return the reason why there is no host, if Nova gives none."""
         counts = self.host_manager.counts
         if not counts:
             queries = self._placement.queries

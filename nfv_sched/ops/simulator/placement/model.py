@@ -105,7 +105,6 @@ class PlacementModel:
         self._store(provider)
 
     def change(self, uuid: str, **changes: ty.Any) -> None:
-        """Replace the inventories or traits of a provider."""
         before = self._providers[uuid]
         tree = self._trees[before.root]
         provider = dataclasses.replace(before, **changes)
@@ -152,6 +151,9 @@ class PlacementModel:
         """Move allocations to another consumer, as Nova's migrations do."""
         self._allocations.setdefault(target, {}).update(
             self._allocations.pop(source, {}))
+
+    def remove(self, consumer: str) -> None:
+        self.give(self._allocations.pop(consumer, {}))
 
     def remove_provider(self, consumer: str, root: str) -> None:
         """Remove a consumer's allocations from one compute node's tree."""
@@ -219,7 +221,7 @@ class PlacementModel:
     def delete_allocation_for_instance(self, context: ty.Any, uuid: str,
                                        *args: ty.Any,
                                        **kwargs: ty.Any) -> bool:
-        self.give(self._allocations.pop(uuid, {}))
+        self.remove(uuid)
         return True
 
     # Queries of the simulator and the tools
@@ -229,7 +231,6 @@ class PlacementModel:
                 for uuid, provider in self._providers.items()}
 
     def candidates(self, root: str, query: Query) -> list[dict]:
-        """Return a host's allocation candidates in the order of providers."""
         return list(itertools.islice(
             self._candidates(root, query), query.limit or _MANY))
 

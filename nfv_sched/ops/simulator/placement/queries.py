@@ -126,7 +126,6 @@ class Query:
 
     @property
     def names(self) -> tuple[frozenset[str], frozenset[str]]:
-        """All traits, and all resource classes, of the query."""
         return self.required.union(self.forbidden, *(
             group.traits | group.forbidden for group in self.groups)), (
                 frozenset(self.amounts).union(
@@ -137,22 +136,22 @@ class Query:
         """The requirements of the query without those of suffixed groups."""
         classes = frozenset(self.amounts)
         nested = self.forbidden - self.root_forbidden
-        found: list[requirements.Requirement] = [
+        needs: list[requirements.Requirement] = [
             requirements.ResourceRequirement(name, amount, nested)
             for name, amount in self.amounts.items()]
-        found += [requirements.TraitRequirement(
+        needs += [requirements.TraitRequirement(
             trait, classes, trait in self.root_required)
             for trait in sorted(self.required)]
-        found += [requirements.TraitRequirement(
+        needs += [requirements.TraitRequirement(
             trait, classes, trait in self.root_forbidden, nested)
             for trait in sorted(self.forbidden)]
-        found += map(requirements.AggregateRequirement, self.members_of)
+        needs += map(requirements.AggregateRequirement, self.members_of)
         if self.forbidden_aggregates:
-            found.append(requirements.AggregateRequirement(
+            needs.append(requirements.AggregateRequirement(
                 self.forbidden_aggregates, forbidden=True))
         if self.tree is not None:
-            found.append(requirements.TreeRequirement(self.tree))
-        return tuple(found)
+            needs.append(requirements.TreeRequirement(self.tree))
+        return tuple(needs)
 
     @functools.cached_property
     def single_requirements(self) -> tuple[requirements.Requirement, ...]:

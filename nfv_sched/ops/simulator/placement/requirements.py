@@ -73,7 +73,6 @@ class UnmetRequirement:
 
     @property
     def amount(self) -> int:
-        """The needed amount of the resource class."""
         return self.needed[0][1]
 
 

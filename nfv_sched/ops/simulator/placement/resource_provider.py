@@ -44,7 +44,6 @@ class ResourceProvider(snapshot.Provider):
                   in provider.inventories.items() if each.used})
 
     def recorded(self) -> snapshot.Provider:
-        """Return the provider with the present usage."""
         return snapshot.Provider(
             uuid=self.uuid, name=self.name, parent=self.parent,
             inventories={

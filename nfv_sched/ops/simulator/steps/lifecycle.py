@@ -81,7 +81,7 @@ def shelve(state: states.State, server: servers.SimulatedServer,
     host.give_back(server.instance, server.claimed)
     server.claimed = None
     host.instances.pop(server.uuid, None)
-    state.placement.delete_allocation_for_instance(state.context, server.uuid)
+    state.placement.remove(server.uuid)
     server.host = None
     server.instance.host = server.instance.node = None
     server.status = servers.SHELVED
@@ -135,7 +135,6 @@ def delete(state: states.State, server: servers.SimulatedServer,
 
 
 def remove(state: states.State, server: servers.SimulatedServer) -> None:
-    """Free all resources of a server that is deleted."""
     if server.host is not None:
         host = server.host
         host.instances.pop(server.uuid, None)
@@ -145,7 +144,7 @@ def remove(state: states.State, server: servers.SimulatedServer) -> None:
         else:
             host.give_back(server.instance, server.claimed)
         server.claimed = None
-    state.placement.delete_allocation_for_instance(state.context, server.uuid)
+    state.placement.remove(server.uuid)
     server.host = None
 
 

@@ -69,7 +69,6 @@ def _move(state: states.State, server: servers.SimulatedServer,
 
 
 def _unconfirmed_move(server: servers.SimulatedServer) -> servers.Pending:
-    """Return the move of a server that is not confirmed yet."""
     conductor.needs(server, servers.RESIZED)
     if server.pending is None:
         raise servers.Refused('the snapshot does not say from where it was '
@@ -81,8 +80,7 @@ def confirm(state: states.State, server: servers.SimulatedServer,
             step: actions.Step) -> None:
     pending = _unconfirmed_move(server)
     pending.source.give_back(server.instance, pending.claimed)
-    state.placement.delete_allocation_for_instance(
-        state.context, pending.migration)
+    state.placement.remove(pending.migration)
     server.pending = None
     server.status = pending.status
 
@@ -91,7 +89,7 @@ def revert(state: states.State, server: servers.SimulatedServer,
            step: actions.Step) -> None:
     pending = _unconfirmed_move(server)
     server.host.give_back(server.instance, server.claimed)
-    state.placement.delete_allocation_for_instance(state.context, server.uuid)
+    state.placement.remove(server.uuid)
     state.placement.move(pending.migration, server.uuid)
     server.instance.flavor = pending.claimed.flavor
     server.flavor_name = server.instance.flavor.name
@@ -133,7 +131,7 @@ def live_migrate(state: states.State, server: servers.SimulatedServer,
     state.notes = notes
     conductor.settle(state, server, host, claimed, server.status)
     source.give_back(server.instance, old)
-    state.placement.delete_allocation_for_instance(state.context, migration)
+    state.placement.remove(migration)
 
 
 def evacuate(state: states.State, server: servers.SimulatedServer,
@@ -157,11 +155,9 @@ def undo_evacuation(
     state: states.State, server: servers.SimulatedServer,
     source: compute.ComputeHost, claimed: compute.ServerClaim, status: str,
 ) -> None:
-    """Undo an evacuation, but leave the old host down.
+    """Undo the last evacuation from a host, which stays down.
 
-    :param server: the last server that was evacuated from its host
-    :param claimed: what it has claimed on the source
-    :param status: its status before
+    :param claimed: what the server has claimed there
     """
     server.host.give_back(server.instance, server.claimed)
     state.placement.remove_provider(server.uuid, server.host.uuid)
