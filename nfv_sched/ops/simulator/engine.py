@@ -126,8 +126,8 @@ class Simulation:
             self._record_other(step, name)
             return
         if step.action == 'boot':
-            self.state.servers[name] = servers.SimulatedServer(name,
-                                                               step.flavor)
+            self.state.servers[name] = servers.SimulatedServer(
+                name, step.flavor)
         server = self.state.servers[name]
         source = server.host.name if server.host else None
         server.reason = None

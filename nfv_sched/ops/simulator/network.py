@@ -109,11 +109,13 @@ class SimulatedNetwork:
         self._hosts = hosts
         self._servers = all_servers
         self._placement = placement
+        #: Name of each host -> UUID of its ledger.
+        self._ledgers = {name: ledger_names.provider_uuid(host.uuid)
+                         for name, host in hosts.items()}
         self.added: frozenset[str] = frozenset()
         if CONF.nfv_sched.ledger != 'placement':
-            self.added = frozenset(
-                ledger_names.provider_uuid(host.uuid)
-                for host in hosts.values()).difference(placement.providers)
+            self.added = frozenset(self._ledgers.values()).difference(
+                placement.providers)
         self.snapshot: usage.Snapshot | None = None
         #: All known security groups, by UUID.
         self._groups: dict[str, scenarios.SecurityGroup] = {}
@@ -214,8 +216,7 @@ class SimulatedNetwork:
         """Return each host's load by all servers, even if Neutron is down."""
         figures = self._read_figures()
         loads = {}
-        for name, host in self._hosts.items():
-            uuid = ledger_names.provider_uuid(host.uuid)
+        for name, uuid in self._ledgers.items():
             provider = self._placement.providers.get(uuid)
             loads[name] = HostLoad(
                 figures.host(name), self._limits[name],
@@ -298,19 +299,17 @@ class SimulatedNetwork:
         guests = {name: figures.guests(of_host, {
             port.id: port.instance for port in of_host if port.guest})
             for name, of_host in ports.items()}
-        hosts = [host for host in self._hosts.values()
-                 if not keep_ledgers or ledger_names.provider_uuid(host.uuid)
-                 not in providers]
-        for host in hosts:
-            uuid = ledger_names.provider_uuid(host.uuid)
+        ledgers = {name: uuid for name, uuid in self._ledgers.items()
+                   if not keep_ledgers or uuid not in providers}
+        for name, uuid in ledgers.items():
             if uuid not in providers:
                 self._placement.add(snapshot.Provider(
-                    uuid=uuid, name=f'{host.name}_nfv_ledger',
+                    uuid=uuid, name=f'{name}_nfv_ledger',
                     traits=frozenset((ledger_names.TRAIT,)),
-                    parent=host.uuid))
+                    parent=self._hosts[name].uuid))
                 if uuid in self.added:
                     # As if the servers had come with the ledger.
-                    for server, guest in guests.get(host.name, {}).items():
+                    for server, guest in guests.get(name, {}).items():
                         self._placement.allocate(server, {uuid: {
                             quantity.resource_class: quantity.own(guest)
                             for quantity in decide.QUANTITIES
@@ -319,18 +318,17 @@ class SimulatedNetwork:
         for consumer, held in self._placement.allocations.items():
             for uuid, amounts in held.items():
                 allocations.setdefault(uuid, {})[consumer] = amounts
-        for host in hosts:
-            uuid = ledger_names.provider_uuid(host.uuid)
-            of_host = allocations.get(uuid, {})
-            usage_of_host = figures.host(host.name)
+        for host, uuid in ledgers.items():
+            usage_of_host = figures.host(host)
             load = ledger_inventory.Load(
                 usage_of_host.vswitch_ports, usage_of_host.rules,
-                guests.get(host.name, {}), frozenset(),
+                guests.get(host, {}), frozenset(),
                 usage_of_host.dhcp_servers if figures.dhcp_known else None,
                 usage_of_host.routers)
             accounts = ledger_inventory.accounts(
-                load, ledger_inventory.by_server(of_host, self.migrations),
-                self._limits[host.name])
+                load, ledger_inventory.by_server(
+                    allocations.get(uuid, {}), self.migrations),
+                self._limits[host])
             self._placement.change(uuid, inventories={
                 name: simulated_placement.inventory(
                     inventory.total, inventory.reserved)

@@ -272,8 +272,8 @@ class PlacementModel:
         """Return why Placement answers with status 400, or an empty string."""
         if query.fault is not None:
             return str(query.fault)
-        unknown = self.unknown(query)
-        return queries.ignorance(unknown) if unknown else ''
+        unknown = ' and no '.join(map(str, self.unknown(query)))
+        return f'knows no {unknown}' if unknown else ''
 
     def unknown(self, query: Query) -> tuple[queries.QueriedName, ...]:
         """Return the names in a query that Placement does not know.

@@ -2,7 +2,7 @@
 """Parse the allocation candidate queries of Nova's scheduler."""
 
 import collections
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 import dataclasses
 import functools
 import re
@@ -232,8 +232,3 @@ def refusal(brief: str) -> str:
     """Return the message for a refused query; ``brief`` follows "it"."""
     return ('Placement refuses the request, so that Nova takes no host: it '
             f'{brief}')
-
-
-def ignorance(unknown: Iterable[QueriedName]) -> str:
-    """Return the part of a message that lists unknown names."""
-    return f'knows no {" and no ".join(map(str, unknown))}'

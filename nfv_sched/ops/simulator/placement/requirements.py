@@ -142,12 +142,10 @@ class TraitRequirement:
             root_gives = not elsewhere or len(elsewhere) < len(self.classes)
             is_met = not (
                 root_gives and self.trait in tree[0].traits or any(
-                    self.trait in self._nearest_provider(givers).traits
+                    self.trait in min(givers, key=lambda each: len(
+                        self.forbidden & each.traits)).traits
                     for givers in elsewhere))
         return None if is_met else UnmetRequirement(self.kind, (self.trait,))
-
-    def _nearest_provider(self, givers: Tree) -> Provider:
-        return min(givers, key=lambda each: len(self.forbidden & each.traits))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
