@@ -153,38 +153,35 @@ class ComputeHost:
         self.node.pci_device_pools = (
             self.pci_tracker.stats.to_device_pools_obj())
 
-    def claim(self, context: ty.Any, instance: objects.Instance,
-              limits: ty.Any) -> ServerClaim:
-        """Claim resources for a new server as nova-compute does.
+    def claim(self, context: ty.Any, server: ty.Any, limits: ty.Any,
+              kind: str | None = None,
+              flavor: objects.Flavor | None = None) -> ServerClaim:
+        """Claim resources for a server, as nova-compute does.
 
-        :param instance: the server, with the NUMA topology made by the API
+        :param server: the server as it is on its source, or with the NUMA
+            topology made by the API
+        :param kind: migration, resize, live-migration or evacuation; None for
+            a server without a host
+        :param flavor: the flavor after a move, by default that of the server
         :raises NovaException: one of ``nova_internals.CLAIM_ERRORS``
         """
-        requests = instance.pci_requests
-        claim = nova_internals.Claim(
-            context, instance, self.name, self, self.node,
-            requests, limits=limits)
-        return self._take(instance, instance.flavor,
-                          claim.claimed_numa_topology, requests, (requests,))
-
-    def move_claim(self, context: ty.Any, instance: objects.Instance,
-                   flavor: objects.Flavor, image_meta: objects.ImageMeta,
-                   migration_type: str, limits: ty.Any) -> ServerClaim:
-        """Claim resources for a server that is moved to this host.
-
-        :param instance: the server as it is on its source
-        :param migration_type: migration, resize, live-migration or
-            evacuation
-        :raises NovaException: one of ``nova_internals.CLAIM_ERRORS``
-        """
-        requests = nova_internals.move_requests(flavor, instance)
-        migration = objects.Migration(
-            instance_uuid=instance.uuid, migration_type=migration_type)
-        claim = nova_internals.MoveClaim(
-            context, instance, self.name, flavor, image_meta, self,
-            self.node, requests, migration, limits=limits)
+        instance = server.instance
+        flavor = flavor or instance.flavor
+        if kind is None:
+            requests = instance.pci_requests
+            claim = nova_internals.Claim(
+                context, instance, self.name, self, self.node, requests,
+                limits=limits)
+        else:
+            requests = nova_internals.move_requests(flavor, instance)
+            claim = nova_internals.MoveClaim(
+                context, instance, self.name, flavor, server.image_meta, self,
+                self.node, requests, objects.Migration(
+                    instance_uuid=instance.uuid, migration_type=kind),
+                limits=limits)
+        topology = claim.claimed_numa_topology
         batches = [requests]
-        if migration.is_live_migration:
+        if kind == 'live-migration':
             # A live migration keeps the requests of the source.  Devices for
             # ports are assigned after those for aliases.
             requests = instance.pci_requests
@@ -194,25 +191,15 @@ class ComputeHost:
                     if (request.source ==
                         objects.InstancePCIRequest.NEUTRON_PORT) is port])
                 for port in (False, True)]
-        return self._take(instance, flavor, claim.claimed_numa_topology,
-                          requests, batches)
-
-    def _take(self, instance: objects.Instance, flavor: objects.Flavor,
-              topology: ty.Any, requests: objects.InstancePCIRequests,
-              batches: Sequence[objects.InstancePCIRequests]) -> ServerClaim:
-        """Assign PCI devices and add the usage, after a successful claim.
-
-        :param batches: the PCI requests, in the order of assignment
-        """
         devices: list[objects.PciDevice] = []
-        tracker = self.pci_tracker
         try:
             for batch in batches:
-                devices += tracker.claim_devices(batch, topology, instance)
+                devices += self.pci_tracker.claim_devices(
+                    batch, topology, instance)
             # May raise as well, and then the devices go back.
             self._count(flavor, topology, 1)
         except exception.NovaException:
-            tracker.free_devices(devices, instance)
+            self.pci_tracker.free_devices(devices, instance)
             raise
         return ServerClaim(flavor, topology, tuple(devices), requests)
 

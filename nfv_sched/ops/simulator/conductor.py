@@ -51,8 +51,7 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
 
     :param state: its ``notes`` are set to the failures before the last claim
     :param selections: the host and its alternates
-    :param kind: what Nova calls the move; None for a server without a host
-    :param flavor: the flavor after a move, by default that of the server
+    :param kind: see :meth:`ComputeHost.claim`, as for ``flavor``
     :raises Refused: if no claim succeeds
     """
     failed = []
@@ -72,12 +71,8 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
                 scheduler.live_migration_carries_limits()):
             limits = None
         try:
-            if kind is None:
-                return host, host.claim(state.context, server.instance, limits)
-            return host, host.move_claim(
-                state.context, server.instance,
-                flavor or server.instance.flavor, server.image_meta, kind,
-                limits)
+            return host, host.claim(
+                state.context, server, limits, kind, flavor)
         except nova_internals.CLAIM_ERRORS as e:
             failed.append(f'{host.name}: {e}')
             # Nova removes the allocation on this host before it reschedules.

@@ -57,7 +57,7 @@ def cloud(state: states.State) -> snapshot.Cloud:
             if state.servers[member].status != simulated.DELETED]))
             for name, group in state.scenario.server_groups.items()]),
         moves=tuple([
-            _move(server, server.pending) for server in state.servers.values()
+            _move(server) for server in state.servers.values()
             if server.pending is not None]),
         consumers={uuid: _amounts(state, uuid)
                    for uuid in state.placement.allocations
@@ -122,6 +122,7 @@ def _server(state: states.State, server: simulated.SimulatedServer,
     instance, spec = server.instance, server.spec
     on_host = server.host is not None
     topology = instance.numa_topology if on_host else None
+    flavor = instance.flavor
     claimed = server.claimed
     hints = spec.scheduler_hints if spec is not None else None
     return snapshot.Server(
@@ -129,7 +130,11 @@ def _server(state: states.State, server: simulated.SimulatedServer,
         host=server.host.name if on_host else None,
         cell=server.cell or '', project=server.project,
         state=_STATES.get(server.status, server.status.lower()),
-        fault=server.reason, flavor=_flavor(instance.flavor),
+        fault=server.reason, flavor=snapshot.Flavor(
+            name=flavor.name, id=flavor.flavorid, vcpus=flavor.vcpus,
+            memory=flavor.memory_mb, disk=flavor.root_gb,
+            ephemeral=flavor.ephemeral_gb, swap=flavor.swap,
+            extra_specs=dict(flavor.extra_specs)),
         image=server.image, nodes=guest_nodes(topology),
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
@@ -161,8 +166,8 @@ def _amounts(state: states.State, consumer: str) -> dict[str, dict[str, int]]:
         if provider not in state.network.added}
 
 
-def _move(server: simulated.SimulatedServer,
-          pending: simulated.Pending) -> snapshot.Migration:
+def _move(server: simulated.SimulatedServer) -> snapshot.Migration:
+    pending = server.pending
     resized = pending.claimed.flavor.name != server.flavor_name
     return snapshot.Migration(
         uuid=pending.migration, server=server.uuid,
@@ -211,11 +216,3 @@ def _networks(scenario: scenarios.Scenario) -> Iterator[snapshot.Network]:
         yield dataclasses.replace(
             first, vnic_type=None, numa_policy=None,
             trusted=None) if rest else first
-
-
-def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:
-    return snapshot.Flavor(
-        name=flavor.name, id=flavor.flavorid, vcpus=flavor.vcpus,
-        memory=flavor.memory_mb, disk=flavor.root_gb,
-        ephemeral=flavor.ephemeral_gb, swap=flavor.swap,
-        extra_specs=dict(flavor.extra_specs))

@@ -104,7 +104,19 @@ def _restore_servers(state: states.State, cloud: snapshot.Cloud) -> None:
         state.servers[restored.name] = restored
         if restored.host is not None:
             restored.host.instances[restored.uuid] = restored
-        _allocate(state, restored, snapshot_server)
+        if snapshot_server.allocations is not None:
+            # The usage of the providers already includes these allocations.
+            held = {
+                uuid: each for uuid, each
+                in snapshot_server.allocations.items()
+                if uuid in state.placement.providers}
+            if held:
+                state.placement.record(restored.uuid, held)
+        elif restored.host is not None:
+            state.placement.allocate(restored.uuid, {
+                restored.host.uuid: occupied.allocation(
+                    snapshot_server,
+                    not restored.host.record.legacy_pinning)})
     for consumer, allocations in (cloud.consumers or {}).items():
         state.placement.record(consumer, {
             uuid: of_provider for uuid, of_provider in allocations.items()
@@ -135,21 +147,6 @@ def _server(state: states.State, name: str, snapshot_server: snapshot.Server,
             scenarios.security_groups_of(port.rules))
             for port in snapshot_server.ports or ()],
         work_out=functools.partial(_work_out, state, snapshot_server, users))
-
-
-def _allocate(state: states.State, server: servers.SimulatedServer,
-              snapshot_server: snapshot.Server) -> None:
-    allocations = snapshot_server.allocations
-    if allocations is not None:
-        # The usage of the providers already includes these allocations.
-        held = {uuid: each for uuid, each in allocations.items()
-                if uuid in state.placement.providers}
-        if held:
-            state.placement.record(server.uuid, held)
-    elif server.host is not None:
-        state.placement.allocate(server.uuid, {
-            server.host.uuid: occupied.allocation(
-                snapshot_server, not server.host.record.legacy_pinning)})
 
 
 def _work_out(state: states.State, snapshot_server: snapshot.Server,
