@@ -228,25 +228,23 @@ class SimulatedNetwork:
         self, host: str, services: scenarios.HostServices,
     ) -> Iterator[tuple]:
         """Yield arguments of ``SnapshotBuilder.add_port`` for each port."""
-        def port(owner: str, name: str, device: str,
-                 groups: tuple[scenarios.SecurityGroup, ...] = ()) -> tuple:
+        router_owner = _ROUTER_OWNERS[self._scenario.network_service]
+        ports = [('network:dhcp', f'dhcp/{number}', f'dhcp/{number}')
+                 for number in range(services.dhcp_servers)]
+        ports += [(router_owner, f'router/{number}/{of_router}',
+                   scenarios.stable_uuid('router', f'{host}/{number}'))
+                  for number in range(services.routers)
+                  for of_router in range(services.router_ports)]
+        ports += [('', f'other/{number}', '')
+                  for number in range(services.other_ports)]
+        for owner, name, device in ports:
+            # The first of the other ports has the rules of all.
+            groups = scenarios.security_groups_of(
+                services.other_rules) if name == 'other/0' else ()
             self._note_groups(groups)
-            return (scenarios.stable_uuid('port', f'{host}/{name}'),
-                    owner, device, host, scenarios.NORMAL,
-                    tuple([group.uuid for group in groups]))
-
-        for number in range(services.dhcp_servers):
-            name = f'dhcp/{number}'
-            yield port('network:dhcp', name, name)
-        for number in range(services.routers):
-            router = scenarios.stable_uuid('router', f'{host}/{number}')
-            for of_router in range(services.router_ports):
-                yield port(_ROUTER_OWNERS[self._scenario.network_service],
-                           f'router/{number}/{of_router}', router)
-        for number in range(services.other_ports):
-            yield port('', f'other/{number}', '', (
-                scenarios.security_groups_of(services.other_rules)
-                if number == 0 else ()))
+            yield (scenarios.stable_uuid('port', f'{host}/{name}'), owner,
+                   device, host, scenarios.NORMAL,
+                   tuple([group.uuid for group in groups]))
 
     def _read_figures(self) -> usage.Snapshot:
         """Return the figures that Neutron would show now."""

@@ -62,9 +62,6 @@ objects.register_all()
 CONF = nova.conf.CONF
 _AggregateList = objects.aggregate.AggregateList
 
-#: Network ID of a request for no network.
-NO_NETWORK = network_request.NETWORK_ID_NONE
-
 ExpectedException = messaging.ExpectedException
 Claim = claims.Claim
 MoveClaim = claims.MoveClaim
@@ -287,7 +284,7 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
             port_id=port.id if port.exists
             or port.network.vnic_type != scenario.NORMAL else None)
         for port in ports] or [
-        objects.NetworkRequest(network_id=NO_NETWORK)])
+        objects.NetworkRequest(network_id=network_request.NETWORK_ID_NONE)])
     metadata = _NeutronAPI(ports).create_resource_requests(
         context, networks, requests, affinity_policy=policy)[0]
     ids = {}
@@ -409,15 +406,11 @@ class PCITracker(pci_manager.PciDevTracker):
         The devices of a pool are consecutive; free ones are in the order in
         which they are assigned to servers.
         """
-        pool_devices = {}
-        of_pool: list[list[objects.PciDevice]] = []
-        for pool in self.stats.pools:
-            pool_devices.update((device.address, device)
-                                for device in pool['devices'])
-            of_pool.append(list(pool['devices']))
+        of_pool = [list(pool['devices']) for pool in self.stats.pools]
+        pooled = {device.address for devices in of_pool for device in devices}
         for device in self.pci_devs:
             # Not free, so in no pool: they come after the free ones of theirs.
-            if device.address not in pool_devices:
+            if device.address not in pooled:
                 keys = self.stats._create_pool_keys_from_dev(device)
                 pool = keys and self.stats._find_pool(keys)
                 if pool:
@@ -428,7 +421,7 @@ class PCITracker(pci_manager.PciDevTracker):
                 for devices in of_pool for device in devices]
 
     def _tags(self, device: objects.PciDevice) -> dict[str, str]:
-        keys = self.stats._create_pool_keys_from_dev(device) or {}
+        keys = self.stats._create_pool_keys_from_dev(device)
         if not keys or self.stats._find_pool(keys) is None:
             return {}
         tags = {name: str(value) for name, value in keys.items()

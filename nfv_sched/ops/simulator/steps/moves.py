@@ -17,8 +17,7 @@ from nfv_sched.ops.simulator import state as states
 def cold_migrate(state: states.State, server: servers.SimulatedServer,
                  step: actions.ColdMove) -> None:
     conductor.needs(server, servers.ACTIVE, servers.STOPPED)
-    _move(state, server, step, server.instance.flavor, 'migration',
-          [server.host.name])
+    _move(state, server, step, [server.host.name])
 
 
 def resize(state: states.State, server: servers.SimulatedServer,
@@ -27,19 +26,19 @@ def resize(state: states.State, server: servers.SimulatedServer,
     flavor = states.nova_flavor(state.flavors[step.flavor])
     if step.flavor == server.flavor_name:
         raise servers.Refused('the server has this flavor already')
-    _move(state, server, step, flavor, 'resize',
-          [] if step.same_host else [server.host.name])
+    _move(state, server, step,
+          [] if step.same_host else [server.host.name], flavor)
 
 
 def _move(state: states.State, server: servers.SimulatedServer,
-          step: actions.ColdMove,
-          flavor: objects.Flavor, kind: str, ignore: Sequence[str]) -> None:
+          step: actions.ColdMove, ignore: Sequence[str],
+          flavor: objects.Flavor | None = None) -> None:
     """Move a server; confirm or revert the move, unless told otherwise."""
     copy = request.stored(server)
     stored = server.spec
     migration = None
     try:
-        if kind == 'resize':
+        if flavor is not None:
             server.spec = copy
             copy.flavor = flavor
             copy.numa_topology = request.constraints(
@@ -51,7 +50,8 @@ def _move(state: states.State, server: servers.SimulatedServer,
         spec = request.of_move(state, server, step.host, ignore)
         selections = conductor.select(state, spec, [server.uuid])[0]
         host, claimed = conductor.claim_first(
-            state, spec, server, selections, kind, flavor)
+            state, spec, server, selections,
+            'migration' if flavor is None else 'resize', flavor)
     except servers.Refused:
         if migration is not None:
             state.placement.move(migration, server.uuid)
@@ -59,8 +59,9 @@ def _move(state: states.State, server: servers.SimulatedServer,
         raise
     server.pending = servers.Pending(
         server.host, server.claimed, stored, migration, server.status)
-    server.instance.flavor = flavor
-    server.flavor_name = flavor.name
+    if flavor is not None:
+        server.instance.flavor = flavor
+        server.flavor_name = flavor.name
     conductor.settle(state, server, host, claimed, servers.RESIZED)
     if step.revert:
         revert(state, server, step)
