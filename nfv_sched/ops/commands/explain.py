@@ -45,12 +45,6 @@ notified.
 
 """
 
-_EXIT_CODES = """\
-
-exit code: 0 if it would fit, 3 if it would not, 1 if something could not be
-read, and is named, 2 if the command line is wrong.
-"""
-
 
 class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
     """Base of both commands."""
@@ -108,12 +102,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def subject(self, cloud: snapshot.Cloud, state: ty.Any,
                 parsed_args: argparse.Namespace) -> ty.Any:
-        """Return the subject of the explanation.
-
-        :param cloud: the snapshot
-        :param state: the cloud that was started from it
-        :returns: ``ops.model.requests.subject.ExplainSubject``
-        """
+        """Return an ``ops.model.requests.subject.ExplainSubject``."""
 
     def take_action(self, parsed_args: argparse.Namespace):
         cloud = self.cloud(parsed_args)
@@ -132,7 +121,12 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                         relax_seconds=parsed_args.try_seconds)
         except subject.ExplainError as exc:
             raise source.NotInCloudError(str(exc)) from exc
-        options = _options(parsed_args)
+        # The same cloud and ports, for other commands.
+        options = base.configuration(parsed_args)
+        if parsed_args.source is not None:
+            options += ['--from', parsed_args.source]
+        for network in parsed_args.networks:
+            options += ['--network', network]
         if not parsed_args.networks:
             options += next_steps.own_ports(about)
         explained = dataclasses.replace(explained, next_steps=tuple(
@@ -180,16 +174,6 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         return super().produce_output(parsed_args, column_names, data)
 
 
-def _options(parsed_args: argparse.Namespace) -> list[str]:
-    """Return the same cloud and ports as options of other commands."""
-    options = base.configuration(parsed_args)
-    if parsed_args.source is not None:
-        options += ['--from', parsed_args.source]
-    for network in parsed_args.networks:
-        options += ['--network', network]
-    return options
-
-
 class ExplainServer(_Explain):
     """Explain where a server fits, and why not elsewhere.
 
@@ -214,15 +198,10 @@ class ExplainServer(_Explain):
 
     epilog = _SHARED + """\
 examples:
-  nfv-sched server explain router-7
+  nfv-sched server explain router-7 --from cloud.json.gz --host 'c-1*'
   nfv-sched server explain router-7 --network provider,physnet=physnet0
-  nfv-sched server explain router-7 --for-tenant
-  nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
-  nfv-sched server explain router-7 --from cloud.json.gz -f json
   nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
-  nfv-sched server explain --then
   nfv-sched server explain --then --full -f csv
-  nfv-sched server explain --then --shadow --days 7
   nfv-sched server explain --then --shadow --journal c1 --journal c2
 
 exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
@@ -342,12 +321,13 @@ class ExplainFlavor(_Explain):
 
     epilog = _SHARED + """\
 examples:
-  nfv-sched flavor explain vrouter.16
   nfv-sched flavor explain vrouter.16 --network provider --count 3
   nfv-sched flavor explain fw.8 --image fw-2026.1
-  nfv-sched flavor explain fw.8 --image-property hw_vif_model=virtio
   nfv-sched flavor explain fw.8 --group spread --from cloud.json.gz
-""" + _EXIT_CODES
+
+exit code: 0 if it would fit, 3 if it would not, 1 if something could not be
+read, and is named, 2 if the command line is wrong.
+"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

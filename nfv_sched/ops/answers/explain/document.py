@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 import dataclasses
+import functools
 import typing as ty
 
 from nfv_sched.base import strings
@@ -13,6 +14,7 @@ from nfv_sched.ops.model.verdicts import values
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.simulator import request
 
+_always = functools.partial(dataclasses.field, metadata={'always': True})
 #: Most characters that the API accepts in a key or value.
 _LONGEST = 255
 
@@ -132,15 +134,16 @@ class HelpfulStep:
     kind: ty.Literal['enable', 'map', 'defrag', 'servers', 'add-host',
                      'larger-host']
     #: words of the command line; empty if there is no command
-    command: tuple[str, ...]
-    host: str | None  #: name of the host that it is about; null for none
+    command: tuple[str, ...] = _always(default=())
+    #: name of the host that it is about; null for none
+    host: str | None = _always(default=None)
     #: names of the hosts that new ones must be like, or larger
-    like: tuple[str, ...]
+    like: tuple[str, ...] = _always(default=())
     #: what such a host has too little of even if it is empty, for people;
     #: empty if it need not be larger
-    lacks: tuple[str, ...]
+    lacks: tuple[str, ...] = _always(default=())
     #: number of live migrations that make room; null if it is not "defrag"
-    moves: int | None
+    moves: int | None = _always(default=None)
 
 
 #: Of causes that keep a request off as many hosts, the first of these is told.
@@ -222,6 +225,7 @@ class HelpfulChange:
     host: str  #: name of the host to which the first server would go
     #: the changed request as a ``BootRequest``
     requested: ty.Any = documents.internal()
+    size: int = documents.internal()  #: rank of its size, the smallest first
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

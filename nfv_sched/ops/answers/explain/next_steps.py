@@ -25,7 +25,7 @@ from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.requests import subject as subjects
 from nfv_sched.ops.model import trial
-from nfv_sched.ops.model.verdicts import nova_filters
+from nfv_sched.ops.model.verdicts import filters
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
@@ -34,8 +34,6 @@ from nfv_sched.ops.simulator import state as states
 #: Default time limit, in seconds, for each search of servers to move.
 SECONDS = 10.0
 _MOVES = 3  # more take much longer to find
-_AFFINITY = 'affinity'
-_ANTI_AFFINITY = 'anti-affinity'
 _TRIED = 3  # servers that leave
 
 
@@ -53,14 +51,19 @@ def find(
     yield from _hosts(cloud, subject, explanation)
     # A server that runs was given back in a copy: its host is not so free.
     # Plans are made for the flavor as the cloud has it.
-    if subject.present is not None or explanation.fits or not any(
-            _same_size(each, subject.requested.flavor)
-            for each in cloud.flavors):
+    size = operator.attrgetter('name', 'vcpus', 'memory', 'extra_specs')
+    if subject.present is not None or explanation.fits or (
+            size(subject.requested.flavor) not in map(size, cloud.flavors)):
         return
     requested = dataclasses.replace(
         subject.requested,
         count=subject.requested.count - len(explanation.destinations))
-    bound = ':' in (requested.zone or '') or _must_be_beside(cloud, requested)
+    group = scenario.groups_by_name(cloud).get(requested.group or '')
+    # To a host, or to that of the other servers of the group.
+    bound = ':' in (requested.zone or '') or (
+        group is not None and group.policy == 'affinity' and any(
+            server.host and server.uuid in group.members
+            for server in cloud.servers))
     with start.started(changed_hosts.emptied(cloud)) as state:
         ran = scheduling.run(state, requested)
         like = tuple(dict.fromkeys(place.host for place in ran.places))
@@ -73,51 +76,26 @@ def find(
         if ran.reason is not None:
             if not bound:
                 yield from _larger_hosts(
-                    state, requested, _needed_hosts(cloud, requested))
+                    state, requested, _needed_hosts(requested.count, group))
             return
     # Of what no empty host takes, no moves make room for more.
     steps = list(_moves(cloud, subject, options, seconds))
     if not bound and not any(each.kind == 'defrag' for each in steps):
-        yield _step('add-host', f'Add {_some("host", len(like))} like '
-                    f'{" and ".join(dict.fromkeys(like))}', like=like)
+        yield document.HelpfulStep(
+            kind='add-host', text=f'Add {_some("host", len(like))} like '
+            f'{" and ".join(dict.fromkeys(like))}', like=like)
     yield from steps
-
-
-def _same_size(flavor: snapshot.Flavor, other: snapshot.Flavor) -> bool:
-    fields = operator.attrgetter('name', 'vcpus', 'memory', 'extra_specs')
-    return fields(flavor) == fields(other)
-
-
-def _step(kind: ty.Any, text: str, command: Sequence[str] = (), *,
-          host: str | None = None, like: Sequence[str] = (),
-          lacks: Sequence[str] = (), moves: int | None = None,
-          ) -> document.HelpfulStep:
-    return document.HelpfulStep(
-        kind=kind, text=text, command=tuple(command), host=host,
-        like=tuple(like), lacks=tuple(lacks), moves=moves)
 
 
 def _some(noun: str, number: int) -> str:
     return f'a {noun}' if number == 1 else f'{number} {noun}s'
 
 
-def _must_be_beside(cloud: snapshot.Cloud,
-                    requested: request.BootRequest) -> bool:
-    """Return whether only the host of the other servers of a group does."""
-    names = scenario.unique_names(cloud.groups)
-    placed = {server.uuid for server in cloud.servers if server.host}
-    return any(group.policy == _AFFINITY and placed.intersection(group.members)
-               for group in cloud.groups
-               if names[group.uuid] == requested.group)
-
-
-def _needed_hosts(cloud: snapshot.Cloud,
-                  requested: request.BootRequest) -> int:
-    group = scenario.groups_by_name(cloud).get(requested.group or '')
-    if group is None or group.policy != _ANTI_AFFINITY:
+def _needed_hosts(count: int, group: snapshot.Group | None) -> int:
+    if group is None or group.policy != 'anti-affinity':
         return 1
     most = group.rules.get('max_server_per_host', '1')
-    return -(-requested.count // max(int(most), 1)) if most.isdigit() else 1
+    return -(-count // max(int(most), 1)) if most.isdigit() else 1
 
 
 def _larger_hosts(
@@ -137,10 +115,11 @@ def _larger_hosts(
         return
     if lacking:
         name = min(lacking, key=lambda name: len(lacking[name]))
-        lacks = [each.why for each in lacking[name]]
-        yield _step(
-            'larger-host', f'Add {_some("larger host", number)}: {name} does '
-            f'not suffice, even if it is empty: {"; ".join(lacks)}',
+        lacks = tuple([each.why for each in lacking[name]])
+        yield document.HelpfulStep(
+            kind='larger-host',
+            text=f'Add {_some("larger host", number)}: {name} does not '
+            f'suffice, even if it is empty: {"; ".join(lacks)}',
             like=(name,) * number, lacks=lacks)
 
 
@@ -163,8 +142,9 @@ def _moves(
             update=_limit(seconds))
         if plan.enough and _fits_after(cloud, requested, plan):
             moves = strings.count(len(plan.moves), 'live migration')
-            yield _step(
-                'defrag', f'{moves} of other servers would make room', (
+            yield document.HelpfulStep(
+                kind='defrag',
+                text=f'{moves} of other servers would make room', command=(
                     'nfv-sched', 'cloud', 'defrag', f'--flavor={flavor.name}',
                     *count, *options), moves=len(plan.moves))
     with contextlib.suppress(TimeoutError, servers.Refused):
@@ -174,8 +154,9 @@ def _moves(
             first = list(itertools.islice(leaving, _TRIED))
         if any(_fits_without(cloud, requested, server)
                for _host, server in first):
-            yield _step(
-                'servers', 'the smallest server in the way on each host', (
+            yield document.HelpfulStep(
+                kind='servers',
+                text='the smallest server in the way on each host', command=(
                     'nfv-sched', 'capacity', 'show', '--next', *options, '--',
                     flavor.name))
 
@@ -233,11 +214,13 @@ def _hosts(
         if host is None or not host.up:
             continue
         if not host.mapped:
-            yield _step(
-                'map', f'{host.name} would take it, but is not mapped to its '
-                'cell', nova_filters.DISCOVER_COMMAND, host=host.name)
+            yield document.HelpfulStep(
+                kind='map', host=host.name, command=filters.DISCOVER_COMMAND,
+                text=f'{host.name} would take it, but is not mapped to its '
+                'cell')
         if not host.enabled:
-            yield _step(
-                'enable', f'{host.name} would take it, but is disabled', (
+            yield document.HelpfulStep(
+                kind='enable', host=host.name,
+                text=f'{host.name} would take it, but is disabled', command=(
                     'openstack', 'compute', 'service', 'set', '--enable', '--',
-                    host.name, 'nova-compute'), host=host.name)
+                    host.name, 'nova-compute'))

@@ -26,13 +26,7 @@ from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import state as states
 
 # Sizes of changes, the smallest first.
-_PREFER = 0
-_HOST = 1
-_PAGES = 2
-_NODES = 3
-_SMALLER = 4
-_KEY = 5
-_WITHOUT = 6
+_PREFER, _HOST, _PAGES, _NODES, _SMALLER, _KEY, _WITHOUT = range(7)
 
 #: Extra spec -> its most lenient value.
 _LENIENT = {
@@ -47,10 +41,8 @@ _HARMLESS = (
     'hw:serial_port_count', 'hw:hide_hypervisor_id')
 #: Extra spec that requests PCI devices.
 ALIAS = 'pci_passthrough:alias'
-#: Size of small pages, in KiB.
-SMALL = 4
-#: Extra spec with a page size.
-PAGE_SIZE = 'hw:mem_page_size'
+_SMALL = 4  # KiB of a small page
+_PAGE_SIZE = 'hw:mem_page_size'
 _NUMA_NODES = 'hw:numa_nodes'
 #: Extra spec -> others that Nova refuses or ignores without it.
 _DEPENDENT = {
@@ -67,7 +59,6 @@ _VCPU_STEPS = 512  # and of vCPUs, of which no real flavor has more
 _DISABLED_HOSTS = 5  # maximum number that are tried one by one
 _MOST_NODES = 16
 _MOST_DEVICES = 256
-_PORTS = 'ports'
 # Each trial runs the scheduler over all hosts, half a second for a thousand.
 # So pairs end after this part of the time, or if so many make it fit.
 _PAIRS_TIME = 0.25
@@ -96,8 +87,7 @@ class Trials:
     """The changes that were tried, and those with which it fits."""
 
     state: states.State  #: the cloud
-    #: pairs of the size of a change and the change, of those that fit
-    fitting: list[tuple[int, document.HelpfulChange]] = dataclasses.field(
+    fitting: list[document.HelpfulChange] = dataclasses.field(
         default_factory=list)
     tried: int = 0  #: number of trials
     untried: int = 0  #: number of changes for which there was no time
@@ -105,8 +95,8 @@ class Trials:
     @property
     def changes(self) -> tuple[document.HelpfulChange, ...]:
         """The changes that fit, the best first."""
-        return tuple([change for _size, change in sorted(
-            self.fitting, key=lambda item: (-item[1].hosts, item[0]))])
+        return tuple(sorted(
+            self.fitting, key=lambda change: (-change.hosts, change.size)))
 
     def find_largest(self, several: Changes, ends: float) -> bool:
         """Bisect for the largest that fits, if all smaller ones fit too.
@@ -121,12 +111,11 @@ class Trials:
                 break
             self.tried += 1
             middle = (low + high) // 2
-            change = several[middle]
-            helpful = _try(self.state, change)
+            helpful = _try(self.state, several[middle])
             if helpful is None:
                 high = middle
             else:
-                low, largest = middle + 1, (change.size, helpful)
+                low, largest = middle + 1, helpful
         if largest is not None:
             self.fitting.append(largest)
         return largest is not None
@@ -197,7 +186,8 @@ def _try(state: states.State, change: Change) -> document.HelpfulChange | None:
         text=strings.short(change.text),
         request=document.requested(change.requested),
         hosts_enabled=change.enabled, hosts=len(result.passed),
-        host=result.places[0].host, requested=change.requested)
+        host=result.places[0].host, requested=change.requested,
+        size=change.size)
 
 
 @contextlib.contextmanager
@@ -239,10 +229,31 @@ def _single_changes(state: states.State,
     yield from _hosts(state, requested)
     yield from _page_sizes(state, requested)
     yield from _numa_nodes(state, requested)
-    yield from _without_keys(requested)
+    for key in specs:
+        if key != ALIAS and not key.startswith(_HARMLESS):
+            dropped = sorted({key, *(
+                other for other in specs
+                if other.startswith(_DEPENDENT.get(key, ())))})
+            yield Change('without ' + ', '.join(dropped), _KEY,
+                         requested.with_specs(_without(specs, *dropped)), key)
     for alias in _aliases(requested):
         yield _change_alias(requested, alias, '')
-    yield from _without_others(requested)
+    for network, count in _port_counts(requested).items():
+        if count == 1:
+            yield _fewer_ports(requested, network, 1, 1)
+    replace = functools.partial(dataclasses.replace, requested)
+    for name in requested.image:
+        yield Change(f'without the image property {name}', _KEY, replace(
+            image=_without(requested.image, name)), f'image {name}')
+    if requested.zone is not None:
+        yield Change('in any availability zone', _WITHOUT,
+                     replace(zone=None), 'zone')
+    if requested.group is not None:
+        yield Change('outside its server group', _WITHOUT,
+                     replace(group=None), 'group')
+    for name in requested.hints:
+        yield Change(f'without the hint {name}', _WITHOUT, replace(
+            hints=_without(requested.hints, name)), f'hint {name}')
 
 
 def lenient_values(
@@ -265,46 +276,41 @@ def _hosts(state: states.State,
            requested: request.BootRequest) -> Iterator[Change]:
     closed = [name for name, host in state.hosts.items()
               if host.down or not (host.record.enabled and host.record.mapped)]
-    for name in closed[:_DISABLED_HOSTS]:
-        yield _repair(state, requested, name, [name])
+    repaired = [(name, [name]) for name in closed[:_DISABLED_HOSTS]]
     if len(closed) > 1:
-        yield _repair(
-            state, requested, f'all {len(closed)} disabled hosts', closed)
-
-
-def _repair(state: states.State, requested: request.BootRequest, title: str,
-            names: Sequence[str]) -> Change:
-    hosts = [state.hosts[name] for name in names]
-    repairs = []
-    if any(host.down or not host.record.enabled for host in hosts):
-        repairs.append('enabled and up')
-    if not all(host.record.mapped for host in hosts):
-        repairs.append('mapped (nova-manage cell_v2 discover_hosts)')
-    return Change(f'{title} {", ".join(repairs)}', _HOST, requested, 'hosts',
-                  tuple(names))
+        repaired.append((f'all {len(closed)} disabled hosts', closed))
+    for title, names in repaired:
+        hosts = [state.hosts[name] for name in names]
+        repairs = []
+        if any(host.down or not host.record.enabled for host in hosts):
+            repairs.append('enabled and up')
+        if not all(host.record.mapped for host in hosts):
+            repairs.append('mapped (nova-manage cell_v2 discover_hosts)')
+        yield Change(f'{title} {", ".join(repairs)}', _HOST, requested,
+                     'hosts', tuple(names))
 
 
 def _page_sizes(state: states.State,
                 requested: request.BootRequest) -> Iterator[Change]:
     specs = requested.flavor.extra_specs
-    if PAGE_SIZE not in specs:
+    if _PAGE_SIZE not in specs:
         return
     # A size that no host has could only be refused.
-    sizes = {SMALL, *(pages.size for host in state.hosts.values()
-                      for node in host.record.nodes or ()
-                      for pages in node.pages)}
-    for size in sorted(sizes - {page_kib(specs[PAGE_SIZE])}):
+    sizes = {_SMALL, *(pages.size for host in state.hosts.values()
+                       for node in host.record.nodes or ()
+                       for pages in node.pages)}
+    for size in sorted(sizes - {_page_kib(specs[_PAGE_SIZE])}):
         text = _PAGE_TEXTS.get(size, str(size))
-        yield Change(f'{PAGE_SIZE}={text}', _PAGES,
-                     requested.with_specs({**specs, PAGE_SIZE: text}),
-                     PAGE_SIZE)
+        yield Change(f'{_PAGE_SIZE}={text}', _PAGES,
+                     requested.with_specs({**specs, _PAGE_SIZE: text}),
+                     _PAGE_SIZE)
 
 
-def page_kib(value: str) -> int | None:
+def _page_kib(value: str) -> int | None:
     """Return the page size of an extra spec in KiB; None without a size."""
-    sizes = {text.lower(): size for size, text in _PAGE_TEXTS.items()}
-    if value.lower() in sizes:
-        return sizes[value.lower()]
+    for size, text in _PAGE_TEXTS.items():
+        if value.lower() == text.lower():
+            return size
     try:
         return int(value) if value.isdecimal() else (
             strutils.string_to_bytes(value, return_int=True) // 1024)
@@ -342,19 +348,6 @@ def _node_count(specs: Mapping[str, str]) -> int:
     return _positive(specs.get(_NUMA_NODES, '')) or 1
 
 
-def _without_keys(requested: request.BootRequest) -> Iterator[Change]:
-    specs = requested.flavor.extra_specs
-    for key in specs:
-        if key == ALIAS or key.startswith(_HARMLESS):
-            continue
-        dropped = sorted({key, *(
-            other for other in specs
-            if other.startswith(_DEPENDENT.get(key, ())))})
-        yield Change(
-            'without ' + ', '.join(dropped), _KEY,
-            requested.with_specs(_without(specs, *dropped)), key)
-
-
 def _without(items: Mapping[str, ty.Any], *keys: str) -> dict[str, ty.Any]:
     return {key: value for key, value in items.items() if key not in keys}
 
@@ -376,25 +369,6 @@ def _change_alias(requested: request.BootRequest, alias: str,
     return Change(text, size, requested.with_specs(specs), ALIAS)
 
 
-def _without_others(requested: request.BootRequest) -> Iterator[Change]:
-    for network, count in _port_counts(requested).items():
-        if count == 1:
-            yield _fewer_ports(requested, network, 1, 1)
-    replace = functools.partial(dataclasses.replace, requested)
-    for name in requested.image:
-        yield Change(f'without the image property {name}', _KEY, replace(
-            image=_without(requested.image, name)), f'image {name}')
-    if requested.zone is not None:
-        yield Change('in any availability zone', _WITHOUT,
-                     replace(zone=None), 'zone')
-    if requested.group is not None:
-        yield Change('outside its server group', _WITHOUT,
-                     replace(group=None), 'group')
-    for name in requested.hints:
-        yield Change(f'without the hint {name}', _WITHOUT, replace(
-            hints=_without(requested.hints, name)), f'hint {name}')
-
-
 def _port_counts(requested: request.BootRequest) -> collections.Counter:
     return collections.Counter(network for network, _groups in requested.ports)
 
@@ -412,7 +386,7 @@ def _fewer_ports(requested: request.BootRequest, network: ty.Any, count: int,
     own = itertools.count()
     return Change(text, size, dataclasses.replace(requested, ports=tuple([
         port for port in requested.ports
-        if port[0] != network or next(own) < count - fewer])), _PORTS)
+        if port[0] != network or next(own) < count - fewer])), 'ports')
 
 
 def searches(requested: request.BootRequest) -> Iterator[Changes]:
@@ -430,7 +404,7 @@ def searches(requested: request.BootRequest) -> Iterator[Changes]:
                requested.with_flavor(vcpus=vcpus), 'vcpus')
         for vcpus in _smaller(flavor.vcpus, step, _VCPU_STEPS)
         if _has_topology(vcpus, requested)]
-    page = (page_kib(specs.get(PAGE_SIZE, '')) or SMALL) / 1024
+    page = (_page_kib(specs.get(_PAGE_SIZE, '')) or _SMALL) / 1024
     yield [
         Change(strings.size(memory * 1024), _SMALLER,
                requested.with_flavor(memory=memory), 'memory')

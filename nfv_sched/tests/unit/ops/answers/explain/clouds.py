@@ -156,7 +156,7 @@ def change(text: str, hosts: int = 1, requested=None,
     """A change with which a request fits."""
     return document.HelpfulChange(
         text=text, request=None, hosts_enabled=enabled, hosts=hosts, host='h',
-        requested=requested)
+        requested=requested, size=0)
 
 
 def text(found: dict) -> str:
