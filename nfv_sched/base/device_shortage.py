@@ -64,12 +64,6 @@ class DeviceNeed(ty.NamedTuple):
     #: nova-scheduler, which knows none
     networks: tuple[str, ...] = ()
 
-    @property
-    def _name(self) -> tuple[str, str]:
-        noun = f'trusted {self.noun}' if self.trusted else self.noun
-        return noun, (f' on physnet {self.physical_network}'
-                      if self.physical_network else '')
-
 
 class NearMiss(ty.NamedTuple):
     """Free devices that lack exactly one property."""
@@ -121,7 +115,10 @@ def needs_text(needs: Iterable[DeviceNeed], free: str = '') -> str:
     """Return the devices of some requests: "2 VFs on physnet data"."""
     groups: dict[tuple[str, str], list[DeviceNeed]] = {}
     for need in needs:
-        groups.setdefault(need._name, []).append(need)
+        noun = f'trusted {need.noun}' if need.trusted else need.noun
+        network = need.physical_network
+        suffix = f' on physnet {network}' if network else ''
+        groups.setdefault((noun, suffix), []).append(need)
     texts = []
     for (noun, suffix), alike in groups.items():
         names = ', '.join(dict.fromkeys(

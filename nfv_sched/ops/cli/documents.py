@@ -218,7 +218,7 @@ def _describe(schema: dict[str, ty.Any], described: type) -> None:
     for field in dataclasses.fields(described):
         # Documents have it in any case; its default is for who makes them.
         if field.metadata.get('always'):
-            del schema['properties'][field.name]['default']
+            schema['properties'][field.name].pop('default', None)
             schema['required'].append(field.name)
     if 'required' in schema:
         schema['required'] = [key for key in keys if key in schema['required']]

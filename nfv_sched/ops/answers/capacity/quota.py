@@ -8,24 +8,17 @@ Nova's databases and Keystone.
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import typing as ty
 
-from keystoneauth1 import exceptions as ks_exceptions
 from openstack import connection as sdk_connection
-from openstack import exceptions as sdk_exceptions
 
-from nfv_sched.base import http_limits
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.capacity import document
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import snapshot
-
-_TIMEOUT = 60
-_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
-           OSError)
+from nfv_sched.ops.model.requests import nova_account
 
 
 class QuotaError(Exception):
@@ -89,21 +82,13 @@ def from_nova(project: str) -> OfFlavor:
     return of_flavor
 
 
-@contextlib.contextmanager
-def keystone() -> Iterator[sdk_connection.Connection]:
+def keystone() -> contextlib.AbstractContextManager[
+        sdk_connection.Connection]:
     """Connect to Keystone with the configuration of Nova, in this context.
 
     :raises QuotaError: if the account of ``[placement]`` cannot be used
     """
-    from nfv_sched.ops.model.requests import nova_account
-    with contextlib.ExitStack() as stack:
-        try:
-            connection = stack.enter_context(
-                nova_account.connection('identity'))
-        except _ERRORS as exc:
-            raise QuotaError('no connection to Keystone: '
-                             f'{http_limits.reason(exc)}') from exc
-        yield connection
+    return nova_account.connection('identity', 'Keystone', QuotaError)
 
 
 def project_id(connection: sdk_connection.Connection, name: str) -> str:
@@ -113,18 +98,8 @@ def project_id(connection: sdk_connection.Connection, name: str) -> str:
     :raises UnknownProjectError: if no project or several match
     :raises QuotaError: if Keystone cannot be read
     """
-    if connection.session.timeout is None:
-        connection.session.timeout = _TIMEOUT
-    try:
-        with http_limits.limited(connection.session):
-            return _project_id(
-                connection.identity.projects(), name)
-    except http_limits.MALFORMED as exc:
-        raise QuotaError('Keystone cannot be read: malformed answer: '
-                         f'{exc.__class__.__name__}: {exc}') from exc
-    except _ERRORS as exc:
-        raise QuotaError(
-            f'Keystone cannot be read: {http_limits.reason(exc)}') from exc
+    with nova_account.reading(connection, 'Keystone', QuotaError):
+        return _project_id(connection.identity.projects(), name)
 
 
 def _project_id(projects: Iterable[ty.Any], name: str) -> str:

@@ -51,19 +51,13 @@ class UnknownNetworkError(Exception):
 
 
 class Basis(enum.StrEnum):
-    """Reason for an assumption about ports."""
+    """Reason for an assumption about ports: see ``NewPorts.basis``."""
 
-    #: Most servers of the flavor have such ports.
     SERVERS = 'servers'
-    #: The server given by --like has such ports.
     SERVER = 'server'
-    #: The networks given by --network.
     NETWORKS = 'networks'
-    #: The number given by --ports.
     NUMBER = 'number'
-    #: The flavor has no servers to derive ports from.
     NO_SERVERS = 'no_servers'
-    #: There are servers, but Neutron was not read.
     UNREAD = 'unread'
 
 

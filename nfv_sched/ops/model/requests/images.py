@@ -4,17 +4,13 @@
 Images are not part of a snapshot: a cloud has many, and few are asked for.
 """
 
-from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import typing as ty
 import urllib.parse
 
-from keystoneauth1 import exceptions as ks_exceptions
 from openstack import connection as sdk_connection
-from openstack import exceptions as sdk_exceptions
 
-from nfv_sched.base import http_limits
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.model.requests import nova_account
 from nfv_sched.ops.simulator import nova_internals
@@ -22,9 +18,6 @@ from nfv_sched.ops.simulator import nova_internals
 _PATH = '/images'
 # Number of images among which the nearest names are looked for.
 _PAGE = 1000
-_TIMEOUT = 60
-_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
-           OSError)
 
 
 class GlanceError(Exception):
@@ -35,16 +28,9 @@ class UnknownImageError(GlanceError):
     """No image has the name or ID, or several have the name."""
 
 
-@contextlib.contextmanager
-def connection() -> Iterator[sdk_connection.Connection]:
-    """Connect to Glance with Nova's account for Placement, in a context."""
-    with contextlib.ExitStack() as stack:
-        try:
-            glance = stack.enter_context(nova_account.connection('image'))
-        except _ERRORS as exc:
-            raise GlanceError('no connection to Glance: '
-                              f'{http_limits.reason(exc)}') from exc
-        yield glance
+def connection(
+) -> contextlib.AbstractContextManager[sdk_connection.Connection]:
+    return nova_account.connection('image', 'Glance', GlanceError)
 
 
 def properties(connection: sdk_connection.Connection,
@@ -55,17 +41,8 @@ def properties(connection: sdk_connection.Connection,
     :raises UnknownImageError: if no image or several match
     :raises GlanceError: if Glance cannot be read
     """
-    if connection.session.timeout is None:
-        connection.session.timeout = _TIMEOUT
-    try:
-        with http_limits.limited(connection.session):
-            image = _find(connection, name)
-    except http_limits.MALFORMED as exc:
-        raise GlanceError(f'the image API cannot be read: malformed answer: '
-                          f'{exc.__class__.__name__}: {exc}') from exc
-    except _ERRORS as exc:
-        raise GlanceError('the image API cannot be read: '
-                          f'{http_limits.reason(exc)}') from exc
+    with nova_account.reading(connection, 'the image API', GlanceError):
+        image = _find(connection, name)
     texts = {key: value for key, value in image.items()
              if isinstance(value, str)}
     unknown = nova_internals.unknown_image_properties(texts)

@@ -1,32 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect to other services with the account that Nova has for Placement."""
+"""Read other services with the account that Nova has for Placement."""
 
 from collections.abc import Iterator
 import contextlib
 
+from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import loading as ks_loading
 from openstack import connection as sdk_connection
+from openstack import exceptions as sdk_exceptions
 
+from nfv_sched.base import http_limits
 from nfv_sched.nova import database
 
 #: Section of nova.conf with the account: [glance] and [keystone] have none.
 SECTION = 'placement'
 
+_TIMEOUT = 60
+_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
+           OSError)
+
 
 @contextlib.contextmanager
-def connection(service_type: str) -> Iterator[sdk_connection.Connection]:
+def connection(service_type: str, name: str, error: type[Exception],
+               ) -> Iterator[sdk_connection.Connection]:
     """Connect to a service, within this context.
 
     :param service_type: such as ``image``
-    :raises Exception: an error of keystoneauth1 or the SDK, if the account
-        cannot be used
+    :param name: of the service, for people
+    :param error: raised if the account cannot be used
     """
     conf = database.CONF
-    session = ks_loading.load_session_from_conf_options(
-        conf, SECTION,
-        auth=ks_loading.load_auth_from_conf_options(conf, SECTION))
+    with contextlib.ExitStack() as stack:
+        try:
+            session = ks_loading.load_session_from_conf_options(
+                conf, SECTION,
+                auth=ks_loading.load_auth_from_conf_options(conf, SECTION))
+            stack.callback(session.session.close)
+            connected = sdk_connection.Connection(
+                session=session, oslo_conf=conf, service_types={service_type})
+        except _ERRORS as exc:
+            raise error(f'no connection to {name}: '
+                        f'{http_limits.reason(exc)}') from exc
+        yield connected
+
+
+@contextlib.contextmanager
+def reading(connection: sdk_connection.Connection, name: str,
+            error: type[Exception]) -> Iterator[None]:
+    """Limit the size and time of what is read within this context.
+
+    :param name: of what is read, for people
+    :param error: raised if it cannot be read
+    """
+    if connection.session.timeout is None:
+        connection.session.timeout = _TIMEOUT
     try:
-        yield sdk_connection.Connection(
-            session=session, oslo_conf=conf, service_types={service_type})
-    finally:
-        session.session.close()
+        with http_limits.limited(connection.session):
+            yield
+    except http_limits.MALFORMED as exc:
+        raise error(f'{name} cannot be read: malformed answer: '
+                    f'{exc.__class__.__name__}: {exc}') from exc
+    except _ERRORS as exc:
+        raise error(
+            f'{name} cannot be read: {http_limits.reason(exc)}') from exc

@@ -18,7 +18,6 @@ Query = placement.Query
 _Unmet = Sequence[tuple[requirements.Requirement,
                         requirements.UnmetRequirement]]
 
-_CUT = 'left out of the answer, which is cut off'
 # The unmet requirement of a host that meets every single one.
 _NO_CHOICE = requirements.UnmetRequirement(
     requirements.RequirementKind.CHOICE, ())
@@ -60,9 +59,8 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
     if refused:
         # Placement refuses the whole query: nothing else matters.
         lacks = dict.fromkeys(unmet, (values.PlacementLack(
-            text=refused, need=values.placement_need(
-                placement.refusal(refused), 'unknown'),
-            free=None, reserved=0),))
+            text=refused, need=values.PlacementNeed(
+                placement.refusal(refused), 'unknown')),))
         unmet = dict.fromkeys(unmet, ())
     needs = {each.need.text: each.need for of_host in lacks.values()
              for each in of_host}
@@ -72,7 +70,7 @@ def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
     # most.
     cut = fitting - answers
     lacks.update(dict.fromkeys(cut, (values.PlacementLack(
-        text=_CUT, need=None, free=None, reserved=0),)))
+        text='left out of the answer, which is cut off', need=None),)))
     return PlacementResult(
         values.PlacementAnswer(
             queries=tuple([values.PlacementQuery(needs=tuple({
@@ -116,24 +114,24 @@ def _need_of(requirement: requirements.Requirement,
     kind = requirement.kind.name.lower()
     match requirement:
         case requirements.TreeRequirement():
-            return values.placement_need(
+            return values.PlacementNeed(
                 text, kind, host=names.get(requirement.uuid, requirement.uuid))
         case requirements.TraitRequirement():
-            return values.placement_need(
+            return values.PlacementNeed(
                 text, kind, traits=(requirement.trait,))
         case requirements.AggregateRequirement():
-            return values.placement_need(text, kind, aggregates=tuple(sorted(
+            return values.PlacementNeed(text, kind, aggregates=tuple(sorted(
                 names.get(uuid, uuid) for uuid in requirement.aggregates)))
         case requirements.ResourceRequirement():
-            return values.placement_need(text, kind, resources={
+            return values.PlacementNeed(text, kind, resources={
                 requirement.resource_class: requirement.amount})
         case requirements.GroupRequirement():
-            return values.placement_need(
+            return values.PlacementNeed(
                 text, kind, resources=dict(requirement.amounts),
                 traits=tuple(sorted(requirement.traits)),
                 forbidden_traits=tuple(sorted(requirement.forbidden)),
                 count=len(requirement.suffixes))
-    return values.placement_need(text, kind)
+    return values.PlacementNeed(text, kind)
 
 
 def _requirements_to_drop(

@@ -9,8 +9,9 @@ from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
 from nfv_sched.ops.simulator import placement
 
-#: As ``ops.cli.documents.internal``.
+# As in ``ops.cli.documents``.
 _internal = functools.partial(dataclasses.field, metadata={'internal': True})
+_always = functools.partial(dataclasses.field, metadata={'always': True})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +172,7 @@ def _devices(shortage: device_shortage.DeviceShortage) -> MissingDevices:
             do=device_shortage.remedy(miss)) for miss in shortage.misses]))
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class PlacementNeed:
     """A requirement of a query to Placement."""
 
@@ -182,23 +183,18 @@ class PlacementNeed:
     kind: ty.Literal[
         'tree', 'trait', 'forbidden_trait', 'aggregate',
         'forbidden_aggregate', 'resource', 'group', 'choice', 'unknown']
-    resources: ty.Mapping[str, int]  #: amount of each resource class
+    #: amount of each resource class
+    resources: ty.Mapping[str, int] = _always(default_factory=dict)
     #: required traits, or the forbidden one of "forbidden_trait"
-    traits: tuple[str, ...]
-    forbidden_traits: tuple[str, ...]  #: forbidden traits of a group
+    traits: tuple[str, ...] = _always(default=())
+    #: forbidden traits of a group
+    forbidden_traits: tuple[str, ...] = _always(default=())
     #: names of aggregates, of which the host must be in one, or for
     #: "forbidden_aggregate" in none
-    aggregates: tuple[str, ...]
-    host: str | None  #: name of the only host; null otherwise
-    count: int  #: how many times it is asked for
-
-
-def placement_need(text: str, kind: str, **fields: ty.Any) -> PlacementNeed:
-    """Return a requirement of which most kinds have few fields."""
-    return PlacementNeed(**{
-        'text': text, 'kind': kind, 'resources': {}, 'traits': (),
-        'forbidden_traits': (), 'aggregates': (), 'host': None, 'count': 1,
-        **fields})
+    aggregates: tuple[str, ...] = _always(default=())
+    #: name of the only host; null otherwise
+    host: str | None = _always(default=None)
+    count: int = _always(default=1)  #: how many times it is asked for
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,8 +207,9 @@ class PlacementLack:
     need: PlacementNeed | None
     #: largest free amount of one provider of the host, for a resource; null
     #: otherwise, and if no provider has the class
-    free: int | None
-    reserved: int  #: amount that is reserved of nested providers
+    free: int | None = _always(default=None)
+    #: amount that is reserved of nested providers
+    reserved: int = _always(default=0)
 
     @property
     def missing(self) -> float:

@@ -22,14 +22,14 @@ _UNTRUSTED = device_shortage.DeviceShortage(
     (device_shortage.NearMiss(
         device_shortage.MissKind.TRUSTED, 2, 'VF', 'True', ('false',)),))
 _SWITCH = 'with the virtual switch'
-_DISABLED = clouds.lack('', values.placement_need(
+_DISABLED = clouds.lack('', values.PlacementNeed(
     'no trait COMPUTE_STATUS_DISABLED', 'forbidden_trait',
     traits=('COMPUTE_STATUS_DISABLED',)))
 host = clouds.verdict
 
 
 def pcpus(free):
-    return clouds.lack('', values.placement_need(
+    return clouds.lack('', values.PlacementNeed(
         'PCPU=8', 'resource', resources={'PCPU': 8}), free)
 
 
@@ -165,7 +165,7 @@ class SentenceTest(base.TimedTestCase):
                 (pcpus(8), '8 PCPU needed by Placement, which it does not '
                  'grant at once'),
                 (_DISABLED, 'the compute service is disabled'),
-                *[(clouds.lack('', values.placement_need(
+                *[(clouds.lack('', values.PlacementNeed(
                     '', kind, **fields)), text) for kind, fields, text in (
                     ('trait', {'traits': ('X',)}, 'no trait X'),
                     ('forbidden_trait', {'traits': ('X',)},
@@ -175,10 +175,10 @@ class SentenceTest(base.TimedTestCase):
                     ('forbidden_aggregate', {'aggregates': ('A',)},
                      'in aggregate A'),
                     ('tree', {'host': 'h'}, 'not host h'))],
-                (clouds.lack('what the host lacks', values.placement_need(
+                (clouds.lack('what the host lacks', values.PlacementNeed(
                     'VF=1, trait X', 'group', resources={'VF': 1},
                     traits=('X',))), 'what the host lacks'),
-                (clouds.lack('', values.placement_need(
+                (clouds.lack('', values.PlacementNeed(
                     'Placement refuses', 'unknown')),
                  'Placement refuses')):
             self.assertEqual([f'Both hosts: {text}.'], self.sentences(

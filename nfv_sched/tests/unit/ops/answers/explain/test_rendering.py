@@ -69,13 +69,13 @@ ASKED = answer(queries=(values.PlacementQuery(needs=()),))
 
 def required(text, missing, without):
     return values.StageRequirement(
-        need=values.placement_need(text, 'resource'),
+        need=values.PlacementNeed(text, 'resource'),
         hosts_missing_it=missing, hosts_without_it=without)
 
 
 def removed(text):
     return values.StageRemoval(
-        need=values.placement_need(text, 'resource'), hosts=1)
+        need=values.PlacementNeed(text, 'resource'), hosts=1)
 
 
 class TextTest(base.TimedTestCase):
@@ -246,7 +246,7 @@ class TenantTest(base.TimedTestCase):
                  'needed'),
                 ('unknown', {},
                  'a host that the operator of the cloud must look at')):
-            need = values.placement_need('secret', kind, **fields)
+            need = values.PlacementNeed('secret', kind, **fields)
             self.assertEqual([text], self.needs(clouds.verdict(
                 'h', clouds.lack('', need, 2))))
 
