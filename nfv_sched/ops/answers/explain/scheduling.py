@@ -126,11 +126,11 @@ def _record_first(state: states.State, course: Course) -> Iterator[None]:
         manager.enabled_filters, manager.weighers = filters, weighers
 
     def get_filtered_hosts(hosts, spec_obj, index=0):
-        passed = list(filter_hosts(hosts, spec_obj, index) or ())
-        course.passed = _names(passed)
         # Nova filters once for each server of the request, and once more for
         # alternates.
         manager.get_filtered_hosts = filter_next
+        passed = list(filter_hosts(hosts, spec_obj, index) or ())
+        course.passed = _names(passed)
         return passed
 
     def filter_next(hosts, spec_obj, index=0):
