@@ -7,7 +7,6 @@ Nova's databases and Keystone.
 
 from collections.abc import Callable
 from collections.abc import Collection
-from collections.abc import Iterable
 from collections.abc import Mapping
 import contextlib
 import typing as ty
@@ -84,10 +83,7 @@ def from_nova(project: str) -> OfFlavor:
 
 def keystone() -> contextlib.AbstractContextManager[
         sdk_connection.Connection]:
-    """Connect to Keystone with the configuration of Nova, in this context.
-
-    :raises QuotaError: if the account of ``[placement]`` cannot be used
-    """
+    """Connect to Keystone; raise QuotaError if the account fails."""
     return nova_account.connection('identity', 'Keystone', QuotaError)
 
 
@@ -99,21 +95,17 @@ def project_id(connection: sdk_connection.Connection, name: str) -> str:
     :raises QuotaError: if Keystone cannot be read
     """
     with nova_account.reading(connection, 'Keystone', QuotaError):
-        return _project_id(connection.identity.projects(), name)
-
-
-def _project_id(projects: Iterable[ty.Any], name: str) -> str:
-    projects = list(projects)
-    matches: Collection[str] = [
-        project.id for project in projects if project.id == name] or [
-        project.id for project in projects if project.name == name]
-    if not matches:
-        raise UnknownProjectError(names.unknown(
-            'project', name, [project.name or '' for project in projects]))
-    if len(matches) > 1:
-        raise UnknownProjectError(
-            f'several projects named {name!r}: {", ".join(sorted(matches))}')
-    project, = matches
-    if not isinstance(project, str) or not names.is_host(project):
-        raise TypeError('a project has no ID')
-    return project
+        projects = list(connection.identity.projects())
+        matches: Collection[str] = [
+            project.id for project in projects if project.id == name] or [
+            project.id for project in projects if project.name == name]
+        if not matches:
+            raise UnknownProjectError(names.unknown(
+                'project', name, [project.name or '' for project in projects]))
+        if len(matches) > 1:
+            raise UnknownProjectError(f'several projects named {name!r}: '
+                                      f'{", ".join(sorted(matches))}')
+        project, = matches
+        if not isinstance(project, str) or not names.is_host(project):
+            raise TypeError('a project has no ID')
+        return project

@@ -68,7 +68,7 @@ class _Failure:
 
     @property
     def distance(self) -> tuple[float, int]:
-        """How far the host is from passing, to be compared."""
+        """The missing part, to be compared; then the rank, higher first."""
         if self.refusal is not None:
             return self.refusal.missing, -self.refusal.rank
         return (self.lack.missing if self.lack else 1.0), 0

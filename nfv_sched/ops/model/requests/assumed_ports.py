@@ -104,11 +104,8 @@ class NewPorts:
 
     @property
     def label(self) -> str:
-        """The number of ports of each kind: ``1 direct@physnet0, 2 normal``.
-
-        Networks are not named, so that servers of all projects share the
-        label.
-        """
+        """The number of each kind: ``1 direct@physnet0, 2 normal``."""
+        # Networks are not named: servers of all projects share the label.
         return ', '.join(f'{kind.count} {kind.label}'
                          for kind in self.kinds) or 'none'
 
