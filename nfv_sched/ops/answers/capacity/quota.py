@@ -9,7 +9,6 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 import contextlib
-import typing as ty
 
 from openstack import connection as sdk_connection
 
