@@ -12,6 +12,7 @@ import uuid
 
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.simulator import start
 
 PINNED = {'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': '1GB'}
@@ -90,7 +91,8 @@ def filled(empty, share, seed=1, flavors=None, most=None):
     total = sum(len(each.dedicated) for host in empty.hosts
                 for each in host.nodes)
     with start.started(empty) as state:
-        known = arrangements.Positions(empty, state, 0)
+        known = arrangements.Positions(
+            empty, state, capacity.NewServers(ports=0))
         guests = {each.name: known.new(each) for each in flavors}
         now = {name: known.position(name) for name in known.hosts}
         names, servers, used, tries = list(now), {}, 0, 0

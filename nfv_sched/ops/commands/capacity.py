@@ -18,6 +18,10 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
+if ty.TYPE_CHECKING:
+    from nfv_sched.ops.model.counting import capacity
+    from nfv_sched.ops.model.requests import assumed_ports
+
 _MEANING = """\
 "Fits" is the number of servers that can be booted, one after the other, until
 one is refused: what Placement grants, the enabled filters pass and the claim
@@ -25,75 +29,44 @@ on the compute node takes. Each host is counted alone, so server groups, quotas
 and scheduler hints, but for --reservation, are not considered. Each flavor is
 counted as if no servers of other flavors were booted. "Placement capacity" is
 the number that Placement alone admits.
-
-New servers have the ports that most servers of their flavor have, by vNIC type
-and physical network, because these say where VFs are needed and on which NUMA
-nodes the servers may be. If there are no such servers, it is one port on the
-virtual switch. --network, --like and --ports set other ports. The output shows
-what was assumed.
-
-With --project: only the hosts that Nova leaves to this project, by
-AggregateMultiTenancyIsolation, if it is enabled, and by [scheduler]
-limit_tenants_to_placement_aggregate. Without it, servers belong to a project
-without aggregates. A name is looked up in Keystone.
-
-With --reservation: only the hosts of a reservation of OpenStack Blazar, for
-its project and, if it is of hosts, with its scheduler hint. Servers without
-one do not fit on hosts that Blazar keeps, if BlazarFilter is enabled. Leases
-that have not started yet are not considered.
-
-"Limiting resource" has the resources that limit a host: with more of one of
-them alone, one more server fits.
 """
 
 _LIST_EPILOG = f"""\
 {_MEANING}
 "Lost capacity by cause" says why servers that Placement would admit do not
-fit. They are lost to a limit if they fit without it; to "A or B" if they fit
-without either; to "A and B" if they fit only without both. The rest is lost to
-"pCPUs on one NUMA node": enough CPUs are free, but not on one NUMA node.
-
-With -f csv or value, each cause has a column, such as "Lost to pCPUs", and
-each resource of the quota has "used", "limit" and "needed", for one server.
-With --mix, there is a row for each flavor; "Fits" is that of the whole mix.
+fit: "A or B" if they fit without either, "A and B" if only without both. With
+-f csv or value, each cause has a column, such as "Lost to pCPUs", and each
+resource of the quota has "used", "limit" and "needed", for one server. With
+--mix, there is a row for each flavor; "Fits" is that of the whole mix, filling
+host after host; more may fit in another order.
 
 With --project, "Quota allows" is how many more servers the project's quota
 allows, wherever they would run, and "Quota used" what of it is in use, for the
-resources that limit it; ram is in MiB. Both are for each flavor alone. A file
-has no quotas. Quotas of users in a project are not considered.
-
-With --survive N: how many servers can be booted so that all of these still
-have a host after the loss of any N hosts. Existing servers are not moved.
-
-With --mix: how many times the mix fits as a whole, filling host after host;
-more may fit in another order.
+resources that limit it. Both are for each flavor alone.
 
 examples:
   nfv-sched capacity list
   nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
   nfv-sched capacity list --by host --from cloud.json.gz
-  nfv-sched capacity list --project telco
-  nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
-  nfv-sched capacity list --flavor vrouter.16 --like router-7
-  nfv-sched capacity list --add-hosts 4:compute-7
+  nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --like router-7
 
 {source.EXIT_CODES}"""
 
 _SHOW_EPILOG = f"""\
 {_MEANING}
+"Limiting resource" has the resources that limit a host: with more of one of
+them alone, one more server fits.
+
 With -f csv or value, "pCPUs used" and "pCPUs total" are those of the host, and
 each NUMA node has its own columns, such as "Node 0 pCPUs used".
 
-With --next: the smallest server that would have to leave the host for one
-more, and what it uses there; nothing if no single server is enough.
+"Next" uses what it says on the host; nothing if no single server is enough.
 "nfv-sched cloud defrag" finds out whether it fits on another host.
 
 examples:
   nfv-sched capacity show vrouter.16
-  nfv-sched capacity show vrouter.16 --host 'compute-1*' --from cloud.json.gz
   nfv-sched capacity show vrouter.16 --host compute-3 --next
   nfv-sched capacity show vrouter.16 --network mgmt --network data
-  nfv-sched capacity show vrouter.16 --network data,vnic-type=direct
 
 {source.EXIT_CODES}"""
 
@@ -108,8 +81,6 @@ class _Capacity(source.CloudMixin, base.Lister):
 
     simulates = True
 
-    #: Image properties; read once, as each count needs them.
-    _image: Mapping[str, str] | None = None
     #: The reservation of the command line.
     _reservation: blazar.Reservation | None = None
 
@@ -167,86 +138,61 @@ class _Capacity(source.CloudMixin, base.Lister):
             # Few accounts may list projects; an ID needs no look-up.
             return name
 
-    def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
-               flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
-               empty: bool = False) -> list:
-        """Return a ``FlavorCapacity`` for each flavor."""
+    def _new(self, parsed_args: argparse.Namespace,
+             cloud: snapshot.Cloud) -> 'capacity.NewServers':
         from nfv_sched.ops.model.counting import capacity
-        with progress.shown() as update:
-            return capacity.capacities(
-                cloud, flavors, hosts=set(hosts), empty=empty,
-                **self._assumed(parsed_args, cloud),
-                update=lambda done, total: update(done, total, 'flavors'))
-
-    def _assumed(self, parsed_args: argparse.Namespace,
-                 cloud: snapshot.Cloud) -> dict[str, ty.Any]:
-        if self._image is None:
-            self._image = self.image_properties(parsed_args)
-            source.check_image_properties(self._image)
+        image = self.image_properties(parsed_args)
+        source.check_image_properties(image)
         hints = {}
         if self._reservation is not None and self._reservation.of_hosts:
             hints[blazar.HINT] = [self._reservation.id]
-        return {'ports': source.ports(cloud, parsed_args),
-                'image': self._image, 'project': parsed_args.project,
-                'hints': hints}
+        return capacity.NewServers(
+            ports=source.ports(cloud, parsed_args), image=image,
+            project=parsed_args.project, hints=hints)
 
-    def _tell_assumed(self, parsed_args: argparse.Namespace,
-                      ports: Mapping[str, ty.Any]) -> None:
-        """Print uncertain assumptions about the ports of servers."""
-        from nfv_sched.ops.model.requests import assumed_ports
-        for note in dict.fromkeys(
-                note for each in ports.values() for note in each.notes):
-            self.app.stderr.write(f'note: {note}\n')
-        if parsed_args.formatter != base.TABLE:
-            return  # there are columns for it
-        for basis, why in (
-                (assumed_ports.Basis.UNREAD,
-                 'the ports of servers were not '
-                 'read'),
-                (assumed_ports.Basis.NO_SERVERS,
-                 'no server shows what ports '
-                 'servers have')):
-            names = [name for name, each in ports.items()
-                     if each.basis is basis]
-            if names:
-                self.app.stderr.write(
-                    f'note: {why}, for {_some(names)}: one port on the '
-                    'virtual switch is assumed; --network or --like says '
-                    'otherwise\n')
+    def _tell(
+        self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+        hosts: Sequence[str], ports: 'Mapping[str, assumed_ports.NewPorts]',
+        counted: 'Iterable[capacity.FlavorCapacity]' = (),
+    ) -> None:
+        """Print notes on what is not certain, and on hosts of Blazar.
 
-    def _tell_reserved(self, parsed_args: argparse.Namespace,
-                       cloud: snapshot.Cloud, hosts: Sequence[str]) -> None:
+        :param ports: those assumed for each flavor, by its name
+        """
+        notes = list(dict.fromkeys(
+            note for each in ports.values() for note in each.notes))
+        if parsed_args.formatter == base.TABLE:  # there are columns for it
+            for basis, why in (
+                    ('unread', 'the ports of servers were not read'),
+                    ('no_servers', 'no server shows what ports servers have')):
+                names = [name for name, each in ports.items()
+                         if each.basis == basis]
+                if names:
+                    notes.append(
+                        f'{why}, for {_some(names)}: one port on the virtual '
+                        'switch is assumed; --network or --like says '
+                        'otherwise')
+            for each in counted:
+                notes += [f'{each.flavor.name}: accelerators are not counted, '
+                          f'as Cyborg is not read: {key}'
+                          for key in each.uncounted]
+                notes += [f'{each.flavor.name}: whether Placement knows the '
+                          f'{name} was not read; if not, Nova takes no server'
+                          for name in each.unverified]
         if parsed_args.reservation is not None:
             if not hosts:
-                self.app.stderr.write(
-                    'note: none of these hosts is in the reservation; hosts '
-                    'are added when the lease starts\n')
-            return
-        if parsed_args.formatter != base.TABLE:
-            return  # documents have it
-        reserved = capacity_document.blazar_hosts(cloud, hosts)
-        if reserved is not None:
-            self.app.stderr.write(
-                f'note: Blazar keeps {len(reserved.hosts)} of '
+                notes.append('none of these hosts is in the reservation; '
+                             'hosts are added when the lease starts')
+        elif parsed_args.formatter == base.TABLE and (
+                reserved := capacity_document.blazar_hosts(cloud, hosts)):
+            notes.append(
+                f'Blazar keeps {len(reserved.hosts)} of '
                 f'{strings.count(len(hosts), "host")} for reservations' + (
-                    ': other servers go elsewhere; see --reservation\n'
+                    ': other servers go elsewhere; see --reservation'
                     if reserved.filter_enabled else
                     ', but BlazarFilter is not enabled, so other servers go '
-                    'there, too\n'))
-
-    def _tell_not_known(self, parsed_args: argparse.Namespace,
-                        counted: Sequence[ty.Any]) -> None:
-        if parsed_args.formatter != base.TABLE:
-            return  # there is a column for it
-        for each in counted:
-            for key in each.uncounted:
-                self.app.stderr.write(
-                    f'note: {each.flavor.name}: accelerators are not '
-                    f'counted, as Cyborg is not read: {key}\n')
-            for name in each.unverified:
-                self.app.stderr.write(
-                    f'note: {each.flavor.name}: whether Placement knows the '
-                    f'{name} was not read; if not, Nova takes no server\n')
+                    'there, too'))
+        self.app.stderr.writelines(f'note: {note}\n' for note in notes)
 
 
 class ListCapacity(_Capacity):
@@ -274,7 +220,7 @@ class ListCapacity(_Capacity):
         parser.add_argument(
             '--survive', type=source.number, metavar='N',
             help='add how many can be booted that still have a host after '
-                 'the loss of any N hosts')
+                 'the loss of any N hosts; existing servers are not moved')
         parser.add_argument(
             '--mix', metavar='FLAVOR=N,...', type=_mix,
             help='show instead how many times these numbers of servers fit '
@@ -286,21 +232,18 @@ class ListCapacity(_Capacity):
         hosts = _chosen(cloud, parsed_args)
         if parsed_args.mix:
             return self._mix(parsed_args, cloud, hosts)
+        enabled = [each for each in cloud.flavors if not each.disabled]
         names = source.chosen(
-            [flavor.name for flavor in cloud.flavors if not flavor.disabled],
-            parsed_args.flavor, 'flavor')
-        flavors = [flavor for flavor in cloud.flavors
-                   if flavor.name in names and not flavor.disabled]
-        counted = self._count(parsed_args, cloud, flavors, hosts)
+            [each.name for each in enabled], parsed_args.flavor, 'flavor')
+        flavors = [each for each in enabled if each.name in names]
+        new = self._new(parsed_args, cloud)
+        counted = _count(cloud, flavors, new, hosts)
         allowances = self._allowances(parsed_args, [
             each.flavor for each in counted if each.error is None])
-        empty = [None] * len(counted)
-        if parsed_args.empty:
-            empty = self._count(parsed_args, cloud, flavors, hosts, True)
-        self._tell_assumed(parsed_args, {
-            each.flavor.name: each.ports for each in counted})
-        self._tell_not_known(parsed_args, counted)
-        self._tell_reserved(parsed_args, cloud, hosts)
+        empty = (_count(cloud, flavors, new, hosts, empty=True)
+                 if parsed_args.empty else [None] * len(counted))
+        self._tell(parsed_args, cloud, hosts, {
+            each.flavor.name: each.ports for each in counted}, counted)
         fits = [
             capacity_document.fit(
                 flavor_capacity, part, survive=parsed_args.survive,
@@ -353,38 +296,34 @@ class ListCapacity(_Capacity):
                                     '--survive')
         flavor_counts = [(source.flavor(cloud, name), count)
                          for name, count in parsed_args.mix.items()]
-        columns, row = ['Mix', 'Fits'], [', '.join(
-            f'{count} x {name}' for name, count in parsed_args.mix.items())]
-        assumed = self._assumed(parsed_args, cloud)
+        new = self._new(parsed_args, cloud)
         try:
-            for empty in (False, True)[:1 + parsed_args.empty]:
-                row.append(mix.times(
-                    cloud, flavor_counts, hosts=set(hosts), empty=empty,
-                    **assumed))
+            fits = [mix.times(cloud, flavor_counts, new, hosts=set(hosts),
+                              empty=empty)
+                    for empty in (False, True)[:1 + parsed_args.empty]]
         except servers.Refused as exc:
             raise source.UsageError(f'--mix: {exc}') from exc
-        if parsed_args.empty:
-            columns.append('If empty')
-        of_flavor = assumed_ports.per_flavor(cloud, assumed['ports'])
-        of_name = {flavor.name: of_flavor(flavor)
-                   for flavor, _ in flavor_counts}
-        self._tell_assumed(parsed_args, of_name)
-        self._tell_reserved(parsed_args, cloud, hosts)
+        of_flavor = assumed_ports.per_flavor(cloud, new.ports)
+        ports = {flavor.name: of_flavor(flavor)
+                 for flavor, _number in flavor_counts}
+        self._tell(parsed_args, cloud, hosts, ports)
         self._document = documents.Document(capacity_document.MixFit(
             mix=tuple([capacity_document.MixPart(
                 flavor=flavor.name, flavor_id=flavor.id or None, count=count,
-                ports=of_name[flavor.name])
+                ports=ports[flavor.name])
                 for flavor, count in flavor_counts]),
-            fits=row[1], fits_if_empty=row[2] if parsed_args.empty else None,
+            fits=fits[0], fits_if_empty=fits[1] if parsed_args.empty else None,
             blazar=capacity_document.blazar_hosts(cloud, hosts)))
-        columns.append('Ports')
-        row.append('; '.join(f'{name}: {each.label}'
-                             for name, each in of_name.items()))
+        titles = (*('Fits', 'If empty')[:len(fits)], 'Ports')
         if parsed_args.formatter == base.TABLE:
-            return columns, [row]
-        return ('Flavor', 'Flavor ID', 'Count', *columns[1:]), [
-            (flavor.name, flavor.id or None, count, *row[1:-1],
-             of_name[flavor.name].listed)
+            return ('Mix', *titles), [(
+                ', '.join(f'{count} x {name}'
+                          for name, count in parsed_args.mix.items()),
+                *fits, '; '.join(f'{name}: {each.label}'
+                                 for name, each in ports.items()))]
+        return ('Flavor', 'Flavor ID', 'Count', *titles), [
+            (flavor.name, flavor.id or None, count, *fits,
+             ports[flavor.name].listed)
             for flavor, count in flavor_counts]
 
 
@@ -414,17 +353,21 @@ class ShowCapacity(_Capacity):
         cloud = self.cloud(parsed_args)
         flavor = source.flavor(cloud, parsed_args.flavor)
         hosts = _chosen(cloud, parsed_args)
-        flavor_capacity, = self._count(parsed_args, cloud, [flavor], hosts)
-        leaving = self._leaving(
-            parsed_args, cloud, flavor,
-            flavor_capacity) if parsed_args.next else {}
+        new = self._new(parsed_args, cloud)
+        counted, = _count(cloud, [flavor], new, hosts)
+        leaving: Mapping[str, snapshot.Server] = {}
+        if parsed_args.next and counted.error is None:
+            from nfv_sched.ops.answers.capacity import smallest_move
+            with progress.shown() as update:
+                leaving = dict(smallest_move.find(
+                    cloud, flavor, new, hosts=counted.hosts,
+                    update=lambda done, total: update(done, total, 'hosts')))
         self._fits = fits = capacity_document.host_fits(
-            cloud, flavor_capacity, leaving)
+            cloud, counted, leaving)
         self._shared = rendering.shared_limits(
             fits.hosts) if _is_text(parsed_args) else ()
-        self._tell_assumed(parsed_args, {flavor.name: flavor_capacity.ports})
-        self._tell_not_known(parsed_args, [flavor_capacity])
-        self._tell_reserved(parsed_args, cloud, hosts)
+        self._tell(parsed_args, cloud, hosts, {flavor.name: counted.ports},
+                   [counted])
         return self.cells(parsed_args, rendering.host_columns(
             fits, leaving=parsed_args.next, shared=self._shared), fits.hosts)
 
@@ -443,17 +386,16 @@ class ShowCapacity(_Capacity):
                   if self._shared else []), ''])
         return super().produce_output(parsed_args, column_names, data)
 
-    def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
-                 flavor: snapshot.Flavor,
-                 flavor_capacity: ty.Any) -> Mapping[str, snapshot.Server]:
-        from nfv_sched.ops.answers.capacity import smallest_move
-        if flavor_capacity.error is not None:
-            return {}
-        with progress.shown() as update:
-            return dict(smallest_move.find(
-                cloud, flavor, flavor_capacity.hosts,
-                **self._assumed(parsed_args, cloud),
-                update=lambda done, total: update(done, total, 'hosts')))
+
+def _count(
+    cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor],
+    new: 'capacity.NewServers', hosts: Sequence[str], empty: bool = False,
+) -> 'list[capacity.FlavorCapacity]':
+    from nfv_sched.ops.model.counting import capacity
+    with progress.shown() as update:
+        return capacity.capacities(
+            cloud, flavors, new, hosts=set(hosts), empty=empty,
+            update=lambda done, total: update(done, total, 'flavors'))
 
 
 def _is_text(parsed_args: argparse.Namespace) -> bool:

@@ -8,7 +8,6 @@ Plans made with it are checked in the simulator before they are shown.
 
 from collections.abc import Hashable
 from collections.abc import Mapping
-from collections.abc import Sequence
 import dataclasses
 import types
 import typing as ty
@@ -80,26 +79,20 @@ class Positions:
     """The hosts and servers of a cloud, for plans; nothing is changed there.
 
     :param state: the cloud that was started from ``cloud``, with its servers
-    :param ports: ports of new servers; None for those of the flavor's servers
-    :param project: ID of the new servers' project; None for one that no
-        aggregate is reserved for
     :param cold_for_vfs: whether servers are migrated cold of which a live
         migration would detach VFs
     :ivar simulated: servers in the simulator by UUID
     """
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
-                 ports: assumed_ports.Choice = None,
-                 project: str | None = None,
-                 hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS,
+                 new: capacity.NewServers = capacity.NewServers(),
                  cold_for_vfs: bool = False):
         self._cloud = cloud
         self.cold_for_vfs = cold_for_vfs
         self._state = state
-        self.ports_of = assumed_ports.per_flavor(cloud, ports)
-        self._counting = capacity.Counting(state, self.ports_of, any(
-            host.network is not None for host in cloud.hosts), project,
-            hints=hints)
+        self.ports_of = assumed_ports.per_flavor(cloud, new.ports)
+        self._counting = capacity.Counting(
+            state, self.ports_of, new, figures=capacity.has_figures(cloud))
         self.hosts = {host.name: host for host in self._counting.hosts()}
         self.of_name = {host.name: host for host in scenario.hosts_of(cloud)}
         self.servers = {server.uuid: server for server in cloud.servers}
@@ -123,9 +116,8 @@ class Positions:
 
     # -- servers
 
-    def new(self, flavor: snapshot.Flavor,
-            image: Mapping[str, str] = capacity.NO_IMAGE) -> Guest:
-        return Guest(self._counting.guest(flavor, image))
+    def new(self, flavor: snapshot.Flavor) -> Guest:
+        return Guest(self._counting.guest(flavor))
 
     def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:
         """Return a server as one that can be moved.

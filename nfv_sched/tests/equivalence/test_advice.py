@@ -21,6 +21,7 @@ from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import changed_hosts
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import engine
@@ -169,7 +170,7 @@ class TestAdvice(test_stock.EquivalenceTestCase):
         return any(self.fits(cloud, requested, actions.ServerStep(
             action='delete', number=1, targets=(server.name,)))
             for _host, server in list(smallest_move.find(
-                cloud, requested.flavor, ports=ports)))
+                cloud, requested.flavor, capacity.NewServers(ports=ports))))
 
     def test_each_step_helps(self):
         seen = collections.Counter()

@@ -378,8 +378,8 @@ class TestLostCapacity(test_stock.EquivalenceTestCase):
     def count(self, cloud, keys, networks):
         found, = capacity.capacities(cloud, [small_clouds.flavor(
             2, **{key.replace(':', '__'): self.SPECS[key] for key in keys})],
-            ports=assumed_ports.of_networks(
-                cloud, ['x,physnet=wan']) if networks else 1)
+            capacity.NewServers(ports=assumed_ports.of_networks(
+                cloud, ['x,physnet=wan']) if networks else 1))
         self.assertIsNone(found.error)
         return found
 

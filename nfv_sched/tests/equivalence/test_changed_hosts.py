@@ -34,9 +34,10 @@ class TestChangedHosts(test_stock.EquivalenceTestCase):
             gone = data.draw(st.sets(st.sampled_from(
                 [host.name for host in before.hosts]), max_size=1))
             after = changed_hosts.removed(after, gone)
-            counted = capacity.capacities(after, after.flavors, ports=0)
+            new = capacity.NewServers(ports=0)
+            counted = capacity.capacities(after, after.flavors, new)
             empty = capacity.capacities(
-                before, before.flavors, hosts={like}, empty=True, ports=0)
+                before, before.flavors, new, hosts={like}, empty=True)
             with start.started(after) as state:
                 state.placement.shuffled = False
                 for found, alone in zip(counted, empty):

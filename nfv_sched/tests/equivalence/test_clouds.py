@@ -276,7 +276,8 @@ class TestClouds(test_stock.EquivalenceTestCase):
                 # How many fit may depend on it, without a filter of NUMA
                 # nodes even on whether the claim fails.
                 state.placement.shuffled = False
-                counting = capacity.Counting(state, 0, False)
+                counting = capacity.Counting(
+                    state, assumed_ports.always(0), figures=False)
                 for flavor in cloud.flavors:
                     found = self.compare(state, counting, flavor, seen)
                     seen['fewer than Placement says'] += bool(
@@ -319,7 +320,8 @@ class TestClouds(test_stock.EquivalenceTestCase):
                     bases[found.ports.basis] += 1
                     seen['fewer than without ports'] += (
                         found.fits < capacity.Counting(
-                            state, 0).capacity(flavor).fits)
+                            state, assumed_ports.always(0),
+                        ).capacity(flavor).fits)
 
         for how in (None, '--like', '--network'):
             check()

@@ -17,6 +17,7 @@ from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements as plans_arrangements
+from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
@@ -205,13 +206,15 @@ class TestDefrag(test_stock.EquivalenceTestCase):
                 flavors[:4], 12)
             flavor = flavors[vcpus - 1]
             with start.started(found) as state:
-                known = plans_arrangements.Positions(found, state, 1)
+                known = plans_arrangements.Positions(
+                    found, state, capacity.NewServers(ports=1))
                 now = sum(known.fits(known.position(name), known.new(
                     flavor), 50) for name in known.hosts)
             plan = defrag.plan(found, flavor, now + more)
             self.assertEqual(now, plan.fits_before)
             with start.started(found) as state:
-                known = plans_arrangements.Positions(found, state, 1)
+                known = plans_arrangements.Positions(
+                    found, state, capacity.NewServers(ports=1))
                 seen['run'] += 1
                 seen['servers'] += len(found.servers)
                 if plan.enough:

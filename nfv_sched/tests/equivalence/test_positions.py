@@ -35,7 +35,7 @@ class TestPositions(test_stock.EquivalenceTestCase):
         return state if simulation.outcomes[-1].ok else None
 
     def assert_left(self, state, arrangement, figures, server):
-        counting = capacity.Counting(state, 1, figures)
+        counting = capacity.Counting(state, figures=figures)
         for host in counting.hosts():
             if host.name not in arrangement.positions:
                 continue

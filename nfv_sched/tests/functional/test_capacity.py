@@ -40,7 +40,8 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
     @staticmethod
     def count(cloud, flavor, choice=None):
         flavor, = [each for each in cloud.flavors if each.id == flavor]
-        counted, = capacity.capacities(cloud, [flavor], ports=choice)
+        counted, = capacity.capacities(
+            cloud, [flavor], capacity.NewServers(ports=choice))
         return counted.fits, counted.ports
 
     def fill(self, flavor, networks):

@@ -8,24 +8,18 @@ Whether another host takes that server is not checked here;
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
 
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model.counting import capacity
-from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 
 
 def find(
     cloud: snapshot.Cloud, flavor: snapshot.Flavor,
-    hosts: Collection[str] | None = None, *,
-    ports: assumed_ports.Choice = None,
-    image: Mapping[str, str] = capacity.NO_IMAGE,
-    project: str | None = None,
-    hints: Mapping[str, Sequence[str]] = capacity.NO_HINTS,
+    new: capacity.NewServers = capacity.NewServers(), *,
+    hosts: Collection[str] | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[tuple[str, snapshot.Server]]:
     """Yield the smallest server of each host to leave it for a new one.
@@ -41,9 +35,8 @@ def find(
         flavor, or has no hosts for the project
     """
     with start.started(cloud) as state:
-        positions = arrangements.Positions(
-            cloud, state, ports, project, hints)
-        guest = positions.new(flavor, image)
+        positions = arrangements.Positions(cloud, state, new)
+        guest = positions.new(flavor)
         chosen = [host for name, host in positions.hosts.items()
                   if hosts is None or name in hosts]
         counts = guest.counted.count(chosen)

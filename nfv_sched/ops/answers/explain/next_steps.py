@@ -149,7 +149,7 @@ def _moves(
                     *count, *options), moves=len(plan.moves))
     with contextlib.suppress(TimeoutError, servers.Refused):
         with contextlib.closing(smallest_move.find(
-                cloud, flavor, ports=ports,
+                cloud, flavor, capacity.NewServers(ports=ports),
                 update=_limit(seconds))) as leaving:
             first = list(itertools.islice(leaving, _TRIED))
         if any(_fits_without(cloud, requested, server)

@@ -15,6 +15,7 @@ from nfv_sched.ops.answers.plans import gap
 from nfv_sched.ops.answers.plans import move_search
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model import trial
@@ -54,7 +55,8 @@ def plan(
     with start.started(cloud) as state:
         search = _DefragSearch(
             arrangements.Positions(
-                cloud, state, ports, cold_for_vfs=options.cold_for_vfs),
+                cloud, state, capacity.NewServers(ports=ports),
+                options.cold_for_vfs),
             flavor, count, options, set(failed), gap.of_cloud(cloud), update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()

@@ -24,7 +24,6 @@ import dataclasses
 import functools
 import itertools
 import math
-import types
 import typing as ty
 
 from nova import exception
@@ -73,8 +72,6 @@ _COMPUTE = 'ComputeFilter'
 _KINDS = {'VSwitchPortLimitFilter': BindingKind.PORTS,
           'SecurityRuleLimitFilter': BindingKind.RULES,
           _COMPUTE: BindingKind.SERVICE}
-NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
-NO_HINTS: Mapping[str, Sequence[str]] = types.MappingProxyType({})
 _NOTHING_LIFTED: frozenset[LostLimit] = frozenset()
 _SEVERAL = HostLimit(
     BindingKind.SEVERAL, why='the PCI devices that Placement grants do not '
@@ -84,6 +81,21 @@ _NO_PORTS = assumed_ports.assume(assumed_ports.Basis.NUMBER)
 #: isolate, unless it asks for VCPU in place of PCPU.
 _HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
 _ACCELERATOR = 'accel:device_profile'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NewServers:
+    """What the servers that are counted have besides their flavor."""
+
+    #: ports of each; None for those of the flavor's servers
+    ports: assumed_ports.Choice = None
+    #: image properties that Nova knows
+    image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: ID of their project; None for one that no aggregate is reserved for
+    project: str | None = None
+    #: scheduler hints
+    hints: Mapping[str, Sequence[str]] = dataclasses.field(
+        default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -150,11 +162,9 @@ class FlavorCapacity:
 
 
 def capacities(
-    cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor], *,
+    cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor],
+    new: NewServers = NewServers(), *,
     hosts: Collection[str] | None = None, empty: bool = False,
-    ports: assumed_ports.Choice = None,
-    image: Mapping[str, str] = NO_IMAGE, project: str | None = None,
-    hints: Mapping[str, Sequence[str]] = NO_HINTS,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FlavorCapacity]:
     """Count how many more servers of each flavor fit a cloud.
@@ -163,31 +173,23 @@ def capacities(
 
     :param flavors: each is counted as if no servers of the others were booted
     :param hosts: names of the hosts that count; None for all
-    :param image: image properties of each server that Nova knows
     :param update: called with (flavors done, all flavors)
     """
-    with counting_on(cloud, empty, ports, project, hints) as counting:
+    with counting_on(cloud, new, empty) as counting:
         flavor_capacities = []
         for index, flavor in enumerate(flavors):
             update(index, len(flavors))
-            flavor_capacities.append(counting.capacity(flavor, hosts, image))
+            flavor_capacities.append(counting.capacity(flavor, hosts))
         update(len(flavors), len(flavors))
         return flavor_capacities
 
 
 @contextlib.contextmanager
-def counting_on(
-    cloud: snapshot.Cloud, empty: bool, ports: assumed_ports.Choice,
-    project: str | None = None,
-    hints: Mapping[str, Sequence[str]] = NO_HINTS,
-) -> Iterator['Counting']:
+def counting_on(cloud: snapshot.Cloud, new: NewServers = NewServers(),
+                empty: bool = False) -> Iterator['Counting']:
     """Simulate a cloud and yield a :class:`Counting` on it.
 
     :param empty: count as if there were no servers
-    :param ports: ports of each server; None for those of the flavor's servers
-    :param project: ID of the servers' project; None for one that no aggregate
-        is reserved for
-    :param hints: scheduler hints of each server
     :raises nfv_sched.ops.cloud.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
@@ -197,10 +199,13 @@ def counting_on(
         # not read, only the servers show their allocations.
         hosts = dataclasses.replace(hosts, servers=())
     with start.started(hosts) as state:
-        yield Counting(state, assumed_ports.per_flavor(cloud, ports),
-                       any(
-            host.network is not None for host in cloud.hosts), project,
-            keep_ledgers=not empty, hints=hints)
+        yield Counting(state, assumed_ports.per_flavor(cloud, new.ports), new,
+                       figures=has_figures(cloud), keep_ledgers=not empty)
+
+
+def has_figures(cloud: snapshot.Cloud) -> bool:
+    """Return whether used ports and rules of hosts are known."""
+    return any(host.network is not None for host in cloud.hosts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -225,29 +230,21 @@ class Counting:
 
     Nothing is changed there.
 
-    :param ports: ports of new servers, or a function that returns them by
-        flavor
     :param figures: whether used ports and rules of hosts are known; if not,
         their limits are ignored
-    :param project: ID of the new servers' project; None for one that no
-        aggregate is reserved for
     :param keep_ledgers: leave ledgers as they were read
     """
 
     def __init__(
         self, state: states.State,
-        ports: assumed_ports.OfFlavor | assumed_ports.NewPorts
-        | int = 1,
-        figures: bool = True, project: str | None = None,
+        ports_of: assumed_ports.OfFlavor = assumed_ports.always(1),
+        new: NewServers = NewServers(), *, figures: bool = True,
         keep_ledgers: bool = False,
-        hints: Mapping[str, Sequence[str]] = NO_HINTS,
     ):
         self._state = state
         self.placement = state.placement
-        self._ports_of = (
-            ports if callable(ports) else assumed_ports.always(ports))
-        self._project = project
-        self._hints = hints
+        self._ports_of = ports_of
+        self._new = new
         if figures:
             # NOTE: A ledger reserves ports that no server has allocated.
             # Where the servers were left out, all ports would be reserved
@@ -303,9 +300,13 @@ class Counting:
 
     def capacity(
         self, flavor: snapshot.Flavor, hosts: Collection[str] | None = None,
-        image: Mapping[str, str] = NO_IMAGE,
+        image: Mapping[str, str] | None = None,
     ) -> FlavorCapacity:
-        """Count the servers of a flavor, on all hosts if ``hosts`` is None."""
+        """Count the servers of a flavor.
+
+        :param hosts: names of the hosts that count; None for all
+        :param image: image properties of this flavor's servers
+        """
         chosen = self.hosts(hosts)
         ports = self._ports_of(flavor)
         try:
@@ -325,13 +326,33 @@ class Counting:
                 if names is None or host.name in names]
 
     def guest(self, flavor: snapshot.Flavor,
-              image: Mapping[str, str] = NO_IMAGE) -> 'CountedGuest':
+              image: Mapping[str, str] | None = None) -> 'CountedGuest':
         """Return a new server of a flavor, to be counted.
 
         :raises servers.Refused: if Nova refuses the flavor, or has no hosts
             for the project
         """
-        return self.guest_of(self._spec(flavor, image))
+        server = servers.SimulatedServer(
+            flavor.name, flavor.name,
+            project=self._new.project or nova_internals.PROJECT)
+        server.image_meta = nova_internals.image_meta(
+            self._new.image if image is None else image)
+        ports = self._ports_of(flavor)
+        server.ports = sim_request.requested_ports(
+            self._state, flavor.name, ports.plugs, (), server.project)
+        server.instance = sim_request.new_instance(
+            self._state, server, states.nova_flavor(flavor))
+        spec = sim_request.describe(
+            self._state, server, {'scheduler_hints': {
+                name: list(each) for name, each in self._new.hints.items()}},
+            None, ['default'], flavor.name)
+        if ports.unplugged:
+            # Such networks have no affinity to NUMA nodes.
+            spec.requested_networks = objects.NetworkRequestList(objects=[
+                objects.NetworkRequest(network_id='auto')
+                for _ in range(ports.unplugged)])
+        spec.num_instances = 1
+        return self.guest_of(spec)
 
     def guest_of(self, spec: objects.RequestSpec,
                  limits_lost: bool = False) -> 'CountedGuest':
@@ -349,31 +370,6 @@ class Counting:
     def _summaries(self) -> Mapping[str, Mapping]:
         """Provider summaries of all hosts; they do not change here."""
         return self._state.placement.summaries()
-
-    def _spec(self, flavor: snapshot.Flavor,
-              image: Mapping[str, str]) -> objects.RequestSpec:
-        """Return the request for a new server of a flavor."""
-        server = servers.SimulatedServer(flavor.name, flavor.name,
-                                         project=self._project
-                                         or nova_internals.PROJECT)
-        server.image_meta = nova_internals.image_meta(image)
-        ports = self._ports_of(flavor)
-        server.ports = sim_request.requested_ports(
-            self._state, flavor.name, ports.plugs, (), server.project)
-        server.instance = sim_request.new_instance(
-            self._state, server,
-            states.nova_flavor(flavor))
-        spec = sim_request.describe(
-            self._state, server, {'scheduler_hints': {
-                name: list(each) for name, each in self._hints.items()}},
-            None, ['default'], flavor.name)
-        if ports.unplugged:
-            # Such networks have no affinity to NUMA nodes.
-            spec.requested_networks = objects.NetworkRequestList(objects=[
-                objects.NetworkRequest(network_id='auto')
-                for _ in range(ports.unplugged)])
-        spec.num_instances = 1
-        return spec
 
 
 def uncounted(flavor: snapshot.Flavor) -> tuple[str, ...]:
@@ -435,23 +431,19 @@ class CountedGuest:
         note.use(state.network, note.live_migration)
         note.begin(0, spec)
         self.request = note.read(spec)
-        #: The request as the filters decide that are not in shadow.
-        self.guest_request = self._as_decided(limits_lost)
-        self._found: dict[ty.Hashable, tuple[HostLimit, ...]] = {}
-        #: Counters by the limits of the request that are lifted.
-        self._counters = {
-            _NOTHING_LIFTED: host_count.Counter(self.guest_request)}
-
-    def _as_decided(self, limits_lost: bool) -> host_count.GuestRequest:
-        note, request = self._note, self.request
-        terms = active_rules.deciding(note, request)
+        terms = active_rules.deciding(note, self.request)
         if terms is not None and limits_lost:
             # A plan keeps strict policies, even where live migrations need
             # not: [nfv_sched] moves_without_limits = accept.
             terms = terms._replace(limits_lost=terms.strict)
-        return host_count.GuestRequest(
-            request, terms, active_rules.limits_claim(note, request),
+        #: The request as the filters decide that are not in shadow.
+        self.guest_request = host_count.GuestRequest(
+            self.request, terms, active_rules.limits_claim(note, self.request),
             active_rules.settings(note).sorting, limits_lost)
+        self._found: dict[ty.Hashable, tuple[HostLimit, ...]] = {}
+        #: Counters by the limits of the request that are lifted.
+        self._counters = {
+            _NOTHING_LIFTED: host_count.Counter(self.guest_request)}
 
     def count(
         self, hosts: Sequence[CountedHost],
@@ -549,10 +541,10 @@ class CountedGuest:
             causes[cause] = causes.get(cause, 0) + rest
         return causes
 
-    def _count_without(self, host: CountedHost,
-                       remaining: host_count.FreeResources,
-                       lifted: frozenset[LostLimit],
-                       most: int) -> host_count.Count:
+    def _count_without(
+        self, host: CountedHost, remaining: host_count.FreeResources,
+        lifted: frozenset[LostLimit], most: int,
+    ) -> host_count.Count:
         """Count the servers on one host without some limits.
 
         :param remaining: its free capacity after the servers that fit
@@ -710,8 +702,13 @@ class CountedGuest:
             for each in self._filters:
                 name = type(each).__name__
                 each.run_filter_for_index(0)
-                passed = _passing_hosts(
-                    each, [host.state for host, _load in hosts], self.spec)
+                try:
+                    passed = {state.host for state in each.filter_all(
+                        [host.state for host, _load in hosts], self.spec)}
+                except exception.NoValidHost:
+                    # Raised instead of returning no host, as by the filters of
+                    # nfv-sched for the server of index 0.
+                    passed = set()
                 for host, load in hosts:
                     if host.name in passed:
                         continue
@@ -768,8 +765,7 @@ class CountedGuest:
             if name in self._note.in_shadow() or (
                     not each.concerns(self.request)):
                 continue
-            note = limits_note.for_request(
-                self._note, self.request)
+            note = limits_note.for_request(self._note, self.request)
             limits = network_limits.of_host(
                 host.state, network_limits.defaults(nova_scheduler.CONF))
             quantity = each.counted
@@ -797,23 +793,10 @@ def _together(*limits: HostLimit) -> tuple[HostLimit, ...]:
 
 
 def ledger_of(host: CountedHost, resource_class: str,
-              used: placement.Placement,
-              ) -> placement.Provider | None:
-    """Return the resource provider with the ledger of a host.
-
-    :returns: None if the host has none
-    """
+              used: placement.Placement) -> placement.Provider | None:
+    """Return the resource provider with a host's ledger; None without one."""
     return next((provider for provider in used.tree(host.root)
                  if resource_class in provider.inventories), None)
-
-
-def _passing_hosts(each, host_states: list, spec) -> set[str]:
-    # Filters may raise it instead of returning no host, as those of nfv-sched
-    # do for the server of index 0.
-    try:
-        return {state.host for state in each.filter_all(host_states, spec)}
-    except exception.NoValidHost:
-        return set()
 
 
 @contextlib.contextmanager

@@ -226,7 +226,7 @@ class SnapshotPages:
         if not uncounted:
             return
         end = time.monotonic() + CALCULATION_SECONDS
-        with capacity.counting_on(self._cloud, False, None) as counting:
+        with capacity.counting_on(self._cloud) as counting:
             for flavor in uncounted:
                 self._capacities[flavor.name] = counting.capacity(flavor)
                 if time.monotonic() > end:

@@ -139,7 +139,8 @@ def lint(
         if cloud is not None and on_hosts:
             serving = in_service(cloud)
             look = functools.partial(_hosts, serving, stack.enter_context(
-                capacity.counting_on(serving, True, 0)))
+                capacity.counting_on(
+                    serving, capacity.NewServers(ports=0), empty=True)))
         for number, flavor in enumerate(flavors):
             if look is not None:
                 update(number, len(flavors))

@@ -13,9 +13,11 @@ class TestDeparture(running.RunningTestCase):
 
     def smallest(self, cloud, name, **kwargs):
         flavor = next(each for each in cloud.flavors if each.name == name)
-        found, = capacity.capacities(cloud, [flavor], **kwargs)
+        new = capacity.NewServers(**kwargs)
+        found, = capacity.capacities(cloud, [flavor], new)
         fits = {host: each.fits for host, each in found.hosts.items()}
-        leaving = dict(smallest_move.find(cloud, flavor, fits, **kwargs))
+        leaving = dict(smallest_move.find(
+            cloud, flavor, new, hosts=fits))
         return fits, {host: server.name for host, server in leaving.items()}
 
     def test_one_more_fits_without_it(self):

@@ -29,7 +29,8 @@ class StandInTest(base.TestCase):
 
     def count(self, number=0, **kwargs):
         found, = capacity.capacities(
-            self.cloud, [self.cloud.flavors[number]], **kwargs)
+            self.cloud, [self.cloud.flavors[number]],
+            capacity.NewServers(**kwargs))
         return found, {name: host.fits for name, host in found.hosts.items()
                        if host.fits}
 
@@ -79,7 +80,8 @@ class StandInTest(base.TestCase):
             self.cloud, hosts=tuple(hosts), servers=(server,))
         for kwargs, found in ((OF_WHOLE, {'whole': server}), ({}, {})):
             self.assertEqual(found, dict(smallest_move.find(
-                cloud, cloud.flavors[0], ('whole',), **kwargs)))
+                cloud, cloud.flavors[0], capacity.NewServers(**kwargs),
+                hosts=('whole',))))
 
 
 @testtools.skipUnless(blazar_clouds.IS_INSTALLED,

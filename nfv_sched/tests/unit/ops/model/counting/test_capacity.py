@@ -29,9 +29,10 @@ class CapacityTestCase(base.TestCase):
         super().setUp()
         self.useFixture(fixtures.FakeLogger('nova'))
 
-    def count(self, cloud, flavor=None, **kwargs):
+    def count(self, cloud, flavor=None, empty=False, **kwargs):
         found, = capacity.capacities(
-            cloud, [flavor or small_clouds.flavor()], **kwargs)
+            cloud, [flavor or small_clouds.flavor()],
+            capacity.NewServers(**kwargs), empty=empty)
         return found
 
     def assertBinds(self, kinds, found, name='one', alone=True, at=0):

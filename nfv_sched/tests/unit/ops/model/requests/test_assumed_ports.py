@@ -225,7 +225,8 @@ class NetworksTest(base.TestCase):
 
 class CountTest(base.TestCase):
     def count(self, cloud, flavor, choice=None, **kwargs):
-        found, = capacity.capacities(cloud, [flavor], ports=choice, **kwargs)
+        found, = capacity.capacities(
+            cloud, [flavor], capacity.NewServers(ports=choice), **kwargs)
         return found
 
     def test_vfs(self):

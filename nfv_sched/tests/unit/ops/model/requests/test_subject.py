@@ -152,7 +152,8 @@ steps:
         for name in ('first', 'late'):
             counted, = capacity.capacities(
                 self.found, [self.servers[name].flavor],
-                ports=assumed_ports.of_server(self.servers[name]))
+                capacity.NewServers(
+                    ports=assumed_ports.of_server(self.servers[name])))
             self.assertEqual(0, counted.fits)
         self.assertEqual(
             [('direct', 'p', True)],
@@ -163,8 +164,8 @@ steps:
                            (',trusted=false', 2)):
             counted, = capacity.capacities(
                 self.found, [self.servers['first'].flavor],
-                ports=assumed_ports.of_networks(
-                    self.found, [f'x,physnet=p,vnic-type=direct{text}']))
+                capacity.NewServers(ports=assumed_ports.of_networks(
+                    self.found, [f'x,physnet=p,vnic-type=direct{text}'])))
             self.assertEqual(fits, counted.fits, text)
 
     def test_alias_that_has_changed(self):
