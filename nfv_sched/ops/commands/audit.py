@@ -2,7 +2,6 @@
 """The command ``nfv-sched cloud audit``."""
 
 import argparse
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -80,15 +79,16 @@ class AuditCloud(source.CloudMixin, base.Lister):
 
     def take_action(self, parsed_args):
         kinds = set(source.chosen(values.KINDS, parsed_args.kind, 'kind'))
-        read = self._reader(parsed_args)
-        findings = self._findings(parsed_args, read(), kinds)
+        findings = self._findings(
+            parsed_args, self.cloud(parsed_args), kinds)
         if findings and parsed_args.source is None and parsed_args.confirm:
             self.app.stderr.write(
                 f'{len(findings)} to be confirmed: the cloud is read again in '
                 f'{parsed_args.confirm:g} s\n')
             self.app.stderr.flush()
             time.sleep(parsed_args.confirm)
-            again = set(self._findings(parsed_args, read(), kinds))
+            again = set(self._findings(
+                parsed_args, self.cloud(parsed_args), kinds))
             findings = [each for each in findings if each in again]
         self.has_findings = bool(findings)
         self._audit = audit_document.Audit(
@@ -97,20 +97,6 @@ class AuditCloud(source.CloudMixin, base.Lister):
 
     def document(self, column_names, data):
         return documents.Document(self._audit, ('findings',))
-
-    def _reader(self, parsed_args: argparse.Namespace,
-                ) -> Callable[[], snapshot.Cloud]:
-        """Return a function that reads the cloud, once more for --confirm."""
-        if parsed_args.source is not None:
-            return lambda: self.cloud(parsed_args)
-        read = source.reader(base.configuration(parsed_args))
-
-        def read_live() -> snapshot.Cloud:
-            cloud = read()
-            self._missing = list(map(str, cloud.missing))
-            return cloud
-
-        return read_live
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],

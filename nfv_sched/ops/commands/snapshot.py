@@ -60,7 +60,7 @@ class SaveSnapshot(source.ErrorMixin, base.Command):
         return parser
 
     def take_action(self, parsed_args) -> int:
-        cloud = source.read(base.configuration(parsed_args))
+        cloud = self.live_cloud(parsed_args)
         self.app.stdout.writelines(
             save(cloud, parsed_args.file, parsed_args.anonymize))
         self._missing += map(str, cloud.missing)

@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-import contextlib
 import dataclasses
 import errno
 import fnmatch
@@ -39,7 +38,6 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import progress
 
 UNREAD = 1
-USAGE = 2
 FINDINGS = 3
 
 EXIT_CODES = """\
@@ -53,16 +51,6 @@ _NOT_IN_API = (
     'databases, "openstack nfv snapshot save FILE", or serve it, "openstack '
     'nfv snapshot serve", and use --from FILE or --from URL')
 
-# Options that choose a cloud, with their meaning.
-_CONFIGURED = ('--config-file FILE',
-               "nova.conf of nova-scheduler, which names Nova's databases")
-_FROM = ('--from FILE',
-         'a snapshot ("snapshot save", "snapshot serve") or a cloud file; to '
-         'try it: --from telco')
-_API = ('--api', 'the API alone, with the account of openstack')
-_OS_CLOUD = (
-    '--os-cloud NAME', 'the API alone, with an account of clouds.yaml')
-
 _HOST = 'host'
 # Maximum number of hosts to add.
 _MOST_NEW = 1000
@@ -70,8 +58,7 @@ _MOST_NEW = 1000
 _MOST_PORTS = 1000
 # What makes a pattern of a name.
 _WILDCARD = re.compile('[*?[]')
-# What begins the URL of a snapshot.
-_SCHEMES = ('https://', 'http://')
+_UNUSABLE = 'the configuration cannot be used: '
 # The form of the name of an example.
 _EXAMPLE = re.compile(r'(\w[\w-]*/)?\w[\w-]*')
 
@@ -119,21 +106,23 @@ class ErrorMixin:
     def run(self, parsed_args: argparse.Namespace) -> int:
         self._missing: list[str] = []
         self._read_live: Callable[[], snapshot.Cloud] | None = None
+        stdout = self.app.stdout
         try:
             self.check(parsed_args)
-            with self._printing(parsed_args):
-                code = super().run(parsed_args)
+            if self.writes and atomic_file.is_stdout(
+                    getattr(parsed_args, self.writes)):
+                self.app.stdout = self.app.stderr
+            code = super().run(parsed_args)
         except EXPECTED as exc:
             for line in str(exc).splitlines():
                 self.print_error(line)
             if isinstance(exc, NotConfiguredError):
-                for option, help_text in self.cloud_options(parsed_args):
+                for option, help_text in self.cloud_options():
                     self.app.stderr.write(f'  {option:<18}  {help_text}\n')
             # The name may be in a part of the cloud that was not read.
-            if self._missing and isinstance(
-                    exc, (NotInCloudError, problems.InputError)):
-                return self._print_missing()
-            return USAGE if isinstance(exc, UsageError) else UNREAD
+            if not (self._missing and isinstance(
+                    exc, (NotInCloudError, problems.InputError))):
+                return 2 if isinstance(exc, UsageError) else UNREAD
         except BrokenPipeError:
             raise  # main() ends the command without an error
         except OSError as exc:
@@ -146,31 +135,18 @@ class ErrorMixin:
                 f'internal error: {type(exc).__name__}: {exc}; '
                 '--debug before the command shows where')
             return UNREAD
-        if self._missing:
-            return self._print_missing()
-        return code or (FINDINGS if self.has_findings else 0)
-
-    @contextlib.contextmanager
-    def _printing(self, parsed_args: argparse.Namespace) -> Iterator[None]:
-        """Print to stderr meanwhile if stdout is for a file."""
-        stdout = self.app.stdout
-        if self.writes and atomic_file.is_stdout(
-                getattr(parsed_args, self.writes)):
-            self.app.stdout = self.app.stderr
-        try:
-            yield
         finally:
             self.app.stdout = stdout
-
-    def cloud_options(self, parsed_args: argparse.Namespace,
-                      ) -> Sequence[tuple[str, str]]:
-        """Return the options that choose a cloud, each with its meaning."""
-        return [_CONFIGURED]
-
-    def _print_missing(self) -> int:
         for text in self._missing:
             self.print_error(text)
-        return UNREAD
+        if self._missing:
+            return UNREAD
+        return code or (FINDINGS if self.has_findings else 0)
+
+    def cloud_options(self) -> Sequence[tuple[str, str]]:
+        """Return the options that choose a cloud, each with its meaning."""
+        return [('--config-file FILE', 'nova.conf of nova-scheduler, which '
+                 "names Nova's databases")]
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Check the command line before anything is read.
@@ -297,11 +273,16 @@ class CloudMixin(ErrorMixin):
                  '(default: that of the OS_* variables)'
             if self.takes_api else argparse.SUPPRESS)
 
-    def cloud_options(self, parsed_args: argparse.Namespace,
-                      ) -> Sequence[tuple[str, str]]:
-        options = [_CONFIGURED, _FROM]
+    def cloud_options(self) -> Sequence[tuple[str, str]]:
+        options = [*super().cloud_options(), (
+            '--from FILE', 'a snapshot ("snapshot save", "snapshot serve") or '
+            'a cloud file; to try it: --from telco')]
         if self.takes_api:
-            options.append(_API if self._in_client() else _OS_CLOUD)
+            options.append(
+                ('--api', 'the API alone, with the account of openstack')
+                if self._in_client() else
+                ('--os-cloud NAME',
+                 'the API alone, with an account of clouds.yaml'))
         return options
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -385,7 +366,7 @@ def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:
 
 
 def is_url(path: str) -> bool:
-    return path.lower().startswith(_SCHEMES)
+    return path.lower().startswith(('https://', 'http://'))
 
 
 def load(path: str, config_files: Sequence[str] = (),
@@ -416,7 +397,14 @@ def load(path: str, config_files: Sequence[str] = (),
             cloud = (remote.load(path) if newer is None
                      else remote.load_newer(path, newer))
         else:
-            path = _path(path)
+            # Not if "." or "/" show that a file is meant.
+            if not os.path.lexists(path) and _EXAMPLE.fullmatch(path):
+                paths = examples.find()
+                if path not in paths:
+                    raise UsageError(
+                        f'no file or example named {path!r}; the examples '
+                        f'are: {", ".join(paths) or "none"}')
+                path = str(paths[path])
             if not file.is_snapshot(path):
                 return _simulate(path)
             cloud = file.load(path)
@@ -432,19 +420,6 @@ def load(path: str, config_files: Sequence[str] = (),
     from nfv_sched.ops.simulator import configuration
     return dataclasses.replace(cloud, missing=(
         *cloud.missing, *configuration.refused_classes(cloud.options)))
-
-
-def _path(name: str) -> str:
-    """Return the path of a file, or of the example of this name."""
-    # Not if "." or "/" show that a file is meant.
-    if os.path.lexists(name) or not _EXAMPLE.fullmatch(name):
-        return name
-    paths = examples.find()
-    if name not in paths:
-        raise UsageError(
-            f'no file or example named {name!r}; the examples are: '
-            f'{", ".join(paths) or "none"}')
-    return str(paths[name])
 
 
 def _simulate(path: str) -> snapshot.Cloud:
@@ -473,41 +448,23 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
     concurrency.native_threads()
     # Imported here so that --help does not wait for Nova.
     from nfv_sched.nova import database
+    option = '--config-file ' if arguments else ''
     try:
         (database.read_configuration if databases
          else database.parse_configuration)(
             arguments, base.NFVSched.NAME, '')
+    except (cfg.ConfigFilesNotFoundError,
+            cfg.ConfigFilesPermissionDeniedError) as exc:
+        number = (errno.ENOENT if isinstance(exc, cfg.ConfigFilesNotFoundError)
+                  else errno.EACCES)
+        raise CloudUnreadError(f'{option}{", ".join(exc.config_files)}: '
+                               f'{os.strerror(number)}') from exc
+    except cfg.ConfigFileParseError as exc:
+        why = exc.msg.replace(
+            f'at {exc.config_file}:', 'not a valid ini file: line ', 1)
+        raise CloudUnreadError(f'{option}{exc.config_file}: {why}') from exc
     except cfg.Error as exc:
-        path, why = _configuration_error(exc)
-        raise CloudUnreadError(
-            f'the configuration cannot be used: {why}' if path is None else
-            f'{"--config-file " if arguments else ""}{path}: {why}') from exc
-
-
-def _configuration_error(exc: Exception) -> tuple[str | None, str]:
-    """Return file, None if not known, and fault of a bad configuration."""
-    from oslo_config import cfg
-    match exc:
-        case cfg.ConfigFilesNotFoundError():
-            return ', '.join(exc.config_files), os.strerror(errno.ENOENT)
-        case cfg.ConfigFilesPermissionDeniedError():
-            return ', '.join(exc.config_files), os.strerror(errno.EACCES)
-        case cfg.ConfigFileParseError():
-            path = exc.config_file
-            return path, exc.msg.replace(
-                f'at {path}:', 'not a valid ini file: line ', 1)
-    return None, ' '.join(str(exc).split())
-
-
-def _not_configured() -> NotConfiguredError:
-    from nfv_sched.nova import database
-    files = database.configuration_files()
-    if files:
-        return NotConfiguredError(
-            f'[api_database] connection is not set in {", ".join(files)}')
-    return NotConfiguredError(
-        'no nova.conf in ~/.nova, ~, /etc/nova or /etc, so there is no cloud '
-        'to read')
+        raise CloudUnreadError(_UNUSABLE + ' '.join(str(exc).split())) from exc
 
 
 def database_error(exc: Exception) -> CloudUnreadError:
@@ -518,11 +475,14 @@ def database_error(exc: Exception) -> CloudUnreadError:
     from nfv_sched.nova import database_errors
     if isinstance(exc, db_exception.CantStartEngineError) and (
             database.CONF.api_database.connection is None):
-        return _not_configured()
+        files = database.configuration_files()
+        return NotConfiguredError(
+            f'[api_database] connection is not set in {", ".join(files)}'
+            if files else 'no nova.conf in ~/.nova, ~, /etc/nova or /etc, so '
+            'there is no cloud to read')
     if isinstance(exc, cfg.Error):
         # Nova looks at some values only when it needs them.
-        return CloudUnreadError(
-            f'the configuration cannot be used: {" ".join(str(exc).split())}')
+        return CloudUnreadError(_UNUSABLE + ' '.join(str(exc).split()))
     return CloudUnreadError(database_errors.text(
         exc, "Nova's API database", database.CONF.api_database.connection,
         '[api_database] connection'))
@@ -550,10 +510,6 @@ def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
                 raise database_error(exc) from exc
 
     return read_now
-
-
-def read(arguments: list[str]) -> snapshot.Cloud:
-    return reader(arguments)()
 
 
 def chosen(names: Iterable[str], patterns: Sequence[str],
@@ -793,7 +749,13 @@ def changed(
     if sum(count for count, _name in parsed_args.add_hosts) > _MOST_NEW:
         raise UsageError(f'--add-hosts: {_MOST_NEW} hosts at most')
     for count, text in parsed_args.add_hosts:
-        name = _host_or_none(names, text)
+        # A host comes first, and "./" before a file.
+        try:
+            name = None if os.sep in text else host_name(names, text)
+        except NotInCloudError:
+            if not os.path.exists(text):
+                raise
+            name = None
         if name is None:
             cloud, note = _with_profiled(cloud, text, count)
             notes.append(note)
@@ -817,18 +779,6 @@ def changed(
 def _as_if(new: Sequence[str]) -> str:
     return f'as if there were {new[0]}' + (
         f' to {new[-1]}' if len(new) > 1 else '')
-
-
-def _host_or_none(names: Sequence[str], text: str) -> str | None:
-    """Return the host that a text names; None if it names a file."""
-    if os.sep in text:
-        return None
-    try:
-        return host_name(names, text)
-    except NotInCloudError:
-        if os.path.exists(text):
-            return None
-        raise
 
 
 def _with_profiled(cloud: snapshot.Cloud, path: str,

@@ -110,7 +110,7 @@ class StdoutTest(commands.CommandTestCase):
                 (('host', 'drain', 'compute-1', *cloud, '--save'), b'{\n')):
             self.written(begin, *args)
         self.useFixture(fixtures.MockPatchObject(
-            source, 'read', return_value=snapshots.cloud()))
+            source, 'reader', lambda _arguments: snapshots.cloud))
         self.written(b'\x1f\x8b', 'snapshot', 'save')
 
     def test_every_option(self):
