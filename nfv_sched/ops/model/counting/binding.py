@@ -59,11 +59,6 @@ class _Trial(ty.NamedTuple):
     #: returns why it limits the host; None if the limit says it
     describe: Callable[[], str] | None = None
 
-    @property
-    def described(self) -> HostLimit:
-        return self.limit if self.describe is None else dataclasses.replace(
-            self.limit, why=self.describe())
-
 
 def _fits(case: _Case, trials: Iterable[_Trial] = ()) -> bool:
     """Return whether the server fits once the trials are lifted."""
@@ -93,14 +88,12 @@ def find(case: _Case) -> tuple[HostLimit, ...]:
     trials = list(_trials(case))
     alone = [trial for trial in trials if _fits(case, [trial])]
     if alone:
-        confining = _confining(case, [
-            trial for trial in trials if trial not in alone])
-        return tuple([dataclasses.replace(
-            limit, why=limit.why + _ruled_out(
-                each for each in confining
-                # The nodes show what these leave.
-                if limit.allowed_nodes is None or
-                each.kind not in _NARROWING_NODES))
+        rest = [trial for trial in trials if trial not in alone]
+        # The server may not fit with all of them lifted, either.
+        confining = _fewest(case, rest) if _fits(case, rest) else []
+        return tuple([
+            dataclasses.replace(
+                limit, why=limit.why + _ruled_out(limit, confining))
             for limit in _described(alone)])
     if room.host is not None and request.guest is not None:
         # Without PCI devices, of which other servers may have the rest: only
@@ -163,7 +156,7 @@ def lift(case: _Case,
 
     :param case: that of :func:`liftable`, which returned the limits
     """
-    for trial in list(_limit_trials(case)):
+    for trial in _limit_trials(case):
         if trial.limit.on_any_host in limits:
             case = trial.without(case)
     return case.wanted
@@ -179,22 +172,22 @@ def lifted_ratios(ratios: fit.Ratios,
     return ratios
 
 
-def _limit_trials(case: _Case) -> Iterator[_Trial]:
-    """Yield the trials that leave a limit out of the request."""
+def _limit_trials(case: _Case) -> list[_Trial]:
+    """Return the trials that leave a limit out of the request."""
     trials = [trial for trial in _trials(case, empty=True)
               if trial.limit.kind not in _CPUS]
     terms = case.wanted.terms
+    # The thread policy is also a rule that refuses hosts. Its own trial lifts
+    # that, too, so the trial of the rule is left out.
     with_threads: set[str] = set()
     if terms is not None and any(
             trial.limit.kind is BindingKind.THREADS for trial in trials):
         with_threads = {
             rule.text for rule in terms.refusing if rule.name == 'threads'}
     # What narrows the choice first, then resources.
-    for trial in sorted(trials, key=lambda each: not each.narrows):
-        # The thread policy is also a rule that refuses hosts. Its own trial
-        # lifts that, too, so the trial of the rule is left out.
-        if trial.limit.name not in with_threads:
-            yield trial
+    return sorted(
+        (trial for trial in trials if trial.limit.name not in with_threads),
+        key=lambda each: not each.narrows)
 
 
 def _has_memory(guest: topology.GuestTopology, host: topology.HostTopology,
@@ -216,17 +209,16 @@ def _too_small(case: _Case) -> tuple[HostLimit, ...]:
     return _described(_fewest(case, list(_trials(case, empty=True))))
 
 
-def _confining(case: _Case, trials: list[_Trial]) -> list[HostLimit]:
-    """Return the limits that rule out the rest of what is free."""
-    # The server may not fit with all of them lifted, either.
-    if not _fits(case, trials):
-        return []
-    return [trial.limit for trial in _fewest(case, trials)]
+def _ruled_out(limit: HostLimit, confining: Iterable[_Trial]) -> str:
+    """Return, as text, what rules out the rest of what is free.
 
-
-def _ruled_out(confining: Iterable[HostLimit]) -> str:
-    # Without this, CPUs would seem to be lacking although a node has enough.
-    labels = ' and '.join(limit.label for limit in confining)
+    Without it, CPUs would seem to be lacking although a node has enough.
+    """
+    labels = ' and '.join(
+        trial.limit.label for trial in confining
+        # The nodes show what these leave.
+        if limit.allowed_nodes is None
+        or trial.limit.kind not in _NARROWING_NODES)
     return f'; {labels} rule out the rest' if labels else ''
 
 
@@ -239,7 +231,9 @@ def _page_reason(case: _Case) -> reasons.Reason | None:
 
 
 def _described(trials: Iterable[_Trial]) -> tuple[HostLimit, ...]:
-    return tuple([trial.described for trial in trials])
+    return tuple([
+        each.limit if each.describe is None else dataclasses.replace(
+            each.limit, why=each.describe()) for each in trials])
 
 
 def _text_of(limits: Iterable[HostLimit]) -> str:
@@ -273,14 +267,14 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_Trial]:
     if request.guest is not None and host is not None:
         yield from _of_cells(
             request.guest, _allowed_nodes(case.wanted, host), case.ratios,
-            _UNASKED if empty else _FREED)
+            empty)
     if request.demands:
         yield _of_devices(case)
     if case.wanted.limited and (request.physnets or request.tunneled):
         yield _Trial(
             HostLimit(BindingKind.NETWORKS_NEAR,
                       why='NUMA nodes near the networks needed'),
-            lambda case: case._replace(wanted=_anywhere(case.wanted)), True)
+            _anywhere, True)
 
 
 def _of_rules(case: _Case) -> Iterator[_Trial]:
@@ -288,53 +282,46 @@ def _of_rules(case: _Case) -> Iterator[_Trial]:
     if terms is None:
         return
     for rule in dict.fromkeys((*terms.rules, *terms.refusing)):
+        # As if the server had no other policy.
+        only = _with_rules(functools.partial(operator.is_, rule), case)
         allowed = None
         if case.wanted.request.guest is not None and host is not None:
-            allowed = _allowed_nodes(_anywhere(_with_rules(
-                case.wanted, functools.partial(operator.is_, rule))),
-                host).numbers
+            allowed = _allowed_nodes(_anywhere(only).wanted, host).numbers
         yield _Trial(
             HostLimit(BindingKind.POLICY, rule.text, allowed_nodes=allowed),
-            functools.partial(_without_rule, rule), True,
-            functools.partial(_policy_text, case, rule, allowed))
+            functools.partial(
+                _with_rules, functools.partial(operator.is_not, rule)), True,
+            functools.partial(_policy_text, only, rule, allowed))
 
 
 def _policy_text(case: _Case, rule: numa_rule.Rule,
                  allowed_nodes: Collection[int] | None) -> str:
-    """Return which NUMA nodes a policy leaves, or why it refuses the host.
-
-    The policy is asked as if the server had no other.
-    """
+    """Return which NUMA nodes a policy leaves, or why it refuses the host."""
     if allowed_nodes:
         return f'{rule.text} leaves {_numbered_nodes(allowed_nodes)}'
-    decision = host_count.decision(case._replace(wanted=_with_rules(
-        case.wanted, functools.partial(operator.is_, rule))))
+    decision = host_count.decision(case)
     if decision.reason is None or decision.refused_by != rule.filters:
         return f'{rule.text} rules out what is free'
     return str(reasons.resolve(decision.reason))
 
 
-def _with_rules(guest_request: host_count.GuestRequest,
-                is_kept: Callable[[numa_rule.Rule], bool],
-                ) -> host_count.GuestRequest:
-    """Return the request with some of its rules only."""
-    terms = guest_request.terms
-    return guest_request if terms is None else dataclasses.replace(
-        guest_request, terms=terms._replace(**{
-            name: tuple(filter(is_kept, getattr(terms, name)))
-            for name in ('rules', 'capping', 'refusing')}))
+def _with_rules(is_kept: Callable[[numa_rule.Rule], bool],
+                case: _Case) -> _Case:
+    terms = case.wanted.terms
+    return case if terms is None else _with_terms(case, terms._replace(**{
+        name: tuple(filter(is_kept, getattr(terms, name)))
+        for name in ('rules', 'capping', 'refusing')}))
 
 
-def _without_rule(rule: numa_rule.Rule, case: _Case) -> _Case:
-    return case._replace(wanted=_with_rules(
-        case.wanted, functools.partial(operator.is_not, rule)))
+def _with_terms(case: _Case, terms: numa_decide.Terms | None) -> _Case:
+    return case._replace(
+        wanted=dataclasses.replace(case.wanted, terms=terms))
 
 
-def _anywhere(
-        guest_request: host_count.GuestRequest) -> host_count.GuestRequest:
-    """Return the request without networks that NUMA nodes must be near."""
-    return _change_request(guest_request, physnets=frozenset(),
-                           tunneled=False, tunnel_uncertain=False)
+def _anywhere(case: _Case) -> _Case:
+    """Return the case without networks that NUMA nodes must be near."""
+    return _change_request(case, physnets=frozenset(), tunneled=False,
+                           tunnel_uncertain=False)
 
 
 class _AllowedNodes(ty.NamedTuple):
@@ -351,28 +338,18 @@ class _AllowedNodes(ty.NamedTuple):
             return None
         return tuple(self.host.nodes(self.cells))
 
-    def needed(self, nodes: int) -> str:
-        return f'{document.nodes_text(nodes)}{reasons.where(self.places)}'
-
     def free(self, amounts: Sequence[int]) -> str:
         """Return, as text, what is free of the amounts of each NUMA node."""
         if self.numbers is None:
             return f'{_sum(amounts)} free'
         other_cells = self.host.all_cells & ~self.cells
-        text = f'{self._sum(amounts, self.cells)} free on ' + _numbered_nodes(
-            self.numbers)
-        if not any(amount > 0 for amount
-                   in self._amounts_of(amounts, other_cells)):
-            return text
-        return (f'{text} ({self._sum(amounts, other_cells)} on '
-                f'{_numbered_nodes(self.host.nodes(other_cells))})')
-
-    @staticmethod
-    def _amounts_of(amounts: Sequence[int], cells: int) -> list[int]:
-        return [amounts[index] for index in candidates.bits(cells)]
-
-    def _sum(self, amounts: Sequence[int], cells: int) -> str:
-        return _sum(self._amounts_of(amounts, cells))
+        here, elsewhere = ([amounts[index] for index in candidates.bits(cells)]
+                           for cells in (self.cells, other_cells))
+        text = f'{_sum(here)} free on {_numbered_nodes(self.numbers)}'
+        if any(amount > 0 for amount in elsewhere):
+            nodes = _numbered_nodes(self.host.nodes(other_cells))
+            text += f' ({_sum(elsewhere)} on {nodes})'
+        return text
 
 
 def _numbered_nodes(numbers: Collection[int]) -> str:
@@ -406,29 +383,26 @@ def _allowed_nodes(guest_request: host_count.GuestRequest,
         host, functools.reduce(operator.or_, masks), tuple(places))
 
 
-class _Cells(ty.NamedTuple):
-    """Functions that lift one resource of the NUMA cells."""
-
-    cpus: Callable[[_Case], _Case]
-    memory: Callable[[_Case], _Case]
-    shared: Callable[[_Case], _Case]
-
-
 def _of_cells(guest: topology.GuestTopology, allowed: _AllowedNodes,
-              ratios: fit.Ratios, enough: _Cells) -> Iterator[_Trial]:
+              ratios: fit.Ratios, empty: bool) -> Iterator[_Trial]:
     cells, host_cells = guest.cells, allowed.host.cells
     free = [len(cell.free_cpus) for cell in host_cells]
     dedicated = [cell.dedicated for cell in cells]
     # Nova takes the CPU of emulator threads from the host cell of guest cell
     # 0.
     dedicated[0] += guest.reserved
+    nodes = document.nodes_text(len(cells)) + reasons.where(allowed.places)
 
     def limit(need: str, have: Sequence[int], *kind: str,
               **fields: ty.Any) -> HostLimit:
         return HostLimit(
             *kind, **fields, allowed_nodes=allowed.numbers,
-            why=f'{need} on {allowed.needed(len(cells))} needed, '
-            f'{allowed.free(have)}')
+            why=f'{need} on {nodes} needed, {allowed.free(have)}')
+
+    def enough(resource: str, unasked: Callable[[_Case], _Case],
+               ) -> Callable[[_Case], _Case]:
+        return unasked if empty else functools.partial(
+            _free_resource, resource)
 
     policy = _THREADS.get(cells[0].threads)
     if any(dedicated):
@@ -441,7 +415,7 @@ def _of_cells(guest: topology.GuestTopology, allowed: _AllowedNodes,
         yield _Trial(limit(
             need, free, BindingKind.CPUS_ON_NODES if apart else
             BindingKind.CPUS, numa_nodes=len(cells) if apart else None),
-            enough.cpus)
+            enough('cpus', _no_cpus))
     kind: tuple[str, ...] = (BindingKind.MEMORY,)
     if cells[0].pagesize:
         kind = BindingKind.PAGES, cells[0].page_text
@@ -449,14 +423,16 @@ def _of_cells(guest: topology.GuestTopology, allowed: _AllowedNodes,
     yield _Trial(limit(
         f'{_sum([cell.memory for cell in cells])} MiB of {label}',
         [fit.memory_free(cell, cells[0]) for cell in host_cells], *kind),
-        enough.memory)
+        enough('memory', _no_memory))
     shared = [cell.shared for cell in cells]
     if any(shared):
         # An infinite ratio times no CPUs would not be a number.
         have = [int(cell.shared * min(ratios.cpu, 1e6)) - cell.cpu_usage
                 for cell in host_cells]
         yield _Trial(limit(f'{_sum(shared)} shared vCPUs', have,
-                           BindingKind.SHARED_CPUS), enough.shared)
+                           BindingKind.SHARED_CPUS),
+                     enough('shared', functools.partial(
+                         _with_cells, shared=0)))
 
 
 def _of_devices(case: _Case) -> _Trial:
@@ -522,8 +498,7 @@ def _without_devices(case: _Case) -> _Case:
     if terms is not None:
         terms = terms._replace(rules=tuple([
             rule for rule in terms.rules if not rule.devices]))
-    return case._replace(wanted=dataclasses.replace(
-        _change_request(case.wanted, demands=()), terms=terms))
+    return _with_terms(_change_request(case, demands=()), terms)
 
 
 def _with_more_devices(case: _Case) -> _Case:
@@ -541,10 +516,10 @@ def _sum(numbers: Sequence[int]) -> str:
     return ' + '.join(str(max(number, 0)) for number in numbers)
 
 
-def _change_request(guest_request: host_count.GuestRequest,
-                    **changes: ty.Any) -> host_count.GuestRequest:
-    return dataclasses.replace(guest_request, request=dataclasses.replace(
-        guest_request.request, **changes))
+def _change_request(case: _Case, **changes: ty.Any) -> _Case:
+    return case._replace(wanted=dataclasses.replace(
+        case.wanted, request=dataclasses.replace(
+            case.wanted.request, **changes)))
 
 
 def _any_threads(case: _Case) -> _Case:
@@ -554,8 +529,7 @@ def _any_threads(case: _Case) -> _Case:
         terms = terms._replace(refusing=tuple([
             rule for rule in terms.refusing if rule.name != 'threads']))
     return _with_cells(
-        case._replace(wanted=dataclasses.replace(case.wanted, terms=terms)),
-        threads=topology.THREADS_PREFER)
+        _with_terms(case, terms), threads=topology.THREADS_PREFER)
 
 
 def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
@@ -569,15 +543,19 @@ def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
 
     request = case.wanted.request
     # The filters decide about one of them, and the claim about the other.
-    return case._replace(wanted=_change_request(
-        case.wanted, guest=changed(request.guest),
-        pristine=changed(request.pristine)))
+    return _change_request(case, guest=changed(request.guest),
+                           pristine=changed(request.pristine))
 
 
-def _free_resources(case: _Case, **resources: bool) -> _Case:
-    room = case.room
-    return case._replace(room=host_count.FreeResources(
-        occupancy.freed(room.host, **resources), room.devices))
+def _free_resource(resource: str, case: _Case) -> _Case:
+    """Free what other servers use: ``cpus``, ``memory`` or ``shared``."""
+    room, ratios = case.room, case.ratios
+    if resource == 'memory':
+        ratios = ratios._replace(ram=math.inf)
+    if resource == 'shared':
+        ratios = ratios._replace(cpu=math.inf)
+    return case._replace(ratios=ratios, room=host_count.FreeResources(
+        occupancy.freed(room.host, **{resource: True}), room.devices))
 
 
 def _no_cpus(case: _Case) -> _Case:
@@ -594,17 +572,3 @@ def _no_memory(case: _Case) -> _Case:
     """Return the case without memory, and so without a page size."""
     case = _with_cells(case, memory=0, pagesize=None)
     return case._replace(ratios=case.ratios._replace(ram=math.inf))
-
-
-#: Lift a resource by freeing what other servers use of it.
-_FREED = _Cells(
-    cpus=functools.partial(_free_resources, cpus=True),
-    memory=lambda case: _free_resources(case, memory=True)._replace(
-        ratios=case.ratios._replace(ram=math.inf)),
-    shared=lambda case: _free_resources(case, shared=True)._replace(
-        ratios=case.ratios._replace(cpu=math.inf)))
-#: Lift a resource by leaving it out of the request.
-_UNASKED = _Cells(
-    cpus=_no_cpus,
-    memory=_no_memory,
-    shared=functools.partial(_with_cells, shared=0))
