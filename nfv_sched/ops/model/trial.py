@@ -18,12 +18,12 @@ from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import engine
+from nfv_sched.ops.simulator import lifecycle
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.simulator.steps import lifecycle
 
 # Degrees are sums of fractions.
 _EPSILON = 1e-9

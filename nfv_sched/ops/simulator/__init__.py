@@ -2,7 +2,7 @@
 """Simulate a cloud, with Nova's own scheduler and claims.
 
 ``start`` makes a ``state`` from a cloud file or a snapshot; ``engine`` runs
-steps on it, each with a function of ``steps``; ``expectations`` compares the
+steps on it, of ``lifecycle`` and ``moves``; ``expectations`` compares the
 outcomes with those expected in the file; ``report`` makes tables of the
 result.  No service, database or network is needed, and no guest is started:
 the simulator answers where Nova would place a server, which CPUs it would get

@@ -14,7 +14,6 @@ import typing as ty
 
 from nova import exception
 from nova import objects
-import os_traits
 from oslo_utils import timeutils
 
 from nfv_sched.fit import occupancy
@@ -22,8 +21,6 @@ from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import placement
-
-DISABLED = os_traits.COMPUTE_STATUS_DISABLED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import expectations
+from nfv_sched.ops.simulator import lifecycle
+from nfv_sched.ops.simulator import moves
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.simulator.steps import lifecycle
-from nfv_sched.ops.simulator.steps import moves
 
 #: Action -> function that performs it for one server.
 _OF_SERVERS: dict[

@@ -18,10 +18,10 @@ from nfv_sched.fit import rules
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
+from nfv_sched.ops.simulator import lifecycle
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
-from nfv_sched.ops.simulator.steps import lifecycle
 from nfv_sched.tests.equivalence import test_stock
 
 #: Flavors of which more fit are not booted.

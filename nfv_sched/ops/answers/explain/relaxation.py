@@ -14,6 +14,7 @@ import itertools
 import time
 import typing as ty
 
+import os_traits
 from oslo_utils import strutils
 
 from nfv_sched.base import strings
@@ -21,7 +22,6 @@ from nfv_sched.nova import flavors
 from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import scheduling
 from nfv_sched.ops.model.requests import assumed_ports
-from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import state as states
 
@@ -204,7 +204,7 @@ def _enable_hosts(state: states.State, names: Sequence[str]) -> Iterator[None]:
             host.record, enabled=True, mapped=True)
         host.down = False
         state.placement.change(
-            host.uuid, traits=traits - {compute.DISABLED})
+            host.uuid, traits=traits - {os_traits.COMPUTE_STATUS_DISABLED})
     try:
         yield
     finally:

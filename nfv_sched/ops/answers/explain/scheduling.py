@@ -18,11 +18,11 @@ from nova import objects
 
 from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import lifecycle
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.simulator.steps import lifecycle
 
 _NAME = 'explained'
 

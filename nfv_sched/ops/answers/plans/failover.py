@@ -25,11 +25,11 @@ from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
+from nfv_sched.ops.simulator import moves
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.simulator.steps import moves
 
 #: Nova's vm_states of servers that are not evacuated.
 _AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')

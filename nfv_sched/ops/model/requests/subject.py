@@ -14,11 +14,11 @@ from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import assumed_ports
+from nfv_sched.ops.simulator import lifecycle
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.simulator.steps import lifecycle
 
 _NORMAL = 'normal'
 

@@ -58,6 +58,7 @@ class Query:
     @classmethod
     def parse(cls, text: str) -> 'Query':
         """Parse the query string of ``GET /allocation_candidates``."""
+        # Of each group, by its suffix.
         amounts: dict[str, dict[str, int]] = {'': {}}
         required: dict[str, set[str]] = {'': set()}
         forbidden: dict[str, set[str]] = {'': set()}

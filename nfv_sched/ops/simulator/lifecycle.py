@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Boot, shelve, rebuild and delete servers, and change their ports."""
+"""Boot, shelve, rebuild and delete servers, and change their ports.
+
+Each step takes the state of the cloud, a server and the step, and raises
+``servers.Refused`` if Nova refuses the request; so do those of ``moves``.
+"""
 
 from collections.abc import Iterator
 import typing as ty
@@ -10,11 +14,11 @@ from nova import exception
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.simulator import conductor
+from nfv_sched.ops.simulator import moves
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-from nfv_sched.ops.simulator.steps import moves
 
 #: Statuses of servers whose ports can be changed.
 _PLUGGABLE = (servers.ACTIVE, servers.STOPPED, servers.PAUSED)
