@@ -204,6 +204,7 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
         return findings.unread('The metadata of aggregates', str(exc))
     aggregates_by_id = {aggregate.id: aggregate for node in nodes
                         for aggregate in node.aggregates}
+    limit_names = (*limits.Limits._fields, 'shared_vcpus_per_core')
     problems = []
     overriding = 0
     for aggregate in aggregates_by_id.values():
@@ -213,7 +214,9 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
                     f'Aggregate {aggregate.name}: {name} has no effect any '
                     'more. Remove it, and set [nfv_sched] shadow for the '
                     'whole cloud.'))
-            if not _is_limit_or_weight(name):
+            if name not in limit_names and not (
+                    name.endswith('_weight_multiplier')
+                    and name in nova_scheduler.CONF.nfv_sched):
                 continue
             overriding += 1
             if not _is_number(value):
@@ -223,12 +226,6 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
     return findings.conclude(
         problems, f'{overriding} overrides in {len(aggregates_by_id)} '
         'aggregates.')
-
-
-def _is_limit_or_weight(name: str) -> bool:
-    return name in (*limits.Limits._fields, 'shared_vcpus_per_core') or (
-        name.endswith('_weight_multiplier')
-        and name in nova_scheduler.CONF.nfv_sched)
 
 
 def _is_number(value: str) -> bool:

@@ -391,7 +391,12 @@ class Reader:
         ):
             default_groups[text_of(group, 'project_id')] = group['id']
             groups[group['id']] = None
-        rules = self._rules_of(list(groups)[:_LOOKED_UP])
+        # 0 for hidden groups.
+        rules = dict.fromkeys(list(groups)[:_LOOKED_UP], 0)
+        for rule in self._items_with(
+                'security-group-rules', ('id', 'security_group_id'),
+                'security_group_id', list(rules)):
+            rules[text_of(rule, 'security_group_id')] += 1
         for project in lacking.projects[:_LOOKED_UP]:
             if project not in default_groups:
                 # Neutron creates the group together with the first port.
@@ -413,16 +418,6 @@ class Reader:
             for port in self._items_with(
                 'ports', ('id', 'binding:host_id'), 'id',
                 ports[start:start + _LOOKED_UP])}
-
-    def _rules_of(self, groups: list[str]) -> dict[str, int]:
-        """Return group UUID -> number of rules; 0 for hidden groups."""
-        rules = dict.fromkeys(groups, 0)
-        for rule in self._items_with(
-            'security-group-rules', ('id', 'security_group_id'),
-            'security_group_id', groups,
-        ):
-            rules[text_of(rule, 'security_group_id')] += 1
-        return rules
 
     def _rules_of_default_groups(self) -> int:
         """Return the number of rules that new ``default`` groups get."""

@@ -258,7 +258,8 @@ def _missing_parts(item: Used, name: str) -> list[str]:
             return [f'{item.module}.{item.name}']
         value = getattr(value, part)
     if inspect.isclass(value):
-        there = {*dir(value), *_set_by_init(value)}
+        code = getattr(value.__init__, '__code__', None)
+        there = {*dir(value), *(code.co_names if code is not None else ())}
         kind = 'attribute'
     elif item.has:
         # Those of the wrapped function if functools.wraps was used.  The names
@@ -267,8 +268,3 @@ def _missing_parts(item: Used, name: str) -> list[str]:
         kind = 'parameter'
     return [f'{item.module}.{name}: {kind} {member}'
             for member in item.has if member not in there]
-
-
-def _set_by_init(cls: type) -> set[str]:
-    code = getattr(cls.__init__, '__code__', None)
-    return set(code.co_names) if code is not None else set()

@@ -40,7 +40,7 @@ class ServerRow(ty.NamedTuple):
 
     cell: str
     #: columns of the tables ``instances``, ``instance_extra`` and
-    #: ``instance_info_caches``; see :func:`_server_columns`
+    #: ``instance_info_caches``
     columns: ty.Any
     image: dict[str, str]  #: properties of its image, as strings
     fault: str | None  #: message of its last fault; None if it is not in error
@@ -232,19 +232,6 @@ def _count_servers(context) -> int:
     return count
 
 
-def _server_columns(models) -> list:
-    instance = models.Instance.__table__.c
-    extra = models.InstanceExtra.__table__.c
-    return [
-        *(instance[name] for name in (
-            'id', 'uuid', 'display_name', 'host', 'project_id', 'vm_state',
-            'task_state', 'created_at', 'vcpus', 'memory_mb', 'root_gb',
-            'ephemeral_gb', 'availability_zone', 'locked')),
-        extra.flavor, extra.numa_topology, extra.migration_context,
-        extra.pci_requests,
-        models.InstanceInfoCache.__table__.c.network_info]
-
-
 def _servers(context, last: int) -> list[tuple]:
     """Return the next servers of a cell, after the database ID ``last``.
 
@@ -259,7 +246,12 @@ def _servers(context, last: int) -> list[tuple]:
     # By ID and not by offset: servers that are deleted meanwhile would shift
     # the rows, and others would be left out.
     rows = _rows(context, _shown_servers(table, sa.select(
-        *_server_columns(models)
+        *(table.c[name] for name in (
+            'id', 'uuid', 'display_name', 'host', 'project_id', 'vm_state',
+            'task_state', 'created_at', 'vcpus', 'memory_mb', 'root_gb',
+            'ephemeral_gb', 'availability_zone', 'locked')),
+        extra.c.flavor, extra.c.numa_topology, extra.c.migration_context,
+        extra.c.pci_requests, cache.c.network_info,
     ).select_from(table.outerjoin(extra, sa.and_(
         extra.c.instance_uuid == table.c.uuid, extra.c.deleted == 0)
     ).outerjoin(cache, sa.and_(

@@ -399,7 +399,10 @@ class PlanRun:
                 self._begin(move)
         if not only_begun:
             try:
-                self._close_hosts()
+                if closes(self.plan, self._journal):
+                    for host in self.plan.closed_hosts:
+                        if self._set_status(host, values.REASON):
+                            self._say(f'{host} is disabled: {values.REASON}')
             except (moves.MoveError, moves.NoAnswerError) as exc:
                 self._stopping = True
                 error = exc
@@ -425,12 +428,6 @@ class PlanRun:
                 time.sleep(INTERVAL)
         if error is not None:
             raise error
-
-    def _close_hosts(self) -> None:
-        if closes(self.plan, self._journal):
-            for host in self.plan.closed_hosts:
-                if self._set_status(host, values.REASON):
-                    self._say(f'{host} is disabled: {values.REASON}')
 
     def _set_status(self, host: str, reason: str | None) -> bool:
         """Do as :func:`moves.set_status`, with records of it."""
