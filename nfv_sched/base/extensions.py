@@ -15,7 +15,6 @@ def _log_failure(_manager, entry_point, error) -> None:
 
 
 def classes(group: str) -> list[type]:
-    """Return the classes of an entry-point group, in order of their names."""
     # One that cannot be loaded is logged and left out, so that Nova refuses to
     # start only if it is enabled.
     manager = extension.ExtensionManager(

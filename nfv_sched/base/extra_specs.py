@@ -106,7 +106,6 @@ def shown(value: ty.Any, most: int = 40) -> str:
 
 
 def shown_key(key: str) -> str:
-    """Return a key for messages, quoted only if it is long or odd."""
     return key if _PLAIN_KEY.fullmatch(key) else shown(key)
 
 
@@ -156,13 +155,9 @@ def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
     unknown = sorted(key for key in nfv_keys if _is_unknown(key, known_keys))
     for key in unknown[:_NAMED_KEYS]:
         near = _closest_key(key, known_keys)
-        if near:
-            errors.append(Fault(
-                key, f'unknown key {shown_key(key)}, did you mean {near}'))
-        else:
-            errors.append(Fault(
-                key, f'unknown key {shown_key(key)}, see the flavor extra '
-                f'specs of nfv-sched'))
+        advice = (f'did you mean {near}' if near
+                  else 'see the flavor extra specs of nfv-sched')
+        errors.append(Fault(key, f'unknown key {shown_key(key)}, {advice}'))
     if len(unknown) > _NAMED_KEYS:
         errors.append(Fault(
             '', f'{len(unknown) - _NAMED_KEYS} more unknown keys'))

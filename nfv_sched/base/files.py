@@ -71,7 +71,6 @@ def max_items() -> int:
 
 
 def max_yaml_size() -> int:
-    """Return the number of bytes that a YAML file may have."""
     return _size // _YAML_PART
 
 
@@ -152,7 +151,6 @@ def _inflate(raw: io.BufferedReader, most: int) -> Iterator[bytes]:
 
 
 def max_size() -> int:
-    """Return the number of bytes that a file may have."""
     return _size
 
 

@@ -190,7 +190,6 @@ def short_line(value: Refusal | PlacedServer, limit: int) -> str:
 
 def _first_hosts(reasons: Iterable[RefusalReason],
                  count: int) -> Iterable[RefusalReason]:
-    """Yield the reasons, cut to the first ``count`` hosts."""
     for reason in reasons:
         hosts = reason.hosts[:count]
         count -= len(hosts)

@@ -38,8 +38,6 @@ _NAME = re.compile(r'refusals-\d{8}T\d{6}Z-\d+-[0-9a-f]{8}\.jsonl')
 
 
 class File(ty.NamedTuple):
-    """A file of a journal."""
-
     changed: int  #: when it was last written, ns since the epoch
     path: str
     size: int  #: bytes
