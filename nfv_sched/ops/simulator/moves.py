@@ -9,7 +9,6 @@ from nova import objects
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import conductor
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
@@ -106,9 +105,7 @@ def live_migrate(state: states.State, server: servers.SimulatedServer,
     conductor.needs(server, servers.ACTIVE, servers.PAUSED)
     source, old = server.host, server.claimed
     conductor.needs_service(source)
-    if any(each.source == each.FLAVOR_ALIAS
-           and not nova_internals.is_live_migratable(each)
-           for each in server.instance.pci_requests.requests):
+    if server.has_fixed_devices:
         raise servers.Refused('Nova live-migrates no server with devices of '
                               'an alias that is not live_migratable')
     migration = conductor.hand_over(state, server, step)

@@ -100,6 +100,14 @@ class SimulatedServer:
         return vars(self).get(name)
 
     @property
+    def has_fixed_devices(self) -> bool:
+        """Whether it has PCI devices that prevent live migration."""
+        return any(
+            request.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
+            not nova_internals.is_live_migratable(request)
+            for request in self.instance.pci_requests.requests)
+
+    @property
     def nodes(self) -> tuple[int, ...] | None:
         """The host NUMA node of each guest NUMA node; None if it has none."""
         if self.host is None or self.instance.numa_topology is None:

@@ -12,9 +12,10 @@ import logging
 import os
 import random
 
+import os_traits
+
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.model.requests import subject
-from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import request
@@ -80,8 +81,8 @@ class GeneratedTest(base.SimulatorTestCase):
                 host = state.hosts[name]
                 host.record = dataclasses.replace(host.record, enabled=True)
                 traits = state.placement.providers[host.uuid].traits
-                state.placement.change(
-                    host.uuid, traits=traits - {compute.DISABLED})
+                state.placement.change(host.uuid, traits=traits - {
+                    os_traits.COMPUTE_STATUS_DISABLED})
             state.scenario = dataclasses.replace(
                 scenario, steps=scenario.steps[-1:])
             return engine.Simulation(state).run()
