@@ -15,9 +15,9 @@ invented name each time, unless two would get the same one.
 import collections
 from collections.abc import Callable
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
+import functools
 import hashlib
 import hmac
 import json
@@ -44,8 +44,6 @@ _UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}',
 _NUMBER = re.compile(
     r'-?\d{1,10}(?:\.\d{1,9})?(?:-\d{1,10}|[kKMGT]i?[bB]?|bit|[bB])?',
     re.ASCII)
-# Longer numbers are replaced: they may identify a card or a customer.
-_MOST_DIGITS = 10
 _NUMBERS_WITH_DOTS = re.compile(r'[\d.]+', re.ASCII)
 _ADDRESS = re.compile(
     r'[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]', re.IGNORECASE)
@@ -78,7 +76,6 @@ _OPERATORS = ('=', '==', '!=', '>=', '<=')
 _SERIAL = re.compile(r'serial|mac_address|asset|part_number', re.IGNORECASE)
 _PHYSNET = 'physical_network'
 _DEVICE_IDS = ('vendor_id', 'product_id')
-_DROPPED = 'dropped'
 #: Numbers of names by a key are below this, unless they are used.
 KEYED_NUMBERS = 10 ** 8
 # Options that name an availability zone.
@@ -90,15 +87,10 @@ _NO_NAMES = (_Kind.UUID, _Kind.TIME, _Kind.VERSION, _Kind.PCI_ADDRESS,
              _Kind.PCI_ID)
 # Names that stay, by kind.
 _UNCHANGED = {_Kind.CELL: ('', 'cell0'), _Kind.ZONE: ('', 'nova')}
-# What a snapshot consists of.
-_PARTS = [each for each in vars(snapshot).values()
-          if dataclasses.is_dataclass(each)]
 
 # Lists of a cloud.
 _SORTED = ('hosts', 'servers', 'flavors', 'aggregates', 'groups', 'moves',
            'network_agents', 'network_services', 'networks')
-
-Field = tuple[type, str]
 
 
 class AnonymizedCloud(ty.NamedTuple):
@@ -106,10 +98,6 @@ class AnonymizedCloud(ty.NamedTuple):
     #: field -> number of strings in which unknown words were replaced, for
     #: fields that do not hold names
     replaced: Mapping[str, int]
-
-
-def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    return replace(cloud).cloud
 
 
 def replace(cloud: snapshot.Cloud,
@@ -142,31 +130,29 @@ class _KeyedNumbers:
 class _NewNames:
     """A mapping of old names to new ones: a word and a number.
 
-    :param numbers: gives the numbers; None for random ones
+    :param keyed: gives the numbers; None for random ones
     """
 
     def __init__(self, word: str, names: Iterable[str],
-                 unchanged_names: Iterable[str] = ('',),
-                 numbers: _KeyedNumbers | None = None):
+                 unchanged: Iterable[str], keyed: _KeyedNumbers | None):
         self._word = word
-        self._numbers = numbers
-        old = sorted(set(names).difference(unchanged_names))
-        self._new = dict(zip(old, random.SystemRandom().sample(
-            range(1, len(old) + 1), len(old)) if numbers is None else (
-                numbers(word, name) for name in old)))
-        self._unchanged_names = frozenset(unchanged_names)
+        self._keyed = keyed
+        old = sorted(set(names).difference(unchanged))
+        self.numbers = dict(zip(old, random.SystemRandom().sample(
+            range(1, len(old) + 1), len(old)) if keyed is None else (
+                keyed(word, name) for name in old)))
+        self._unchanged = frozenset(unchanged)
+
+    def number(self, name: str) -> int:
+        if name not in self.numbers:
+            self.numbers[name] = (
+                len(self.numbers) + 1 if self._keyed is None
+                else self._keyed(self._word, name))
+        return self.numbers[name]
 
     def __call__(self, name: str) -> str:
-        if name in self._unchanged_names:
-            return name
-        if name not in self._new:
-            self._new[name] = (
-                len(self._new) + 1 if self._numbers is None
-                else self._numbers(self._word, name))
-        return f'{self._word}{self._new[name]}'
-
-    def names(self) -> Iterator[str]:
-        return iter(self._new)
+        return name if name in self._unchanged else (
+            f'{self._word}{self.number(name)}')
 
 
 class _Anonymizer:
@@ -188,11 +174,11 @@ class _Anonymizer:
         self._labels = scenario.label_names(cloud)
         self.replaced: collections.Counter[str] = collections.Counter()
         self._uuids: dict[str, str] = {}
-        self._invented: dict[str, str] = {}
         self._keyed = None if key is None else _KeyedNumbers(key)
-        self._numbers: dict[str, int] = {}
+        self._words = _NewNames('word', (), (), self._keyed)
         self._variants: collections.Counter[str] = collections.Counter()
-        self._texts: dict[tuple[str, bool], str] = {}
+        self._text = functools.cache(self._new_text)
+        self._invent = functools.cache(self._new_word)
         # Metadata that extra specs are compared with as numbers.
         self._compared = {
             name.removeprefix(f'{_COMPARED}:')
@@ -214,7 +200,7 @@ class _Anonymizer:
             self._uuids[ledger_names.provider_uuid(host.uuid)] = (
                 ledger_names.provider_uuid(self._uuid(host.uuid)))
         self._named: dict[str, Callable[[str], str]] = {
-            name: new for new in self._new.values() for name in new.names()}
+            name: new for new in self._new.values() for name in new.numbers}
         self._handlers = self._all_handlers()
 
     def _all_names(self) -> dict[snapshot.Kind, set[str]]:
@@ -235,23 +221,25 @@ class _Anonymizer:
                   for request in server.pci_requests or ()
                   for tags in request.specs)):
             names[_Kind.PHYSNET].add(tags.get(_PHYSNET) or '')
-        names[_Kind.PHYSNET] = {name for name in names[_Kind.PHYSNET]
-                                if name and not self._is_label(name)}
+        labels = self._labels
+        names[_Kind.PHYSNET] = {
+            name for name in names[_Kind.PHYSNET]
+            if name not in ('', labels.vswitch) and labels.node(name) is None
+            and not name.startswith(place.PREFIX)}
         return names
 
-    def _is_label(self, name: str) -> bool:
-        labels = self._labels
-        return (name == labels.vswitch or labels.node(name) is not None or
-                name.startswith(place.PREFIX))
-
-    def _all_handlers(self) -> dict[Field, Callable[[ty.Any], ty.Any]]:
+    def _all_handlers(self) -> dict[
+            tuple[type, str], Callable[[ty.Any], ty.Any]]:
         of_kind: Mapping[snapshot.Kind, Callable[[str], str]] = {
             **self._new, _Kind.UUID: self._uuid, _Kind.PHYSNET: self._label,
-            _Kind.PCI_ADDRESS: self._pci_address,
-            _Kind.PCI_ID: self._device_id, _Kind.TIME: self._time,
+            _Kind.PCI_ADDRESS: functools.partial(self._unless, _ADDRESS),
+            _Kind.PCI_ID: functools.partial(self._unless, _HEX_ID),
+            _Kind.TIME: lambda text: text if _TIME.fullmatch(text) else '',
             _Kind.VERSION: _version}
-        handlers: dict[Field, Callable[[ty.Any], ty.Any]] = {
-            (part, name): _each_text(of_kind[kind]) for part in _PARTS
+        handlers: dict[tuple[type, str], Callable[[ty.Any], ty.Any]] = {
+            (part, name): functools.partial(self._value, change=of_kind[kind])
+            for part in vars(snapshot).values()
+            if dataclasses.is_dataclass(part)
             for name, hint in marks.fields_with(part, _Kind).items()
             for kind in marks.parts(hint) if isinstance(kind, _Kind)}
         handlers.update({
@@ -260,7 +248,7 @@ class _Anonymizer:
             (snapshot.Cloud, 'source'): lambda _text: '',
             (snapshot.Missing, 'text'): lambda _text: '',
             (snapshot.Host, 'disabled_reason'):
-                lambda text: text and _DROPPED,
+                lambda text: text and 'dropped',
             (snapshot.Cloud, 'options'): self._options,
             # A name, such as that of an Ironic node, may be the same UUID.
             (snapshot.Cloud, 'consumers'): lambda consumers: {
@@ -288,9 +276,11 @@ class _Anonymizer:
 
     def cloud(self) -> snapshot.Cloud:
         cloud = self._object(self._cloud)
-        # Sort, as the order would reveal that of the old names.
+        # Sort by ID and name, as the order would reveal that of the old names.
         return dataclasses.replace(cloud, anonymous=True, **{
-            name: tuple(sorted(values, key=_id_and_name))
+            name: tuple(sorted(values, key=lambda value: [
+                getattr(value, field.name)
+                for field in dataclasses.fields(value)[:2]]))
             for name in _SORTED
             if (values := getattr(cloud, name)) is not None})
 
@@ -316,28 +306,25 @@ class _Anonymizer:
     def _count(self, kind: type, field: str) -> None:
         self.replaced[f'{kind.__name__} {field}'.lower()] += 1
 
-    def _value(self, value: ty.Any) -> ty.Any:
+    def _value(self, value: ty.Any,
+               change: Callable[[str], str] | None = None) -> ty.Any:
+        """Replace the texts in a value; ``change`` replaces one of them."""
         if value is None or isinstance(value, int | float):
             return value
         if isinstance(value, str):
-            return self._text(value)
+            return (change or self._text)(value)
         if isinstance(value, Mapping):
-            return {self._value(key): self._value(each)
+            return {self._value(key, change): self._value(each, change)
                     for key, each in value.items()}
         if isinstance(value, tuple | frozenset | list):
-            return value.__class__(map(self._value, value))
+            return value.__class__([self._value(each, change)
+                                    for each in value])
         if dataclasses.is_dataclass(value):
             return self._object(value)
         raise TypeError(f'a snapshot cannot have a {type(value)}')
 
-    def _text(self, text: str, numbers: bool = True) -> str:
+    def _new_text(self, text: str, numbers: bool = True) -> str:
         """Replace unknown words in a string; ``numbers`` keeps its numbers."""
-        new = self._texts.get((text, numbers))
-        if new is None:
-            new = self._texts[text, numbers] = self._new_text(text, numbers)
-        return new
-
-    def _new_text(self, text: str, numbers: bool) -> str:
         if text in self._named and text not in self._keep and not (
                 numbers and _NUMBER.fullmatch(text)):
             return self._named[text](text)
@@ -362,8 +349,9 @@ class _Anonymizer:
             return self._text(data, numbers)
         if not numbers and data.__class__ in (int, float):
             return 0
+        # Long numbers may identify a card or a customer.
         if isinstance(data, int | float) and (
-                len(re.sub('[^0-9]', '', repr(data))) > _MOST_DIGITS):
+                len(re.sub('[^0-9]', '', repr(data))) > 10):
             return 0
         return data
 
@@ -391,29 +379,19 @@ class _Anonymizer:
             rest = word.removeprefix(prefix)
             if rest != word and rest:
                 if prefix == 'CUSTOM_':
-                    return f'{prefix}WORD{self._number(rest)}'
+                    return f'{prefix}WORD{self._words.number(rest)}'
                 separator = '_' if rest[0] == '_' and len(rest) > 1 else ''
                 return prefix + separator + self._word(
                     rest.removeprefix(separator), numbers)
         return self._invent(word)
 
-    def _invent(self, word: str) -> str:
-        if word not in self._invented:
-            # device_spec may write a resource class in another way than
-            # Placement: both forms must stay the same class.
-            part = _trait_part(word)
-            number = self._number(part)
-            count = self._variants[part]
-            self._variants[part] += 1
-            self._invented[word] = f'word{number}{"x" * count}'
-        return self._invented[word]
-
-    def _number(self, part: str) -> int:
-        if part not in self._numbers:
-            self._numbers[part] = (
-                len(self._numbers) + 1 if self._keyed is None
-                else self._keyed('word', part))
-        return self._numbers[part]
+    def _new_word(self, word: str) -> str:
+        # device_spec may write a resource class in another way than
+        # Placement: both forms must stay the same class.
+        part = _trait_part(word)
+        count = self._variants[part]
+        self._variants[part] += 1
+        return f'{self._words(part)}{"x" * count}'
 
     # Fields
 
@@ -464,29 +442,20 @@ class _Anonymizer:
         if number is not None:
             return f'{self._node_prefix()}{number}'
         if physnet.startswith(place.PREFIX):
-            return place.PREFIX + self._place(
-                physnet.removeprefix(place.PREFIX))
+            # Replace it as in extra specs, which contain the same name.
+            name = physnet.removeprefix(place.PREFIX)
+            return place.PREFIX + (
+                self._word if _RUN.fullmatch(name) else self._invent)(name)
         return self._physnet(physnet)
-
-    def _place(self, name: str) -> str:
-        # Replace it as in extra specs, which contain the same name.
-        return self._word(name) if _RUN.fullmatch(name) else (
-            self._invent(name))
 
     def _node_prefix(self) -> str:
         prefix = self._labels.node_prefix
         return prefix if prefix in self._keep else (
             f'{self._invent(prefix)}_')
 
-    def _pci_address(self, text: str) -> str:
-        return text if _ADDRESS.fullmatch(text) else self._text(text)
-
-    def _device_id(self, text: str) -> str:
-        return text if _HEX_ID.fullmatch(text) else self._text(text)
-
-    @staticmethod
-    def _time(text: str) -> str:
-        return text if _TIME.fullmatch(text) else ''
+    def _unless(self, pattern: re.Pattern[str], text: str) -> str:
+        """Replace the words in a text that does not match a pattern."""
+        return text if pattern.fullmatch(text) else self._text(text)
 
     def _tags(self, tags: Mapping[str, str | None]) -> dict[str, str | None]:
         new: dict[str, str | None] = {}
@@ -495,7 +464,7 @@ class _Anonymizer:
                 continue
             new[self._text(name, False)] = value if not value else (
                 self._label(value) if name == _PHYSNET else
-                self._device_id(value) if name in _DEVICE_IDS else
+                self._unless(_HEX_ID, value) if name in _DEVICE_IDS else
                 self._text(value, name in self._keep))
         return new
 
@@ -554,17 +523,7 @@ class _Anonymizer:
     def _options(self, options: Mapping[str, Mapping[str, ty.Any]],
                  ) -> dict[str, dict[str, ty.Any]]:
         """Replace the values of options; unknown options are dropped."""
-        new: dict[str, dict[str, ty.Any]] = {}
-        for section, values in options.items():
-            names = self._vocabulary.options(section)
-            if names:
-                new[section] = {
-                    name: self._option(section, name, value)
-                    for name, value in values.items() if name in names}
-        return new
-
-    def _option(self, section: str, name: str, value: ty.Any) -> ty.Any:
-        replace_text: Callable[[str], str] | None = {
+        changes: Mapping[tuple[str, str], Callable[[str], str]] = {
             ('filter_scheduler', 'isolated_hosts'): self._new[_Kind.HOST],
             ('filter_scheduler', 'isolated_images'): self._uuid,
             ('nfv_sched', 'vswitch_label'): self._label,
@@ -572,35 +531,19 @@ class _Anonymizer:
                 lambda _prefix: self._node_prefix(),
             # A path on this machine, useless elsewhere.
             ('nfv_sched', 'decision_journal'): lambda _path: '',
-            **{('DEFAULT', zone): self._new[_Kind.ZONE] for zone in _ZONES},
-        }.get((section, name))
-        if replace_text is None or not value:
-            return self._value(value)
-        return _each_text(replace_text)(value)
-
-
-def _each_text(replace_text: Callable[[str], str],
-               ) -> Callable[[ty.Any], ty.Any]:
-    """Make a function for a string work on a collection of strings, too."""
-    def replace_all(value: ty.Any) -> ty.Any:
-        if isinstance(value, str):
-            return replace_text(value)
-        if isinstance(value, tuple | frozenset | list):
-            texts = map(replace_text, value)
-            return value.__class__(texts)
-        return value
-    return replace_all
+            **{('DEFAULT', zone): self._new[_Kind.ZONE] for zone in _ZONES}}
+        return {
+            section: {
+                name: self._value(value, changes.get((section, name))
+                                  if value else None)
+                for name, value in values.items() if name in names}
+            for section, values in options.items()
+            if (names := self._vocabulary.options(section))}
 
 
 def _has_objects(value: ty.Any) -> bool:
     return dataclasses.is_dataclass(value) or isinstance(value, tuple) and (
         any(map(dataclasses.is_dataclass, value)))
-
-
-def _id_and_name(value: ty.Any) -> list[str]:
-    """Return the first two fields, of any part of a cloud."""
-    return [getattr(value, field.name)
-            for field in dataclasses.fields(value)[:2]]
 
 
 def _version(text: str) -> str:

@@ -177,7 +177,7 @@ steps:
                           '"vendor_id": "8086", "product_id": "ffff"}']}})))
 
     def test_anonymized(self):
-        cloud = anonymize.anonymize(self.found)
+        cloud = anonymize.replace(self.found).cloud
         self.assertEqual([0, 1, 1], sorted(
             len(self.passing(server.uuid, cloud))
             for server in cloud.servers))
