@@ -30,39 +30,40 @@ def added(cloud: snapshot.Cloud, name: str,
         ``a+1.example.net`` for ``a.example.net``
     """
     like = next(host for host in cloud.hosts if host.name == name)
-    copies = _copies(
-        cloud, occupied.empty(like, occupied.totals(cloud)[name]), count)
-    names = [copy.name for copy in copies]
+    empty = occupied.empty(like, occupied.totals(cloud)[name])
+    numbers = _free_numbers(cloud, name, count)
+    names = [_numbered_name(name, number) for number in numbers]
     agents = cloud.network_agents
     return dataclasses.replace(
-        cloud, hosts=(*cloud.hosts, *(copy.host() for copy in copies)),
+        cloud,
+        hosts=(*cloud.hosts, *(_copy(empty, number) for number in numbers)),
         aggregates=tuple([
             dataclasses.replace(each, hosts=(*each.hosts, *names))
             if name in each.hosts else each for each in cloud.aggregates]),
         network_agents=None if agents is None else (*agents, *(
-            copy.agent(agent) for copy in copies for agent in agents
-            if agent.host == name))), names
+            _copy_agent(agent, number) for number in numbers
+            for agent in agents if agent.host == name))), names
 
 
 def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
     """Return a cloud without servers, with each host as if it were new."""
-    sums = occupied.totals(cloud)
-    return dataclasses.replace(cloud, servers=(), hosts=tuple([
-        _new(occupied.empty(host, sums[host.name])) for host in cloud.hosts]))
+    cloud = occupied.without_servers(cloud)
+    return dataclasses.replace(cloud, hosts=tuple(map(_new, cloud.hosts)))
 
 
 def enabled(cloud: snapshot.Cloud,
             names: Collection[str]) -> snapshot.Cloud:
     return dataclasses.replace(cloud, hosts=tuple([
-        host if host.name not in names else dataclasses.replace(
-            host, enabled=True, disabled_reason=None,
-            providers=tuple([dataclasses.replace(
-                provider, traits=_enabled_traits(provider))
-                for provider in host.providers])) for host in cloud.hosts]))
+        _enabled(host) if host.name in names else host
+        for host in cloud.hosts]))
 
 
-def _enabled_traits(provider: snapshot.Provider) -> frozenset[str]:
-    return provider.traits - {os_traits.COMPUTE_STATUS_DISABLED}
+def _enabled(host: snapshot.Host) -> snapshot.Host:
+    return dataclasses.replace(
+        host, enabled=True, disabled_reason=None, providers=tuple([
+            dataclasses.replace(each, traits=each.traits - {
+                os_traits.COMPUTE_STATUS_DISABLED})
+            for each in host.providers]))
 
 
 def added_new(cloud: snapshot.Cloud, host: snapshot.Host,
@@ -72,10 +73,10 @@ def added_new(cloud: snapshot.Cloud, host: snapshot.Host,
     :returns: also the names of the new hosts, as of :func:`added`; they are in
         no aggregate, and have no network agents
     """
-    copies = _copies(cloud, host, count)
-    hosts = (*cloud.hosts, *(copy.host() for copy in copies))
-    names = [copy.name for copy in copies]
-    return dataclasses.replace(cloud, hosts=hosts), names
+    copies = [_copy(host, number)
+              for number in _free_numbers(cloud, host.name, count)]
+    return (dataclasses.replace(cloud, hosts=(*cloud.hosts, *copies)),
+            [copy.name for copy in copies])
 
 
 def removed(cloud: snapshot.Cloud,
@@ -124,13 +125,16 @@ def _numbered_name(name: str, number: int) -> str:
     return f'{label}+{number}{dot}{domain}'
 
 
-def _copies(cloud: snapshot.Cloud, empty: snapshot.Host,
-            count: int) -> list['_Copy']:
+def _numbered_uuid(like: str, number: int) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f'{like}+{number}'))
+
+
+def _free_numbers(cloud: snapshot.Cloud, name: str, count: int) -> list[int]:
+    """Return the first numbers, from 1, that no host has after this name."""
     used = {host.name for host in cloud.hosts}
-    numbers = (number for number in itertools.count(1)
-               if _numbered_name(empty.name, number) not in used)
-    return [_Copy(empty, number)
-            for number in itertools.islice(numbers, count)]
+    return list(itertools.islice(
+        (number for number in itertools.count(1)
+         if _numbered_name(name, number) not in used), count))
 
 
 def _new(empty: snapshot.Host) -> snapshot.Host:
@@ -138,61 +142,47 @@ def _new(empty: snapshot.Host) -> snapshot.Host:
         field.name: None if getattr(empty.network, field.name) is None
         else 0 for field in dataclasses.fields(empty.network)})
     return dataclasses.replace(
-        empty, enabled=True, disabled_reason=None, up=True, mapped=True,
-        stats={'num_instances': '0'}, network=network,
-        memory_used=occupied.reserved_memory(empty, 0),
+        _enabled(empty), up=True, mapped=True, stats={'num_instances': '0'},
+        network=network, memory_used=occupied.reserved_memory(empty, 0))
+
+
+def _copy(empty: snapshot.Host, number: int) -> snapshot.Host:
+    """Return a new host like an empty one."""
+    new = _new(empty)
+    ledger = ledger_names.provider_uuid(new.uuid)
+    return dataclasses.replace(
+        new, name=_numbered_name(new.name, number),
+        uuid=_numbered_uuid(new.uuid, number),
+        hypervisor=_numbered_name(new.hypervisor, number),
+        devices=tuple([
+            device if _PROVIDER_TAG not in device.tags else
+            dataclasses.replace(device, tags={
+                **device.tags, _PROVIDER_TAG: _numbered_uuid(
+                    device.tags[_PROVIDER_TAG], number)})
+            for device in new.devices]),
         providers=tuple([
-            dataclasses.replace(each, traits=_enabled_traits(each))
-            for each in empty.providers]))
+            dataclasses.replace(
+                each, uuid=_numbered_uuid(each.uuid, number),
+                name=_provider_name(empty, each.name, number),
+                parent=each.parent and _numbered_uuid(each.parent, number))
+            for each in new.providers if each.uuid != ledger]))
 
 
-class _Copy:
-    """A new host like an empty one; ``number`` counts from 1."""
+def _provider_name(host: snapshot.Host, name: str, number: int) -> str:
+    # Names of nested providers begin with that of the compute node, or of the
+    # host; all names in Placement differ.
+    for prefix in (host.hypervisor, host.name):
+        if name.startswith(prefix):
+            return _numbered_name(prefix, number) + name.removeprefix(prefix)
+    return f'{name}+{number}'
 
-    def __init__(self, empty: snapshot.Host, number: int):
-        self._empty = empty
-        self._number = number
-        self.name = _numbered_name(empty.name, number)
 
-    def host(self) -> snapshot.Host:
-        empty = _new(self._empty)
-        ledger = ledger_names.provider_uuid(empty.uuid)
-        return dataclasses.replace(
-            empty, name=self.name, uuid=self._uuid(empty.uuid),
-            hypervisor=_numbered_name(empty.hypervisor, self._number),
-            devices=tuple(map(self._device, empty.devices)),
-            providers=tuple([self._provider(each) for each in empty.providers
-                             if each.uuid != ledger]))
-
-    def agent(self, agent: snapshot.NetworkAgent) -> snapshot.NetworkAgent:
-        """Return an agent of the new host that serves nothing yet."""
-        return dataclasses.replace(
-            agent, host=self.name, alive=True, enabled=True, serves=(),
-            # The ID of an OVN gateway is the name of its chassis.
-            id=_numbered_name(agent.id, self._number)
-            if agent.kind == snapshot.OVN else self._uuid(agent.id))
-
-    def _uuid(self, like: str) -> str:
-        return str(uuid.uuid5(_NAMESPACE, f'{like}+{self._number}'))
-
-    def _device(self, device: snapshot.Device) -> snapshot.Device:
-        if _PROVIDER_TAG not in device.tags:
-            return device
-        return dataclasses.replace(device, tags={
-            **device.tags,
-            _PROVIDER_TAG: self._uuid(device.tags[_PROVIDER_TAG])})
-
-    def _provider(self, provider: snapshot.Provider) -> snapshot.Provider:
-        return dataclasses.replace(
-            provider, uuid=self._uuid(provider.uuid),
-            name=self._provider_name(provider.name),
-            parent=provider.parent and self._uuid(provider.parent))
-
-    def _provider_name(self, name: str) -> str:
-        # Names of nested providers begin with that of the compute node, or of
-        # the host; all names in Placement differ.
-        for prefix in (self._empty.hypervisor, self._empty.name):
-            if name.startswith(prefix):
-                return (_numbered_name(prefix, self._number)
-                        + name.removeprefix(prefix))
-        return f'{name}+{self._number}'
+def _copy_agent(agent: snapshot.NetworkAgent,
+                number: int) -> snapshot.NetworkAgent:
+    """Return an agent of the new host that serves nothing yet."""
+    return dataclasses.replace(
+        agent, host=_numbered_name(agent.host, number), alive=True,
+        enabled=True, serves=(),
+        # The ID of an OVN gateway is the name of its chassis.
+        id=(_numbered_name if agent.kind == snapshot.OVN
+            else _numbered_uuid)(agent.id, number))

@@ -61,34 +61,31 @@ def _options(cloud: snapshot.Cloud) -> network_limits.Limits:
 
 def _with_ledger(host: snapshot.Host, before: network_limits.Limits,
                  after: network_limits.Limits) -> snapshot.Host:
-    uuid = ledger_names.provider_uuid(host.uuid)
+    ledger = ledger_names.provider_uuid(host.uuid)
     network = host.network or snapshot.HostNetwork()
-    carried = {decide.PORTS: network.vswitch_ports,
-               decide.RULES: network.security_rules}
-    providers = []
-    for provider in host.providers:
-        if provider.uuid == uuid:
-            inventories = dict(provider.inventories)
-            for quantity, amount in carried.items():
-                name = quantity.resource_class
-                if name in inventories:
-                    inventories[name] = _inventory(
-                        inventories[name], quantity, before, after,
-                        amount or 0)
-            provider = dataclasses.replace(provider, inventories=inventories)
-        providers.append(provider)
-    return dataclasses.replace(host, providers=tuple(providers))
+    carried = {
+        decide.PORTS.resource_class: (decide.PORTS, network.vswitch_ports),
+        decide.RULES.resource_class: (decide.RULES, network.security_rules)}
+    return dataclasses.replace(host, providers=tuple([
+        each if each.uuid != ledger else dataclasses.replace(
+            each, inventories={
+                name: inventory if name not in carried
+                else _inventory(inventory, *carried[name], before, after)
+                for name, inventory in each.inventories.items()})
+        for each in host.providers]))
 
 
 def _inventory(
     inventory: snapshot.Inventory, quantity: decide.Quantity,
-    before: network_limits.Limits, after: network_limits.Limits, carried: int,
+    carried: int | None, before: network_limits.Limits,
+    after: network_limits.Limits,
 ) -> snapshot.Inventory:
     """Return the inventory of the ledger with other limits.
 
-    :param carried: what Neutron has bound to the host; 0 if not known
+    :param carried: what Neutron has bound to the host; None if not known
     """
-    unallocated = quantity.used(before, max(carried - inventory.used, 0))
+    unallocated = quantity.used(
+        before, max((carried or 0) - inventory.used, 0))
     limit = quantity.limit(before)
     if limit < ledger_names.UNLIMITED:
         # Without capacity the ledger does not show how much is in use.
