@@ -27,6 +27,7 @@ import pydantic_core
 from pydantic_core import core_schema
 
 from nfv_sched.base import cpu_spec
+from nfv_sched.base import extra_specs
 from nfv_sched.base import files
 from nfv_sched.ops.cloud import problems
 
@@ -42,7 +43,7 @@ MAX_NUMBER = 3.40282e+38
 _Schema = dict[str, ty.Any]
 
 # Defaults that are added to the schemas of pydantic, by their type.
-_LIMITS: dict[str, _Schema] = {
+_SNAPSHOT_LIMITS: dict[str, _Schema] = {
     'bool': {'strict': True},
     'int': {'strict': True, 'ge': 0, 'le': (1 << 63) - 1},
     'float': {'strict': True, 'ge': 0, 'le': MAX_NUMBER,
@@ -58,15 +59,12 @@ _LIMITS: dict[str, _Schema] = {
             lambda value, write: write(dict(sorted(value.items()))))},
 }
 
-_STRICT: _Schema = {'strict': True}
-_FAIL_FAST: _Schema = {'fail_fast': True}
 # The same for cloud files, and for documents of commands, which also have
 # negative numbers.
 _FILE_LIMITS: dict[str, _Schema] = dict.fromkeys(
-    ('bool', 'int', 'float', 'str'), _STRICT)
-_DOCUMENT_LIMITS: dict[str, _Schema] = {
-    **_FILE_LIMITS, 'tuple': _FAIL_FAST, 'frozenset': _FAIL_FAST,
-    'dict': _FAIL_FAST}
+    ('bool', 'int', 'float', 'str'), {'strict': True})
+_DOCUMENT_LIMITS = _FILE_LIMITS | dict.fromkeys(
+    ('tuple', 'frozenset', 'dict'), {'fail_fast': True})
 
 # Begins the label of a choice of a union in the path of an error.
 _CHOICE = '\0'
@@ -128,12 +126,12 @@ def decode(kind: type, data: ty.Any) -> ty.Any:
     :raises WrongError: if the data does not fit the dataclass
     :raises FileLimitError: if the lists of CPUs have too many CPUs in total
     """
-    return _first_error(_validator(kind), data, _CPULists())
+    return _first_error(_validator(kind, _of_snapshot), data, _CPULists())
 
 
 def decode_document(kind: type, data: ty.Any) -> ty.Any:
     """Make one from the document of a command, without its unknown keys."""
-    return _first_error(_document_validator(kind), data, None)
+    return _first_error(_validator(kind, _of_document), data, None)
 
 
 def _first_error(validator: pydantic_core.SchemaValidator, data: ty.Any,
@@ -152,7 +150,7 @@ def decode_file(kind: type, data: ty.Any, errors: problems.Problems,
     :returns: None if anything is
     """
     try:
-        return _file_validator(kind).validate_python(
+        return _validator(kind, _of_file).validate_python(
             data, context={'wrong': 0})
     except pydantic.ValidationError as exc:
         details = exc.errors(include_url=False)
@@ -192,50 +190,38 @@ class _CPULists(dict[str, frozenset[int]]):
 # Schemas
 
 
-@functools.cache
-def _schema(kind: type) -> _Schema:
-    return _adapted(pydantic.TypeAdapter(kind).core_schema, _LIMITS,
-                    _of_snapshot)
+_Finish = Callable[[_Schema], _Schema]
 
 
 @functools.cache
-def _validator(kind: type) -> pydantic_core.SchemaValidator:
-    return pydantic_core.SchemaValidator(_schema(kind))
+def _schema(kind: type, finish: _Finish) -> _Schema:
+    return _adapted(pydantic.TypeAdapter(kind).core_schema, finish)
 
 
 @functools.cache
-def _document_validator(kind: type) -> pydantic_core.SchemaValidator:
-    return pydantic_core.SchemaValidator(_adapted(
-        pydantic.TypeAdapter(kind).core_schema, _DOCUMENT_LIMITS,
-        _of_document))
-
-
-@functools.cache
-def _file_validator(kind: type) -> pydantic_core.SchemaValidator:
-    return pydantic_core.SchemaValidator(_adapted(
-        pydantic.TypeAdapter(kind).core_schema, _FILE_LIMITS, _of_file))
+def _validator(kind: type, finish: _Finish) -> pydantic_core.SchemaValidator:
+    return pydantic_core.SchemaValidator(_schema(kind, finish))
 
 
 @functools.cache
 def _serializer(kind: type) -> pydantic_core.SchemaSerializer:
     # Write infinity and NaN as json does; otherwise they become null.
     return pydantic_core.SchemaSerializer(
-        _schema(kind), {'ser_json_inf_nan': 'constants'})
+        _schema(kind, _of_snapshot), {'ser_json_inf_nan': 'constants'})
 
 
-def _adapted(schema: ty.Any, limits: ty.Mapping[str, _Schema],
-             finish: Callable[[_Schema], _Schema]) -> ty.Any:
+def _adapted(schema: ty.Any, finish: _Finish) -> ty.Any:
     """Add limits to a schema of pydantic and to all parts of it."""
     if isinstance(schema, list):
-        return [_adapted(each, limits, finish) for each in schema]
+        return [_adapted(each, finish) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    return finish({**limits.get(schema.get('type'), {}), **{
-        key: _adapted(value, limits, finish)
-        for key, value in schema.items()}})
+    return finish({key: _adapted(value, finish)
+                   for key, value in schema.items()})
 
 
 def _of_snapshot(schema: _Schema) -> _Schema:
+    schema = {**_SNAPSHOT_LIMITS.get(schema.get('type'), {}), **schema}
     match schema.get('type'):
         case 'frozenset' if schema['items_schema']['type'] == 'int':
             return _CPU_LIST
@@ -251,19 +237,23 @@ def _of_snapshot(schema: _Schema) -> _Schema:
                 schema['keys_schema'] = (
                     core_schema.no_info_before_validator_function(
                         _read_number, schema['keys_schema']))
-            return _of_document(schema)
+            return _in_parts(schema)
         case 'dataclass':
             return _with_known_keys(schema, 1)
     return schema
 
 
 def _of_document(schema: _Schema) -> _Schema:
-    if schema.get('type') == 'dict':
-        return core_schema.no_info_wrap_validator_function(_in_parts, schema)
-    return schema
+    schema = {**_DOCUMENT_LIMITS.get(schema.get('type'), {}), **schema}
+    return _in_parts(schema) if schema.get('type') == 'dict' else schema
+
+
+def _in_parts(schema: _Schema) -> _Schema:
+    return core_schema.no_info_wrap_validator_function(_check_parts, schema)
 
 
 def _of_file(schema: _Schema) -> _Schema:
+    schema = {**_FILE_LIMITS.get(schema.get('type'), {}), **schema}
     match schema.get('type'):
         case 'default' if schema['schema']['type'] == 'nullable':
             # That a key is missing is not written as null.
@@ -335,7 +325,7 @@ def _with_known_keys(schema: _Schema, most: int) -> _Schema:
         functools.partial(_check_keys, names, most), schema, ref=ref)
 
 
-def _in_parts(data: ty.Any, check: ty.Callable) -> ty.Any:
+def _check_parts(data: ty.Any, check: ty.Callable) -> ty.Any:
     """Check a dictionary until a part of it has errors."""
     # NOTE: Up to 2.11 pydantic has no fail_fast for dictionaries, and keeps
     # an error for each value of a file with millions of them.
@@ -352,18 +342,16 @@ def _check_keys(names: frozenset[str], most: int, data: ty.Any) -> ty.Any:
     if isinstance(data, dict) and not data.keys() <= names:
         unknown = itertools.islice(
             (key for key in data if key not in names), most)
-        raise pydantic.ValidationError.from_exception_data('keys', [
-            {'type': _unknown_key(key, names), 'input': None}
+        raise pydantic.ValidationError.from_exception_data('keys', [{
+            'input': None, 'type': pydantic_core.PydanticCustomError(
+                'unknown_key', 'unknown key', {
+                    # JSON may have lone surrogates, which pydantic cannot
+                    # take.
+                    'key': key.encode(errors='replace').decode(),
+                    'near': problems.near(key, names)
+                    if len(key) <= _SHOWN else ''})}
             for key in unknown])
     return data
-
-
-def _unknown_key(key: str, names: frozenset[str]
-                 ) -> pydantic_core.PydanticCustomError:
-    # JSON may have lone surrogates, which pydantic cannot take.
-    return pydantic_core.PydanticCustomError('unknown_key', 'unknown key', {
-        'key': key.encode(errors='replace').decode(),
-        'near': problems.near(key, names) if len(key) <= _SHOWN else ''})
 
 
 def _read_number(key: str) -> int:
@@ -442,5 +430,4 @@ def _exception(error: ty.Any, same: ty.Sequence[ty.Any] = ()) -> ValueError:
 def _value_text(data: ty.Any) -> str:
     if isinstance(data, dict | list):
         return 'an object' if isinstance(data, dict) else 'a list'
-    text = 'nothing' if data is None else repr(data)
-    return text if len(text) <= _SHOWN else text[:_SHOWN - 3] + '...'
+    return 'nothing' if data is None else extra_specs.shown(data, _SHOWN)

@@ -6,13 +6,10 @@ import dataclasses
 import json
 import typing as ty
 
+from nfv_sched.ops.cloud.cloud_file import hosts as cloud_hosts
 from nfv_sched.ops.cloud.cloud_file import model
-from nfv_sched.ops.cloud.cloud_file import pci
 from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
-
-_HYPERVISOR_VERSION = 8002000
-_NO_USE = {'num_instances': '0', 'io_workload': '0', 'failed_builds': '0'}
 
 
 def scenario(cloud: model.CloudFile, path: str,
@@ -131,9 +128,9 @@ def _options(cloud: model.WhatIf) -> _Options:
             more['filter_scheduler']['pci_in_placement'] = (
                 cloud.pci_in_placement)
         if cloud.pci_aliases is not None:
-            more['pci']['alias'] = [json.dumps(pci.alias(name, alias))
-                                    for name, alias
-                                    in cloud.pci_aliases.items()]
+            more['pci']['alias'] = [
+                json.dumps(cloud_hosts.pci_alias(name, alias))
+                for name, alias in cloud.pci_aliases.items()]
     return _merged(cloud.options, {
         group: options for group, options in more.items() if options})
 
@@ -151,8 +148,9 @@ def _template(group: model.HostGroup,
     host = snapshot.Host(
         name='', hypervisor='', uuid='', cell=scenarios.CELL,
         enabled=not group.disabled,
-        hypervisor_version=_HYPERVISOR_VERSION, supported=scenarios.X86_64,
-        cpu_info=json.dumps({'arch': 'x86_64'}), stats=_NO_USE,
+        hypervisor_version=8002000, supported=scenarios.X86_64,
+        cpu_info=json.dumps({'arch': 'x86_64'}), stats={
+            'num_instances': '0', 'io_workload': '0', 'failed_builds': '0'},
         # With vcpu_pin_set the same CPUs are shared and dedicated.
         vcpus=sum(len(node.shared | node.dedicated) for node in group.nodes),
         memory=sum(node.memory for node in group.nodes),

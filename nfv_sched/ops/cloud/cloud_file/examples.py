@@ -30,13 +30,6 @@ def _find_installed() -> dict[str, pathlib.Path]:
     return paths
 
 
-def _in_source() -> dict[str, pathlib.Path]:
-    root = pathlib.Path(nfv_sched.__file__).resolve().parents[1].joinpath(
-        *_DIRECTORY)
-    return {file.relative_to(root).with_suffix('').as_posix(): file
-            for file in root.rglob('*.yaml')}
-
-
 def find() -> dict[str, pathlib.Path]:
     """Return the path of each example by name, such as ``platform/numa``.
 
@@ -44,14 +37,15 @@ def find() -> dict[str, pathlib.Path]:
     """
     paths = {name: path for name, path in _find_installed().items()
              if path.is_file()}
-    paths.update(_in_source())
+    root = pathlib.Path(nfv_sched.__file__).resolve().parents[1].joinpath(
+        *_DIRECTORY)
+    paths.update((file.relative_to(root).with_suffix('').as_posix(), file)
+                 for file in root.rglob('*.yaml'))
     return dict(sorted(paths.items()))
 
 
 def description(path: pathlib.Path) -> str:
     """Return the first comment line of an example; empty if it has none."""
     with path.open(encoding='utf-8') as lines:
-        for line in lines:
-            if line.startswith('#'):
-                return line.strip('# \n')
-    return ''
+        return next((line.strip('# \n') for line in lines
+                     if line.startswith('#')), '')

@@ -10,10 +10,14 @@ numbers.
 On each node the first cores are for the platform (node 0 only), the next for
 the virtual switch (on its nodes only), the next for shared vCPUs, and the rest
 for pinned vCPUs.
+
+Every PF and every standard device has its own PCI bus: the device is ``00.0``
+there, and the VFs of a PF follow.  VFs that are listed without a PF get the
+address of a PF that is not for guests.
 """
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import itertools
 import re
@@ -24,7 +28,6 @@ from nfv_sched.base import files
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place as rule_place
 from nfv_sched.ops.cloud.cloud_file import model
-from nfv_sched.ops.cloud.cloud_file import pci
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import names as cloud_names
 from nfv_sched.ops.cloud import problems
@@ -41,6 +44,19 @@ _ITEMS_PER_PART = 8
 _DEFAULT_NODES = 2
 _DEFAULT_VSWITCH_CORES = 2
 _DEFAULT_PLATFORM_CORES = 1
+
+# Type of device in the file -> in Nova.
+_NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'vdpa': 'vdpa',
+               'standard': 'type-PCI'}
+# Those of which a card has several.
+_OF_A_PF = ('VF', 'vdpa')
+
+# A VF and a PF of an X710 network card, and a QuickAssist accelerator.
+_VENDOR = '8086'
+_PRODUCTS = {'VF': '154c', 'PF': '1572', 'vdpa': '101e', 'standard': '0443'}
+
+_FUNCTIONS = 8
+_VFS_OF_A_BUS = 31 * _FUNCTIONS
 
 
 class HostCompiler:
@@ -147,7 +163,7 @@ class HostCompiler:
         if not cloud_names.is_host(host.name):
             self._errors.add((*path, 'name'), cloud_names.HOST.text)
         try:
-            devices = pci.build(host.pci_devices)
+            devices = _devices(host.pci_devices)
         except codec.WrongError as e:
             self._errors.add((*path, 'pci_devices'), str(e))
         if len(self._errors) > before:
@@ -258,38 +274,28 @@ class HostCompiler:
                                               self._defaults.ram_ratio),
             disk_allocation_ratio=_unless_none(host.disk_allocation_ratio,
                                                self._defaults.disk_ratio))
-        spread = {}
-        for key in values.keys_with(model.HostGroup, values.PER_NODE):
-            value = getattr(host, key)
-            if isinstance(value, Mapping):
-                value = self._spread_items((*path, key), value, nodes)
-            elif not isinstance(value, tuple):
-                value = (value,) * nodes
-            elif len(value) != nodes:
-                self._errors.add((*path, key),
-                                 f'has {len(value)} values, but there are '
-                                 f'{nodes} NUMA nodes')
-            elif any(isinstance(number, tuple) for each in value
-                     if isinstance(each, Mapping) for number in each.values()):
-                self._errors.add((*path, key), 'has a list within a list')
-            spread[key] = value
-        return dataclasses.replace(host, **spread)
+        return dataclasses.replace(host, **{
+            key: self._per_node((*path, key), getattr(host, key), nodes)
+            for key in values.keys_with(model.HostGroup, values.PER_NODE)})
 
-    def _spread_items(
-        self, path: problems.Path, value: Mapping[int, int | tuple[int, ...]],
-        nodes: int,
-    ) -> tuple[dict[int, int], ...]:
-        """Return a mapping for each NUMA node of one with lists."""
-        spread: tuple[dict[int, int], ...] = tuple([{} for _ in range(nodes)])
-        for item, count in value.items():
-            if not isinstance(count, tuple):
-                count = (count,) * nodes
-            elif len(count) != nodes:
-                self._errors.add(path, f'has {len(count)} values, but there '
-                                       f'are {nodes} NUMA nodes')
-            for of_node, number in zip(spread, count):
-                of_node[item] = number
-        return spread
+    def _per_node(self, path: problems.Path, value: ty.Any,
+                  nodes: int) -> tuple[ty.Any, ...]:
+        """Return the value for each NUMA node; ``value`` may be for all."""
+        if isinstance(value, Mapping):
+            of_items = {item: self._per_node(path, each, nodes)
+                        for item, each in value.items()}
+            return tuple([{item: each[node]
+                           for item, each in of_items.items()
+                           if node < len(each)} for node in range(nodes)])
+        if not isinstance(value, tuple):
+            return (value,) * nodes
+        if len(value) != nodes:
+            self._errors.add(path, f'has {len(value)} values, but there are '
+                                   f'{nodes} NUMA nodes')
+        elif any(isinstance(number, tuple) for each in value
+                 if isinstance(each, Mapping) for number in each.values()):
+            self._errors.add(path, 'has a list within a list')
+        return value
 
 
 def _unless_none(value: ty.Any, default: ty.Any) -> ty.Any:
@@ -427,3 +433,80 @@ def _siblings(cores: Sequence[frozenset[int]],
     """Return the guest CPUs of each core; empty if no core has several."""
     siblings = tuple([core for each in cores if (core := cpus & each)])
     return siblings if any(len(core) > 1 for core in siblings) else ()
+
+
+# PCI devices
+
+
+def _nova_tags(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
+    """Return the keys that are passed to Nova, with values as strings."""
+    texts = {}
+    for key in values.keys_with(type(entry), values.FOR_NOVA):
+        value = getattr(entry, key)
+        if isinstance(value, tuple):
+            texts[key] = ','.join(value)
+        elif value is not None:
+            texts[key] = values.parse_text(value)
+    return texts
+
+
+def _functions(bus: str, entry: model.PCIDevices,
+               count: int) -> Iterator[snapshot.Device]:
+    """Yield the devices on one bus; ``count`` is the number of VFs."""
+    kind = entry.type
+    common = {'node': entry.node, 'vendor': (entry.vendor or _VENDOR).lower(),
+              'tags': _nova_tags(entry)}
+    product = (entry.product or _PRODUCTS[kind]).lower()
+    first = f'{bus}:00.0'
+    if kind not in _OF_A_PF:
+        yield snapshot.Device(address=first, kind=_NOVA_TYPES[kind],
+                              product=product, **common)
+        if kind == 'standard':
+            return
+        kind = 'VF'
+        product = (entry.vf_product or _PRODUCTS[kind]).lower()
+    for number in range(count):
+        slot, function = divmod(number, _FUNCTIONS)
+        yield snapshot.Device(
+            address=f'{bus}:{slot + 1:02x}.{function}',
+            kind=_NOVA_TYPES[kind], product=product, parent=first, **common)
+
+
+def _devices(
+        entries: Sequence[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
+    """Return the PCI devices of a host, with tags as in ``device_spec``.
+
+    :raises WrongError: if a host cannot have so many
+    """
+    buses = itertools.count(1)
+    devices: list[snapshot.Device] = []
+    for entry in entries:
+        if entry.type in _OF_A_PF:
+            cards, vfs = 1, entry.count
+        else:
+            cards, vfs = entry.count, entry.vfs or 0
+        if vfs > _VFS_OF_A_BUS:
+            raise codec.WrongError(f'a PF has at most {_VFS_OF_A_BUS} VFs')
+        for number in itertools.islice(buses, cards):
+            bus = f'{number >> 8:04x}:{number & 255:02x}'
+            devices.extend(_functions(bus, entry, vfs))
+            if len(devices) > validation.MAX_DEVICES:
+                raise codec.WrongError('no host has more than '
+                                       f'{validation.MAX_DEVICES} devices')
+    validation.check_devices(devices)
+    return tuple(devices)
+
+
+def pci_alias(name: str, entry: model.PCIAlias) -> dict[str, str]:
+    """Return the value of ``[pci] alias`` for an entry of ``pci_aliases``.
+
+    Vendor and product default to those of devices of its type, unless it
+    requests a resource class.
+    """
+    result = {'name': name, 'device_type': _NOVA_TYPES[entry.type]}
+    if entry.resource_class is None or entry.vendor is not None:
+        result['vendor_id'] = (entry.vendor or _VENDOR).lower()
+    if entry.resource_class is None or entry.product is not None:
+        result['product_id'] = (
+            entry.product or _PRODUCTS[entry.type]).lower()
+    return {**result, **_nova_tags(entry)}

@@ -67,7 +67,7 @@ def loads(text: str, path: str = '<text>',
     patterns = _Patterns(errors)
     cloud = dataclasses.replace(
         cloud, hosts=groups, aggregates=tuple([
-            dataclasses.replace(aggregate, hosts=tuple(patterns.resolved(
+            dataclasses.replace(aggregate, hosts=tuple(patterns.matching(
                 ('aggregates', i, 'hosts'), 'host', aggregate.hosts, names)))
             for i, aggregate in enumerate(cloud.aggregates)]))
     return _with_steps(compiler.scenario(cloud, path, defaults), cloud,
@@ -169,42 +169,36 @@ class _Patterns:
         self._errors = errors
         self._compared = 0
 
-    def matching(self, path: problems.Path, pattern: str,
-                 names: Collection[str]) -> list[str]:
-        """Return the names that match a pattern with ``*``, ``?`` or ``[``.
-
-        A pattern that is itself a name matches only that one.
-
-        :raises InputError: if too many names were compared
-        """
-        if pattern in names:
-            return [pattern]
-        if not _GLOB.search(pattern):
-            return []
-        self._compared += len(names)
-        if self._compared > files.max_items():
-            self._errors.add(path, str(files.beyond(
-                f'{files.max_items()} names to compare with patterns')))
-            self._errors.stop_if_wrong()
-        return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
-
-    def resolved(
+    def matching(
         self, path: problems.Path, kind: str, patterns: Collection[str],
         names: Collection[str],
-        others: Callable[[str], list[str]] = lambda pattern: [],
+        meant_by: Callable[[str], list[str]] = lambda pattern: [],
     ) -> dict[str, None]:
-        """Return the names that match patterns, each of which must match.
+        """Return the names that match patterns with ``*``, ``?`` or ``[``.
 
-        :param others: returns what a pattern means that matches no name
+        A pattern that is itself a name matches only that one.  Each must match
+        something.
+
+        :param meant_by: returns what a pattern means that matches no name
+        :raises InputError: if too many names were compared
         """
-        found: dict[str, None] = {}
+        matched: dict[str, None] = {}
         for pattern in patterns:
-            matches = (self.matching(path, pattern, names)
-                       or others(pattern))
+            matches = [pattern] if pattern in names else []
+            if not matches and _GLOB.search(pattern):
+                self._compared += len(names)
+                if self._compared > files.max_items():
+                    self._errors.add(path, str(files.beyond(
+                        f'{files.max_items()} names to compare with '
+                        'patterns')))
+                    self._errors.stop_if_wrong()
+                matches = [name for name in names
+                           if fnmatch.fnmatchcase(name, pattern)]
+            matches = matches or meant_by(pattern)
             if not matches:
                 self._errors.known(path, kind, pattern, names)
-            found.update(dict.fromkeys(matches))
-        return found
+            matched.update(dict.fromkeys(matches))
+        return matched
 
 
 class _Steps:
@@ -302,9 +296,9 @@ class _Steps:
                  patterns: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names of the servers or hosts of a step."""
         if action in actions.HOST_TYPES:
-            return tuple(self._patterns.resolved(
+            return tuple(self._patterns.matching(
                 path, 'host', patterns, self._known['host']))
-        targets = tuple(self._patterns.resolved(
+        targets = tuple(self._patterns.matching(
             path, 'server', patterns, self._servers,
             functools.partial(self._servers_named, path)))
         if action == 'delete':
@@ -314,14 +308,14 @@ class _Steps:
 
     def _servers_named(self, path: problems.Path, name: str) -> list[str]:
         """Return the unique names of the servers with a name, or UUID."""
-        found = [each for each in self._meant.get(name, ())
-                 if each in self._servers]
-        if len(found) > 1:
+        servers = [each for each in self._meant.get(name, ())
+                   if each in self._servers]
+        if len(servers) > 1:
             self._errors.add(
-                path, f'there are {len(found)} servers {name!r}: '
-                      f'{", ".join(found[:_SHOWN])}'
-                      f'{", ..." if len(found) > _SHOWN else ""}')
-        return found
+                path, f'there are {len(servers)} servers {name!r}: '
+                      f'{", ".join(servers[:_SHOWN])}'
+                      f'{", ..." if len(servers) > _SHOWN else ""}')
+        return servers
 
     def _name_booted(self, path: problems.Path,
                      step: actions.Boot) -> tuple[str, ...]:

@@ -186,30 +186,29 @@ def parse(text: str, path: str) -> tuple[ty.Any, dict[problems.Path, int]]:
     :raises InputError: if it is not YAML, or exceeds a limit
     """
     marks: dict[problems.Path, int] = {}
+    where = path
     try:
         if len(text) > files.max_yaml_size():
             raise files.beyond(f'{files.max_yaml_size()} characters')
         loader = _MarkedLoader(text)
         try:
-            data = loader.marked(marks)
+            return loader.marked(marks), marks
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as e:
         mark = e.problem_mark or e.context_mark
-        line = mark.line + 1 if mark else 1
+        where += f':{mark.line + 1 if mark else 1}'
         problem = ' '.join(str(e.problem or e.context).split())
-        raise problems.InputError([
-            f'{path}:{line}: not valid YAML: {problem}'])
+        problem = f'not valid YAML: {problem}'
     except yaml.reader.ReaderError as e:
         line = text.count('\n', 0, e.position) + 1
-        raise problems.InputError([
-            f'{path}:{line}: not text: the character #x{e.character:04x} is '
-            'not allowed in YAML'])
+        where += f':{line}'
+        problem = (f'not text: the character #x{e.character:04x} is not '
+                   'allowed in YAML')
     except files.FileLimitError as e:
-        raise problems.InputError([f'{path}: {e}'])
+        problem = str(e)
     except (yaml.YAMLError, ValueError, OverflowError) as e:
-        raise problems.InputError([f'{path}: not valid YAML: '
-                                   f'{" ".join(str(e).split())}'])
+        problem = f'not valid YAML: {" ".join(str(e).split())}'
     except RecursionError:
-        raise problems.InputError([f'{path}: nested too deeply'])
-    return data, marks
+        problem = 'nested too deeply'
+    raise problems.InputError([f'{where}: {problem}'])
