@@ -418,27 +418,24 @@ def groups() -> list[dict[str, ty.Any]]:
     return list(rows_by_id.values())
 
 
-class FlavorRow(ty.NamedTuple):
-    """A flavor, with its columns of the table ``flavors``."""
+def flavors() -> list[dict[str, ty.Any]]:
+    """Return all flavors, private ones included.
 
-    columns: ty.Any
-    extra_specs: dict[str, str]
-
-
-def flavors() -> list[FlavorRow]:
-    """Return all flavors, private ones included."""
+    :returns: columns of the table ``flavors``, and ``extra_specs``, of each
+    """
     from nova.db.api import models
     table = models.Flavors.__table__
-    rows_by_id = {row.id: FlavorRow(row, {}) for row in _api_rows(sa.select(
-        *(table.c[name] for name in (
+    rows_by_id = {
+        row.id: {**row._mapping, 'extra_specs': {}}
+        for row in _api_rows(sa.select(*(table.c[name] for name in (
             'id', 'name', 'flavorid', 'vcpus', 'memory_mb', 'root_gb',
             'ephemeral_gb', 'swap', 'is_public', 'disabled'))
-    ).order_by(table.c.id))}
+        ).order_by(table.c.id))}
     table = models.FlavorExtraSpecs.__table__
     for row in _api_rows(sa.select(
             table.c.flavor_id, table.c.key, table.c.value)):
         if row.flavor_id in rows_by_id and row.value is not None:
-            rows_by_id[row.flavor_id].extra_specs[row.key] = row.value
+            rows_by_id[row.flavor_id]['extra_specs'][row.key] = row.value
     return list(rows_by_id.values())
 
 

@@ -36,18 +36,13 @@ _TUNNELS = frozenset({'geneve', 'gre', 'vxlan'})
 _MAPPINGS = ('bridge_mappings', 'interface_mappings', 'bridge-mappings')
 
 
-class NetworkAgents(ty.NamedTuple):
-    """The agents of Neutron, their services, and all networks."""
-
-    #: sorted by kind, host and ID; None if not read, as are networks
-    agents: tuple[snapshot.NetworkAgent, ...] | None
-    services: tuple[snapshot.NetworkService, ...]  #: sorted by kind and ID
-    networks: tuple[snapshot.Network, ...] | None  #: sorted by ID
+_Progress = Callable[[str, int, int], None]
 
 
-def read(reader: neutron.Reader,
-         progress: Callable[[str, int, int], None]) -> NetworkAgents:
-    """Read the agents, their services, and all networks.
+def read(reader: neutron.Reader, progress: _Progress) -> dict[str, ty.Any]:
+    """Read the agents, their services, and all networks, by field of a cloud.
+
+    They are sorted: agents by kind, host and ID, services by kind and ID.
 
     :param progress: called with (name of what is read, number done, total)
     :raises NeutronError: if any answer is missing, late or malformed
@@ -60,9 +55,9 @@ def read(reader: neutron.Reader,
 
 
 def _read_agents(reader: neutron.Reader,
-                 progress: Callable[[str, int, int], None]) -> NetworkAgents:
-    rows = list(reader.items('agents', _AGENT_FIELDS, paged=False,
-                             optional=True))
+                 progress: _Progress) -> dict[str, ty.Any]:
+    rows = list(reader.items(
+        'agents', _AGENT_FIELDS, paged=False, optional=True))
     if len({row['id'] for row in rows}) < len(rows):
         raise neutron.NeutronError('malformed agents: one is there twice')
     chosen = [row for row in rows
@@ -76,7 +71,7 @@ def _read_agents(reader: neutron.Reader,
                 name := neutron.text_of(each, _PHYSNET))), None))
         for uuid, row in sorted(rows_of_networks.items())])
     if not chosen:
-        return NetworkAgents((), (), networks)
+        return {'network_agents': (), 'networks': networks}
     switches = _switches(rows)
     served: dict[str, list[dict]] = {}
     for count, row in enumerate(chosen):
@@ -89,14 +84,14 @@ def _read_agents(reader: neutron.Reader,
                 optional=True, key=key))
     progress('network agents', len(chosen), len(chosen))
     ports = _ports(reader)
-    return NetworkAgents(
-        tuple(sorted(
+    return {
+        'network_agents': tuple(sorted(
             (_agent(row, switches, served.get(row['id']), ports)
              for row in chosen),
             key=lambda agent: (agent.kind, agent.host, agent.id))),
-        _services(chosen, served, ports, {
+        'network_services': _services(chosen, served, ports, {
             uuid: _switch_for(row) for uuid, row in rows_of_networks.items()}),
-        networks)
+        'networks': networks}
 
 
 def _kind(row: Mapping) -> str:
@@ -144,7 +139,7 @@ def _configurations(row: Mapping) -> Mapping:
 
 
 def _mapped_physnets(mappings: ty.Any) -> Iterable[str]:
-    """Return the physical networks in mappings: an object, or OVN's text."""
+    # An object, or OVN's text.
     if isinstance(mappings, str):
         return [part.partition(':')[0].strip()
                 for part in mappings.split(',') if part.strip()]
@@ -223,18 +218,18 @@ def _services(
             uuid = row['id']
             if uuid not in services:
                 services[uuid] = (
-                    _network(row, max(of_network[uuid].values(), default=0))
+                    _dhcp(row, of_network[uuid].values())
                     if _kind(agent) == snapshot.DHCP else
                     _router(row, of_router[uuid], networks))
     return tuple(sorted(
         services.values(), key=lambda service: (service.kind, service.id)))
 
 
-def _network(row: Mapping, ports: int) -> snapshot.NetworkService:
+def _dhcp(row: Mapping, ports: Iterable[int]) -> snapshot.NetworkService:
     reached = _switch_for(row)
     return snapshot.NetworkService(
         id=row['id'], kind=snapshot.DHCP, name=neutron.text_of(row, 'name'),
-        ports=ports, physnets=reached.physnets,
+        ports=max(ports, default=0), physnets=reached.physnets,
         tunnels=reached.tunnels or frozenset(), zones=_zones(row))
 
 

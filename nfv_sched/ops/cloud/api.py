@@ -97,9 +97,7 @@ def _read_parts(connection: sdk_connection.Connection, parts: Collection[str],
                 rows, key=operator.attrgetter(key)))
             progress(resource, len(rows), len(rows))
     if 'network_agents' in parts:
-        served = _agents(connection, progress)
-        fields['network_agents'] = served.agents
-        fields['network_services'] = served.services
+        fields.update(_agents(connection, progress))
     return fields
 
 
@@ -217,15 +215,16 @@ def _sizes(row: Mapping) -> dict[str, ty.Any]:
 
 
 def _agents(connection: sdk_connection.Connection,
-            progress: _Progress) -> agents.NetworkAgents:
+            progress: _Progress) -> dict[str, ty.Any]:
     try:
-        network_agents = agents.read(
+        fields = agents.read(
             neutron.Reader(network=connection.network), progress)
     except (neutron.NeutronError, *http_limits.MALFORMED, *_ERRORS) as exc:
         raise APIError(f'the network API cannot be read: {exc}') from exc
-    if not network_agents.agents:
+    if not fields['network_agents']:
         # Neutron returns an empty list, not an error, to other accounts.
         raise APIError(
             'the network API shows this account no agents for DHCP or '
             'routers; there are none, or the account needs the role admin')
-    return network_agents
+    del fields['networks']  # only agents were asked for
+    return fields

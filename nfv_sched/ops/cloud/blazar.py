@@ -22,11 +22,6 @@ HINT = 'reservation'
 #: ``[blazar:physical:host] aggregate_freepool_name`` says otherwise.
 _FREE_POOL = 'freepool'
 
-_OWNER = 'blazar:owner'
-_PREEMPTIBLE = 'blazar:preemptible'
-_ZONE = 'availability_zone'
-_PROVIDER = 'blazar_'
-
 
 class Reservation(ty.NamedTuple):
     """A reservation, as its aggregate shows it."""
@@ -39,11 +34,12 @@ class Reservation(ty.NamedTuple):
 
 
 def reservation(aggregate: snapshot.Aggregate) -> Reservation | None:
-    owner = aggregate.metadata.get(_OWNER)
+    owner = aggregate.metadata.get('blazar:owner')
     if owner is None:
         return None
     # Only the aggregate of a host reservation has a zone of its own.
-    return Reservation(aggregate.name, owner, _ZONE in aggregate.metadata)
+    return Reservation(
+        aggregate.name, owner, 'availability_zone' in aggregate.metadata)
 
 
 def is_filtering(cloud: snapshot.Cloud) -> bool:
@@ -60,7 +56,7 @@ def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[Reservation, ...]]:
     of_host: dict[str, list[Reservation]] = {
         host.name: [] for host in cloud.hosts if any(
             each.parent is not None
-            and each.name == f'{_PROVIDER}{host.hypervisor}'
+            and each.name == f'blazar_{host.hypervisor}'
             for each in host.providers)}
     for aggregate in cloud.aggregates:
         of_aggregate = reservation(aggregate)
@@ -96,7 +92,8 @@ def refusal(aggregates: Iterable[snapshot.Aggregate],
     if hint:
         return BlazarRefusal(
             f'not in reservation {" or ".join(hint)}', False)
-    if strutils.bool_from_string(spec.flavor.extra_specs.get(_PREEMPTIBLE)):
+    if strutils.bool_from_string(
+            spec.flavor.extra_specs.get('blazar:preemptible')):
         # Such servers may be kept to the free pool.
         return BlazarRefusal('', False)
     for each in of_hosts:

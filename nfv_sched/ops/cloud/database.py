@@ -6,9 +6,12 @@ else that cannot be read is named in the result, with the rest of the cloud.
 """
 
 import collections
+from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from concurrent import futures
 import contextlib
 import dataclasses
 import datetime
@@ -28,7 +31,6 @@ from nfv_sched.limits import usage
 from nfv_sched.nova import records
 from nfv_sched.ops.cloud import agents
 from nfv_sched.ops.cloud import options as cloud_options
-from nfv_sched.ops.cloud import providers
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 
@@ -39,17 +41,13 @@ _OTHER_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_', 'image_',
                    'os_glance_', 'os_hash_')
 # Errors from a row that is not as Nova writes it.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
-_CELL_DISABLED = 'its cell is disabled'
 _Kind = snapshot.MissingKind
 _Missing = list[snapshot.Missing]
 
 
-def _ignore_progress(what: str, finished: int, total: int) -> None:
-    pass
-
-
-def read(conf, progress: records.Progress = _ignore_progress,
-         ) -> snapshot.Cloud:
+def read(
+    conf, progress: records.Progress = lambda what, finished, total: None,
+) -> snapshot.Cloud:
     """Read a cloud.
 
     :param conf: configuration object of Nova, after
@@ -75,8 +73,8 @@ def read(conf, progress: records.Progress = _ignore_progress,
     moves = _moves(cells, moving, missing)
     missing[:0] = _unread_cells(cells)
     network: usage.Snapshot | None = None
-    served = agents.NetworkAgents(None, (), None)
-    placed = providers.NOT_READ
+    served: dict[str, ty.Any] = {}
+    placed = _NOT_READ
     progress('Neutron', 0, 1)
     with _noted(missing, _Kind.NEUTRON, conf, 'neutron'):
         network = neutron.read_snapshot(conf)
@@ -89,7 +87,7 @@ def read(conf, progress: records.Progress = _ignore_progress,
     with _noted(missing, _Kind.PLACEMENT, conf, 'placement'), (
             contextlib.closing(placement_client.Client(
                 conf, threads))) as client:
-        placed = providers.read(
+        placed = read_places(
             client, threads, [host.uuid for host in hosts],
             [each.uuid for each in aggregates if each.uuid], progress)
     if placed.failed:
@@ -122,9 +120,8 @@ def read(conf, progress: records.Progress = _ignore_progress,
             consumer: allocations
             for consumer, allocations in placed.allocations.items()
             if consumer not in uuids},
-        network_agents=served.agents, network_services=served.services,
-        networks=served.networks, traits=placed.traits,
-        resource_classes=placed.resource_classes)
+        traits=placed.traits, resource_classes=placed.resource_classes,
+        **served)
 
 
 @contextlib.contextmanager
@@ -209,7 +206,8 @@ def _hosts(conf, cells: records.Cells, aggregates,
                     # Nova cannot use a compute node without a service.
                     enabled=service is not None and not (
                         service.disabled or cell_hosts.disabled),
-                    disabled_reason=_CELL_DISABLED if cell_hosts.disabled
+                    disabled_reason='its cell is disabled'
+                    if cell_hosts.disabled
                     else service and service.disabled_reason,
                     up=service is not None and cells.is_up(service),
                     mapped=mapped.get(compute.host) == cell_hosts.uuid))
@@ -410,24 +408,17 @@ def _moves(cells: records.Cells, moving: Mapping[str, _Moving],
 
 def _booted_flavor(text: str) -> snapshot.Flavor:
     """Parse the current flavor of a server, ``instance_extra.flavor``."""
-    fields = records.deserialized(text)['cur']
+    return _flavor(records.deserialized(text)['cur'])
+
+
+def _flavor(fields: Mapping) -> snapshot.Flavor:
     return snapshot.Flavor(
         name=fields['name'], id=fields['flavorid'], vcpus=fields['vcpus'],
-        memory=fields['memory_mb'], disk=fields['root_gb'],
-        ephemeral=fields['ephemeral_gb'], swap=fields['swap'],
+        memory=fields['memory_mb'], disk=fields['root_gb'] or 0,
+        ephemeral=fields['ephemeral_gb'] or 0, swap=fields['swap'] or 0,
         public=bool(fields.get('is_public', True)),
         disabled=bool(fields.get('disabled')),
         extra_specs=_texts(fields.get('extra_specs') or {}))
-
-
-def _flavor(row: records.FlavorRow) -> snapshot.Flavor:
-    columns = row.columns
-    return snapshot.Flavor(
-        name=columns.name, id=columns.flavorid, vcpus=columns.vcpus,
-        memory=columns.memory_mb, disk=columns.root_gb or 0,
-        ephemeral=columns.ephemeral_gb or 0, swap=columns.swap or 0,
-        public=bool(columns.is_public), disabled=bool(columns.disabled),
-        extra_specs=row.extra_specs)
 
 
 def _guest_nodes(
@@ -518,3 +509,153 @@ def _ports(server: snapshot.Server,
         rules=None if network.hides_groups
         else network.rules_of(port.security_groups))
         for port in network.ports_of(server.uuid, server.project))
+
+
+# Placement
+
+
+class Places(ty.NamedTuple):
+    """The resource providers and allocations of hosts."""
+
+    #: UUID of compute node -> its providers
+    providers: dict[str, tuple[snapshot.Provider, ...]]
+    #: UUID of consumer -> provider -> class -> amount; None if not read
+    allocations: dict[str, dict[str, dict[str, int]]] | None
+    #: UUID of compute node that could not be read -> error
+    failed: dict[str, str]
+    traits: frozenset[str] | None = None  #: all traits; None if unknown
+    #: all resource classes; None if unknown
+    resource_classes: frozenset[str] | None = None
+
+
+_NOT_READ = Places({}, None, {})
+# A provider, and its allocations: consumer -> class -> amount.
+_Reading = tuple[snapshot.Provider, Mapping[str, dict[str, int]]]
+
+
+def read_places(
+    client: placement_client.Client, threads: int, computes: Collection[str],
+    aggregates: Collection[str], progress: records.Progress,
+) -> Places:
+    """Read the resource providers of hosts.
+
+    Usages are not read: they are the sums of the allocations.
+
+    :param computes: UUIDs of the compute nodes
+    :param aggregates: UUIDs of Nova's host aggregates
+    :raises PlacementError: if Placement cannot be read; errors of single
+        hosts are in ``failed``
+    """
+    providers: dict[str, tuple[snapshot.Provider, ...]] = {}
+    allocations: dict[str, dict[str, dict[str, int]]] = {}
+    failed: dict[str, str] = {}
+    with futures.ThreadPoolExecutor(threads) as pool:
+        try:
+            readings = _start(client, pool, computes, aggregates)
+            for count, reading in enumerate(futures.as_completed(readings)):
+                progress('resource providers', count, len(readings))
+                uuid = readings[reading]
+                try:
+                    tree = reading.result()
+                except placement_client.UnavailableError:
+                    raise
+                except placement_client.PlacementError as exc:
+                    failed[uuid] = str(exc)
+                    continue
+                providers[uuid] = tuple([provider for provider, _ in tree])
+                for provider, consumers in tree:
+                    for consumer, resources in consumers.items():
+                        allocations.setdefault(consumer, {})[
+                            provider.uuid] = resources
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    progress('resource providers', len(readings), len(readings))
+    return Places(providers, allocations, failed, _names(client.traits),
+                  _names(client.resource_classes))
+
+
+def _names(read_names: Callable[[], list[str]]) -> frozenset[str] | None:
+    try:
+        return frozenset(read_names())
+    except placement_client.PlacementError:
+        return None
+
+
+def _start(
+    client: placement_client.Client, pool: futures.Executor,
+    computes: Collection[str], aggregates: Collection[str],
+) -> dict[futures.Future[list[_Reading]], str]:
+    """Start to read the provider trees of hosts.
+
+    Traits and aggregates are read first, a request for each of them: there
+    are thousands of providers, and few traits.
+
+    :returns: future -> UUID of the compute node
+    """
+    trees: dict[str, list[placement_client.ProviderRow]] = {
+        uuid: [] for uuid in computes}
+    for member in client.members():
+        if member.root in trees:
+            trees[member.root].append(member)
+    traits = _owners(client, pool, 'required', client.traits(used=True))
+    member_of = _owners(client, pool, 'member_of', aggregates)
+    return {pool.submit(_read_tree, client, members, traits, member_of): uuid
+            for uuid, members in trees.items()}
+
+
+def _owners(client: placement_client.Client, pool: futures.Executor, key: str,
+            names: Collection[str]) -> dict[str, set[str]]:
+    """Return the traits, or aggregates, of each provider, by its UUID.
+
+    :param key: of the query for all providers with one of the names
+    """
+    names_by_uuid: dict[str, set[str]] = {}
+    for name, members in zip(names, pool.map(
+            lambda name: client.members(f'?{key}={name}'), names)):
+        for member in members:
+            names_by_uuid.setdefault(member.uuid, set()).add(name)
+    return names_by_uuid
+
+
+def _read_tree(
+    client: placement_client.Client,
+    members: list[placement_client.ProviderRow],
+    traits: Mapping[str, set[str]], aggregates: Mapping[str, set[str]],
+) -> list[_Reading]:
+    """Read the provider tree of a host, root first."""
+    tree = []
+    for member in sorted(members, key=lambda member: (
+            member.parent is not None, member.name)):
+        # A provider that was deleted since it was listed is left out.
+        with contextlib.suppress(placement_client.NotFoundError):
+            tree.append(_read_provider(
+                client, member, frozenset(traits.get(member.uuid, ())),
+                frozenset(aggregates.get(member.uuid, ()))))
+    # Leave out providers below one that was deleted.
+    while True:
+        present = {None, *(provider.uuid for provider, _ in tree)}
+        rest = [each for each in tree if each[0].parent in present]
+        if len(rest) == len(tree):
+            return tree
+        tree = rest
+
+
+def _read_provider(
+    client: placement_client.Client, member: placement_client.ProviderRow,
+    traits: frozenset[str], aggregates: frozenset[str],
+) -> _Reading:
+    _generation, inventories = client.inventories(member.uuid)
+    _generation, allocations = client.allocations(member.uuid)
+    used: collections.Counter[str] = collections.Counter()
+    for resources in allocations.values():
+        used.update(resources)
+    return snapshot.Provider(
+        uuid=member.uuid, name=member.name, parent=member.parent,
+        traits=traits, aggregates=aggregates, inventories={
+            name: snapshot.Inventory(
+                total=inventory['total'], reserved=inventory['reserved'],
+                ratio=float(inventory['allocation_ratio']),
+                min_unit=inventory['min_unit'], max_unit=inventory['max_unit'],
+                step_size=inventory['step_size'], used=used[name])
+            for name, inventory in inventories.items()}), allocations

@@ -93,7 +93,8 @@ def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
     except files.FileLimitError as exc:
         raise FileError(f'{path}: {exc}') from exc
     except (EOFError, zlib.error) as exc:
-        raise FileError(f'{path}: damaged gzip file: {_brief(exc)}') from exc
+        reason = 'it is cut off' if isinstance(exc, EOFError) else exc
+        raise FileError(f'{path}: damaged gzip file: {reason}') from exc
     except OSError as exc:
         raise FileError(f'{path}: {exc.strerror or exc}') from exc
     except RecursionError as exc:
@@ -126,12 +127,6 @@ def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
             text=f'{len(cloud.missing) - _MAX_MISSING} more messages of the '
                  'snapshot are left out'))
     return dataclasses.replace(cloud, missing=tuple(missing))
-
-
-def _brief(exc: Exception) -> str:
-    if isinstance(exc, EOFError):
-        return 'it is cut off'
-    return str(exc)
 
 
 def _convert_sentences(content: ty.Any) -> None:

@@ -82,8 +82,3 @@ def unknown(noun: str, name: str, names: Iterable[str],
             each for key in keys for each in sorted(by_key[key])))
     return f'no {noun} named {name!r}' + (
         f'; did you mean {" or ".join(near[:_NEAREST])}?' if near else '')
-
-
-def with_label(label: str, hosts: Iterable[str]) -> list[str]:
-    """Return the hosts whose first label this is: ``a`` of ``a.example``."""
-    return sorted({host for host in hosts if host.partition('.')[0] == label})

@@ -87,13 +87,12 @@ class Problems:
         self._errors[line, text] = None
 
     def stop_if_wrong(self) -> None:
-        if not self._errors:
-            return
         texts = [text for _, text in sorted(self._errors)]
         if len(texts) > _MAX_ERRORS:
-            more = len(texts) - _MAX_ERRORS
-            texts = texts[:_MAX_ERRORS] + [f'{self.path}: {more} more']
-        raise InputError(texts)
+            texts[_MAX_ERRORS:] = [
+                f'{self.path}: {len(texts) - _MAX_ERRORS} more']
+        if texts:
+            raise InputError(texts)
 
     def known(self, path: Path, kind: str, name: str,
               names: Iterable[str]) -> bool:

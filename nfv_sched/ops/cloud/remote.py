@@ -51,8 +51,7 @@ def load(url: str) -> snapshot.Cloud:
     :param url: of the server, or of the snapshot there
     :raises file.FileError: if it cannot be read
     """
-    url = _check_url(url)
-    where = connection_errors.origin_of(url)
+    url, where = _check_url(url)
     content = _answer(url, where).content
     try:
         return file.load(where, content)
@@ -67,8 +66,7 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
     :param say: called with a line before it is waited for
     :raises file.FileError: if it cannot be read, or does not come in time
     """
-    url = _check_url(url)
-    where = connection_errors.origin_of(url)
+    url, where = _check_url(url)
     began, age = _began_and_age(url, where)
     # By the clock of the server: that of this machine may differ.
     now = began + age
@@ -115,8 +113,11 @@ def _began_and_age(url: str, where: str) -> tuple[float, float]:
             'serve" does') from exc
 
 
-def _check_url(url: str) -> str:
-    """Return the URL of the snapshot; raise FileError if it cannot be one."""
+def _check_url(url: str) -> tuple[str, str]:
+    """Return the URL of the snapshot, and the server in it.
+
+    :raises file.FileError: if it cannot be one
+    """
     try:
         parts = urllib.parse.urlsplit(url)
         host = parts.port != 0 and parts.hostname
@@ -132,8 +133,9 @@ def _check_url(url: str) -> str:
     if parts.scheme.lower() == 'http' and not is_loopback(host):
         raise file.FileError(
             f'{url}: http is for this machine only; use https')
-    return url if parts.path.strip('/') else parts._replace(
-        path=PATH).geturl()
+    if not parts.path.strip('/'):
+        url = parts._replace(path=PATH).geturl()
+    return url, connection_errors.origin_of(url)
 
 
 def is_loopback(host: str) -> bool:
@@ -146,7 +148,24 @@ def is_loopback(host: str) -> bool:
 def _answer(url: str, where: str, method: str = 'GET') -> requests.Response:
     """Return a usable answer to a request; raise FileError without one."""
     try:
-        return _request(url, where, method)
+        with http_limits.bounded(
+                requests.Session(), files.max_size()) as session:
+            token = os.environ.get(TOKEN)
+            if token:
+                user, _colon, password = token.strip().partition(':')
+                session.auth = (user.encode(), password.encode())
+            if os.environ.get(CERT):
+                session.cert = (os.environ[CERT],
+                                os.environ.get(KEY) or os.environ[CERT])
+            # Without TLS, a proxy of the environment would read the password,
+            # and its loopback is another one.
+            proxies: ty.Any = ({'http': None, 'all': None}
+                               if url.lower().startswith('http:') else None)
+            answer = session.request(
+                method, url, timeout=SECONDS, allow_redirects=False,
+                proxies=proxies,
+                # True lets REQUESTS_CA_BUNDLE decide.
+                verify=os.environ.get(CA) or True)
     except http_limits.TooLongError as exc:
         raise file.FileError(
             f'{where}: {files.beyond(f"{files.max_size() >> 20} MiB")}'
@@ -155,37 +174,14 @@ def _answer(url: str, where: str, method: str = 'GET') -> requests.Response:
         raise file.FileError(f'{where}: {exc}') from exc
     except (requests.exceptions.RequestException, OSError, ValueError) as exc:
         raise file.FileError(_error_text(where, exc)) from exc
-
-
-def _request(url: str, where: str, method: str) -> requests.Response:
-    with http_limits.bounded(
-            requests.Session(), files.max_size()) as session:
-        token = os.environ.get(TOKEN)
-        if token:
-            user, _colon, password = token.strip().partition(':')
-            session.auth = (user.encode(), password.encode())
-        if os.environ.get(CERT):
-            session.cert = (os.environ[CERT],
-                            os.environ.get(KEY) or os.environ[CERT])
-        # Without TLS, a proxy of the environment would read the password, and
-        # its loopback is another one.
-        proxies: ty.Any = ({'http': None, 'all': None}
-                           if url.lower().startswith('http:') else None)
-        answer = session.request(
-            method, url, timeout=SECONDS, allow_redirects=False,
-            proxies=proxies,
-            # True lets REQUESTS_CA_BUNDLE decide.
-            verify=os.environ.get(CA) or True)
     if answer.status_code == 200:
         return answer
+    reason = _REASONS.get(answer.status_code, 'unexpected answer')
     if answer.is_redirect:
         raise file.FileError(
             f'{where}: redirected (HTTP {answer.status_code}), which is not '
             'followed')
-    raise file.FileError(
-        f'{where}: '
-        f'{_REASONS.get(answer.status_code, "unexpected answer")} '
-        f'(HTTP {answer.status_code})')
+    raise file.FileError(f'{where}: {reason} (HTTP {answer.status_code})')
 
 
 def _error_text(where: str, error: Exception) -> str:

@@ -29,8 +29,6 @@ CELL = 'cell1'
 #: Default supported_instances: architecture, hypervisor and VM mode.
 X86_64 = (('x86_64', 'kvm', 'hvm'),)
 
-_UNKNOWN = 'unknown'
-
 
 def stable_uuid(kind: str, name: str) -> str:
     """Return a UUID that is equal in every run, for a kind and name."""
@@ -121,21 +119,17 @@ class Scenario:
 
 
 def of_snapshot(cloud: snapshot.Cloud) -> Scenario:
+    networks = [host.network for host in cloud.hosts if host.network]
     return Scenario(
         cloud=dataclasses.replace(cloud, aggregates=tuple([
             each if each.uuid else dataclasses.replace(
                 each, uuid=stable_uuid('aggregate', each.name))
             for each in cloud.aggregates])),
         server_groups=groups_by_name(cloud),
-        network_service=_network_service(cloud.hosts),
+        network_service=(
+            'ovs' if any(each.dhcp_servers is not None for each in networks)
+            else 'ovn' if any(each.routers for each in networks) else 'none'),
         places=places_of(cloud))
-
-
-def _network_service(hosts: Iterable[snapshot.Host]) -> NetworkService:
-    networks = [host.network for host in hosts if host.network is not None]
-    if any(network.dhcp_servers is not None for network in networks):
-        return 'ovs'
-    return 'ovn' if any(network.routers for network in networks) else 'none'
 
 
 def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:
@@ -255,8 +249,8 @@ def places_of(
 
 def network_of(port: snapshot.Port) -> snapshot.Network:
     return snapshot.Network(
-        id=port.network or stable_uuid('network', _UNKNOWN),
-        name=port.network or _UNKNOWN,
+        id=port.network or stable_uuid('network', 'unknown'),
+        name=port.network or 'unknown',
         physnet=port.physnet, vnic_type=port.vnic_type)
 
 
@@ -269,22 +263,22 @@ def services_of(scenario: Scenario) -> Mapping[str, HostServices]:
     """Return the ports that do not belong to servers, by name of host."""
     if scenario.services:
         return scenario.services
-    cloud = scenario.cloud
-    totals = occupied.totals(cloud)
-    return {host.name: _services(host.network, totals[host.name])
-            for host in hosts_of(cloud) if host.network is not None}
-
-
-def _services(network: snapshot.HostNetwork,
-              totals: occupied.Totals) -> HostServices:
-    dhcp, routers = network.dhcp_servers or 0, network.routers or 0
-    ports = max(0, (network.vswitch_ports or 0) - totals.ports)
-    ports = max(0, ports - dhcp)
-    # The number of ports of a router is unknown: count one, if possible.
-    router_ports = 1 if ports >= routers else 0
-    return HostServices(
-        dhcp, routers, router_ports, ports - router_ports * routers,
-        max(0, (network.security_rules or 0) - totals.rules))
+    totals = occupied.totals(scenario.cloud)
+    services = {}
+    for host in hosts_of(scenario.cloud):
+        if host.network is None:
+            continue
+        dhcp = host.network.dhcp_servers or 0
+        routers = host.network.routers or 0
+        of_servers = totals[host.name]
+        ports = max(0, (host.network.vswitch_ports or 0) - of_servers.ports)
+        ports = max(0, ports - dhcp)
+        # The number of ports of a router is unknown: count one, if possible.
+        router_ports = 1 if ports >= routers else 0
+        services[host.name] = HostServices(
+            dhcp, routers, router_ports, ports - router_ports * routers,
+            max(0, (host.network.security_rules or 0) - of_servers.rules))
+    return services
 
 
 # Aggregates

@@ -65,7 +65,6 @@ class Kind(enum.StrEnum):
 
 
 # Limits of numbers in a file; by default a number must be 0 or more.
-_Positive = ty.Annotated[int, pydantic.Field(ge=1)]
 _Signed = ty.Annotated[int, pydantic.Field(ge=-1 << 63)]
 _VCPUs = ty.Annotated[int, pydantic.Field(le=cpu_spec.MOST_CPUS - 1)]
 # The length of names in Nova's databases.
@@ -76,7 +75,6 @@ _Version = ty.Annotated[str, Kind.VERSION]
 _Address = ty.Annotated[str, Kind.PCI_ADDRESS]
 _PCIID = ty.Annotated[str, Kind.PCI_ID]
 _Physnet = ty.Annotated[str, Kind.PHYSNET]
-_AnyHost = ty.Annotated[str, Kind.HOST]
 _NetworkName = ty.Annotated[str, Kind.NETWORK]
 # Names and IDs that appear in printed commands are checked; names of servers,
 # networks and routers may be anything.
@@ -85,15 +83,12 @@ _Host = ty.Annotated[_Name, Kind.HOST, names.HOST]
 _Hypervisor = ty.Annotated[_Name, Kind.HYPERVISOR, names.PRINTABLE]
 _Cell = ty.Annotated[_Name, Kind.CELL, names.PRINTABLE]
 _Zone = ty.Annotated[_Name, Kind.ZONE, names.PRINTABLE]
-_FlavorName = ty.Annotated[_Name, Kind.FLAVOR, names.PRINTABLE]
-_FlavorID = ty.Annotated[_Name, Kind.UUID, names.PRINTABLE]
 _AggregateName = ty.Annotated[_Name, Kind.AGGREGATE, names.PRINTABLE]
-_Devices = ty.Annotated[int, pydantic.Field(ge=1, le=1024)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    size: _Positive  #: KiB
+    size: values.Positive  #: KiB
     total: int
     used: int = 0  #: number of pages that guests use
     reserved: int = 0  #: number of pages that guests must not use
@@ -140,7 +135,6 @@ class Node:
 
     @property
     def cores(self) -> tuple[frozenset[int], ...]:
-        """The CPUs of each physical core, in Nova's order."""
         return self.siblings or tuple(
             frozenset((cpu,)) for cpu in sorted(self.shared | self.dedicated))
 
@@ -169,9 +163,9 @@ class Inventory:
     total: int
     reserved: int = 0
     ratio: float = 1.0
-    min_unit: _Positive = 1
-    max_unit: _Positive = 2 ** 31 - 1
-    step_size: _Positive = 1
+    min_unit: values.Positive = 1
+    max_unit: values.Positive = 2 ** 31 - 1
+    step_size: values.Positive = 1
     used: int = 0  #: sum of all allocations
 
     @property
@@ -246,11 +240,9 @@ class Host:
     disk: int = 0  #: GiB
     disk_used: int = 0  #: GiB
     disk_available_least: _Signed | None = None  #: GiB; None if unknown
-    #: CPU allocation ratio; None if not reported
+    #: allocation ratios; None if not reported
     cpu_ratio: float | None = None
-    #: memory allocation ratio; None if not reported
     memory_ratio: float | None = None
-    #: disk allocation ratio; None if not reported
     disk_ratio: float | None = None
     nodes: tuple[Node, ...] | None = None  #: NUMA nodes; None if not reported
     devices: tuple[Device, ...] = ()
@@ -269,8 +261,8 @@ class Host:
 class Flavor:
     """A flavor: a current one, or the copy that a server was booted with."""
 
-    name: _FlavorName
-    id: _FlavorID = ''
+    name: ty.Annotated[_Name, Kind.FLAVOR, names.PRINTABLE]
+    id: ty.Annotated[_Name, Kind.UUID, names.PRINTABLE] = ''
     vcpus: _VCPUs
     memory: int  #: MiB
     disk: int = 0  #: GiB
@@ -327,7 +319,7 @@ class PCIRequest:
 
     #: UUID, which is ``request`` of the assigned devices
     id: _AnyUUID | None = None
-    count: _Devices = 1
+    count: ty.Annotated[int, values.within(1, 1024)] = 1
     #: name of the alias in the flavor; None if a port requests it
     alias: str | None = None
     #: alternatives; a device must have all tags of one of these
@@ -551,9 +543,6 @@ _SENTENCES: Mapping[MissingKind, str] = {
         '{count} host{s} and all servers there are left out: cells do not '
         'answer, such as that of {name}'}
 
-# Of such a kind in an anonymized snapshot, which has no texts.
-_UNKNOWN = 'Something is left out, and the snapshot does not say what'
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
@@ -561,7 +550,7 @@ class Missing:
 
     kind: MissingKind
     cell: _Cell = ''  #: name of the cell, or its UUID if it has no name
-    hosts: tuple[_AnyHost, ...] = ()  #: names of the hosts
+    hosts: tuple[ty.Annotated[str, Kind.HOST], ...] = ()
     #: of the cell, servers, migration, or compute nodes
     uuids: tuple[_AnyUUID, ...] = ()
     #: the error, without secrets; of some kinds the whole sentence
@@ -573,8 +562,11 @@ class Missing:
         if self.cell not in ('', name):
             # The format of cells in Nova's logs.
             name = f'{name}({self.cell})' if name else self.cell
-        sentence = _SENTENCES.get(self.kind, self.text and '{text}')
-        return (sentence or _UNKNOWN).format(
+        # An anonymized snapshot has no texts.
+        sentence = _SENTENCES.get(self.kind) or (
+            '{text}' if self.text else
+            'Something is left out, and the snapshot does not say what')
+        return sentence.format(
             name=name, count=len(named), s='' if len(named) == 1 else 's',
             text=self.text, error=f': {self.text}' if self.text else '')
 

@@ -115,9 +115,8 @@ def _check_host(host: snapshot.Host) -> None:
         raise codec.WrongError(
             'supported must have architecture, hypervisor and kind')
     if host.network is not None:
-        for field in dataclasses.fields(host.network):
-            _check_load(f'network.{field.name}',
-                        getattr(host.network, field.name))
+        for name, number in dataclasses.asdict(host.network).items():
+            _check_load(f'network.{name}', number)
     _check_providers(host)
 
 
@@ -149,10 +148,9 @@ def _check_load(what: str, number: int | None) -> None:
 def _check_loads(cloud: snapshot.Cloud) -> None:
     """Check that the simulator can make all ports of all hosts."""
     most = max_ports()
-    if sum(getattr(host.network, field.name) or 0
-           for host in cloud.hosts if host.network is not None
-           for field in dataclasses.fields(host.network)
-           if field.name != 'security_rules') > most:
+    if sum(number or 0 for host in cloud.hosts if host.network is not None
+           for name, number in dataclasses.asdict(host.network).items()
+           if name != 'security_rules') > most:
         raise files.beyond(f'{most} ports, DHCP servers and routers')
 
 

@@ -99,7 +99,6 @@ def parse_page(value: str) -> int:
 
 
 def parse_huge_page(value: str) -> int:
-    """Parse a page size of more than 4 KiB, like parse_page()."""
     kib = parse_page(value)
     if kib == SMALL_PAGE_KIB:
         raise ValueError('4 KiB pages are what the huge pages leave')

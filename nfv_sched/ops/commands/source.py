@@ -548,7 +548,8 @@ def host_name(hosts: Iterable[str], name: str) -> str:
     hosts = list(hosts)
     if name in hosts:
         return name
-    matches = name_checks.with_label(name, hosts)
+    matches = sorted({
+        each for each in hosts if each.partition('.')[0] == name})
     if not matches:
         raise NotInCloudError(name_checks.unknown(_HOST, name, hosts))
     if len(matches) > 1:

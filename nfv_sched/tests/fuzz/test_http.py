@@ -13,7 +13,7 @@ from nfv_sched.ledger import neutron
 from nfv_sched.limits import demand
 from nfv_sched.limits import names
 from nfv_sched.ops.cloud import api
-from nfv_sched.ops.cloud import providers
+from nfv_sched.ops.cloud import database
 from nfv_sched.tests.fuzz import base
 from nfv_sched.tests.fuzz.mutations import changed
 from nfv_sched.tests import http_server
@@ -155,8 +155,8 @@ class FuzzTest(network_base.NeutronTestCase):
             lambda: placement.replace(_HOST, 1, {}),
             lambda: placement.lower(_SERVER, _HOST, held, {names.PORTS: 1}),
             lambda: placement.lower(_SERVER, _HOST, held, {}),
-            lambda: providers.read(placement, 1, [_HOST], [_HOST],
-                                   lambda *progress: None))
+            lambda: database.read_places(placement, 1, [_HOST], [_HOST],
+                                         lambda *progress: None))
         completed = set()
 
         def read():

@@ -21,8 +21,8 @@ class ReadTest(base.NeutronTestCase):
 
     def read(self):
         with contextlib.closing(neutron.Reader()) as reader:
-            return agents.read(
-                reader, lambda *args: self.progress.append(args))
+            return snapshot.Cloud(taken='', **agents.read(
+                reader, lambda *args: self.progress.append(args)))
 
     def agent(self, kind, host, *served, alive=True, fields=None,
               **configurations):
@@ -71,14 +71,14 @@ class ReadTest(base.NeutronTestCase):
                 serves=tuple(sorted((flat['id'], tunnel['id'])))),
             snapshot.NetworkAgent(
                 id=second, kind='dhcp', host='h2', alive=False,
-                enabled=False, serves=(flat['id'],))), found.agents)
+                enabled=False, serves=(flat['id'],))), found.network_agents)
         self.assertEqual({
             snapshot.NetworkService(
                 id=flat['id'], kind='dhcp', name='flat', ports=1,
                 physnets=frozenset({'physnet0'}), zones=('west',)),
             snapshot.NetworkService(
                 id=tunnel['id'], kind='dhcp', name='tunnel',
-                tunnels=frozenset({'vxlan'}))}, set(found.services))
+                tunnels=frozenset({'vxlan'}))}, set(found.network_services))
         self.assertEqual(('network agents', 2, 2), self.progress[-1])
 
     def test_routers(self):
@@ -106,8 +106,8 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual([(ids[0], 'dvr_snat', True, None),
                           (ids[1], 'dvr_snat', True, None)], [
             (each.id, each.mode, each.external_only, each.physnets)
-            for each in found.agents])
-        services = {each.name: each for each in found.services}
+            for each in found.network_agents])
+        services = {each.name: each for each in found.network_services}
         self.assertEqual(snapshot.NetworkService(
             id=plain['id'], kind='router', name='plain', ports=3,
             physnets=frozenset({'physnet0', 'a', 'b'}), external=True,
@@ -116,7 +116,7 @@ class ReadTest(base.NeutronTestCase):
             [(2, True, False), (0, False, True)],
             [(services[name].ports, services[name].ha,
               services[name].distributed) for name in ('ha', 'spread')])
-        self.assertEqual(3, len(found.services))
+        self.assertEqual(3, len(found.network_services))
         # Of several segments the first with a physical network, as in Nova.
         self.assertEqual(
             {'outer': 'physnet0', 'inner': None, 'other': 'a'},
@@ -135,7 +135,7 @@ class ReadTest(base.NeutronTestCase):
 
         def known():
             return {each.name: each.physnets is not None
-                    for each in self.read().services}
+                    for each in self.read().network_services}
 
         self.assertEqual({'both': False, 'one': True, 'none': True}, known())
         for change in (self.api.networks.clear,
@@ -169,7 +169,7 @@ class ReadTest(base.NeutronTestCase):
         self.agent('NIC Switch agent', 'h2', device_mappings={'a': ['e']})
         self.agent('Open vSwitch agent', 'h2', alive=False,
                    bridge_mappings={'a': 'x'})
-        first, second = self.read().agents
+        first, second = self.read().network_agents
         self.assertEqual(
             (frozenset({'a', 'b'}), frozenset({'vxlan'}), None, None),
             (first.physnets, first.tunnels, second.physnets, second.tunnels))
@@ -179,14 +179,15 @@ class ReadTest(base.NeutronTestCase):
         agent = self.agent('L3 agent', 'h1', neutron_api.router())
         self.api.missing.add(f'agents/{agent}/l3-routers')
         found = self.read()
-        self.assertEqual(((), ()), (found.agents[0].serves, found.services))
+        self.assertEqual(((), ()), (
+            found.network_agents[0].serves, found.network_services))
 
     def test_served_twice(self):
         router = neutron_api.router()
         self.agent('L3 agent', 'h1', router, router)
         found = self.read()
-        self.assertEqual((router['id'],), found.agents[0].serves)
-        self.assertEqual(1, len(found.services))
+        self.assertEqual((router['id'],), found.network_agents[0].serves)
+        self.assertEqual(1, len(found.network_services))
 
     def test_odd(self):
         self.agent('L3 agent', 'h1', neutron_api.router())
