@@ -7,12 +7,14 @@ Where there is no space for all columns, reasons and advice are printed below
 their rows, and other columns are left out and named.
 """
 
+import bisect
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import io
+import itertools
 import re
 import typing as ty
 
@@ -32,7 +34,7 @@ _READABLE = 16
 _WORD = re.compile(r'\s*\S+(?:(?<=:) \d+(?!\S))?')
 _PIECE = re.compile(r'[^,]*,+|[^,]+')
 _NUMERIC = re.compile(r'-|-?\d+(\.\d+)?|(\?|\d+)/(\d+|unlimited)', re.ASCII)
-_FIRST_WORD = re.compile(r'\w*')
+_NOT_IN_WORD = re.compile(r'\W')
 
 #: Columns that are not left out: the answers of a table, in sentences.
 SENTENCES = frozenset({
@@ -40,11 +42,13 @@ SENTENCES = frozenset({
     'Stranded', 'What to do', 'Why'})
 
 GOOD, MEDIUM, BAD = 'green', 'yellow', 'red'
+#: Style -> code of its colour on a terminal.
+_CODES = {GOOD: 32, MEDIUM: 33, BAD: 31}
 _OTHER_TEXT = ''
 #: Column -> first word of a cell -> its style on a terminal.
 _STYLES: Mapping[str, Mapping[str, str]] = {
     'Class': {'error': BAD},
-    'How': {'live': GOOD, 'live,': MEDIUM, 'cold': MEDIUM, 'not': BAD},
+    'How': {'live': GOOD, 'cold': MEDIUM, 'not': BAD},
     'Result': {'done': GOOD, 'refused': BAD},
     'Severity': {'error': BAD, 'warning': MEDIUM},
     'State': {'up': GOOD, 'disabled': MEDIUM, 'down': BAD},
@@ -138,28 +142,26 @@ def render(parts: Iterable[Part], width: int | None = None,
     :param width: of the lines; a longer word, or command, is not broken;
         None for lines as long as they need
     """
-    return ''.join(_rendered(part, width, color) for part in parts)
+    lines: list[str] = []
+    for part in parts:
+        if isinstance(part, Table):
+            lines += _table(part, width, color)
+        else:
+            lines += _line(Line(part) if isinstance(part, str) else part,
+                           width, color)
+    return ''.join(f'{line}\n' for line in lines)
 
 
-def _rendered(part: Part, width: int | None, color: bool) -> str:
-    match part:
-        case Table():
-            return _table(part, width, color)
-        case Line():
-            return _line(part, width, color)
-    return _line(Line(part), width, color)
-
-
-def _line(line: Line, width: int | None, color: bool) -> str:
+def _line(line: Line, width: int | None, color: bool) -> Iterator[str]:
     first, *more_lines = _wrapped(strings.line(line.text),
                                   None if line.is_command else width,
                                   line.indent)
-    text = '\n'.join(
-        [first, *(' ' * line.indent + each for each in more_lines)])
-    if not (color and line.style):
-        return f'{text}\n'
-    from rich import text as rich_text
-    return _printed(rich_text.Text(text, line.style), None, color)
+    for text in (first, *(' ' * line.indent + each for each in more_lines)):
+        yield _colored(text, line.style if color else '')
+
+
+def _colored(text: str, style: str) -> str:
+    return f'\x1b[{_CODES[style]}m{text}\x1b[0m' if text and style else text
 
 
 def _wrapped(text: str, width: int | None, indent: int = 0) -> list[str]:
@@ -194,42 +196,57 @@ def _length(text: str) -> int:
     return cells.cell_len(text)
 
 
-def _table(table: Table, width: int | None, color: bool) -> str:
+def _table(table: Table, width: int | None, color: bool) -> Iterator[str]:
     rows = [tuple(map(cell_lines, row)) for row in table.rows]
     columns = [_Column(title, [row[number] for row in rows])
                for number, title in enumerate(table.columns)]
     shown, below = (columns, []) if table.is_whole else _arranged(
         columns, width, table.least_important)
     widths = _widths(shown, width)
-    # Without columns below them, the rows are one table.
-    slices = [slice(number, number + 1) for number in range(len(rows))
-              ] if below and rows else [slice(None)]
-    text = ''.join(
-        _printed(_rich_table(shown, widths, rows_of), sum(widths) + (
-            _GAP * len(shown)), color) + ''.join(
-                _below(each, rows_of.start, width)
-                for each in below if rows)
-        for rows_of in slices)
+    titles = [_wrapped(each.title, most) for each, most in zip(shown, widths)]
+    height = max(map(len, titles), default=0)
+    yield from _side_by_side(shown, widths, itertools.repeat(''), [
+        [''] * (height - len(lines)) + lines for lines in titles])
+    yield '\N{BOX DRAWINGS LIGHT HORIZONTAL}' * (
+        sum(widths) + _GAP * (len(shown) - 1))
+    for row in range(len(rows)):
+        styles = [each.style(row) if color else '' for each in shown]
+        yield from _side_by_side(shown, widths, styles, [
+            [part for line in each.lines[row] for part in _wrapped(line, most)]
+            for each, most in zip(shown, widths)])
+        for column in below:
+            yield from _below(column, row, width)
     left_out = [each.title for each in columns
                 if each not in shown and each.title not in SENTENCES]
     if left_out:
-        text += _line(Line(
+        yield from _line(Line(
             f'Left out for lack of space: {", ".join(left_out)}; see ' + (
                 '-c, --max-width 0 or -f csv' if table.is_main
                 else '--max-width 0')), width, False)
-    return text
 
 
-def _below(column: '_Column', row: int, width: int | None) -> str:
+def _side_by_side(
+    columns: Sequence['_Column'], widths: Sequence[int],
+    styles: Iterable[str], cells: Iterable[Sequence[str]],
+) -> Iterator[str]:
+    """Yield the lines of a row, of which all cells fit their columns."""
+    for parts in itertools.zip_longest(*cells, fillvalue=''):
+        padded = []
+        for column, width, style, text in zip(columns, widths, styles, parts):
+            space = ' ' * (width - _length(text))
+            text = _colored(text, style)
+            padded.append(space + text if column.is_numeric else text + space)
+        yield (' ' * _GAP).join(padded).rstrip()
+
+
+def _below(column: '_Column', row: int, width: int | None) -> Iterator[str]:
     lines = column.lines[row]
     if _BLANK.issuperset(lines):
-        return ''
-    if len(lines) > 1:
-        lines = ['', *lines]
-    return ''.join(_line(Line(
-        f'{" " * _INDENT}{column.title}: {line}' if not number
-        else f'{" " * 2 * _INDENT}{line}', indent=2 * _INDENT), width, False)
-        for number, line in enumerate(lines))
+        return
+    first, *more_lines = lines if len(lines) == 1 else ['', *lines]
+    for text in (f'{" " * _INDENT}{column.title}: {first}',
+                 *(f'{" " * 2 * _INDENT}{line}' for line in more_lines)):
+        yield from _line(Line(text, indent=2 * _INDENT), width, False)
 
 
 def yes_or_no(value: bool | None) -> str:
@@ -266,6 +283,7 @@ class _Column:
     def __init__(self, title: str, lines: Sequence[Sequence[str]]):
         self.title = title
         self.lines = lines
+        self.is_numeric = are_numeric(lines)
         all_lines = [line for cell in lines for line in cell]
         self.natural = max(map(_length, [title, *all_lines]))
         self.minimum = max(
@@ -275,9 +293,10 @@ class _Column:
                 default=0),
             min(max(map(_length, all_lines), default=0), _READABLE))
 
-    @property
-    def is_numeric(self) -> bool:
-        return are_numeric(self.lines)
+    def style(self, row: int) -> str:
+        styles = _STYLES.get(self.title, {})
+        first_word = _NOT_IN_WORD.split(self.lines[row][0], maxsplit=1)[0]
+        return styles.get(first_word, styles.get(_OTHER_TEXT, ''))
 
 
 def _arranged(columns: Sequence[_Column], width: int | None,
@@ -286,15 +305,14 @@ def _arranged(columns: Sequence[_Column], width: int | None,
 
     :param least: the least important columns, the first is left out first
     """
-    sentences = [each for each in columns if each.title in SENTENCES]
     shown = _fitting(columns, width, least)
-    for number, column in enumerate(sentences):
-        if column not in shown:
-            # The others at the right, too, so that the order is the same.
-            below = sentences[number:]
-            return _fitting([each for each in columns if each not in below],
-                            width, least), below
-    return shown, []
+    # The others at the right, too, so that the order is the same.
+    below = list(itertools.dropwhile(shown.__contains__, [
+        each for each in columns if each.title in SENTENCES]))
+    if below:
+        shown = _fitting([each for each in columns if each not in below],
+                         width, least)
+    return shown, below
 
 
 def _fitting(columns: Sequence[_Column], width: int | None,
@@ -302,14 +320,12 @@ def _fitting(columns: Sequence[_Column], width: int | None,
     """Return the columns that have space; the first is always shown."""
     if width is None:
         return list(columns)
-    order = [each for each in columns if each.title not in least]
-    order += [each for title in reversed(least)
-              for each in columns if each.title == title]
-    shown: set[_Column] = set(order[:1])
-    for column in order[1:]:
-        if sum(each.minimum for each in {*shown, column}) + (
-                _GAP * len(shown)) <= width:
-            shown.add(column)
+    ranks = {title: rank for rank, title in enumerate(reversed(least), 1)}
+    shown: list[_Column] = []
+    for column in sorted(columns, key=lambda each: ranks.get(each.title, 0)):
+        needed = sum(each.minimum + _GAP for each in shown) + column.minimum
+        if not shown or needed <= width:
+            shown.append(column)
     return [each for each in columns if each in shown]
 
 
@@ -319,63 +335,10 @@ def _widths(columns: Sequence[_Column], width: int | None) -> list[int]:
         return [min(each.natural, max(each.minimum, level))
                 for each in columns]
 
-    level = max((each.natural for each in columns), default=0)
+    widest = max((each.natural for each in columns), default=0)
     if width is None:
-        return at(level)
-    space = max(width - _GAP * (len(columns) - 1),
-                sum(each.minimum for each in columns))
+        return at(widest)
+    space = max(width - _GAP * (len(columns) - 1), sum(at(0)))
     # sum(at(level)) does not fall as the level rises.
-    low = 0
-    while low < level:
-        middle = (low + level + 1) // 2
-        if sum(at(middle)) <= space:
-            low = middle
-        else:
-            level = middle - 1
-    return at(low)
-
-
-def _rich_table(columns: Sequence[_Column], widths: Sequence[int],
-                rows: slice) -> ty.Any:
-    """Return a table of some rows; only with the first it has the titles."""
-    from rich import box
-    from rich import table as rich_table
-    from rich import text as rich_text
-    table = rich_table.Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0,
-        header_style='', show_header=not rows.start)
-    cells = []
-    gap = ''
-    for column, width in zip(columns, widths):
-        # Not rich's padding, which makes the last column too wide before 14.1.
-        indent = '' if column.is_numeric else gap
-        table.add_column(
-            rich_text.Text('\n'.join(
-                indent + part for part in _wrapped(column.title, width))),
-            width=len(gap) + width, no_wrap=True,
-            justify='right' if column.is_numeric else 'left')
-        gap = ' ' * (_GAP - 1)
-        styles = _STYLES.get(column.title, {})
-        cells.append([rich_text.Text('\n'.join(
-            indent + part for line in lines
-            for part in _wrapped(line, width)),
-            styles.get(_first_word(lines), styles.get(_OTHER_TEXT, '')))
-            for lines in column.lines[rows]])
-    for row in zip(*cells):
-        table.add_row(*row)
-    return table
-
-
-def _first_word(lines: Sequence[str]) -> str:
-    return ty.cast(re.Match, _FIRST_WORD.match(lines[0] if lines else ''))[0]
-
-
-def _printed(renderable: ty.Any, width: int | None, color: bool) -> str:
-    from rich import console as rich_console
-    console = rich_console.Console(
-        file=io.StringIO(), width=width or 1 << 16, markup=False,
-        color_system='standard' if color else None, emoji=False,
-        highlight=False, force_terminal=color, no_color=not color)
-    console.print(renderable, soft_wrap=width is None)
-    lines = ty.cast(io.StringIO, console.file).getvalue().splitlines()
-    return ''.join(f'{line.rstrip()}\n' for line in lines)
+    return at(bisect.bisect_right(range(1, widest + 1), space,
+                                  key=lambda level: sum(at(level))))
