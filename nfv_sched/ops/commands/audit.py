@@ -10,12 +10,10 @@ import shlex
 import time
 
 from nfv_sched.base import strings
-from nfv_sched.ops.answers.audit import document as audit_document
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
-from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
@@ -31,20 +29,16 @@ there are findings, and only findings of both readings are shown. Servers with
 a task in progress are left out. A file is read once.
 
 "Since" is the earliest time at which a finding can have begun, by Nova's
-records. The finding may be more recent. For a server on its host it is the
-creation of the server, or the begin of its last move from another host; for a
-server elsewhere its creation; for a move its last change in Nova. It is empty
-if there is no record.
+records; empty if there is no record. The finding may be more recent.
 
 With -f commands: the commands that repair, where one is known, one in a line.
-Comments (#) have the finding and what else to do. Commands of findings on one
-host may be the same: they are printed once. Read them before you run them.
+Comments (#) have the finding and what else to do. Read them before you run
+them.
 
 examples:
   nfv-sched cloud audit
-  nfv-sched cloud audit --kind 'allocation-*' -f commands
   nfv-sched cloud audit --host 'compute-1*' --kind policy-not-kept
-  nfv-sched cloud audit --from cloud.json.gz -f json
+  nfv-sched cloud audit --kind 'allocation-*' -f commands
 
 exit code: 0 if nothing is found; 1 if something could not be read, and is
 named; 2 if the command line is wrong; 3 if there are findings.
@@ -60,7 +54,7 @@ class AuditCloud(source.CloudMixin, base.Lister):
 
     epilog = _EPILOG
     takes_changes = False  # findings are of the cloud as it is
-    schemas = {'cloud-audit': audit_document.Audit}
+    schemas = {'cloud-audit': values.Audit}
     formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
     least_important = ('Server ID', 'Since', 'Kind', 'What to do')
 
@@ -79,31 +73,28 @@ class AuditCloud(source.CloudMixin, base.Lister):
 
     def take_action(self, parsed_args):
         kinds = set(source.chosen(values.KINDS, parsed_args.kind, 'kind'))
-        findings = self._findings(
-            parsed_args, self.cloud(parsed_args), kinds)
+        findings = self._findings(parsed_args, kinds)
         if findings and parsed_args.source is None and parsed_args.confirm:
             self.app.stderr.write(
                 f'{len(findings)} to be confirmed: the cloud is read again in '
                 f'{parsed_args.confirm:g} s\n')
             self.app.stderr.flush()
             time.sleep(parsed_args.confirm)
-            again = set(self._findings(
-                parsed_args, self.cloud(parsed_args), kinds))
+            again = set(self._findings(parsed_args, kinds))
             findings = [each for each in findings if each in again]
         self.has_findings = bool(findings)
-        self._audit = audit_document.Audit(
-            hosts_checked=self._hosts, findings=tuple(findings))
-        return self.cells(parsed_args, audit_document.COLUMNS, findings)
-
-    def document(self, column_names, data):
-        return documents.Document(self._audit, ('findings',))
+        self._document = documents.Document(values.Audit(
+            hosts_checked=self._hosts, findings=tuple(findings)),
+            ('findings',))
+        return self.cells(parsed_args, values.COLUMNS, findings)
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
         if parsed_args.formatter == formats.COMMANDS:
             self.app.stdout.writelines(
-                f'{line}\n' for line in _commands(self._audit.findings))
+                f'{line}\n'
+                for line in _commands(self._document.content.findings))
             code = 0
         else:
             code = super().produce_output(parsed_args, column_names, data)
@@ -112,13 +103,12 @@ class AuditCloud(source.CloudMixin, base.Lister):
                 f'{strings.count(self._hosts, "host")}: nothing found.\n')
         return code
 
-    def _findings(
-        self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
-        kinds: Collection[str],
-    ) -> list[audit_document.AuditedFinding]:
+    def _findings(self, parsed_args: argparse.Namespace,
+                  kinds: Collection[str]) -> list[values.AuditedFinding]:
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.audit import all_checks
         from nfv_sched.ops.answers.audit import hosts
+        cloud = self.cloud(parsed_args)
         chosen = {host.uuid for host in source.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)}
         self._hosts = sum(
@@ -134,9 +124,7 @@ class AuditCloud(source.CloudMixin, base.Lister):
                 if finding.kind in kinds]
 
 
-def _commands(
-    findings: Iterable[audit_document.AuditedFinding],
-) -> Iterator[str]:
+def _commands(findings: Iterable[values.AuditedFinding]) -> Iterator[str]:
     printed = set()
     for each in findings:
         who = ', '.join(filter(None, (

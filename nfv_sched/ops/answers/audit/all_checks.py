@@ -5,10 +5,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 
 from nfv_sched.ops.answers.audit import devices
-from nfv_sched.ops.answers.audit import document
-from nfv_sched.ops.answers.audit import guests
 from nfv_sched.ops.answers.audit import hosts as audit_hosts
-from nfv_sched.ops.answers.audit import ledger
 from nfv_sched.ops.answers.audit import placement
 from nfv_sched.ops.answers.audit import policies
 from nfv_sched.ops.answers.audit import records
@@ -17,10 +14,10 @@ from nfv_sched.ops.cloud import snapshot
 
 #: Each checks one host.
 CHECKS: tuple[Callable[[audit_hosts.Site], audit_hosts.Findings], ...] = (
-    policies.check, records.check, records.mapping, guests.floating,
-    guests.pages, guests.reserve, records.overuse, devices.check,
-    devices.compare_requests, placement.check, ledger.check, records.moves)
-
+    policies.check, records.check, records.mapping, records.floating,
+    records.pages, records.reserve, records.overuse, devices.check,
+    devices.compare_requests, placement.check, placement.check_ledger,
+    records.moves)
 
 #: Kinds of findings about where a server is on its host.
 _PLACES = (values.POLICY, values.PINNED_TWICE, values.NOT_DEDICATED)
@@ -32,7 +29,7 @@ _UNNAMED = frozenset((*snapshot.UNREAD_CELLS, _Kind.NO_CELLS, _Kind.OTHER))
 
 def of_places(
     cloud: snapshot.Cloud, uuids: Collection[str],
-) -> tuple[list[document.AuditedFinding], set[str]]:
+) -> tuple[list[values.AuditedFinding], set[str]]:
     """Return which servers are not placed as their strict policies say.
 
     :param uuids: the servers; those that were deleted are passed over
@@ -57,7 +54,7 @@ def of_places(
 def findings(
     cloud: snapshot.Cloud, *, hosts: Collection[str] | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
-) -> list[document.AuditedFinding]:
+) -> list[values.AuditedFinding]:
     """Return the findings of all checks, host by host.
 
     :param hosts: UUIDs of the hosts to check; None for all

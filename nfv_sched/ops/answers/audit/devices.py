@@ -2,7 +2,6 @@
 """Find PCI devices of the wrong server, and what servers lack of theirs."""
 
 import collections
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 
@@ -26,9 +25,8 @@ def check(site: hosts.Site) -> hosts.Findings:
             gone.setdefault(device.server, []).append(device.address)
     for uuid, addresses in gone.items():
         server = site.known.get(uuid)
-        text = f'device {", ".join(addresses)} of ' + (
-            f'{uuid}, for which there is no server' if server is None
-            else hosts.where(server))
+        text = (f'device {", ".join(addresses)} of '
+                f'{hosts.described(uuid, server)}')
         if not site.host.up:
             yield site.finding(values.LEFT_BEHIND, text, server)
         elif server is None or server.task is None:
@@ -42,8 +40,7 @@ def check(site: hosts.Site) -> hosts.Findings:
                 if device.server in site.known:
                     owner = f'that of {site.known[device.server].name}'
                 elif device.server:
-                    owner = (f'that of {device.server}, for which there is '
-                             'no server')
+                    owner = f'that of {hosts.described(device.server, None)}'
                 yield site.finding(
                     values.DEVICE_OTHER, f'device {port.device} of its port '
                     f'{port.id} is {owner} by the record of the host', server)
@@ -85,8 +82,8 @@ def _differences(
                 f'{request.count} asked for by {requester}, has {len(share)}')
         elif len(share) > request.count:
             yield values.DEVICE_EXTRA, (
-                f'{request.count} asked for by {requester}, has '
-                f'{_addresses(share)}')
+                f'{request.count} asked for by {requester}, has ' +
+                ', '.join([device.address for device in share]))
         for device in share:
             mismatch = _mismatch(request, device)
             if mismatch:
@@ -94,11 +91,8 @@ def _differences(
                     f'device {device.address} of {requester}: {mismatch}')
     if loose:
         yield values.DEVICE_EXTRA, (
-            f'no PCI request asks for {_addresses(loose)}')
-
-
-def _addresses(devices: Iterable[snapshot.Device]) -> str:
-    return ', '.join(device.address for device in devices)
+            'no PCI request asks for ' +
+            ', '.join([device.address for device in loose]))
 
 
 def _mismatch(request: snapshot.PCIRequest, device: snapshot.Device) -> str:
@@ -125,7 +119,10 @@ def _compare_allocations(site: hosts.Site,
                          server: snapshot.Server) -> hosts.Findings:
     if server.allocations is None:
         return
-    cards = collections.Counter(map(_card, site.devices_of(server)))
+    # In the name of its resource provider the letters are large.
+    cards = collections.Counter(
+        (device.parent or device.address).upper()
+        for device in site.devices_of(server))
     for provider in site.host.providers:
         card = provider.name.removeprefix(f'{site.host.hypervisor}_')
         amount = sum(server.allocations.get(provider.uuid, {}).values())
@@ -134,8 +131,3 @@ def _compare_allocations(site: hosts.Site,
             yield site.finding(
                 values.DEVICE_DIFFERS, f'has {cards[card]} of card {card}, '
                 f'{amount} in Placement', server)
-
-
-def _card(device: snapshot.Device) -> str:
-    # In the name of its resource provider the letters are large.
-    return (device.parent or device.address).upper()

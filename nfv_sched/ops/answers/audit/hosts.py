@@ -9,7 +9,6 @@ import shlex
 
 from nfv_sched.fit.numa import topology
 from nfv_sched.limits import names
-from nfv_sched.ops.answers.audit import document
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import snapshot
@@ -17,13 +16,12 @@ from nfv_sched.ops.simulator import restore_hosts
 
 #: Status of a device that belongs to a server.
 USED = ('claimed', 'allocated')
-_DONE = 'done'
 _Kind = snapshot.MissingKind
 
 #: Resource provider -> resource class -> amount.
 Allocations = Mapping[str, Mapping[str, int]]
 Command = tuple[str, ...]  # its words
-Findings = Iterator[document.AuditedFinding]
+Findings = Iterator[values.AuditedFinding]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -36,7 +34,7 @@ class Site:
     reported as missing.
     """
 
-    whole: 'Whole'
+    whole: '_Whole'
     host: snapshot.Host
     title: str  #: name of the host, unique in the cloud
     servers: tuple[snapshot.Server, ...]
@@ -109,7 +107,7 @@ class Site:
     def finding(
         self, kind: str, text: str, server: snapshot.Server | None = None,
         since: str = '', commands: tuple[Command, ...] = (),
-    ) -> document.AuditedFinding:
+    ) -> values.AuditedFinding:
         """Return a finding on this host.
 
         :param server: the server concerned, whose age limits ``since``
@@ -130,7 +128,7 @@ class Site:
         what_to_do = values.KINDS[kind]
         if commands:
             what_to_do += f': {"; ".join(map(shlex.join, commands))}'
-        return document.AuditedFinding(
+        return values.AuditedFinding(
             host=self.title, host_id=self.host.uuid, server=name,
             server_id=uuid, kind=kind, finding=text, since=since or None,
             what_to_do=what_to_do, commands=commands)
@@ -158,7 +156,7 @@ class Site:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Whole:
+class _Whole:
     """Indexes of a cloud that the checks of all its hosts share."""
 
     cloud: snapshot.Cloud
@@ -172,28 +170,22 @@ class Whole:
     #: UUIDs of servers and migrations that could not be read
     unread: frozenset[str]
 
-    @classmethod
-    def from_cloud(cls, cloud: snapshot.Cloud) -> 'Whole':
-        holders: dict[str, list[tuple[str, Allocations]]] = {}
-        for consumer, allocations in (
-                *((server.uuid, server.allocations or {})
-                  for server in cloud.servers),
-                *(cloud.consumers or {}).items()):
-            for provider in allocations:
-                holders.setdefault(provider, []).append(
-                    (consumer, allocations))
-        return cls(
-            cloud, {server.uuid: server for server in cloud.servers},
-            holders, any(
-                names.TRAIT in provider.traits
-                for host in cloud.hosts for provider in host.providers), any(
-                server.state == snapshot.RESIZED or server.task is not None
-                for server in cloud.servers),
-            cloud.unread(_Kind.SERVER, _Kind.MIGRATION))
-
 
 def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
-    whole = Whole.from_cloud(cloud)
+    holders: dict[str, list[tuple[str, Allocations]]] = {}
+    for consumer, allocations in (
+            *((server.uuid, server.allocations or {})
+              for server in cloud.servers),
+            *(cloud.consumers or {}).items()):
+        for provider in allocations:
+            holders.setdefault(provider, []).append((consumer, allocations))
+    whole = _Whole(
+        cloud, {server.uuid: server for server in cloud.servers}, holders,
+        any(names.TRAIT in provider.traits
+            for host in cloud.hosts for provider in host.providers),
+        any(server.state == snapshot.RESIZED or server.task is not None
+            for server in cloud.servers),
+        cloud.unread(_Kind.SERVER, _Kind.MIGRATION))
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)
     metadata = view.metadata_by_host(cloud)
@@ -203,7 +195,7 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
     for move in cloud.moves or ():
         # What a finished evacuation leaves on its source is reported as left
         # behind, not as part of a move.
-        if move.status != _DONE:
+        if move.status != 'done':
             for name in {move.source, move.target}:
                 if name is not None:
                     moves.setdefault(name, []).append(move)
@@ -238,5 +230,11 @@ def settled(server: snapshot.Server) -> str:
     return max(server.created, server.moved)
 
 
-def where(server: snapshot.Server) -> str:
+def described(uuid: str | None, server: snapshot.Server | None) -> str:
+    """Describe the server of a UUID, which is not on the host in question.
+
+    :param server: None if there is none
+    """
+    if server is None:
+        return f'{uuid}, for which there is no server'
     return f'a server that is on {server.host or "no host"}'

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare Placement with the hosts and servers of Nova."""
+"""Compare Placement with the hosts and servers of Nova, and with Neutron."""
 
+import collections
 from collections.abc import Collection
 from collections.abc import Mapping
 
 import os_resource_classes as orc
 
+from nfv_sched.ledger import inventory
 from nfv_sched.limits import names
+from nfv_sched.limits import usage
 from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import memory
+from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 
@@ -31,7 +35,8 @@ def check(site: hosts.Site) -> hosts.Findings:
     if site.host.providers:
         yield from _inventories(site)
         yield from _overused(site)
-    elif _is_read(site):
+    elif site.cloud.consumers is not None and site.host.uuid not in (
+            site.cloud.unread(snapshot.MissingKind.PROVIDERS)):
         yield site.finding(values.INVENTORY, 'no resource provider in '
                            'Placement: it gets no servers')
     else:
@@ -39,12 +44,6 @@ def check(site: hosts.Site) -> hosts.Findings:
     for server in site.steady:
         yield from _allocations(site, server)
     yield from _find_strangers(site)
-
-
-def _is_read(site: hosts.Site) -> bool:
-    """Return True if the lack of a provider is known, not just unread."""
-    return site.cloud.consumers is not None and site.host.uuid not in (
-        site.cloud.unread(snapshot.MissingKind.PROVIDERS))
 
 
 def _inventories(site: hosts.Site) -> hosts.Findings:
@@ -57,8 +56,7 @@ def _inventories(site: hosts.Site) -> hosts.Findings:
     for name, count in (
             (_PCPU, sum(len(node.dedicated - node.shared) for node in nodes)),
             (_VCPU, sum(len(node.shared) for node in nodes))):
-        inventory = root.inventories.get(name)
-        total = 0 if inventory is None else inventory.total
+        total = root.inventories[name].total if name in root.inventories else 0
         if total != count:
             yield site.finding(
                 values.INVENTORY,
@@ -68,24 +66,23 @@ def _inventories(site: hosts.Site) -> hosts.Findings:
 def _overused(site: hosts.Site) -> hosts.Findings:
     ledger = names.provider_uuid(site.host.uuid)  # has a check of its own
     for provider in site.host.providers:
-        for name, inventory in provider.inventories.items():
+        for name, there in provider.inventories.items():
             # Nested providers are reserved to take no further servers.
-            total = inventory.total - (
-                0 if provider.parent else inventory.reserved)
+            total = there.total - (0 if provider.parent else there.reserved)
             if provider.uuid != ledger and (
-                    inventory.used > int(total * inventory.ratio)):
+                    there.used > int(total * there.ratio)):
                 yield site.finding(
-                    values.OVERUSED, f'{provider.name}: {inventory.used} '
-                    f'{name} allocated, '
-                    f'{memory.limit_text(total, inventory.ratio)} may be')
+                    values.OVERUSED, f'{provider.name}: {there.used} {name} '
+                    f'allocated, {memory.limit_text(total, there.ratio)} may '
+                    'be')
 
 
 def _amounts_on_host(site: hosts.Site,
-                     allocations: hosts.Allocations) -> dict[str, int]:
-    amounts: dict[str, int] = {}
+                     allocations: hosts.Allocations,
+                     ) -> collections.Counter[str]:
+    amounts: collections.Counter[str] = collections.Counter()
     for provider in site.host.providers:
-        for name, amount in allocations.get(provider.uuid, {}).items():
-            amounts[name] = amounts.get(name, 0) + amount
+        amounts.update(allocations.get(provider.uuid, {}))
     return amounts
 
 
@@ -99,9 +96,9 @@ def _allocations(site: hosts.Site,
             values.ALLOCATION_MISSING, 'has nothing of its host in Placement',
             server, commands=_allocation(server, bool(server.allocations)))
         return
-    wrong = [f'{name} {amounts.get(name, 0)} instead of {amount}'
+    wrong = [f'{name} {amounts[name]} instead of {amount}'
              for name, amount in _expected_amounts(site, server).items()
-             if amounts.get(name, 0) != amount]
+             if amounts[name] != amount]
     if wrong:
         yield site.finding(
             values.ALLOCATION_DIFFERS, f'has in Placement {", ".join(wrong)}',
@@ -146,27 +143,24 @@ def _find_strangers(site: hosts.Site) -> hosts.Findings:
                  and consumer not in site.whole.unread}
     for consumer, allocations in strangers.items():
         server = site.known.get(consumer)
-        text = f'{_amounts_text(_amounts_on_host(site, allocations))} of '
+        text = ', '.join(f'{amount} {name}' for name, amount in sorted(
+            _amounts_on_host(site, allocations).items(),
+            key=lambda item: (item[0] in (names.PORTS, names.RULES), item)))
+        commands = removal(consumer, {
+            provider.uuid: allocations[provider.uuid]
+            for provider in site.host.providers
+            if allocations.get(provider.uuid)})
         if server is None:
             yield site.finding(
-                values.ALLOCATION_ORPHAN, f'{text}{consumer}, which is '
-                'neither a server nor a move under way',
-                commands=_removal(site, consumer, allocations))
-        elif not site.host.up:
-            yield site.finding(values.LEFT_BEHIND,
-                               text + hosts.where(server), server)
+                values.ALLOCATION_ORPHAN, f'{text} of {consumer}, which is '
+                'neither a server nor a move under way', commands=commands)
+            continue
+        text += f' of {hosts.described(consumer, server)}'
+        if not site.host.up:
+            yield site.finding(values.LEFT_BEHIND, text, server)
         elif server.task is None:
-            yield site.finding(
-                values.ALLOCATION_ELSEWHERE, text + hosts.where(server),
-                server, commands=_removal(site, consumer, allocations))
-
-
-def _removal(site: hosts.Site, consumer: str,
-             allocations: hosts.Allocations) -> tuple[hosts.Command, ...]:
-    return removal(consumer, {
-        provider.uuid: allocations[provider.uuid]
-        for provider in site.host.providers
-        if allocations.get(provider.uuid)})
+            yield site.finding(values.ALLOCATION_ELSEWHERE, text, server,
+                               commands=commands)
 
 
 def removal(consumer: str, allocations: Mapping[str, Collection[str]],
@@ -182,7 +176,52 @@ def removal(consumer: str, allocations: Mapping[str, Collection[str]],
                  for word in ('--provider', uuid)], consumer),)
 
 
-def _amounts_text(amounts: Mapping[str, int]) -> str:
-    return ', '.join(f'{amount} {name}' for name, amount in sorted(
-        amounts.items(), key=lambda item: (item[0] in (
-            names.PORTS, names.RULES), item[0])))
+def check_ledger(site: hosts.Site) -> hosts.Findings:
+    """Compare the ledger with Neutron, unless a server comes or goes."""
+    if (not site.whole.has_ledgers or not site.host.providers
+            or len(site.steady) < len(site.servers)
+            or any(not move.settled for move in site.moves)):
+        return
+    network = site.host.network
+    if network is None or network.vswitch_ports is None:
+        return
+    uuid = names.provider_uuid(site.host.uuid)
+    ledger = next((provider for provider in site.host.providers
+                   if provider.uuid == uuid), None)
+    if ledger is None:
+        yield site.finding(values.LEDGER, 'has no ledger in Placement')
+        return
+    for name, account in _accounts(site, network, uuid).items():
+        have = ledger.inventories.get(name)
+        capacity = 0 if have is None else have.capacity
+        expected = account.inventory().capacity
+        if capacity != expected:
+            yield site.finding(
+                values.LEDGER, f'{name}: {capacity} for servers by the '
+                f'ledger, {expected} by Neutron')
+
+
+def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
+              ledger: str) -> dict[str, inventory.Account]:
+    """Return limit and usage of ports, and of rules if those are known."""
+    guests = {}
+    rules_known = network.security_rules is not None
+    for server in site.servers:
+        ports = occupied.vswitch_ports(server)
+        rules_known = rules_known and all(
+            port.rules is not None for port in ports)
+        guests[server.uuid] = usage.GuestUsage(
+            tuple(port.id for port in ports),
+            sum(port.rules or 0 for port in ports))
+    allocations = {
+        consumer: by_provider[ledger]
+        for consumer, by_provider in site.whole.holders.get(ledger, ())}
+    accounts = inventory.accounts(
+        inventory.Load(network.vswitch_ports or 0,
+                       network.security_rules or 0, guests),
+        inventory.by_server(allocations, {
+            move.uuid: move.server for move in site.cloud.moves or ()}),
+        view.limits_of(site.cloud, site.host, site.metadata))
+    if not rules_known:
+        del accounts[names.RULES]
+    return accounts

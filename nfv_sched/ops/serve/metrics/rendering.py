@@ -18,7 +18,6 @@ import os_resource_classes as orc
 from prometheus_client import core
 from prometheus_client import registry
 
-from nfv_sched.ops.answers.audit import document as audit_document
 from nfv_sched.ops.answers.audit import values as audit_values
 from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.journal import reading
@@ -144,7 +143,7 @@ def _family(metric: Metric, by_labels: Mapping[Key, float],
 def families(
     cloud: snapshot.Cloud, hosts: Sequence[document.HostDetails],
     capacities: 'Sequence[capacity.FlavorCapacity]',
-    *, findings: Iterable[audit_document.AuditedFinding] | None = (),
+    *, findings: Iterable[audit_values.AuditedFinding] | None = (),
     rebalance: rebalance_document.Rebalance | None = None,
     losses: Sequence[plan_document.LostHost] = (),
 ) -> list[core.Metric]:

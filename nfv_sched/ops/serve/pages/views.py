@@ -21,7 +21,6 @@ import markupsafe
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.audit import all_checks
-from nfv_sched.ops.answers.audit import document as audit_document
 from nfv_sched.ops.answers.audit import hosts as audit_hosts
 from nfv_sched.ops.answers.audit import values as audit_values
 from nfv_sched.ops.answers.capacity import document as capacity_document
@@ -272,12 +271,12 @@ class SnapshotPages:
         return dataclasses.replace(explanation, next_steps=tuple(steps))
 
     @functools.cached_property
-    def _audited(self) -> audit_document.Audit:
+    def _audited(self) -> audit_values.Audit:
         if not audit_hosts.names_unread(self._cloud):
             raise source.CloudUnreadError(
                 'no host can be checked: the snapshot does not say which of '
                 'them were read completely')
-        return audit_document.Audit(
+        return audit_values.Audit(
             hosts_checked=len(audit_hosts.readable(self._cloud)),
             findings=tuple(all_checks.findings(self._cloud)))
 
@@ -385,7 +384,7 @@ def _part(items: Sequence[_T], size: int, path: str,
                     link(number - 1), link(number + 1))
 
 
-def _finding(finding: audit_document.AuditedFinding) -> tuple:
+def _finding(finding: audit_values.AuditedFinding) -> tuple:
     return (_host(finding.host),
             finding.server_id and _server(finding.server_id, finding.server),
             finding.kind, finding.finding, finding.since, finding.what_to_do)
