@@ -2,7 +2,7 @@
 """Read facts about the machines of hosts from files named after the hosts.
 
 Nova reports only CPUs for servers; see
-:mod:`nfv_sched.ops.answers.hosts.machines`.
+:mod:`nfv_sched.ops.answers.hosts.nodes`.
 """
 
 import argparse
@@ -24,22 +24,20 @@ if ty.TYPE_CHECKING:
 
 #: Shown by --help of the commands with --facts.
 EPILOG = """\
-CPUs in none of Nova's sets, such as those of the platform or the virtual
-switch, Nova does not know. With --facts, a file of DIR named HOST.json or HOST
-tells all CPUs of that host: what lscpu, virsh or Ironic say of it, as host
-profile reads it. CPUs that are not Nova's then stand on their NUMA node,
-beside their siblings. Of several compute nodes of a service, as Ironic has
-them, HOST is the name of the compute node. A host without a file is shown as
-it is without --facts; so is one whose file contradicts Nova, with a
-warning."""
+Nova does not know CPUs in none of its sets, such as those of the platform or
+the virtual switch. With --facts, a file of DIR named HOST.json or HOST tells
+all CPUs of that host: what lscpu, virsh or Ironic say of it, as host profile
+reads it. Of several compute nodes of a service, as Ironic has them, HOST is
+the name of the compute node. A host whose file contradicts Nova is shown
+without it, with a warning."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--facts', metavar='DIR',
-        help='a folder with a file for each host, HOST.json or HOST, of '
-             'lscpu, virsh or Ironic, that tells its CPUs, also those in none '
-             "of Nova's sets; hosts without a file are shown without them")
+        help='a folder with a file for each host, HOST.json or HOST, that '
+             "tells its CPUs, also those in none of Nova's sets; hosts "
+             'without a file are shown without them')
 
 
 def listed(folder: str | None) -> dict[str, str] | None:
@@ -70,7 +68,7 @@ def machines(
     if files is None:
         return {}
     # Imported here so that --help does not wait for Nova.
-    from nfv_sched.ops.answers.hosts import machines as host_machines
+    from nfv_sched.ops.answers.hosts import nodes
     from nfv_sched.ops.answers.hosts import view
     counts = collections.Counter(host.name for host in cloud.hosts)
     titles = view.titles(cloud.hosts)
@@ -82,7 +80,7 @@ def machines(
             continue
         has_file = True
         machine = _machine(path)
-        wrong = list(host_machines.contradictions(host, machine))
+        wrong = list(nodes.contradictions(host, machine))
         if wrong:
             warn(f'{titles[host.uuid]} is shown without {path}, which '
                  f'contradicts Nova: {"; ".join(wrong)}')

@@ -36,41 +36,34 @@ Columns of a NUMA node:
 - VFs used: used ones near it, and all
 
 A row without a node is for a host that reports no NUMA nodes, and for servers
-without NUMA topology, which run on all shared CPUs of the host. Their memory
-is taken from the small pages that are left besides the platform's.
+without NUMA topology, whose memory is taken from the small pages that are left
+besides the platform's. Ports used and Rules used are those of the host: ports
+of the virtual switch, physical ones included, and rules of the security groups
+of these ports.
 
-Ports used and Rules used are those of the host, with their limits: ports of
-the virtual switch, physical ones included, and rules of the security groups of
-these ports.
-
-With -f csv or value, a column "... used" has only what is used; "... total",
-"... limit" and "... free" are columns of their own, as are the sources of the
-limits and notes on them, and the UUIDs of the host (its compute node) and of
-servers; a table has these columns with -c. Ports free and
-Rules free are what new servers can have, by the ledger in Placement where it
-is published, else by Neutron; empty without a limit, or if not known. Limit
-notes name over-allocations.
+With -f csv or value, a column "... used" has only what is used; totals, limits
+with their sources, what is free, and UUIDs are columns of their own, which a
+table has with -c. Ports free and Rules free are what new servers can have, by
+the ledger in Placement where it is published, else by Neutron; empty without a
+limit, or if not known. Limit notes name over-allocations.
 
 examples:
   nfv-sched host list --sort worst
   nfv-sched host list --host 'compute-1*' --from cloud.json.gz
-  nfv-sched host list --aggregate dpdk -f json
-  nfv-sched host list --full 90
+  nfv-sched host list --aggregate dpdk --full 90
 
 {source.EXIT_CODES}"""
 
 _SHOW_EPILOG = f"""\
 For each core, the CPUs and what uses them: a vCPU of a server, the emulator
 threads of a server, idle (a server has the core to itself), shared, or free.
-"unknown guest" means that the CPU is used in Nova's record of the host, but by
-no server on the host. With -f json, yaml, shell or value everything is a value
-of its own. Names of -f shell, value and -c have the keys of JSON, and the
-number of each item in its list, from 0: numa_nodes_0_pcpus_used.
+"unknown guest": in use in Nova's record of the host, but by no server on it.
+Names of -f shell, value and -c have the keys of JSON, and the number of each
+item in its list, from 0: numa_nodes_0_pcpus_used.
 
 {host_facts.EPILOG}
 
 examples:
-  nfv-sched host show compute-3
   nfv-sched host show compute-3 --facts machines
   nfv-sched host show compute-3 --from cloud.json.gz -f json
 
@@ -81,24 +74,19 @@ Letters stand for the servers with pinned CPUs of a host, the oldest is A.
 
 html is one file that needs nothing else: an index of the hosts and a section
 for each. Hosts whose free CPUs are most scattered over NUMA nodes come first,
-then the fullest; hosts without free CPUs come last. A box above the index
-filters hosts by name, and by their servers, networks, availability zone and
-aggregates. Point at something to see what it is. svg is a picture, text is for
-terminals, as wide as these; both sort the hosts by name, so that two maps can
-be compared.
+then the fullest; hosts without free CPUs come last. A box filters hosts by
+name, server, network, availability zone and aggregate. svg is a picture, text
+is for terminals; both sort the hosts by name, so that two maps can be
+compared.
 
 {host_facts.EPILOG}
 
 examples:
-  nfv-sched host map
-  nfv-sched host map --format html -o map.html
+  nfv-sched host map --from cloud.json.gz --aggregate dpdk
   nfv-sched host map --format html -o map.html --facts machines
   nfv-sched host map --host compute-3 --format svg -o compute-3.svg
-  nfv-sched host map --from cloud.json.gz --aggregate dpdk
 
 {source.EXIT_CODES}"""
-
-_NOT_KNOWN = 'not known'
 
 #: Value of --sort -> sort key of a host.
 _ORDERS: dict[str, Callable[[host_document.HostDetails], tuple]] = {
@@ -156,12 +144,10 @@ class ListHost(source.CloudMixin, base.Lister):
             self.app.stderr.write(
                 f'no host uses {parsed_args.full:g} % or more of its ports or '
                 'rules\n')
-        self._listed = host_document.listed(hosts)
-        rows = self._listed.numa_nodes
+        listed = host_document.listed(hosts)
+        self._document = documents.Document(listed, ('numa_nodes',))
+        rows = listed.numa_nodes
         return self.cells(parsed_args, rendering.columns(rows), rows)
-
-    def document(self, column_names, data):
-        return documents.Document(self._listed, ('numa_nodes',))
 
 
 def _percent(text: str) -> float:
@@ -206,15 +192,13 @@ class ShowHost(_WithFacts, base.ShowOne):
         return parser
 
     def take_action(self, parsed_args):
-        _cloud, (self._host,) = self.views(
+        _cloud, (host,) = self.views(
             parsed_args, lambda cloud: _named(cloud, parsed_args.host))
+        self._document = documents.Document(host)
         if parsed_args.formatter == base.TABLE:
-            return tuple(zip(*_facts(self._host)))
-        values = documents.flat(self._host)
+            return tuple(zip(*_facts(host)))
+        values = documents.flat(host)
         return tuple(values), tuple(values.values())
-
-    def document(self, column_names, data):
-        return documents.Document(self._host)
 
 
 def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
@@ -249,9 +233,11 @@ def _facts(host: host_document.HostDetails) -> Iterator[tuple[str, ty.Any]]:
     if host.small_pages is not None:
         yield 'Small pages MiB', rendering.small_pages(host.small_pages)
     yield 'Ports', rendering.limit(host.network.vswitch_ports)
-    yield 'DHCP servers', _number(host.network.dhcp_servers)
-    yield 'Routers', _number(host.network.routers)
-    yield 'CPUs not for servers', _number(host.cpus_not_for_servers)
+    for title, number in (
+            ('DHCP servers', host.network.dhcp_servers),
+            ('Routers', host.network.routers),
+            ('CPUs not for servers', host.cpus_not_for_servers)):
+        yield title, 'not known' if number is None else number
     yield 'Notes', tables.Lines(host.notes)
     for node in host.numa_nodes:
         yield f'Node {node.node}', tables.Lines(list(_node_lines(node)))
@@ -261,22 +247,18 @@ def _facts(host: host_document.HostDetails) -> Iterator[tuple[str, ty.Any]]:
     yield 'Servers', tables.Lines(list(map(rendering.server, host.servers)))
 
 
-def _number(value: int | None) -> int | str:
-    return _NOT_KNOWN if value is None else value
-
-
 def _pcpus(of: host_document.HostDetails | host_document.NodeOfHost) -> str:
     return f'{of.pcpus_used} of {of.pcpus} used; largest fit {of.largest_fit}'
 
 
 def _node_lines(node: host_document.NodeOfHost) -> Iterator[str]:
-    here = [text for text in (
+    here = '; '.join(filter(None, (
         'virtual switch' if node.switch else '',
         f'networks {", ".join(node.networks)}' if node.networks else '',
         f'places {", ".join(node.places)}' if node.places else '',
-        'tunnel endpoint' if node.tunnel_endpoint else '') if text]
+        'tunnel endpoint' if node.tunnel_endpoint else '')))
     if here:
-        yield f'here: {"; ".join(here)}'
+        yield f'here: {here}'
     yield f'pCPUs: {_pcpus(node)}'
     if node.shared_cpus:
         yield (f'shared vCPUs: {node.shared_vcpus} of '

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describe hosts in words, for tables and maps."""
 
-from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import functools
-import operator
+import itertools
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.hosts import document
@@ -28,11 +27,6 @@ def page_size(size: int) -> str:
 def is_small(size: int) -> bool:
     """Return True for small pages, which count in MiB; ``size`` is in KiB."""
     return size < _MIB
-
-
-def page_column(size: int) -> str:
-    """Return a title such as ``4K MiB`` or ``1G``; ``size`` is in KiB."""
-    return page_size(size) + (' MiB' if is_small(size) else '')
 
 
 def page_amounts(pages: document.PagesUse) -> tuple[int, ...]:
@@ -132,16 +126,7 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
     """
     column = tables.Column
     detail = functools.partial(tables.Column, is_detail=True)
-    of_pages = []
-    for size in sorted({each.size_kib for row in rows for each in row.pages}):
-        title = page_column(size)
-        of_pages += [
-            column(f'{title} used', functools.partial(_page_amount, size, 0),
-                   functools.partial(_pages_text, size)),
-            detail(f'{title} total',
-                   functools.partial(_page_amount, size, 1)),
-            detail(f'{title} free',
-                   functools.partial(_page_amount, size, 2))]
+    sizes = sorted({each.size_kib for row in rows for each in row.pages})
     return [
         column('Host', 'host'), detail('Host ID', 'host_id'),
         column('Availability zone', 'availability_zone'),
@@ -151,15 +136,16 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
         column('Shared used', 'shared_vcpus', _shared),
         detail('Shared total', 'shared_vcpu_limit'),
         detail('Memory MiB used', 'memory_used_mib'),
-        detail('Memory MiB total', 'memory_mib'), *of_pages,
+        detail('Memory MiB total', 'memory_mib'),
+        *itertools.chain.from_iterable(map(_page_columns, sizes)),
         column('VFs used', 'vfs.used', _vfs), detail('VFs total', 'vfs.total'),
         detail('VFs free', 'vfs.free'),
         column('Ports used', 'network.vswitch_ports.used',
-               functools.partial(_limit, 'vswitch_ports')),
+               lambda row: limit(row.network.vswitch_ports)),
         detail('Ports limit', 'network.vswitch_ports.limit'),
         detail('Ports free', 'network.vswitch_ports.free'),
         column('Rules used', 'network.security_rules.used',
-               functools.partial(_limit, 'security_rules')),
+               lambda row: limit(row.network.security_rules)),
         detail('Rules limit', 'network.security_rules.limit'),
         detail('Rules free', 'network.security_rules.free'),
         detail('DHCP servers', 'network.dhcp_servers'),
@@ -168,10 +154,10 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
         detail('Limit sources', 'network.sources'),
         detail('Limit notes', 'network.notes'), detail('Networks', 'networks'),
         column('Servers',
-               functools.partial(_servers, operator.attrgetter('label')),
-               functools.partial(_servers, server_on)),
-        detail('Server IDs', functools.partial(
-            _servers, operator.attrgetter('server_id')))]
+               lambda row: ', '.join([each.label for each in row.servers]),
+               lambda row: ', '.join(map(server_on, row.servers))),
+        detail('Server IDs', lambda row: ', '.join(
+            [each.server_id for each in row.servers]))]
 
 
 def _switch(row: document.NodeRow) -> str | None:
@@ -188,29 +174,26 @@ def _shared(row: document.NodeRow) -> str:
     return f'{row.shared_vcpus}/{row.shared_vcpu_limit}'
 
 
-def _page_amount(size: int, index: int, row: document.NodeRow) -> int | None:
-    """Return used, usable or free pages of a row; small ones in MiB."""
-    if row.small_pages_kib == size:
-        return (row.memory_used_mib, row.memory_mib, None)[index]
-    for pages in row.pages:
-        if pages.size_kib == size:
-            return page_amounts(pages)[index]
-    return None
+def _page_columns(size: int) -> list[tables.Column]:
+    """Return the columns of pages of a size in KiB; small ones in MiB."""
+    def amounts(row: document.NodeRow) -> tuple[int | None, ...]:
+        if row.small_pages_kib == size:
+            return row.memory_used_mib, row.memory_mib, None
+        return next((page_amounts(pages) for pages in row.pages
+                     if pages.size_kib == size), (None, None, None))
 
+    def text(row: document.NodeRow) -> str:
+        used, total, _free = amounts(row)
+        return '' if used is None else f'{used}/{total}'
 
-def _pages_text(size: int, row: document.NodeRow) -> str:
-    used = _page_amount(size, 0, row)
-    return '' if used is None else f'{used}/{_page_amount(size, 1, row)}'
+    title = page_size(size) + (' MiB' if is_small(size) else '')
+    return [
+        tables.Column(f'{title} used', lambda row: amounts(row)[0], text),
+        tables.Column(f'{title} total', lambda row: amounts(row)[1],
+                      is_detail=True),
+        tables.Column(f'{title} free', lambda row: amounts(row)[2],
+                      is_detail=True)]
 
 
 def _vfs(row: document.NodeRow) -> str:
     return '' if row.vfs is None else f'{row.vfs.used}/{row.vfs.total}'
-
-
-def _limit(name: str, row: document.NodeRow) -> str:
-    return limit(getattr(row.network, name))
-
-
-def _servers(text: Callable[[document.ServerName], str],
-             row: document.NodeRow) -> str:
-    return ', '.join(map(text, row.servers))

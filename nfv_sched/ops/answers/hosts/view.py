@@ -3,6 +3,7 @@
 
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import json
@@ -10,17 +11,16 @@ import math
 import types
 
 from nfv_sched.base import conf
+from nfv_sched.base import cpu_spec
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place
 from nfv_sched.limits import decide
+from nfv_sched.limits import names as ledger_names
 from nfv_sched.limits import options as limits
-from nfv_sched.ops.answers.hosts import cores
-from nfv_sched.ops.answers.hosts import devices
 from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts import guests
-from nfv_sched.ops.answers.hosts import limit_use
-from nfv_sched.ops.answers.hosts import machines
 from nfv_sched.ops.answers.hosts import memory
+from nfv_sched.ops.answers.hosts import nodes
 from nfv_sched.ops.answers.machine import values as machine_values
 from nfv_sched.ops.cloud import snapshot
 
@@ -36,7 +36,7 @@ def views(cloud: snapshot.Cloud,
 
     :param hosts: hosts to return; None for all
     :param facts: UUID of a host -> facts about it that do not contradict
-        Nova, see :func:`nfv_sched.ops.answers.hosts.machines.contradictions`
+        Nova, see :func:`nfv_sched.ops.answers.hosts.nodes.contradictions`
     """
     facts = facts or {}
     servers = by_host(cloud)
@@ -128,41 +128,39 @@ def _view(
     names = guests.labels(servers)
     here = {server.uuid: guests.server_on_host(
         server, host, names[server.uuid], switch) for server in servers}
-    tenancies: dict[int, list[cores.Tenancy]] = {}
+    tenancies: dict[int, list[nodes.Tenancy]] = {}
     for server in servers:
         for part in server.nodes or ():
             tenancies.setdefault(part.host_node, []).append(
                 (here[server.uuid], part))
-    groups = devices.grouped(host.devices, names)
-    node_numbers = {node.number for node in host.nodes or ()}
+    groups = nodes.devices(host.devices, names)
+    numbers = {node.number for node in host.nodes or ()}
     cpu_ratio = ratio(cloud, host, 'cpu')
     small_pages = memory.small_pages(
         host, servers, ratio(cloud, host, 'ram'))
-    nodes = tuple([
+    shown = tuple([
         _node(node, cloud, switch, tenancies.get(node.number, []),
-              groups.get(node.number, ()), cpu_ratio,
-              machines.cores(machine, node.number))
+              groups.get(node.number, ()), cpu_ratio, machine)
         for node in host.nodes or ()])
-    possible = min(sum(node.pcpus_free for node in nodes),
-                   max((node.pcpus for node in nodes), default=0))
-    largest_fit = max((node.largest_fit for node in nodes), default=0)
+    possible = min(sum(node.pcpus_free for node in shown),
+                   max((node.pcpus for node in shown), default=0))
+    largest_fit = max((node.largest_fit for node in shown), default=0)
     return document.HostDetails(
         host=title, host_id=host.uuid, state=_state(host),
         disabled_reason=host.disabled_reason or None, cell=host.cell or None,
         availability_zone=host.zone, aggregates=host.aggregates,
-        pcpus=sum(node.pcpus for node in nodes),
-        pcpus_used=sum(node.pcpus_used for node in nodes),
+        pcpus=sum(node.pcpus for node in shown),
+        pcpus_used=sum(node.pcpus_used for node in shown),
         largest_fit=largest_fit,
         wholeness=largest_fit / possible if possible else None,
         memory_mib=host.memory, memory_used_mib=host.memory_used,
-        small_pages=small_pages, network=limit_use.of_host(
-            host, limits_of(cloud, host, metadata)),
-        cpus_not_for_servers=_hidden(host, machine), notes=(
-            *_notes(host, tenancies, here.values(), small_pages),
-            *machines.notes(host, machine)),
-        numa_nodes=nodes, devices_without_node=tuple([
-            group for node, members in groups.items()
-            if node not in node_numbers for group in members]),
+        small_pages=small_pages,
+        network=_network_use(host, limits_of(cloud, host, metadata)),
+        cpus_not_for_servers=_hidden(host, machine), notes=tuple(_notes(
+            host, tenancies, here.values(), small_pages, machine)),
+        numa_nodes=shown, devices_without_node=tuple([
+            group for number, members in groups.items()
+            if number not in numbers for group in members]),
         servers=tuple(here.values()), possible_fit=possible,
         shared_vcpus=host.vcpus_used,
         shared_vcpu_limit=int(host.vcpus * cpu_ratio),
@@ -190,8 +188,8 @@ def _state(host: snapshot.Host) -> str:
 
 def _node(
     node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
-    tenancies: list[cores.Tenancy], groups: tuple[document.DevicesOfNIC, ...],
-    ratio: float, facts: Sequence[frozenset[int]],
+    tenancies: list[nodes.Tenancy], groups: tuple[document.DevicesOfNIC, ...],
+    ratio: float, machine: machine_values.Machine | None,
 ) -> document.NodeOfHost:
     networks, places = _labels(node, cloud)
     servers = {server.server_id: server for server, _part in tenancies}
@@ -200,7 +198,7 @@ def _node(
         switch=node.number in switch if switch else None,
         networks=networks, places=places, tunnel_endpoint=node.tunneled,
         pcpus=len(node.dedicated), pcpus_used=len(node.pinned),
-        pcpus_free=len(node.free), largest_fit=cores.largest_fit(node),
+        pcpus_free=len(node.free), largest_fit=nodes.largest_fit(node),
         shared_vcpus=node.shared_used,
         shared_vcpu_limit=int(len(node.shared) * ratio),
         shared_cpus=tuple(sorted(node.shared)), memory_mib=node.memory,
@@ -208,7 +206,7 @@ def _node(
             size_kib=pages.size, total=pages.usable, free=pages.free,
             used=pages.used, reserved=pages.reserved)
             for pages in node.pages]),
-        devices=groups, cores=cores.cores(node, tenancies, facts),
+        devices=groups, cores=nodes.cores(node, tenancies, machine),
         servers=tuple([document.ServerName(
             server=each.server, server_id=each.server_id, label=each.label,
             spans=len(each.numa_nodes)) for each in servers.values()]))
@@ -272,33 +270,78 @@ def _hidden(host: snapshot.Host,
     return max(count - reported, 0)
 
 
-def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
+def _notes(host: snapshot.Host, tenancies: Mapping[int, list[nodes.Tenancy]],
            servers: Collection[document.ServerOnHost],
-           small_pages: document.SmallPagesUse | None) -> list[str]:
-    notes = []
+           small_pages: document.SmallPagesUse | None,
+           machine: machine_values.Machine | None) -> Iterator[str]:
     if not host.mapped:
-        notes.append('no host mapping: nothing that is scheduled there starts '
-                     'until nova-manage cell_v2 discover_hosts is run')
+        yield ('no host mapping: nothing that is scheduled there starts '
+               'until nova-manage cell_v2 discover_hosts is run')
     overuse = '' if small_pages is None else memory.overuse(small_pages)
     if overuse:
-        notes.append(overuse)
+        yield overuse
     if host.nodes is None:
-        notes.append('it reports no NUMA nodes: no server with pinned CPUs, '
-                     'huge pages or NUMA nodes fits')
+        yield ('it reports no NUMA nodes: no server with pinned CPUs, huge '
+               'pages or NUMA nodes fits')
     for node in host.nodes or ():
-        notes += cores.problems(node, tenancies.get(node.number, []))
-    node_numbers = {node.number for node in host.nodes or ()}
+        yield from nodes.problems(node, tenancies.get(node.number, []))
+    numbers = {node.number for node in host.nodes or ()}
     for server in servers:
-        lost = sorted({part.node for part in server.numa_nodes} - node_numbers)
+        lost = sorted({part.node for part in server.numa_nodes} - numbers)
         if lost:
-            notes.append(f'{server.label} is on node '
-                         f'{", ".join(map(str, lost))}, which the host does '
-                         'not report')
+            yield (f'{server.label} is on node {", ".join(map(str, lost))}, '
+                   'which the host does not report')
     known_servers = {server.server_id for server in servers}
     strangers = sorted(
         device.address for device in host.devices
         if device.server is not None and device.server not in known_servers)
     if strangers:
-        notes.append(f'{len(strangers)} devices of servers that are not '
-                     f'known here, such as {strangers[0]}')
-    return notes
+        yield (f'{len(strangers)} devices of servers that are not known '
+               f'here, such as {strangers[0]}')
+    if machine is not None and host.nodes is not None:
+        for node in machine.nodes:
+            if node.cores and node.number not in numbers:
+                yield (f'CPU {cpu_spec.to_text(node.cpus)} on node '
+                       f'{node.number}, which the host does not report, by '
+                       'the facts about it')
+
+
+def _network_use(host: snapshot.Host,
+                 most: limits.Limits) -> document.NetworkUse:
+    """Compare the ports and security group rules of a host with its limits."""
+    network = host.network or snapshot.HostNetwork()
+    uuid = ledger_names.provider_uuid(host.uuid)
+    ledger: Mapping[str, snapshot.Inventory] = next((
+        provider.inventories for provider in host.providers
+        if provider.uuid == uuid), {})
+    uses, notes = [], []
+    for noun, quantity, carried in (
+            ('ports', decide.PORTS, network.vswitch_ports),
+            ('rules', decide.RULES, network.security_rules)):
+        limit = _whole(quantity.limit(most))
+        inventory = ledger.get(quantity.resource_class)
+        free = None
+        if limit is not None and inventory is not None:
+            free = inventory.capacity - inventory.used
+        elif limit is not None and carried is not None:
+            free = max(int(quantity.free(most, carried)), 0)
+        uses.append(document.HostLimitUse(
+            used=None if carried is None else quantity.used(most, carried),
+            limit=limit, free=free))
+        if inventory is not None:
+            # nfv-sched-ledger raises a total that is below the allocations.
+            total = inventory.total if limit is None else min(
+                limit, inventory.total)
+            if inventory.used > total:
+                notes.append(f'{inventory.used} {noun} allocated of {total}')
+    return document.NetworkUse(
+        vswitch_ports=uses[0], security_rules=uses[1],
+        dhcp_servers=network.dhcp_servers, routers=network.routers,
+        services_limit=_whole(most.network_services_per_node),
+        sources=tuple(name for name, is_there in (
+            ('neutron', network.vswitch_ports is not None),
+            ('ledger', ledger)) if is_there), notes=tuple(notes))
+
+
+def _whole(limit: float) -> int | None:
+    return None if math.isinf(limit) else int(limit)
