@@ -14,8 +14,8 @@ import typing as ty
 
 import jinja2
 
+from nfv_sched.ops.answers.hosts.map import page as host_map
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.cli import templates as cli_templates
 from nfv_sched.ops.serve.metrics import server
 
 TYPE = 'text/html; charset=utf-8'
@@ -51,7 +51,7 @@ class PageLink:
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    environment = cli_templates.environment(
+    environment = host_map.environment(
         'nfv_sched.ops.serve.pages', 'nfv_sched.ops.answers.hosts.map')
     environment.filters.update(lines=tables.cell_lines, numeric=numeric)
     environment.tests.update(

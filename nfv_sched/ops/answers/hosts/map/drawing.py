@@ -72,20 +72,32 @@ def node(node: document.NodeOfHost,
          host_marks: Mapping[str, marks.Sign]) -> NodePicture:
     rows = list(_rows(node.cores, host_marks))
     y = HEAD + len(rows) * _PITCH + 2
-    near = None
-    text = captions.near(node)
+    near, text = None, captions.near(node)
     if text:
         y += _LINE
         near = (y - 5, shortened(text, _NEAR), text)
+    amounts = [
+        (rendering.page_size(pages.size_kib), pages.used, pages.total,
+         f'{captions.pages(pages)} used')
+        for pages in node.pages if pages.total or pages.used]
+    if node.shared_cpus:
+        amounts.append((
+            'shared', node.shared_vcpus, node.shared_vcpu_limit,
+            f'{node.shared_vcpus}/{node.shared_vcpu_limit} vCPUs used'))
     bars = []
-    for label, used, total, text in _amounts(node):
+    for label, used, total, text in amounts:
         y += _LINE
         bars.append((y - 5, label, _length(used, total, BAR_WIDTH), text))
     box = y + 4
     tabs, height = [], box + 1
-    for index, groups in enumerate(_nics(node.devices)):
+    by_nic: dict[str, list[document.DevicesOfNIC]] = {}
+    for group in node.devices:
+        by_nic.setdefault(group.name, []).append(group)
+    for index, groups in enumerate(by_nic.values()):
         row, column = divmod(index, _TABS)
-        shown = _counted_group(groups)
+        # The PF if a server uses it, or its VFs.
+        shown = next((group for group in groups
+                      if group.kind == 'PF' and group.used), groups[-1])
         y = box + row * (TAB_HEIGHT + 3)
         height = y + TAB_HEIGHT + 1
         tabs.append((
@@ -98,41 +110,11 @@ def node(node: document.NodeOfHost,
                        bool(node.switch), box, height, rows, near, bars, tabs)
 
 
-def _nics(groups: Iterable[document.DevicesOfNIC]) -> list[
-        list[document.DevicesOfNIC]]:
-    """Return device groups by name: a PF together with its VFs."""
-    by_name: dict[str, list[document.DevicesOfNIC]] = {}
-    for group in groups:
-        by_name.setdefault(group.name, []).append(group)
-    return list(by_name.values())
-
-
-def _counted_group(
-    groups: Sequence[document.DevicesOfNIC],
-) -> document.DevicesOfNIC:
-    """Return the group to count: the PF if a server uses it, or its VFs."""
-    return next((group for group in groups
-                 if group.kind == 'PF' and group.used), groups[-1])
-
-
 def _length(used: int, total: int, width: int) -> int:
     """Return the used part of a width; at least 1 if any is used."""
     if not used:
         return 0
     return min(max(used * width // max(total, 1), 1), width)
-
-
-def _amounts(
-    node: document.NodeOfHost,
-) -> Iterator[tuple[str, int, int, str]]:
-    for pages in node.pages:
-        if pages.total or pages.used:
-            yield (rendering.page_size(pages.size_kib), pages.used,
-                   pages.total,
-                   f'{captions.pages(pages)} used')
-    if node.shared_cpus:
-        yield ('shared', node.shared_vcpus, node.shared_vcpu_limit,
-               f'{node.shared_vcpus}/{node.shared_vcpu_limit} vCPUs used')
 
 
 def _rows(cores: Sequence[document.CoreUse],

@@ -18,12 +18,12 @@ import typing as ty
 import jinja2
 import markupsafe
 
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import drawing
 from nfv_sched.ops.answers.hosts.map import marks as map_marks
 from nfv_sched.ops.answers.hosts import rendering
-from nfv_sched.ops.cli import templates as cli_templates
 from nfv_sched.ops.cloud import snapshot
 
 _UNSAFE = re.compile(r'[^A-Za-z0-9_.-]+')
@@ -36,9 +36,25 @@ _TAB = markupsafe.Markup(
     f'{drawing.TAB_HEIGHT - 5}a4 4 0 01-4 4H4.5a4 4 0 01-4-4z"/>')
 
 
+def environment(*packages: str) -> jinja2.Environment:
+    """Return an environment of templates that escape all that they insert.
+
+    :param packages: earlier ones go first
+    """
+    return jinja2.Environment(
+        loader=jinja2.ChoiceLoader(list(map(jinja2.PackageLoader, packages))),
+        autoescape=True, finalize=_visible, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True)
+
+
+def _visible(value: ty.Any) -> ty.Any:
+    """Escape control characters of a text: XML cannot have them."""
+    return strings.line(value) if type(value) is str else value
+
+
 @functools.cache
 def templates() -> jinja2.Environment:
-    return cli_templates.environment('nfv_sched.ops.answers.hosts.map')
+    return environment('nfv_sched.ops.answers.hosts.map')
 
 
 def render(cloud: snapshot.Cloud,
@@ -79,9 +95,8 @@ def pictures(details: Sequence[document.HostDetails]) -> dict[str, ty.Any]:
 
 @functools.cache
 def _script() -> markupsafe.Markup:
-    source, _name, _uptodate = templates().loader.get_source(
-        templates(), 'filter.js')
-    return markupsafe.Markup(source)
+    return markupsafe.Markup(templates().loader.get_source(
+        templates(), 'filter.js')[0])
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from collections.abc import Sequence
+import textwrap
 
 from nfv_sched.ops.answers.hosts import document
 from nfv_sched.ops.answers.hosts.map import captions
@@ -11,7 +12,7 @@ from nfv_sched.ops.answers.hosts import rendering
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import snapshot
 
-_WIDTH = 64  # most characters of a row of cores
+_WIDTH = 68  # most characters of a row of cores
 _INDENT = 4  # of these rows, and of lines that continue another
 
 
@@ -47,9 +48,13 @@ def _host(host: document.HostDetails, width: int | None) -> Iterator[str]:
     for node in host.numa_nodes:
         switch = ', virtual switch' if node.switch else ''
         yield f'  node {node.node}: {captions.of_node(node)}{switch}'
-        cells = [''.join([map_marks.sign(cpu, marks).text
-                          for cpu in core.cpus]) for core in node.cores]
-        yield from _wrapped(cells, width)
+        indent = ' ' * _INDENT
+        yield from textwrap.wrap(
+            ' '.join([''.join([map_marks.sign(cpu, marks).text
+                               for cpu in core.cpus]) for core in node.cores]),
+            _WIDTH if width is None else min(_WIDTH, width),
+            initial_indent=indent, subsequent_indent=indent,
+            break_long_words=False, break_on_hyphens=False)
         facts = [f'{_page_title(pages.size_kib)} {captions.pages(pages)}'
                  for pages in node.pages
                  if pages.total or pages.reserved or pages.used]
@@ -74,16 +79,3 @@ def _host(host: document.HostDetails, width: int | None) -> Iterator[str]:
 def _page_title(size: int) -> str:
     text = rendering.page_size(size)
     return f'small pages ({text})' if rendering.is_small(size) else text
-
-
-def _wrapped(cells: Sequence[str], width: int | None) -> Iterator[str]:
-    most = _WIDTH if width is None else min(_WIDTH, width - _INDENT)
-    indent = ' ' * _INDENT
-    line = ''
-    for cell in cells:
-        if line and len(line) + len(cell) > most:
-            yield f'{indent}{line.rstrip()}'
-            line = ''
-        line += f'{cell} '
-    if line:
-        yield f'{indent}{line.rstrip()}'
