@@ -4,7 +4,6 @@
 
 import argparse
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import itertools
@@ -30,13 +29,8 @@ floats over several NUMA nodes has the policy only.
 examples:
   nfv-sched simulation run --list-examples
   nfv-sched simulation run --example carrier-grade
-  nfv-sched simulation run cloud.yaml
-  nfv-sched simulation run cloud.yaml --show steps
-  nfv-sched simulation run cloud.yaml -f json > result.json
-  nfv-sched simulation run cloud.yaml -f csv -c Server -c Host -c "NUMA nodes"
   nfv-sched simulation run cloud.yaml --config-file /etc/nova/nova.conf
   nfv-sched simulation run one.yaml two.yaml three.yaml
-  nfv-sched simulation run --from cloud.json.gz steps.yaml
   nfv-sched simulation run --from cloud.json.gz --add-hosts 4:c-7 steps.yaml
   nfv-sched simulation run cloud.yaml --save cloud.json.gz
 
@@ -171,9 +165,8 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             self._document = documents.Document(
                 document.ExampleClouds(examples=clouds), ('examples',))
             return self.cells(parsed_args, [
-                tables.Column('Name', 'name'),
-                tables.Column('Description', 'description'),
-                tables.Column('File', 'file')], clouds)
+                tables.Column(name.capitalize(), name)
+                for name in ('name', 'description', 'file')], clouds)
         paths = parsed_args.clouds
         if parsed_args.source is not None:
             if not paths:
@@ -185,7 +178,12 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             self._cloud, notes = source.changed(self._cloud, parsed_args)
             self.app.stderr.writelines(f'note: {note}\n' for note in notes)
         if parsed_args.example is not None:
-            paths = [self._example(parsed_args.example)]
+            known = examples.find()
+            if parsed_args.example not in known:
+                raise source.UsageError(
+                    f'no example named {parsed_args.example!r}; there are: '
+                    f'{", ".join(known) or "none"}')
+            paths = [str(known[parsed_args.example])]
         if len(paths) > 1:
             if parsed_args.show:
                 raise source.UsageError('--show is for a single file')
@@ -193,12 +191,9 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             self._document = documents.Document(
                 document.SimulatedFiles(files=files), ('files',))
             return self.cells(parsed_args, [
-                tables.Column('File', 'file'), tables.Column('Hosts', 'hosts'),
-                tables.Column('Done', 'done'),
-                tables.Column('Refused', 'refused'),
-                tables.Column('Expectations', 'expectations'),
-                tables.Column('Failed', 'failed'),
-                tables.Column('Seconds', 'seconds')], files)
+                tables.Column(field.name.capitalize(), field.name)
+                for field in dataclasses.fields(document.SimulatedFile)],
+                files)
         return self._simulate(paths[0], parsed_args)
 
     def _check(self, path: str, parsed_args: argparse.Namespace,
@@ -211,15 +206,6 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             refused=len(result.outcomes) - succeeded,
             expectations=result.checks, failed=len(result.failures),
             seconds=round(result.seconds, 1))
-
-    @staticmethod
-    def _example(name: str) -> str:
-        paths = examples.find()
-        if name not in paths:
-            raise source.UsageError(
-                f'no example named {name!r}; there are: '
-                f'{", ".join(paths) or "none"}')
-        return str(paths[name])
 
     @staticmethod
     def _sections_to_show(parsed_args: argparse.Namespace) -> tuple[str, ...]:
@@ -275,7 +261,8 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         self._failures += result.failures
         from nfv_sched.ops.answers.simulation import report
         from nfv_sched.ops.cli import tables
-        if len(sections) > 1 and not report.has_network(result):
+        from nfv_sched.ops.simulator import network
+        if len(sections) > 1 and not network.is_told(result.scenario):
             sections = tuple(key for key in sections if key != 'network')
         if parsed_args.formatter in documents.FORMATS:
             self._document = documents.Document(
@@ -284,49 +271,36 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         self._summary = report.summary(result)
         for key in sections:
             table = report.table(result, key, parsed_args.show == key)
-            columns, rows = table.columns, table.rows
-            if table.groups is not None and (
-                    parsed_args.formatter == base.TABLE):
-                columns = [each for each in columns if not each.is_detail]
-                rows = table.groups
             self._tables[table.title] = tables.Table(
-                *self.cells(parsed_args, columns, rows),
+                *self.cells(parsed_args, table.columns, table.rows),
                 report.LEAST_IMPORTANT, is_whole=bool(parsed_args.columns))
         first, *_others = self._tables.values()
         return first.columns, first.rows
-
-    def document(self, column_names, data):
-        return self._document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
         """Print JSON and YAML as one document, other formats as tables."""
-        if not self._tables or parsed_args.formatter in documents.FORMATS:
+        if not self._tables or parsed_args.formatter != base.TABLE:
             return super().produce_output(parsed_args, column_names, data)
         self.check_columns(parsed_args, list(dict.fromkeys(
             column for table in self._tables.values()
             for column in table.columns)))
-        chosen = parsed_args.columns
-        shown = {title: table for title, table in self._tables.items()
-                 if not chosen or set(chosen) & set(table.columns)}
-        if parsed_args.formatter == base.TABLE:
-            self.print_text(parsed_args, self._text(shown, chosen))
-            return 0
-        table, = shown.values()
-        return super().produce_output(parsed_args, table.columns, table.rows)
+        self.print_text(parsed_args, self._text(parsed_args.columns))
+        return 0
 
-    def _text(self, shown: Mapping[str, 'tables.Table'],
-              chosen: Sequence[str]) -> Iterator['tables.Part']:
-        for title, table in shown.items():
+    def _text(self, chosen: Sequence[str]) -> Iterator['tables.Part']:
+        for title, table in self._tables.items():
             picked = [column in chosen if chosen
                       else column not in self.details
                       for column in table.columns]
-            yield title
-            yield dataclasses.replace(
-                table, columns=list(itertools.compress(table.columns, picked)),
-                rows=[list(itertools.compress(row, picked))
-                      for row in table.rows])
-            yield ''
+            if any(picked):
+                yield title
+                yield dataclasses.replace(
+                    table,
+                    columns=list(itertools.compress(table.columns, picked)),
+                    rows=[list(itertools.compress(row, picked))
+                          for row in table.rows])
+                yield ''
         if not chosen:
             yield self._summary

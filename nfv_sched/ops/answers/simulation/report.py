@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 import dataclasses
 import functools
 import math
-import operator
 import typing as ty
 
 from nfv_sched.base import cpu_spec
@@ -41,56 +40,14 @@ class ReportTable:
 
     title: str
     columns: Sequence[tables.Column]
-    rows: Sequence[ty.Any]  #: rows, of each host
-    #: rows of groups of equal hosts, for people; None for :attr:`rows`
-    groups: Sequence[ty.Any] | None = None
+    rows: Sequence[ty.Any]
 
-
-def _has_devices(result: engine.SimulationResult) -> bool:
-    return any(host.devices for host in result.scenario.cloud.hosts)
-
-
-def _has_places(result: engine.SimulationResult) -> bool:
-    return any(result.scenario.places.values())
-
-
-def _place_columns(result: engine.SimulationResult) -> list[tables.Column]:
-    """Return a column of all places for people, and one of each."""
-    together = [_column(
-        'Places', None, lambda row: outcome.places_text(row.places))]
-    return [*(together if _has_places(result) else ()), *(
-        _detail(f'Place {name}', functools.partial(_place, name))
-        for name in sorted({name for places in result.scenario.places.values()
-                            for name in places}))]
-
-
-_Placed = document.SimulatedServerState | outcome.SimulatedStep
-
-
-def _place(name: str, row: _Placed) -> str | None:
-    return row.places.get(name)
-
-
-def _numa_nodes(row: _Placed) -> str:
-    return ','.join(map(str, row.numa_nodes or ()))
-
-
-def _addresses(row: _Placed) -> str:
-    return ', '.join([device.address for device in row.pci_devices])
-
-
-def _addresses_by_node(row: _Placed) -> str:
-    """Return PCI addresses by NUMA node: ``node 0: 01:00.0 01:00.1``."""
-    by_node: dict[int | None, list[str]] = {}
-    for device in row.pci_devices:
-        by_node.setdefault(device.node, []).append(
-            device.address.removeprefix('0000:'))
-    return '; '.join(
-        f'{"no node" if node is None else f"node {node}"}: '
-        f'{" ".join(addresses)}'
-        for node, addresses in sorted(
-            by_node.items(), key=lambda item: (item[0] is None,
-                                               item[0] or 0)))
+    @classmethod
+    def of_groups(cls, title: str, columns: Sequence[tables.Column],
+                  rows: Sequence[ty.Any]) -> 'ReportTable':
+        """Return a table of groups of equal hosts, which have no details."""
+        return cls(title, [each for each in columns if not each.is_detail],
+                   rows)
 
 
 def table(result: engine.SimulationResult, section: str,
@@ -115,7 +72,6 @@ def servers(result: engine.SimulationResult) -> ReportTable:
 
     People see columns for PCI devices and places if any host has these.
     """
-    no_devices = not _has_devices(result)
     return ReportTable('Servers', (
         _column('Server', 'server'), _detail('Server ID', 'server_id'),
         _column('Flavor', 'flavor'), _column('Status', 'status'),
@@ -126,23 +82,12 @@ def servers(result: engine.SimulationResult) -> ReportTable:
             row.vswitch_policy, row.vswitch)),
         _detail('vSwitch policy', 'vswitch_policy'), *_place_columns(result),
         _column('PCI', 'pci', lambda row: _policy(row.pci_policy, row.pci),
-                is_detail=no_devices),
-        _detail('PCI policy', 'pci_policy'),
-        _column('PCI devices', _addresses, _addresses_by_node,
-                is_detail=no_devices),
+                is_detail=not _has_devices(result)),
+        _detail('PCI policy', 'pci_policy'), _addresses(result),
         _column('Remark', 'remark')), server_states(result))
 
 
-def _policy(policy: str | None, near: str | None) -> str:
-    """Return where a server is, and its policy: ``local (policy strict)``."""
-    text = f'policy {policy}' if policy else 'no policy'
-    if near:
-        return f'{near} ({text})'
-    return text if policy else ''
-
-
 def steps(result: engine.SimulationResult) -> ReportTable:
-    no_devices = not _has_devices(result)
     # A step may also be of a host.
     hosts = {host.name: host.uuid for host in result.hosts}
     both = hosts | {server.name: server.uuid for server in result.servers}
@@ -155,11 +100,60 @@ def steps(result: engine.SimulationResult) -> ReportTable:
         _column('To', 'destination'),
         _detail('To ID', lambda row: hosts.get(row.destination or '')),
         _column('NUMA nodes', _numa_nodes), _column('vSwitch', 'vswitch'),
-        *_place_columns(result), _column('PCI', 'pci', is_detail=no_devices),
-        _column('PCI devices', _addresses, _addresses_by_node,
-                is_detail=no_devices),
-        _column('Remark', lambda step: '; '.join(
+        *_place_columns(result),
+        _column('PCI', 'pci', is_detail=not _has_devices(result)),
+        _addresses(result), _column('Remark', lambda step: '; '.join(
             filter(None, (step.reason, *_notes(step)))))), result.outcomes)
+
+
+def _has_devices(result: engine.SimulationResult) -> bool:
+    return any(host.devices for host in result.scenario.cloud.hosts)
+
+
+def _place_columns(result: engine.SimulationResult) -> list[tables.Column]:
+    """Return a column of all places for people, and one of each."""
+    names = sorted(set().union(*result.scenario.places.values()))
+    columns = [_detail(f'Place {name}',
+                       lambda row, name=name: row.places.get(name))
+               for name in names]
+    if names:
+        columns.insert(0, _column(
+            'Places', None, lambda row: outcome.places_text(row.places)))
+    return columns
+
+
+_Placed = document.SimulatedServerState | outcome.SimulatedStep
+
+
+def _numa_nodes(row: _Placed) -> str:
+    return ','.join(map(str, row.numa_nodes or ()))
+
+
+def _addresses(result: engine.SimulationResult) -> tables.Column:
+    """Return a column of PCI addresses: ``node 0: 01:00.0 01:00.1``."""
+    def by_node(row: _Placed) -> str:
+        addresses: dict[int | None, list[str]] = {}
+        for device in row.pci_devices:
+            addresses.setdefault(device.node, []).append(
+                device.address.removeprefix('0000:'))
+        unknown = addresses.pop(None, [])
+        return '; '.join(
+            [f'node {node}: {" ".join(addresses[node])}'
+             for node in sorted(addresses)]
+            + ([f'no node: {" ".join(unknown)}'] if unknown else []))
+
+    return _column(
+        'PCI devices',
+        lambda row: ', '.join([each.address for each in row.pci_devices]),
+        by_node, is_detail=not _has_devices(result))
+
+
+def _policy(policy: str | None, near: str | None) -> str:
+    """Return where a server is, and its policy: ``local (policy strict)``."""
+    text = f'policy {policy}' if policy else 'no policy'
+    if near:
+        return f'{near} ({text})'
+    return text if policy else ''
 
 
 def _notes(of: outcome.SimulatedStep) -> tuple[str, ...]:
@@ -172,116 +166,96 @@ def hosts(result: engine.SimulationResult, full: bool = False) -> ReportTable:
     Rows of groups are sums.
     """
     rows = [node for host in result.hosts for node in node_states(host)]
-    title, groups = 'Used on the hosts', None
-    if not full and len(result.hosts) > MANY_HOSTS:
-        title += ', summed up by group'
-        groups = [_sum(same, title) for title, nodes in _grouped(
-            result, rows).items() for same in _by_number(nodes)]
     sizes = {each.size_kib: each.name for row in rows for each in row.pages}
-    kinds = {(each.type, each.physical_network or '')
+    kinds = {(each.type, each.physical_network or ''): each.name
              for row in rows for each in row.pci_devices}
-    partial = functools.partial
-    pcpus, shared, memory = [
-        operator.attrgetter(*names) for names in (
-            ('pcpus', 'pcpus_free'), ('shared_vcpus', 'shared_vcpus_free'),
-            ('memory_mib', 'memory_free_mib'))]
-    return ReportTable(title, (
+
+    def memory(node: document.SimulatedNode) -> tuple[int, int]:
+        return node.memory_mib, node.memory_free_mib
+
+    columns = [
         _column('Host', 'host'), _detail('Host ID', 'host_id'),
-        _column('Node', 'node'), _column('Switch', _switch),
-        _column('Places', 'places', is_detail=not _has_places(result)),
-        *_amounts('pCPUs', pcpus, False), *_amounts('Shared', shared, False),
-        _column('Memory used MiB', None, partial(_used_text, memory)),
-        _column('Pages used', None, _pages_text),
-        *([_column('PCI devices used', None, _devices_text)]
-          if _has_devices(result) else ()),
-        *_amounts('Memory MiB', memory),
-        *(column for size, name in sorted(sizes.items())
-          for column in _amounts(f'{name} pages', partial(
-              _of_part, 'pages', name))),
-        *(column for kind, physnet in sorted(kinds)
-          for column in _amounts(f'{kind}s {physnet}'.rstrip(), partial(
-              _of_part, 'pci_devices', f'{kind} {physnet}'.rstrip()))),
-    ), rows, groups)
+        _column('Node', 'node'),
+        _column('Switch', lambda node: tables.yes_or_no(
+            None if node.node is None or not node.has_switch
+            else node.vswitch)),
+        _column('Places', 'places',
+                is_detail=not any(result.scenario.places.values())),
+        *_amounts('pCPUs', lambda node: (node.pcpus, node.pcpus_free), False),
+        *_amounts('Shared', lambda node: (
+            node.shared_vcpus, node.shared_vcpus_free), False),
+        _column('Memory used MiB', None,
+                lambda node: _used_text(memory(node))),
+        _column('Pages used', None, lambda node: _parts_text(
+            each for each in node.pages if each.size_kib > 4 and each.total))]
+    if _has_devices(result):
+        columns.append(_column('PCI devices used', None, lambda node: (
+            _parts_text(node.pci_devices))))
+    columns += _amounts('Memory MiB', memory)
+    for _size, name in sorted(sizes.items()):
+        columns += _amounts(f'{name} pages', functools.partial(
+            _of_part, 'pages', name))
+    for (kind, physnet), name in sorted(kinds.items()):
+        columns += _amounts(f'{kind}s {physnet}'.rstrip(), functools.partial(
+            _of_part, 'pci_devices', name))
+    title = 'Used on the hosts'
+    if full or len(result.hosts) <= MANY_HOSTS:
+        return ReportTable(title, columns, rows)
+    titles = _group_titles(result)
+    groups: dict[tuple[str, int | None], list[document.SimulatedNode]] = {}
+    for node in rows:
+        groups.setdefault((titles[node.host], node.node), []).append(node)
+    return ReportTable.of_groups(
+        f'{title}, summed up by group', columns,
+        [_sum(nodes, name) for (name, _number), nodes in groups.items()])
 
 
-def _switch(node: document.SimulatedNode) -> str:
-    return tables.yes_or_no(
-        None if node.node is None or not node.has_switch else node.vswitch)
+#: A total and a free amount; None for a NUMA node without any.
+_Amount = tuple[int, int] | None
 
 
-#: Returns a total and free amount, or None for a NUMA node without any.
-_Amount = Callable[[document.SimulatedNode], tuple[int, int] | None]
-
-
-def _amounts(title: str, amount: _Amount,
+def _amounts(title: str, amount: Callable[[document.SimulatedNode], _Amount],
              is_detail: bool = True) -> list[tables.Column]:
     """Return the columns of what is used of an amount, and of all of it."""
-    partial = functools.partial
-    return [_column(f'{title} used', partial(_used, amount),
-                    partial(_used_text, amount), is_detail),
-            _detail(f'{title} total', partial(_total, amount))]
+    return [
+        _column(f'{title} used', lambda node: _used(amount(node)),
+                lambda node: _used_text(amount(node)), is_detail),
+        _detail(f'{title} total', lambda node: (
+            pair[0] if (pair := amount(node)) else None))]
 
 
-def _of_part(field: str, name: str,
-             node: document.SimulatedNode) -> tuple[int, int] | None:
+def _of_part(field: str, name: str, node: document.SimulatedNode) -> _Amount:
     return next(((part.total, part.free) for part in getattr(node, field)
                  if part.name == name), None)
 
 
-def _used(amount: _Amount, node: document.SimulatedNode) -> int | None:
-    pair = amount(node)
-    return pair and pair[0] - pair[1]
+def _used(amount: _Amount) -> int | None:
+    return amount and amount[0] - amount[1]
 
 
-def _total(amount: _Amount, node: document.SimulatedNode) -> int | None:
-    pair = amount(node)
-    return pair and pair[0]
+def _used_text(amount: _Amount) -> str:
+    return f'{_used(amount)}/{amount[0]}' if amount and amount[0] else '-'
 
 
-def _used_text(amount: _Amount, node: document.SimulatedNode) -> str:
-    total = _total(amount, node)
-    return f'{_used(amount, node)}/{total}' if total else '-'
-
-
-def _pages_text(node: document.SimulatedNode) -> str:
-    return ', '.join([
-        f'{each.name} {each.total - each.free}/{each.total}'
-        for each in node.pages if each.size_kib > 4 and each.total])
-
-
-def _devices_text(node: document.SimulatedNode) -> str:
-    """Return used devices of a NUMA node: ``VF physnet0 3/8, PF 1/1``."""
+def _parts_text(
+    parts: Iterable[document.FreePages | document.FreeDevices],
+) -> str:
+    """Return what is used of parts of a node: ``VF physnet0 3/8, PF 1/1``."""
     return ', '.join([f'{each.name} {each.total - each.free}/{each.total}'
-                      for each in node.pci_devices])
-
-
-_Row = ty.TypeVar('_Row', document.SimulatedNode, document.SimulatedLoad)
-
-
-def _grouped(result: engine.SimulationResult,
-             rows: Iterable[_Row]) -> dict[str, list[_Row]]:
-    """Return the rows of each group of equal hosts, by its title."""
-    names: dict[str, list[str]] = {}
-    for host in result.hosts:
-        names.setdefault(_group(result, host.name), []).append(host.name)
-    groups: dict[str, list[_Row]] = {}
-    for row in rows:
-        of_group = names[_group(result, row.host)]
-        groups.setdefault(' ... '.join(dict.fromkeys(
-            (of_group[0], of_group[-1]))), []).append(row)
-    return groups
+                      for each in parts])
 
 
 def _group(result: engine.SimulationResult, host: str) -> str:
     return result.scenario.alike.get(host, host)
 
 
-def _by_number(nodes: Iterable[document.SimulatedNode],
-               ) -> Iterable[list[document.SimulatedNode]]:
-    same: dict[int | None, list[document.SimulatedNode]] = {}
-    for node in nodes:
-        same.setdefault(node.node, []).append(node)
-    return same.values()
+def _group_titles(result: engine.SimulationResult) -> dict[str, str]:
+    """Return the title of the group of equal hosts that each host is of."""
+    groups: dict[str, list[str]] = {}
+    for host in result.hosts:
+        groups.setdefault(_group(result, host.name), []).append(host.name)
+    return {name: ' ... '.join(dict.fromkeys((names[0], names[-1])))
+            for names in groups.values() for name in names}
 
 
 def _sum(nodes: Sequence[document.SimulatedNode],
@@ -301,40 +275,42 @@ def _sum(nodes: Sequence[document.SimulatedNode],
             for name in ('pages', 'pci_devices')})
 
 
-def has_network(result: engine.SimulationResult) -> bool:
-    return network.is_told(result.scenario)
-
-
 def network_loads(result: engine.SimulationResult,
                   full: bool = False) -> ReportTable:
     """Return the table of the network load, with a row for each host.
 
     Rows of groups have the lowest and the highest number.
     """
-    title, groups = 'The network on the hosts', None
-    rows = [_load(result, host.name, host.uuid) for host in result.hosts]
-    if not full and len(rows) > MANY_HOSTS:
-        title += ', least to most of each group'
-        groups = [
-            dataclasses.replace(loads[0], host=name, of_group=tuple(loads))
-            for name, loads in _grouped(result, rows).items()]
+    def span(title: str, field: str, is_detail: bool = False,
+             ) -> tables.Column:
+        return _column(title, field, functools.partial(_span, field),
+                       is_detail)
+
     no_claims = all(load.claimed is None for load in result.loads.values())
-    partial = functools.partial
-    return ReportTable(title, (
+    columns = (
         _column('Host', 'host'), _detail('Host ID', 'host_id'),
-        _column('vSwitch ports', 'vswitch_ports', partial(
+        _column('vSwitch ports', 'vswitch_ports', functools.partial(
             _of_limit, 'vswitch_ports', 'vswitch_port_limit')),
         _detail('vSwitch port limit', 'vswitch_port_limit'),
-        _column('of servers', 'server_ports', partial(_span, 'server_ports')),
-        _column('Rules', 'security_rules', partial(
+        span('of servers', 'server_ports'),
+        _column('Rules', 'security_rules', functools.partial(
             _of_limit, 'security_rules', 'security_rule_limit')),
         _detail('Rule limit', 'security_rule_limit'),
-        _column('DHCP servers', 'dhcp_servers',
-                partial(_span, 'dhcp_servers')),
-        _column('Routers', 'routers', partial(_span, 'routers')),
-        *(_column(f'Claimed {noun}', f'claimed_{noun}',
-                  partial(_span, f'claimed_{noun}'), is_detail=no_claims)
-          for noun in ('ports', 'rules'))), rows, groups)
+        span('DHCP servers', 'dhcp_servers'), span('Routers', 'routers'),
+        span('Claimed ports', 'claimed_ports', no_claims),
+        span('Claimed rules', 'claimed_rules', no_claims))
+    title = 'The network on the hosts'
+    rows = [_load(result, host.name, host.uuid) for host in result.hosts]
+    if full or len(rows) <= MANY_HOSTS:
+        return ReportTable(title, columns, rows)
+    titles = _group_titles(result)
+    groups: dict[str, list[document.SimulatedLoad]] = {}
+    for load in rows:
+        groups.setdefault(titles[load.host], []).append(load)
+    return ReportTable.of_groups(
+        f'{title}, least to most of each group', columns,
+        [dataclasses.replace(loads[0], host=name, of_group=tuple(loads))
+         for name, loads in groups.items()])
 
 
 def _span(field: str, row: document.SimulatedLoad) -> str:

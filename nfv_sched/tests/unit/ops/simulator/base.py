@@ -112,7 +112,7 @@ class SimulatorTestCase(base.TestCase):
         columns = [each for each in table.columns if not each.is_detail]
         return [column.title for column in columns], [
             tuple([column.for_people(row) for column in columns])
-            for row in table.groups or table.rows]
+            for row in table.rows]
 
     @staticmethod
     def books(simulation: engine.Simulation):
