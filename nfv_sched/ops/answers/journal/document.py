@@ -117,8 +117,16 @@ class JournalRefusals:
 def refusals(content: reading.JournalContent,
              with_placed: bool = False) -> JournalRefusals:
     return JournalRefusals(
-        refusals=tuple(map(_refusal, content.refusals)),
-        placed=tuple(map(_placed, content.placed if with_placed else ())),
+        refusals=tuple([JournalRefusal(
+            **_common(each), failed_with_it=each.before,
+            refused_by=each.by or reading.NFV_SCHED,
+            filter=each.filter or None, placement_queries=each.queries,
+            message=each.message or None) for each in content.refusals]),
+        placed=tuple([JournalPlaced(
+            **_common(each), host=each.host, in_shadow=each.shadow,
+            change=each.change or None, changed_by=each.by,
+            instead=each.instead or None)
+            for each in (content.placed if with_placed else ())]),
         not_written=content.lost, removed=content.removed)
 
 
@@ -137,21 +145,6 @@ def _common(value: entry.Refusal | entry.PlacedServer) -> dict[str, ty.Any]:
             for each in value.passes]),
         'reasons': tuple(map(_reason, value.reasons)),
         'hosts_left_out': value.unnamed}
-
-
-def _refusal(refusal: entry.Refusal) -> JournalRefusal:
-    return JournalRefusal(
-        **_common(refusal), failed_with_it=refusal.before,
-        refused_by=refusal.by or reading.NFV_SCHED,
-        filter=refusal.filter or None, placement_queries=refusal.queries,
-        message=refusal.message or None)
-
-
-def _placed(placed: entry.PlacedServer) -> JournalPlaced:
-    return JournalPlaced(
-        **_common(placed), host=placed.host, in_shadow=placed.shadow,
-        change=placed.change or None, changed_by=placed.by,
-        instead=placed.instead or None)
 
 
 def _reason(reason: entry.RefusalReason) -> JournalReason:

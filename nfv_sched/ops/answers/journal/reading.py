@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the decision journal, and count what is in it."""
 
+import collections
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -138,20 +139,6 @@ def parse(text: bytes) -> entry.Entry:
     raise entry.LineError(f'of version {version!r}, not {entry.VERSION}')
 
 
-def policy_of(reason: entry.RefusalReason) -> str:
-    """Return the policy without value and place: ``nfv:numa_node``."""
-    key = _KEY.match(reason.policy)
-    return key[0] if key else reason.policy.partition('=')[0]
-
-
-def policies(refusal: entry.Refusal) -> set[str]:
-    """Return the policies that refused hosts, and what did if no filter."""
-    names = {policy_of(reason) for reason in refusal.reasons}
-    if refusal.by and not refusal.filter:
-        names.add(refusal.by)
-    return names
-
-
 @dataclasses.dataclass(slots=True)
 class Tally:
     """A count of refusals by policy, and of outcomes in shadow.
@@ -159,16 +146,18 @@ class Tally:
     A journal forgets the oldest entries; a tally does not.
     """
 
-    #: policy -> number of refusals for which a host was refused by it; see
-    #: :func:`policies`
-    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    #: policy, without value and place, as ``nfv:numa_node``, or what refused
+    #: all hosts if no filter -> number of refusals with a host refused by it
+    counts: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter)
     latest: str = ''  #: time of the latest counted refusal; ISO 8601
     #: what would have become of servers that were placed, if filters and
     #: weighers in shadow had counted -> number
-    servers: dict[str, int] = dataclasses.field(default_factory=dict)
+    servers: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter)
     #: the same for each name of such a filter or weigher
-    decisions: dict[tuple[str, str], int] = dataclasses.field(
-        default_factory=dict)
+    decisions: collections.Counter[tuple[str, str]] = dataclasses.field(
+        default_factory=collections.Counter)
     latest_placed: str = ''  #: time of the latest of them; ISO 8601
 
     def add(self, refusals: Iterable[entry.Refusal],
@@ -179,28 +168,33 @@ class Tally:
             if refusal.time <= counted_until:
                 continue
             self.latest = max(self.latest, refusal.time)
-            for policy in policies(refusal):
-                if policy not in self.counts and (
-                        len(self.counts) >= MAX_POLICIES):
-                    policy = 'other'
-                self.counts[policy] = self.counts.get(policy, 0) + 1
+            policies = set()
+            for reason in refusal.reasons:
+                key = _KEY.match(reason.policy)
+                policies.add(key[0] if key
+                             else reason.policy.partition('=')[0])
+            if refusal.by and not refusal.filter:
+                policies.add(refusal.by)
+            for policy in policies:
+                is_counted = (policy in self.counts
+                              or len(self.counts) < MAX_POLICIES)
+                self.counts[policy if is_counted else 'other'] += 1
         counted_until = self.latest_placed
         for each in placed:
             if each.time <= counted_until or not each.shadow:
                 continue
             self.latest_placed = max(self.latest_placed, each.time)
             outcome = each.change or _SAME
-            self.servers[outcome] = self.servers.get(outcome, 0) + 1
-            for name in each.shadow:
-                key = name, outcome if name in each.by else _SAME
-                self.decisions[key] = self.decisions.get(key, 0) + 1
+            self.servers[outcome] += 1
+            self.decisions.update(
+                (name, outcome if name in each.by else _SAME)
+                for name in each.shadow)
 
     def restarted(self) -> 'Tally':
         """Return a tally that continues this one, from 0."""
-        return dataclasses.replace(
-            self, counts=dict.fromkeys(self.counts, 0),
-            servers=dict.fromkeys(self.servers, 0),
-            decisions=dict.fromkeys(self.decisions, 0))
+        return dataclasses.replace(self, **{
+            name: collections.Counter(dict.fromkeys(getattr(self, name), 0))
+            for name in ('counts', 'servers', 'decisions')})
 
 
 def _newest(

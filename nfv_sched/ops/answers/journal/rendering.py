@@ -32,10 +32,18 @@ _Entry = entry.Refusal | entry.PlacedServer
 
 
 def shadow_text(report: shadow_report.ShadowReport) -> list[tables.Part]:
-    parts: list[tables.Part] = [shadow_report.sentence(report)]
-    refusals = shadow_report.refusals_sentence(report)
-    if refusals:
-        parts.append(refusals)
+    parts: list[tables.Part] = [
+        f'{report.refused} of {report.servers} servers placed from '
+        f'{report.first_time} to {report.last_time} would have been refused, '
+        f'and {report.elsewhere} would have gone to another host.'
+        if report.servers else
+        'The journal has no server that filters or weighers in shadow have '
+        'examined.']
+    if report.refusals:
+        count = sum(each.servers for each in report.refusals)
+        parts.append(f'{strings.count(count, "server")} found no host: ' + (
+            ', '.join(f'{each.servers} by {each.filter or each.refused_by}'
+                      for each in report.refusals)) + '.')
     if report.servers:
         parts += ['', tables.of_rows(SHADOW_COLUMNS, report.counts)]
     if report.reasons:

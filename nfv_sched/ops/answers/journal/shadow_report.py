@@ -5,7 +5,6 @@ import collections
 from collections.abc import Iterable
 import dataclasses
 
-from nfv_sched.base import strings
 from nfv_sched.journal import entry
 from nfv_sched.ops.answers.journal import reading
 
@@ -104,39 +103,14 @@ def report(
             for name, count in sorted(servers.items())]),
         reasons=tuple(sorted(
             reasons, key=lambda each: -each.refused - each.elsewhere)),
-        refusals=_refusals(refused, since))
-
-
-def _refusals(refused: Iterable[entry.Refusal],
-              since: str) -> tuple[RefusedCount, ...]:
-    counts = collections.Counter(
-        (each.by or reading.NFV_SCHED, each.filter or None)
-        for each in refused if each.time >= since)
-    return tuple([
-        RefusedCount(refused_by=by, filter=name, servers=count)
-        for (by, name), count in counts.most_common()])
+        refusals=tuple([
+            RefusedCount(refused_by=by, filter=name, servers=count)
+            for (by, name), count in collections.Counter(
+                (each.by or reading.NFV_SCHED, each.filter or None)
+                for each in refused if each.time >= since).most_common()]))
 
 
 def reasons_of(placed: entry.PlacedServer) -> list[entry.RefusalReason]:
     """Return why it would have been refused, or its host would have been."""
     return [reason for reason in placed.reasons
             if placed.change == _REFUSED or placed.host in reason.hosts]
-
-
-def refusals_sentence(summary: ShadowReport) -> str:
-    count = sum(each.servers for each in summary.refusals)
-    if not count:
-        return ''
-    return (f'{strings.count(count, "server")} found no host: ' + ', '.join(
-        f'{each.servers} by {each.filter or each.refused_by}'
-        for each in summary.refusals) + '.')
-
-
-def sentence(summary: ShadowReport) -> str:
-    if not summary.servers:
-        return ('The journal has no server that filters or weighers in shadow '
-                'have examined.')
-    return (f'{summary.refused} of {summary.servers} servers placed from '
-            f'{summary.first_time} to {summary.last_time} would have been '
-            f'refused, and {summary.elsewhere} would have gone to another '
-            'host.')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading a journal that others write, and damage."""
 
+import collections
 import json
 import os
 from unittest import mock
@@ -206,7 +207,7 @@ class TallyTest(base.TestCase):
             {'placement': 1, 'claim': 1, 'nfv:a': 1, 'F': 1}, tally.counts)
 
     def test_the_journal_forgets(self):
-        tally = reading.Tally({'a': 7}, '2')
+        tally = reading.Tally(collections.Counter(a=7), '2')
         tally.add([self.refusal(2, 'a'), self.refusal(3, 'a', 'b')])
         tally.add([self.refusal(3, 'a', 'b')])
         self.assertEqual({'a': 8, 'b': 1}, tally.counts)

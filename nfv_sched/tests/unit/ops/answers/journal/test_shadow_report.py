@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What filters and weighers in shadow would have changed, in figures."""
 
+from nfv_sched.ops.answers.journal import rendering
 from nfv_sched.ops.answers.journal import shadow_report
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry
@@ -34,7 +35,7 @@ class ReportTest(base.TestCase):
         self.assertEqual(
             '2 of 5 servers placed from 2026-01-02T03:04:05.001Z to '
             '2026-01-02T03:04:05.005Z would have been refused, and 2 would '
-            'have gone to another host.', shadow_report.sentence(report))
+            'have gone to another host.', rendering.shadow_text(report)[0])
 
     def test_refusals(self):
         refused = (test_entry.numbered(1), *[
@@ -48,9 +49,9 @@ class ReportTest(base.TestCase):
              for each in report.refusals])
         self.assertEqual(
             '4 servers found no host: 2 by placement, 1 by Second, '
-            '1 by ComputeFilter.', shadow_report.refusals_sentence(report))
+            '1 by ComputeFilter.', rendering.shadow_text(report)[1])
         self.assertEqual('1 server found no host: 1 by placement.',
-                         shadow_report.refusals_sentence(shadow_report.report(
-                             (), '2026-01-02T03:04:05.004Z', refused)))
-        self.assertEqual('', shadow_report.refusals_sentence(
-            shadow_report.report(())))
+                         rendering.shadow_text(shadow_report.report(
+                             (), '2026-01-02T03:04:05.004Z', refused))[1])
+        self.assertEqual(1, len(rendering.shadow_text(
+            shadow_report.report(()))))
