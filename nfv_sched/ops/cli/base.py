@@ -33,7 +33,6 @@ from nfv_sched.base import quiet
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
-from nfv_sched.ops.cli import printable
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables
@@ -75,6 +74,50 @@ def version() -> str:
         return 'not installed'
 
 
+class _Printable:
+    """A stream that escapes characters that a terminal does not show."""
+
+    def __init__(self, stream: ty.Any):
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self.write_escaped(strings.visible(text))
+
+    def write_escaped(self, text: str) -> int:
+        """Write text that was escaped before its colors were added."""
+        encoding = getattr(self._stream, 'encoding', None)
+        if encoding and not text.isascii():
+            try:
+                text.encode(encoding, self._stream.errors or 'strict')
+            except UnicodeEncodeError:
+                text = text.replace('\u2500', '-').encode(
+                    encoding, 'replace').decode(encoding)
+        return self._stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for text in lines:
+            self.write(text)
+
+    def __getattr__(self, name: str) -> ty.Any:
+        return getattr(self._stream, name)
+
+
+def protect(app: ty.Any) -> None:
+    """Make a cliff application write only visible text from now on.
+
+    To standard output and standard error, its log included.
+    """
+    for name in ('stdout', 'stderr'):
+        stream = getattr(app, name)
+        if not isinstance(stream, _Printable):
+            setattr(app, name, _Printable(stream))
+    for handler in logging.getLogger().handlers:
+        # Not its subclasses: they write to files.
+        if type(handler) is logging.StreamHandler and not isinstance(
+                handler.stream, _Printable):
+            handler.setStream(_Printable(handler.stream))
+
+
 class _MaskingFormatter(logging.Formatter):
     """A log formatter that masks secrets, in tracebacks too."""
 
@@ -95,7 +138,7 @@ class NFVSched(app.App):
             command_manager=commandmanager.CommandManager(NAMESPACE),
             deferred_help=True)
         # Before cliff gives the streams to the handlers of the log.
-        printable.protect(self)
+        protect(self)
 
     def build_option_parser(self, description, version,
                             argparse_kwargs=None):
@@ -210,7 +253,7 @@ class _Subcommand:
                  cmd_name: str | None = None):
         super().__init__(app, app_args, cmd_name)
         if app is not None:
-            printable.protect(app)
+            protect(app)
 
     def get_epilog(self) -> str:
         """Return the epilog; cliff would add the name of the package."""
@@ -261,18 +304,12 @@ class _Displaying(_Subcommand):
     #: Name of each JSON schema in doc/source/schemas -> what it describes.
     schemas: Mapping[str, type] = {}
 
-    #: What :meth:`document` returns unless it is overridden; set by
-    #: ``take_action``.
+    #: What is printed as JSON or YAML; set by ``take_action``.
     _document: documents.Document
 
     def _load_formatter_plugins(self) -> ty.Any:
         """Load the formats; called by cliff."""
         return formats.load(self.formats)
-
-    def document(self, column_names: Sequence[str],
-                 data: Iterable) -> documents.Document:
-        """Return what is printed as JSON or YAML."""
-        return self._document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
@@ -283,7 +320,7 @@ class _Displaying(_Subcommand):
         """
         if parsed_args.formatter not in documents.FORMATS:
             return super().produce_output(parsed_args, column_names, data)
-        self.app.stdout.write(self.document(column_names, data).text(
+        self.app.stdout.write(self._document.text(
             parsed_args.formatter, columns=parsed_args.columns,
             sort_columns=getattr(parsed_args, 'sort_columns', ()),
             descending=getattr(parsed_args, 'sort_direction', '') == 'desc',
@@ -388,16 +425,6 @@ class ShowOne(_Displaying, show.ShowOne):
     """Base of the subcommands that print names and values."""
 
     formats = formats.SHOW
-
-
-def json_schemas() -> dict[str, dict[str, ty.Any]]:
-    schemas = {}
-    for name, entry_point in commandmanager.CommandManager(NAMESPACE):
-        subcommand = entry_point.load()
-        for key, root in getattr(subcommand, 'schemas', {}).items():
-            schemas[key] = documents.json_schema(
-                f'{NFVSched.NAME} {name}', root)
-    return dict(sorted(schemas.items()))
 
 
 def add_configuration(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print values for programs, as JSON or YAML, with a JSON schema.
+"""Print values for programs, as JSON or YAML.
 
 A document is one object: the number ``schema``, and the fields of a frozen
 dataclass, of which each has a comment ``#: text``.
@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import dataclasses
 import enum
 import functools
-import inspect
 import re
 import typing as ty
 
@@ -28,13 +27,7 @@ FORMATS = ('json', 'yaml')
 #: Defines a field of a dataclass that is not in documents.
 internal = functools.partial(dataclasses.field, metadata={'internal': True})
 
-_DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 _NOT_IN_KEY = re.compile('[^a-z0-9]+')
-# A field of a dataclass, and comments on it.
-_FIELD = re.compile(r' {4}(\w+): .*?(?:  #: (.*))?')
-_COMMENT = re.compile(r' {4}#: (.*)')
-_VERSION_TEXT = ('Version of the document. It changes when a key is removed, '
-                 'or means something else.')
 
 
 class UnknownKeyError(Exception):
@@ -66,7 +59,9 @@ class Document:
         :raises UnknownKeyError: if no row has one of the columns
         """
         content = builtins_of(self.content)
-        keys = {name: self._keys(name) for name in self.rows}
+        hints = ty.get_type_hints(type(self.content))
+        keys = {name: keys_of(next(dataclasses_in(hints[name])))
+                for name in self.rows}
         for name in self.rows:
             for key in map(key_of, reversed(sort_columns)):
                 if key in keys[name]:
@@ -77,13 +72,8 @@ class Document:
             content = _chosen(content, keys, columns)
         return dumps({'schema': VERSION, **content}, formatter, indent)
 
-    def _keys(self, name: str) -> list[str]:
-        row_type = next(_dataclasses(
-            ty.get_type_hints(type(self.content))[name]))
-        return _keys(row_type)
 
-
-def _keys(described: ty.Any) -> list[str]:
+def keys_of(described: ty.Any) -> list[str]:
     return [field.name for field in dataclasses.fields(described)
             if not field.metadata.get('internal')]
 
@@ -134,8 +124,9 @@ def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:
     # Imported here so that --help is quick.
     if formatter == 'json':
         from oslo_serialization import jsonutils
-        return formats.visible_json(jsonutils.dumps(
-            value, indent=2 if indent else None)) + '\n'
+        text = jsonutils.dumps(value, indent=2 if indent else None)
+        # JSON in ASCII leaves DEL unescaped.
+        return text.replace('\x7f', r'\u007f') + '\n'
     import yaml
     return yaml.safe_dump(value, sort_keys=False)
 
@@ -144,7 +135,7 @@ def builtins_of(value: ty.Any) -> ty.Any:
     """Return a value made of types that JSON and YAML have."""
     if dataclasses.is_dataclass(value):
         return {key: builtins_of(getattr(value, key))
-                for key in _keys(value)}
+                for key in keys_of(value)}
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (tuple, list)):
@@ -179,63 +170,10 @@ def parse(content: bytes, is_known: Callable[[dict], bool], problem: str,
     return data
 
 
-def json_schema(name: str, root: type) -> dict[str, ty.Any]:
-    """Return the JSON schema of a document.
-
-    :param name: what prints it, such as ``nfv-sched cloud audit``
-    """
-    import pydantic
-    schema = pydantic.TypeAdapter(root).json_schema(mode='serialization')
-    definitions = schema.pop('$defs', {})
-    for each in _dataclasses(root):
-        _describe(schema if each is root else definitions[each.__name__],
-                  each)
-    schema['properties'] = {
-        'schema': {'const': VERSION, 'description': _VERSION_TEXT},
-        **schema['properties']}
-    schema['required'] = ['schema', *schema.get('required', ())]
-    return {'$schema': _DRAFT, 'title': name, **schema,
-            **({'$defs': definitions} if definitions else {})}
-
-
-def _dataclasses(hint: ty.Any) -> Iterator[type]:
+def dataclasses_in(hint: ty.Any) -> Iterator[type]:
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         yield hint
         for each in ty.get_type_hints(hint).values():
-            yield from _dataclasses(each)
+            yield from dataclasses_in(each)
     for each in ty.get_args(hint):
-        yield from _dataclasses(each)
-
-
-def _describe(schema: dict[str, ty.Any], described: type) -> None:
-    """Add the docstring of a dataclass and its comments to its schema."""
-    texts = _comments(described)
-    schema.pop('title', None)
-    schema['description'] = ' '.join((described.__doc__ or '').split())
-    schema['additionalProperties'] = False
-    keys = _keys(described)
-    schema['properties'] = {key: schema['properties'][key] for key in keys}
-    for field in dataclasses.fields(described):
-        # Documents have it in any case; its default is for who makes them.
-        if field.metadata.get('always'):
-            schema['properties'][field.name].pop('default', None)
-            schema['required'].append(field.name)
-    if 'required' in schema:
-        schema['required'] = [key for key in keys if key in schema['required']]
-    for name, value in schema['properties'].items():
-        value.pop('title', None)
-        value['description'] = texts[name]
-
-
-def _comments(described: type) -> dict[str, str]:
-    """Return the comments on the fields of a dataclass, by field."""
-    comments: dict[str, str] = {}
-    above: list[str] = []
-    for line in [line for cls in reversed(described.__mro__[:-1])
-                 for line in inspect.getsource(cls).splitlines()]:
-        if match := _COMMENT.fullmatch(line):
-            above.append(match[1])
-        elif match := _FIELD.fullmatch(line):
-            comments[match[1]] = ' '.join([*above, *filter(None, [match[2]])])
-            above = []
-    return comments
+        yield from dataclasses_in(each)

@@ -191,11 +191,6 @@ def _order(cell: ty.Any) -> tuple[bool, Sequence[float], str]:
     return not numbers, numbers, text
 
 
-def visible_json(text: str) -> str:
-    """Escape DEL, which JSON in ASCII leaves unescaped."""
-    return text.replace('\x7f', r'\u007f')
-
-
 def machine(cell: ty.Any) -> ty.Any:
     return (cell.machine_readable()
             if isinstance(cell, columns.FormattableColumn) else cell)

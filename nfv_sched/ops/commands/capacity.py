@@ -364,15 +364,13 @@ class ShowCapacity(_Capacity):
                     update=lambda done, total: update(done, total, 'hosts')))
         self._fits = fits = capacity_document.host_fits(
             cloud, counted, leaving)
+        self._document = documents.Document(fits, ('hosts',))
         self._shared = rendering.shared_limits(
             fits.hosts) if _is_text(parsed_args) else ()
         self._tell(parsed_args, cloud, hosts, {flavor.name: counted.ports},
                    [counted])
         return self.cells(parsed_args, rendering.host_columns(
             fits, leaving=parsed_args.next, shared=self._shared), fits.hosts)
-
-    def document(self, column_names, data):
-        return documents.Document(self._fits, ('hosts',))
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],

@@ -157,9 +157,6 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         return self.cells(
             parsed_args, of_explain.COLUMNS, list(shown.values()))
 
-    def document(self, column_names, data):
-        return self._document
-
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:

@@ -64,11 +64,8 @@ class PlainReport(source.ErrorMixin, base.Lister, metaclass=abc.ABCMeta):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
         self._output = self.report(parsed_args)
+        self._document = self._output.document
         return self._output.columns, self._output.rows
-
-    def document(self, column_names: Sequence[str],
-                 data: Iterable) -> documents.Document:
-        return self._output.document
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],

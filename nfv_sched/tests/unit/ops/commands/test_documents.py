@@ -5,12 +5,12 @@ import functools
 import hashlib
 import json
 import pathlib
+import runpy
 
 import fixtures
 import jsonschema
 import yaml
 
-from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cloud.cloud_file import examples
 from nfv_sched.ops.cloud import file
 from nfv_sched.tests.unit.ops.answers.audit import clouds
@@ -25,7 +25,8 @@ HASHES = pathlib.Path(__file__).with_name('schema_hashes.txt')
 
 @functools.cache
 def schemas():
-    return cli_base.json_schemas()
+    return runpy.run_path(str(
+        test_golden.ROOT / 'tools' / 'json-schemas'))['of_commands']()
 
 
 class DocumentsTest(base.CommandTestCase):

@@ -20,7 +20,6 @@ import yaml
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
-from nfv_sched.ops.cli import printable
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.commands import source
 from nfv_sched.tests import base
@@ -251,7 +250,7 @@ class FormatTest(base.TestCase):
             app = mock.Mock(
                 stdout=io.TextIOWrapper(content, encoding, newline='\n'),
                 stderr=io.StringIO())
-            printable.protect(app)
+            cli_base.protect(app)
             formats.print_parts(
                 [tables.Table(('Name', 'Caf\xe9'), [('a', '\u4e00')])],
                 app.stdout, argparse.Namespace(max_width=0))
