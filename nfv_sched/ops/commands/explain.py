@@ -19,7 +19,6 @@ from nfv_sched.ops.answers.explain import document as explain_document
 from nfv_sched.ops.answers.journal import document as journal_document
 from nfv_sched.ops.answers.journal import reading
 from nfv_sched.ops.answers.journal import rendering
-from nfv_sched.ops.answers.journal import shadow_report
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
@@ -191,7 +190,7 @@ class ExplainServer(_Explain):
 
     schemas = {'server-explain': explain_document.Explained,
                'server-explain-then': journal_document.JournalRefusals,
-               'server-explain-shadow': shadow_report.ShadowReport}
+               'server-explain-shadow': journal_document.ShadowReport}
 
     epilog = _SHARED + """\
 examples:
@@ -279,7 +278,8 @@ is wrong.
             since = ('' if parsed_args.days is None else
                      writer.stamp(max(time.time() - 86400 *
                                       parsed_args.days, 0)))
-            report = shadow_report.report(read.placed, since, read.refusals)
+            report = journal_document.shadow_report(
+                read.placed, since, read.refusals)
             self._document = documents.Document(report, ('counts',))
             self._text = lambda *table: rendering.shadow_text(report)
             return self.cells(

@@ -10,7 +10,6 @@ import json
 import operator
 import os
 import re
-import typing as ty
 
 from nfv_sched.base import files
 from nfv_sched.journal import entry
@@ -40,8 +39,6 @@ class JournalError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JournalContent:
-    """The content of a journal."""
-
     refusals: tuple[entry.Refusal, ...] = ()  #: the oldest first
     lost: int = 0  #: number of entries that could not be written
     removed: int = 0  #: number of entries that were removed to limit the size
@@ -66,18 +63,15 @@ def read(*directories: str, server: str | None = None,
     for directory in {os.path.realpath(each): each
                       for each in directories}.values():
         unread += sorted(_read(directory, server, required, entries))
+    entries.sort(key=operator.attrgetter('time'))
     lost = [each for each in entries if isinstance(each, entry.Lost)]
     return JournalContent(
-        refusals=_sorted(each for each in entries
-                         if isinstance(each, entry.Refusal)),
-        placed=_sorted(each for each in entries
-                       if isinstance(each, entry.PlacedServer)),
+        refusals=tuple([each for each in entries
+                        if isinstance(each, entry.Refusal)]),
+        placed=tuple([each for each in entries
+                      if isinstance(each, entry.PlacedServer)]),
         lost=sum(each.count for each in lost),
         removed=sum(each.removed for each in lost), unread=tuple(unread))
-
-
-def _sorted(entries: Iterable[ty.Any]) -> tuple[ty.Any, ...]:
-    return tuple(sorted(entries, key=operator.attrgetter('time')))
 
 
 def _read(directory: str, server: str | None, required: bool,

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Render entries of the decision journal as text and rows."""
 
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import itertools
 
 from nfv_sched.base import strings
 from nfv_sched.journal import entry
-from nfv_sched.ops.answers.journal import shadow_report
+from nfv_sched.ops.answers.journal import document
 from nfv_sched.ops.cli import tables
 
 
@@ -31,7 +30,7 @@ _CAUSES = {
 _Entry = entry.Refusal | entry.PlacedServer
 
 
-def shadow_text(report: shadow_report.ShadowReport) -> list[tables.Part]:
+def shadow_text(report: document.ShadowReport) -> list[tables.Part]:
     parts: list[tables.Part] = [
         f'{report.refused} of {report.servers} servers placed from '
         f'{report.first_time} to {report.last_time} would have been refused, '
@@ -85,7 +84,7 @@ def summary(value: _Entry) -> str:
     """
     reasons = value.reasons
     if isinstance(value, entry.PlacedServer):
-        reasons = shadow_report.reasons_of(value)
+        reasons = document.reasons_of(value)
     elif value.by and not value.filter:
         return _cause(value)
     if not reasons:
@@ -124,36 +123,36 @@ def text(value: _Entry) -> Iterator[tables.Part]:
         yield f'{value.time} placed on {value.host}'
         if value.shadow:
             yield _outcome(value)
-        yield _field('Server', value.server)
+    elif value.filter:
+        yield f'{value.time} {value.filter} refused the last host'
     else:
-        if value.filter:
-            yield f'{value.time} {value.filter} refused the last host'
-        else:
-            yield tables.Line(
-                f'{value.time} ' + (
-                    'Placement had no allocation candidates'
-                    if value.by == entry.RefusedBy.PLACEMENT
-                    else _cause(value)), indent=2)
-        yield _field('Server', value.server)
-        if value.before:
-            yield _field('With it', ', '.join(value.before))
-    if value.request:
-        yield _field('Request', value.request)
-    yield _field('Project', value.project or 'unknown')
+        yield tables.Line(
+            f'{value.time} ' + (
+                'Placement had no allocation candidates'
+                if value.by == entry.RefusedBy.PLACEMENT
+                else _cause(value)), indent=2)
+    fields = [('Server', value.server)]
+    if isinstance(value, entry.Refusal):
+        fields.append(('With it', ', '.join(value.before)))
+    fields += [('Request', value.request),
+               ('Project', value.project or 'unknown')]
     flavor = value.flavor
     if flavor is not None:
-        yield _field('Flavor', f'{flavor.name}: ' + ', '.join((
+        fields.append(('Flavor', f'{flavor.name}: ' + ', '.join((
             f'{flavor.vcpus} vCPUs', f'{flavor.memory} MiB',
             *(f'{key}={value}' for key, value in
-              sorted(flavor.extra_specs.items())))))
-    if value.move:
-        yield _field('Move', 'yes')
+              sorted(flavor.extra_specs.items()))))))
+    fields.append(('Move', 'yes' if value.move else ''))
     if isinstance(value, entry.Refusal):
         for number, query in enumerate(value.queries):
-            yield from _fields('or' if number else 'Asked', query.split('&'))
-    yield from _fields('Filters', [
+            fields += itertools.zip_longest(
+                ['or' if number else 'Asked'], query.split('&'), fillvalue='')
+    fields += itertools.zip_longest(['Filters'], [
         f'{each.filter}: {strings.count(each.hosts, "host")}, '
-        f'{each.left} left' for each in value.passes])
+        f'{each.left} left' for each in value.passes], fillvalue='')
+    for name, field in fields:
+        if field:
+            yield tables.Line(f'{name:10}{field}', indent=12)
     for name, reasons in itertools.groupby(
             value.reasons, lambda reason: reason.filter):
         yield name
@@ -173,13 +172,3 @@ def _outcome(placed: entry.PlacedServer) -> str:
         return (f'{names} in shadow would have placed it on '
                 f'{placed.instead or "another host"}')
     return f'{", ".join(placed.shadow)} in shadow would change nothing'
-
-
-def _fields(name: str, values: Iterable[str]) -> Iterator[tables.Line]:
-    """Yield a line for each value, the first of them with the name."""
-    for number, value in enumerate(values):
-        yield _field('' if number else name, value)
-
-
-def _field(name: str, value: str) -> tables.Line:
-    return tables.Line(f'{name:10}{value}', indent=12)

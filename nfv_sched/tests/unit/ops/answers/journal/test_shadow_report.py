@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What filters and weighers in shadow would have changed, in figures."""
 
+from nfv_sched.ops.answers.journal import document
 from nfv_sched.ops.answers.journal import rendering
-from nfv_sched.ops.answers.journal import shadow_report
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry
 
@@ -19,7 +19,7 @@ class ReportTest(base.TestCase):
         test_entry.placed(6, shadow=()))
 
     def test_all(self):
-        report = shadow_report.report(self.PLACED)
+        report = document.shadow_report(self.PLACED)
         self.assertEqual((5, 2, 2), (
             report.servers, report.refused, report.elsewhere))
         self.assertEqual(
@@ -41,7 +41,7 @@ class ReportTest(base.TestCase):
         refused = (test_entry.numbered(1), *[
             test_entry.other(number, 'placement') for number in (2, 4)],
             test_entry.other(3, 'filter', filter='ComputeFilter'))
-        report = shadow_report.report(self.PLACED, refused=refused)
+        report = document.shadow_report(self.PLACED, refused=refused)
         self.assertEqual(
             [('placement', None, 2), ('nfv-sched', 'Second', 1),
              ('filter', 'ComputeFilter', 1)],
@@ -51,7 +51,7 @@ class ReportTest(base.TestCase):
             '4 servers found no host: 2 by placement, 1 by Second, '
             '1 by ComputeFilter.', rendering.shadow_text(report)[1])
         self.assertEqual('1 server found no host: 1 by placement.',
-                         rendering.shadow_text(shadow_report.report(
+                         rendering.shadow_text(document.shadow_report(
                              (), '2026-01-02T03:04:05.004Z', refused))[1])
         self.assertEqual(1, len(rendering.shadow_text(
-            shadow_report.report(()))))
+            document.shadow_report(()))))
