@@ -42,7 +42,12 @@ def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
     :raises WriteError: if the file cannot be written
     """
     if is_stdout(path):
-        return _print(fill)
+        content = io.BytesIO()
+        fill(content)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content.getvalue())
+        sys.stdout.buffer.flush()
+        return len(content.getvalue())
     folder, name = os.path.split(target(path))
     try:
         directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -52,15 +57,6 @@ def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
             os.close(directory)
     except OSError as exc:
         raise WriteError(f'{path}: {exc.strerror or exc}') from exc
-
-
-def _print(fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
-    content = io.BytesIO()
-    fill(content)
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content.getvalue())
-    sys.stdout.buffer.flush()
-    return len(content.getvalue())
 
 
 def target(path: str) -> str:

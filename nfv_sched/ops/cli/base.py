@@ -308,7 +308,6 @@ class _Displaying(_Subcommand):
     _document: documents.Document
 
     def _load_formatter_plugins(self) -> ty.Any:
-        """Load the formats; called by cliff."""
         return formats.load(self.formats)
 
     def produce_output(self, parsed_args: argparse.Namespace,
@@ -358,10 +357,9 @@ class Lister(_Displaying, lister.Lister):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable[Sequence[ty.Any]]) -> int:
-        if parsed_args.formatter in documents.FORMATS:
-            # A document has rows of its own.
-            return super().produce_output(parsed_args, column_names, data)
-        data = sorted_by(parsed_args, column_names, data)
+        # A document has rows of its own.
+        if parsed_args.formatter not in documents.FORMATS:
+            data = sorted_by(parsed_args, column_names, data)
         if parsed_args.formatter == TABLE and not parsed_args.columns:
             shown = [name not in self.details for name in column_names]
             column_names = list(itertools.compress(column_names, shown))
@@ -422,8 +420,6 @@ def on_screen(
 
 
 class ShowOne(_Displaying, show.ShowOne):
-    """Base of the subcommands that print names and values."""
-
     formats = formats.SHOW
 
 

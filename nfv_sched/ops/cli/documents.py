@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import dataclasses
 import enum
 import functools
+import itertools
 import re
 import typing as ty
 
@@ -65,9 +66,8 @@ class Document:
         for name in self.rows:
             for key in map(key_of, reversed(sort_columns)):
                 if key in keys[name]:
-                    content[name] = [row for _key, row in formats.sorted_rows(
-                        [(row[key], row) for row in content[name]], 0,
-                        descending)]
+                    content[name] = formats.sorted_rows(
+                        content[name], key, descending)
         if columns:
             content = _chosen(content, keys, columns)
         return dumps({'schema': VERSION, **content}, formatter, indent)
@@ -82,8 +82,7 @@ def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
             columns: Sequence[str]) -> dict[str, ty.Any]:
     chosen_keys = {key_of(column): column for column in columns}
     all_keys = dict.fromkeys(
-        key for of_rows in keys.values() for key in of_rows) if keys else (
-            dict.fromkeys(content))
+        itertools.chain.from_iterable(keys.values()) if keys else content)
     unknown = [name for key, name in chosen_keys.items()
                if key not in all_keys]
     if unknown:

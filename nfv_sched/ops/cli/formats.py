@@ -164,17 +164,19 @@ COMMANDS = 'commands'
 
 
 def load(formats: dict[str, type[base.Formatter]]) -> ty.Any:
-    """Return formats by name, in the form of loaded entry points."""
     return extension.ExtensionManager.make_test_instance([
         extension.Extension(name, None, formatter, formatter())
         for name, formatter in formats.items()])
 
 
-def sorted_rows(rows: Iterable[Sequence[ty.Any]], column: int,
-                descending: bool) -> list[Sequence[ty.Any]]:
-    """Return rows sorted by a column: numbers, then text, then blanks."""
-    filled: list[Sequence[ty.Any]] = []
-    blank: list[Sequence[ty.Any]] = []
+def sorted_rows(rows: Iterable[ty.Any], column: int | str,
+                descending: bool) -> list[ty.Any]:
+    """Return rows sorted by a column: numbers, then text, then blanks.
+
+    :param column: index, or key, of its cells in the rows
+    """
+    filled: list[ty.Any] = []
+    blank: list[ty.Any] = []
     for row in rows:
         (blank if machine(row[column]) in _BLANK else filled).append(row)
     return sorted(filled, key=lambda row: _order(machine(row[column])),

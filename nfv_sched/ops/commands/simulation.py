@@ -178,12 +178,12 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             self._cloud, notes = source.changed(self._cloud, parsed_args)
             self.app.stderr.writelines(f'note: {note}\n' for note in notes)
         if parsed_args.example is not None:
-            known = examples.find()
-            if parsed_args.example not in known:
+            by_name = examples.find()
+            if parsed_args.example not in by_name:
                 raise source.UsageError(
                     f'no example named {parsed_args.example!r}; there are: '
-                    f'{", ".join(known) or "none"}')
-            paths = [str(known[parsed_args.example])]
+                    f'{", ".join(by_name) or "none"}')
+            paths = [str(by_name[parsed_args.example])]
         if len(paths) > 1:
             if parsed_args.show:
                 raise source.UsageError('--show is for a single file')

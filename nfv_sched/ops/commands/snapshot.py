@@ -12,10 +12,9 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 
 _EPILOG = """\
-Reads the nova.conf of nova-scheduler. Nova's databases, Placement and Neutron
-are only read. An account of the databases that may only SELECT is enough, see
-[api_database] connection; the databases of the cells are in the cell mappings.
-Only the owner of the file can read it.
+Reads the nova.conf of nova-scheduler. Nova's databases, by an account that may
+only SELECT, Placement and Neutron are only read. Only the owner of the file
+can read it.
 
 With --anonymize, names and UUIDs are replaced, and so is every other word that
 neither Nova, Placement nor nfv-sched defines, the same wherever it is used.
@@ -26,9 +25,8 @@ groups and of other servers are left out. Texts whose words were replaced are
 counted by field.
 
 examples:
-  nfv-sched snapshot save cloud.json.gz
-  nfv-sched snapshot save --anonymize for-the-vendor.json.gz
   nfv-sched snapshot save cloud.json.gz --config-file /etc/nova/nova.conf
+  nfv-sched snapshot save --anonymize for-the-vendor.json.gz
 
 exit code: 0; 1 if something could not be read, and is named; the file has what
 could; 2 if the command line is wrong.
@@ -82,9 +80,11 @@ def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
         size = file.save(cloud, path)
     except file.FileError as exc:
         raise source.CloudUnreadError(str(exc)) from exc
+    size_text = (f'{size / 10 ** 3:.1f} kB' if size < 10 ** 6
+                 else f'{size / 10 ** 6:.1f} MB')
     lines = [
         f'{path}: {strings.count(len(cloud.hosts), "host")}, '
-        f'{strings.count(len(cloud.servers), "server")}, {_size_text(size)}\n']
+        f'{strings.count(len(cloud.servers), "server")}, {size_text}\n']
     if replaced:
         lines.append(
             f'{strings.count(sum(replaced.values()), "free text")} '
@@ -92,9 +92,3 @@ def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
                 f'{field} ({count})'
                 for field, count in replaced.items()) + '\n')
     return lines
-
-
-def _size_text(size: int) -> str:
-    if size < 10 ** 6:
-        return f'{size / 10 ** 3:.1f} kB'
-    return f'{size / 10 ** 6:.1f} MB'

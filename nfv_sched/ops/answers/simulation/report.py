@@ -36,8 +36,6 @@ _detail = functools.partial(tables.Column, is_detail=True)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReportTable:
-    """A table of a result."""
-
     title: str
     columns: Sequence[tables.Column]
     rows: Sequence[ty.Any]
@@ -216,7 +214,6 @@ _Amount = tuple[int, int] | None
 
 def _amounts(title: str, amount: Callable[[document.SimulatedNode], _Amount],
              is_detail: bool = True) -> list[tables.Column]:
-    """Return the columns of what is used of an amount, and of all of it."""
     return [
         _column(f'{title} used', lambda node: _used(amount(node)),
                 lambda node: _used_text(amount(node)), is_detail),
@@ -260,7 +257,6 @@ def _group_titles(result: engine.SimulationResult) -> dict[str, str]:
 
 def _sum(nodes: Sequence[document.SimulatedNode],
          title: str) -> document.SimulatedNode:
-    """Return the sums over equal NUMA nodes of a group of hosts."""
     def sums(values: Sequence[ty.Any], *names: str) -> ty.Any:
         return dataclasses.replace(values[0], **{
             name: sum(getattr(each, name) for each in values)
