@@ -15,12 +15,12 @@ import warnings
 warnings.simplefilter('ignore')
 
 from nfv_sched.ops.answers.hosts.map import page  # noqa: E402
-from nfv_sched.ops.answers.hosts.map import picture  # noqa: E402
 from nfv_sched.ops.answers.hosts.map import text  # noqa: E402
 from nfv_sched.ops.answers.hosts import view  # noqa: E402
 from nfv_sched.tests import snapshots  # noqa: E402
 
-_FORMATS = {'html': page.render, 'svg': picture.render, 'text': text.render}
+_FORMATS = {'html': page.render, 'svg': page.render_picture,
+            'text': text.render}
 
 
 def main() -> int:

@@ -105,10 +105,10 @@ class AuditCloud(source.CloudMixin, base.Lister):
 
     def _findings(self, parsed_args: argparse.Namespace,
                   kinds: Collection[str]) -> list[values.AuditedFinding]:
+        cloud = self.cloud(parsed_args)
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.audit import all_checks
         from nfv_sched.ops.answers.audit import hosts
-        cloud = self.cloud(parsed_args)
         chosen = {host.uuid for host in source.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)}
         self._hosts = sum(

@@ -2,21 +2,28 @@
 """The commands ``nfv-sched host list``, ``host show`` and ``host map``."""
 
 import argparse
+import collections
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import math
+import os
 import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.hosts import document as host_document
 from nfv_sched.ops.answers.hosts import rendering
+from nfv_sched.ops.answers.machine import facts
+from nfv_sched.ops.answers.machine import read
+from nfv_sched.ops.answers.machine import values
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.commands import host_facts
 from nfv_sched.ops.commands import source
 
 if ty.TYPE_CHECKING:
@@ -54,6 +61,14 @@ examples:
 
 {source.EXIT_CODES}"""
 
+_FACTS_EPILOG = """\
+Nova does not know CPUs in none of its sets, such as those of the platform or
+the virtual switch. With --facts, a file of DIR named HOST.json or HOST tells
+all CPUs of that host: what lscpu, virsh or Ironic say of it, as host profile
+reads it. Of several compute nodes of a service, as Ironic has them, HOST is
+the name of the compute node. A host whose file contradicts Nova is shown
+without it, with a warning."""
+
 _SHOW_EPILOG = f"""\
 For each core, the CPUs and what uses them: a vCPU of a server, the emulator
 threads of a server, idle (a server has the core to itself), shared, or free.
@@ -61,7 +76,7 @@ threads of a server, idle (a server has the core to itself), shared, or free.
 Names of -f shell, value and -c have the keys of JSON, and the number of each
 item in its list, from 0: numa_nodes_0_pcpus_used.
 
-{host_facts.EPILOG}
+{_FACTS_EPILOG}
 
 examples:
   nfv-sched host show compute-3 --facts machines
@@ -79,7 +94,7 @@ name, server, network, availability zone and aggregate. svg is a picture, text
 is for terminals; both sort the hosts by name, so that two maps can be
 compared.
 
-{host_facts.EPILOG}
+{_FACTS_EPILOG}
 
 examples:
   nfv-sched host map --from cloud.json.gz --aggregate dpdk
@@ -95,13 +110,6 @@ _ORDERS: dict[str, Callable[[host_document.HostDetails], tuple]] = {
     'fit': lambda host: (-host.largest_fit, host.host),
     'worst': lambda host: host.order,
 }
-SORTS = tuple(_ORDERS)
-
-
-def _chosen(cloud: 'snapshot.Cloud',
-            parsed_args: argparse.Namespace) -> list['snapshot.Host']:
-    return source.hosts(cloud, parsed_args.host, parsed_args.az,
-                        parsed_args.aggregate)
 
 
 class ListHost(source.CloudMixin, base.Lister):
@@ -120,7 +128,7 @@ class ListHost(source.CloudMixin, base.Lister):
         parser = super().get_parser(prog_name)
         source.add_hosts(parser)
         parser.add_argument(
-            '--sort', choices=SORTS, default='name',
+            '--sort', choices=tuple(_ORDERS), default='name',
             help='order of the hosts: by name, most free pinned CPUs first, '
                  'largest fit first, or those first whose free CPUs are most '
                  'scattered over their nodes, as on the HTML map (default: '
@@ -136,7 +144,9 @@ class ListHost(source.CloudMixin, base.Lister):
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.hosts import view
         hosts = sorted((
-            host for host in view.views(cloud, _chosen(cloud, parsed_args))
+            host for host in view.views(cloud, source.hosts(
+                cloud, parsed_args.host, parsed_args.az,
+                parsed_args.aggregate))
             if parsed_args.full is None
             or host.network.percent_used >= parsed_args.full),
             key=_ORDERS[parsed_args.sort])
@@ -163,20 +173,108 @@ def _percent(text: str) -> float:
 class _WithFacts(source.CloudMixin):
     """Mixin of a subcommand with the option --facts."""
 
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--facts', metavar='DIR',
+            help='a folder with a file for each host, HOST.json or HOST, that '
+                 "tells its CPUs, also those in none of Nova's sets; hosts "
+                 'without a file are shown without them')
+        return parser
+
     def views(
         self, parsed_args: argparse.Namespace,
         chosen: Callable[['snapshot.Cloud'], list['snapshot.Host']],
     ) -> tuple['snapshot.Cloud', Sequence[host_document.HostDetails]]:
-        files = host_facts.listed(parsed_args.facts)
+        files = fact_files(parsed_args.facts)
         cloud = self.cloud(parsed_args)
         hosts = chosen(cloud)
-        machines = host_facts.machines(files, cloud, hosts, self._warn)
+        facts_of_hosts = machines(
+            files, cloud, hosts, lambda text: self.app.stderr.write(
+                f'warning: {" ".join(text.split())}\n'))
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.hosts import view
-        return cloud, view.views(cloud, hosts, machines)
+        return cloud, view.views(cloud, hosts, facts_of_hosts)
 
-    def _warn(self, text: str) -> None:
-        self.app.stderr.write(f'warning: {" ".join(text.split())}\n')
+
+def fact_files(folder: str | None) -> dict[str, str] | None:
+    """Return the files of a folder, by name; None without a folder."""
+    if folder is None:
+        return None
+    try:
+        return {name: os.path.join(folder, name)
+                for name in os.listdir(folder)}
+    except OSError as exc:
+        raise source.CloudUnreadError(
+            f'{folder}: {exc.strerror or exc}') from exc
+
+
+def machines(
+    files: Mapping[str, str] | None, cloud: 'snapshot.Cloud',
+    hosts: Iterable['snapshot.Host'], warn: Callable[[str], ty.Any],
+) -> dict[str, values.Machine]:
+    """Return the machines of hosts, by UUID of the host.
+
+    Hosts without facts, and with facts that contradict Nova, are left out.
+
+    :param files: result of :func:`fact_files`
+    :param warn: called with a line for each host whose facts contradict Nova,
+        and if no file belongs to a host
+    :raises CloudUnreadError: if a file cannot be read
+    """
+    if files is None:
+        return {}
+    # Imported here so that --help does not wait for Nova.
+    from nfv_sched.ops.answers.hosts import nodes
+    from nfv_sched.ops.answers.hosts import view
+    counts = collections.Counter(host.name for host in cloud.hosts)
+    titles = view.titles(cloud.hosts)
+    machines, has_file = {}, False
+    for host in hosts:
+        path = _path(files, host.name if counts[host.name] == 1
+                     else host.hypervisor)
+        if path is None:
+            continue
+        has_file = True
+        machine = _machine(path)
+        wrong = list(nodes.contradictions(host, machine))
+        if wrong:
+            warn(f'{titles[host.uuid]} is shown without {path}, which '
+                 f'contradicts Nova: {"; ".join(wrong)}')
+        else:
+            machines[host.uuid] = machine
+    if not has_file:
+        warn('no file of --facts is named after a host that is shown')
+    return machines
+
+
+def _path(files: Mapping[str, str], name: str) -> str | None:
+    paths = [files[each] for each in (f'{name}.json', name) if each in files]
+    if len(paths) > 1:
+        raise source.CloudUnreadError(
+            f'{paths[0]} and {paths[1]} are both of host {name}')
+    return paths[0] if paths else None
+
+
+def _machine(path: str) -> values.Machine:
+    """Read a machine from a file; its memory need not be known."""
+    if os.path.isdir(path):
+        raise source.CloudUnreadError(f'{path}: is a folder; a file is needed')
+    try:
+        raw_facts = read.load(path)
+        if not raw_facts.cpus:
+            raise values.MachineError(
+                f'{path}: NUMA nodes and sibling threads of the CPUs are not '
+                'known'
+                + (f', as {raw_facts.unusable}' if raw_facts.unusable else '')
+                + f'; "{facts.LSCPU}" prints them there')
+    except values.MachineError as exc:
+        raise source.CloudUnreadError(str(exc)) from exc
+    try:
+        return facts.machine(dataclasses.replace(
+            raw_facts, memory=None, total_memory=0))
+    except values.MachineError as exc:
+        raise source.CloudUnreadError(f'{path}: {exc}') from exc
 
 
 class ShowHost(_WithFacts, base.ShowOne):
@@ -188,7 +286,6 @@ class ShowHost(_WithFacts, base.ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('host', metavar='HOST', help='name of the host')
-        host_facts.add(parser)
         return parser
 
     def take_action(self, parsed_args):
@@ -197,8 +294,8 @@ class ShowHost(_WithFacts, base.ShowOne):
         self._document = documents.Document(host)
         if parsed_args.formatter == base.TABLE:
             return tuple(zip(*_facts(host)))
-        values = documents.flat(host)
-        return tuple(values), tuple(values.values())
+        flat = documents.flat(host)
+        return tuple(flat), tuple(flat.values())
 
 
 def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
@@ -295,14 +392,12 @@ class MapHost(_WithFacts, base.Command):
             '-o', '--output', metavar='FILE', default=atomic_file.STDOUT,
             help='where to write it; a file that is there is replaced '
                  '(default: -, standard output)')
-        host_facts.add(parser)
         return parser
 
     def take_action(self, parsed_args) -> None:
-        cloud, hosts = self.views(
-            parsed_args, lambda cloud: _chosen(cloud, parsed_args))
+        cloud, hosts = self.views(parsed_args, lambda cloud: source.hosts(
+            cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate))
         from nfv_sched.ops.answers.hosts.map import page
-        from nfv_sched.ops.answers.hosts.map import picture
         from nfv_sched.ops.answers.hosts.map import text
         hosts = sorted(hosts, key=lambda host: host.host)
         on_stdout = atomic_file.is_stdout(parsed_args.output)
@@ -310,7 +405,7 @@ class MapHost(_WithFacts, base.Command):
             pieces = text.render(cloud, hosts, formats.width(
                 self.app.stdout, parsed_args) if on_stdout else None)
         else:
-            pieces = {'svg': picture.render, 'html': page.render}[
+            pieces = {'svg': page.render_picture, 'html': page.render}[
                 parsed_args.format](cloud, hosts)
         if on_stdout:
             self.app.stdout.writelines(pieces)

@@ -11,7 +11,6 @@ from selenium.webdriver.common import by
 from selenium.webdriver.common import keys
 
 from nfv_sched.ops.answers.hosts.map import page
-from nfv_sched.ops.answers.hosts.map import picture
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.tests.browser import base
 from nfv_sched.tests import snapshots
@@ -272,7 +271,7 @@ class PictureTest(_MapTest):
     @ddt.data(*(name for name, cloud in CLOUDS.items() if cloud.hosts))
     def test_looks(self, name):
         self.look()
-        self.show(CLOUDS[name], picture.render, 'svg', FACTS.get(name))
+        self.show(CLOUDS[name], page.render_picture, 'svg', FACTS.get(name))
         for scheme in ('light', 'dark'):
             self.look(scheme=scheme)
             self.shot(f'{name} picture {scheme}')

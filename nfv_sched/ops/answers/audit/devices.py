@@ -14,7 +14,6 @@ from nfv_sched.ops.cloud import snapshot
 
 
 def check(site: hosts.Site) -> hosts.Findings:
-    """Find devices of servers not on this host, and of the wrong server."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves)
     gone: dict[str, list[str]] = {}
@@ -26,7 +25,7 @@ def check(site: hosts.Site) -> hosts.Findings:
     for uuid, addresses in gone.items():
         server = site.known.get(uuid)
         text = (f'device {", ".join(addresses)} of '
-                f'{hosts.described(uuid, server)}')
+                f'{hosts.describe_other(uuid, server)}')
         if not site.host.up:
             yield site.finding(values.LEFT_BEHIND, text, server)
         elif server is None or server.task is None:
@@ -40,7 +39,8 @@ def check(site: hosts.Site) -> hosts.Findings:
                 if device.server in site.known:
                     owner = f'that of {site.known[device.server].name}'
                 elif device.server:
-                    owner = f'that of {hosts.described(device.server, None)}'
+                    owner = 'that of ' + hosts.describe_other(
+                        device.server, None)
                 yield site.finding(
                     values.DEVICE_OTHER, f'device {port.device} of its port '
                     f'{port.id} is {owner} by the record of the host', server)

@@ -230,7 +230,7 @@ def settled(server: snapshot.Server) -> str:
     return max(server.created, server.moved)
 
 
-def described(uuid: str | None, server: snapshot.Server | None) -> str:
+def describe_other(uuid: str | None, server: snapshot.Server | None) -> str:
     """Describe the server of a UUID, which is not on the host in question.
 
     :param server: None if there is none

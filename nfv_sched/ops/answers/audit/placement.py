@@ -12,7 +12,6 @@ from nfv_sched.limits import names
 from nfv_sched.limits import usage
 from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import values
-from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
@@ -73,7 +72,7 @@ def _overused(site: hosts.Site) -> hosts.Findings:
                     there.used > int(total * there.ratio)):
                 yield site.finding(
                     values.OVERUSED, f'{provider.name}: {there.used} {name} '
-                    f'allocated, {memory.limit_text(total, there.ratio)} may '
+                    f'allocated, {view.limit_text(total, there.ratio)} may '
                     'be')
 
 
@@ -132,7 +131,6 @@ def _expected_amounts(site: hosts.Site,
 
 
 def _find_strangers(site: hosts.Site) -> hosts.Findings:
-    """Find allocations of consumers that are not servers on this host."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves if not move.settled)
     moves = {move.uuid for move in site.cloud.moves or ()}
@@ -155,7 +153,7 @@ def _find_strangers(site: hosts.Site) -> hosts.Findings:
                 values.ALLOCATION_ORPHAN, f'{text} of {consumer}, which is '
                 'neither a server nor a move under way', commands=commands)
             continue
-        text += f' of {hosts.described(consumer, server)}'
+        text += f' of {hosts.describe_other(consumer, server)}'
         if not site.host.up:
             yield site.finding(values.LEFT_BEHIND, text, server)
         elif server.task is None:

@@ -6,8 +6,6 @@ it is.  The flavor counts as it was when the server was booted or resized.
 """
 
 from collections.abc import Iterator
-import typing as ty
-
 from nfv_sched.base import extra_specs
 from nfv_sched.base import reasons
 from nfv_sched.fit import decide
@@ -20,7 +18,6 @@ from nfv_sched.fit.rules import pci as pci_rule
 from nfv_sched.limits import usage
 from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import values
-from nfv_sched.ops.answers.hosts import guests
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import start
@@ -45,7 +42,6 @@ def check(site: hosts.Site) -> hosts.Findings:
 
 def _find_remote(site: hosts.Site, server: snapshot.Server,
                  broken: set[int]) -> hosts.Findings:
-    """Find devices and networks near none of the NUMA nodes of a server."""
     own = {part.host_node for part in server.nodes or ()}
     if not own:
         return
@@ -54,9 +50,9 @@ def _find_remote(site: hosts.Site, server: snapshot.Server,
             if device.node is not None and device.node not in own:
                 yield site.finding(
                     values.REMOTE_DEVICE, f'device {device.address} is near '
-                    f'node {device.node}, the server on {_commas(own)}',
+                    f'node {device.node}, the server on {view.listed(own)}',
                     server)
-    near = guests.near(site.host)
+    near = view.near(site.host)
     for network in sorted({
             port.physnet for port in server.ports or ()
             if port.physnet is not None
@@ -65,11 +61,8 @@ def _find_remote(site: hosts.Site, server: snapshot.Server,
         if nodes and own.isdisjoint(nodes):
             yield site.finding(
                 values.REMOTE_NETWORK, f'network {network} is near node '
-                f'{_commas(nodes)}, the server on {_commas(own)}', server)
-
-
-def _commas(numbers: ty.Iterable[int]) -> str:
-    return ', '.join(map(str, sorted(numbers)))
+                f'{view.listed(nodes)}, the server on {view.listed(own)}',
+                server)
 
 
 def _near_enough(site: hosts.Site, server: snapshot.Server) -> bool:
@@ -126,7 +119,7 @@ def _violations(site: hosts.Site, server: snapshot.Server,
         yield reasons.Reason(
             pci_rule.PCIRule.order, f'{policy.pci_key}={native}',
             'PCI devices of such NUMA nodes needed',
-            'it is on ' + _commas({
+            'it is on ' + view.listed({
                 part.host_node for part in server.nodes or ()}))
 
 

@@ -11,7 +11,6 @@ from nfv_sched.base import strings
 from nfv_sched.fit import occupancy
 from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import values
-from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
@@ -49,7 +48,7 @@ def overuse(site: hosts.Site) -> hosts.Findings:
         if used > int(total * ratio):
             yield site.finding(
                 values.OVERUSED, f'{where}: {used} {noun} used, '
-                f'{memory.limit_text(total, ratio)} may be used')
+                f'{view.limit_text(total, ratio)} may be used')
 
 
 def moves(site: hosts.Site) -> hosts.Findings:
@@ -59,7 +58,7 @@ def moves(site: hosts.Site) -> hosts.Findings:
             continue
         server = site.known.get(move.server)
         if server is None:
-            who = f'of {hosts.described(move.server, None)}'
+            who = f'of {hosts.describe_other(move.server, None)}'
         elif server.task is None and server.state != snapshot.RESIZED:
             who = 'of a server that is not being moved'
         else:
@@ -145,7 +144,6 @@ def _find_missing(site: hosts.Site, node: snapshot.Node,
 
 def _find_unknown(site: hosts.Site, node: snapshot.Node,
                   parts: list[snapshot.GuestNode]) -> hosts.Findings:
-    """Find resources that the host records as used but no server uses."""
     usage = occupancy.total(occupied.shares([node], parts))
     cpus = node.pinned - usage.cpus
     phrases = [f'CPU {cpu_spec.to_text(cpus)}'] if cpus else []
@@ -216,11 +214,11 @@ def reserve(site: hosts.Site) -> hosts.Findings:
     Placement counts huge pages as memory for them, too.  With an allocation
     ratio above 1 they may use that many times the small pages.
     """
-    small = memory.small_pages(
+    small = view.small_pages(
         site.host, site.servers, view.ratio(site.cloud, site.host, 'ram'))
     if small is None or not site.host.providers:
         return  # the reserved memory is not known
-    overuse = memory.overuse(small)
+    overuse = view.overuse(small)
     if overuse:
         yield site.finding(values.RESERVE, overuse)
 

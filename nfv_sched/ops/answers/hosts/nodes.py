@@ -114,7 +114,6 @@ def _state(node: snapshot.Node, cpu: int, users: Sequence[document.CPUUser],
 
 def problems(node: snapshot.Node,
              tenancies: Sequence[Tenancy]) -> Iterator[str]:
-    """Yield contradictions between records of a NUMA node and its servers."""
     used = _users(tenancies).keys()
     uses = [cpu for core in cores(node, tenancies) for cpu in core.cpus]
     states = document.CPUState
@@ -164,7 +163,7 @@ def contradictions(host: snapshot.Host,
 
 
 def devices(
-    found: Collection[snapshot.Device], labels: Mapping[str, str],
+    reported: Collection[snapshot.Device], labels: Mapping[str, str],
 ) -> dict[int | None, tuple[document.DevicesOfNIC, ...]]:
     """Return PCI devices by NUMA node, grouped by PF or else by product.
 
@@ -172,9 +171,9 @@ def devices(
 
     :param labels: UUID of a server -> its label
     """
-    parents = {device.parent for device in found}
+    parents = {device.parent for device in reported}
     groups: dict[int | None, dict[tuple[str, str], list[snapshot.Device]]] = {}
-    for device in found:
+    for device in reported:
         if device.status not in occupied.GONE:
             groups.setdefault(device.node, {}).setdefault(
                 _name_and_kind(device), []).append(device)

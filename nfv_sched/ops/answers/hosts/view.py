@@ -18,12 +18,15 @@ from nfv_sched.limits import decide
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.limits import options as limits
 from nfv_sched.ops.answers.hosts import document
-from nfv_sched.ops.answers.hosts import guests
-from nfv_sched.ops.answers.hosts import memory
 from nfv_sched.ops.answers.hosts import nodes
 from nfv_sched.ops.answers.machine import values as machine_values
+from nfv_sched.ops.answers.simulation import document as simulated
+from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 
+_MIB = 1024  # KiB
+# Ports of these types are on the virtual switch.
+_ON_SWITCH = ('normal', 'macvtap-none', 'vhostuser')
 _DEFAULTS = {option.name: option.default
              for _group, options in conf.list_opts() for option in options}
 
@@ -125,8 +128,8 @@ def _view(
     label = option(cloud, 'vswitch_label')
     switch = frozenset(node.number for node in host.nodes or ()
                        if label in node.physnets)
-    names = guests.labels(servers)
-    here = {server.uuid: guests.server_on_host(
+    names = labels(servers)
+    here = {server.uuid: server_on_host(
         server, host, names[server.uuid], switch) for server in servers}
     tenancies: dict[int, list[nodes.Tenancy]] = {}
     for server in servers:
@@ -136,8 +139,7 @@ def _view(
     groups = nodes.devices(host.devices, names)
     numbers = {node.number for node in host.nodes or ()}
     cpu_ratio = ratio(cloud, host, 'cpu')
-    small_pages = memory.small_pages(
-        host, servers, ratio(cloud, host, 'ram'))
+    small = small_pages(host, servers, ratio(cloud, host, 'ram'))
     shown = tuple([
         _node(node, cloud, switch, tenancies.get(node.number, []),
               groups.get(node.number, ()), cpu_ratio, machine)
@@ -154,10 +156,10 @@ def _view(
         largest_fit=largest_fit,
         wholeness=largest_fit / possible if possible else None,
         memory_mib=host.memory, memory_used_mib=host.memory_used,
-        small_pages=small_pages,
+        small_pages=small,
         network=_network_use(host, limits_of(cloud, host, metadata)),
         cpus_not_for_servers=_hidden(host, machine), notes=tuple(_notes(
-            host, tenancies, here.values(), small_pages, machine)),
+            host, tenancies, here.values(), small, machine)),
         numa_nodes=shown, devices_without_node=tuple([
             group for number, members in groups.items()
             if number not in numbers for group in members]),
@@ -272,14 +274,13 @@ def _hidden(host: snapshot.Host,
 
 def _notes(host: snapshot.Host, tenancies: Mapping[int, list[nodes.Tenancy]],
            servers: Collection[document.ServerOnHost],
-           small_pages: document.SmallPagesUse | None,
+           small: document.SmallPagesUse | None,
            machine: machine_values.Machine | None) -> Iterator[str]:
     if not host.mapped:
         yield ('no host mapping: nothing that is scheduled there starts '
                'until nova-manage cell_v2 discover_hosts is run')
-    overuse = '' if small_pages is None else memory.overuse(small_pages)
-    if overuse:
-        yield overuse
+    if small is not None and (text := overuse(small)):
+        yield text
     if host.nodes is None:
         yield ('it reports no NUMA nodes: no server with pinned CPUs, huge '
                'pages or NUMA nodes fits')
@@ -304,6 +305,142 @@ def _notes(host: snapshot.Host, tenancies: Mapping[int, list[nodes.Tenancy]],
                 yield (f'CPU {cpu_spec.to_text(node.cpus)} on node '
                        f'{node.number}, which the host does not report, by '
                        'the facts about it')
+
+
+def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
+    """Return a label for each server of a host, by UUID.
+
+    It is the name, with a part of the UUID unless the name is unique here.
+    """
+    uuids_by_name: dict[str, list[str]] = {}
+    for server in servers:
+        uuids_by_name.setdefault(server.name.strip(), []).append(server.uuid)
+    return {uuid: name if name and len(uuids) == 1 else
+            f'{name} ({uuid[:8]})'.strip()
+            for name, uuids in uuids_by_name.items() for uuid in uuids}
+
+
+def server_on_host(
+    server: snapshot.Server, host: snapshot.Host, label: str,
+    switch: frozenset[int],
+) -> document.ServerOnHost:
+    """Return a server on a host.
+
+    :param switch: numbers of the nodes with the virtual switch; empty if the
+        host does not report them
+    """
+    parts = _parts(server.nodes or ())
+    return document.ServerOnHost(
+        server=server.name, server_id=server.uuid, label=label,
+        project_id=server.project or None, flavor=server.flavor.name,
+        flavor_id=server.flavor.id or None, state=server.state,
+        vcpus=server.flavor.vcpus, memory_mib=server.flavor.memory,
+        numa_nodes=parts, remote=tuple(_remote(
+            server, host, {part.node for part in parts},
+            switch)) if parts else ())
+
+
+def _parts(nodes: Sequence[snapshot.GuestNode],
+           ) -> tuple[document.ServerPart, ...]:
+    by_node: dict[int, list[snapshot.GuestNode]] = {}
+    for node in nodes:
+        by_node.setdefault(node.host_node, []).append(node)
+    return tuple([
+        document.ServerPart(
+            node=number,
+            pinned_vcpus=sum(len(node.dedicated) for node in guest_nodes),
+            shared_vcpus=sum(len(node.shared) for node in guest_nodes),
+            memory_mib=sum(node.memory for node in guest_nodes),
+            page_size_kib=guest_nodes[0].page_size,
+            pins=tuple([simulated.PinnedVCPU(vcpu=vcpu, cpu=cpu)
+                        for vcpu, cpu in sorted(
+                            pin for node in guest_nodes
+                            for pin in node.pins.items())]))
+        for number, guest_nodes in sorted(by_node.items())])
+
+
+def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
+            switch: frozenset[int]) -> list[str]:
+    """Describe devices and networks near none of a server's NUMA nodes."""
+    reasons = []
+    for device in host.devices:
+        if device.server == server.uuid and device.node is not None and (
+                device.node not in own):
+            reasons.append(f'device {device.address} is near node '
+                           f'{device.node}')
+    near_nodes = near(host)
+    for network in sorted({
+            port.physnet for port in server.ports or ()
+            if port.physnet is not None and port.device is None}):
+        nodes = near_nodes.get(network)
+        if nodes and own.isdisjoint(nodes):
+            reasons.append(f'network {network} is near node '
+                           f'{listed(nodes)}')
+    if switch and own.isdisjoint(switch) and any(
+            port.vnic_type in _ON_SWITCH for port in server.ports or ()):
+        reasons.append(f'the virtual switch is on node {listed(switch)}')
+    return reasons
+
+
+def near(host: snapshot.Host) -> Mapping[str, set[int]]:
+    """Return the nodes near each physical network or label, as numbers."""
+    nodes_by_network: dict[str, set[int]] = {}
+    for node in host.nodes or ():
+        for network in node.physnets:
+            nodes_by_network.setdefault(network, set()).add(node.number)
+    return nodes_by_network
+
+
+def listed(numbers: Iterable[int]) -> str:
+    return ', '.join(map(str, sorted(numbers)))
+
+
+def overuse(small: document.SmallPagesUse) -> str:
+    ratio, available = max(small.ratio, 1.0), small.available_mib
+    if small.used_without_nodes_mib <= available * ratio:
+        return ''
+    return (f'servers without NUMA topology use '
+            f'{small.used_without_nodes_mib} MiB of small pages, '
+            f'{limit_text(available, ratio)} MiB may be used beyond the '
+            f'reserve of {small.reserved_mib} MiB')
+
+
+def limit_text(amount: int, ratio: float) -> str:
+    most = int(amount * ratio)
+    return f'{most} ({ratio:g} x {amount})' if most != amount else str(most)
+
+
+def small_pages(host: snapshot.Host,
+                servers: Iterable[snapshot.Server], ratio: float = 1.0,
+                ) -> document.SmallPagesUse | None:
+    """Return the small pages of a host; None if it does not report any.
+
+    A server without NUMA topology is on no NUMA node, so nova-compute records
+    its memory on none: only the sum over the host shows whether any is left.
+    """
+    pages = [each for node in host.nodes or () for each in node.pages]
+    size = min((each.size for each in pages), default=_MIB)
+    if size >= _MIB:
+        return None
+    servers = list(servers)
+    small = [each for each in pages if each.size == size]
+    huge_reserved = sum(each.reserved * each.size // _MIB
+                        for each in pages if each.size != size)
+    total, on_nodes = _mib(small, 'total'), _mib(small, 'used')
+    reserved = max(_mib(small, 'reserved'), occupied.reserved_memory(
+        host, sum(server.flavor.memory for server in servers))
+        - huge_reserved)
+    floating = sum(server.flavor.memory for server in servers
+                   if server.nodes is None)
+    return document.SmallPagesUse(
+        size_kib=size, total_mib=total, reserved_mib=reserved,
+        used_on_nodes_mib=on_nodes, used_without_nodes_mib=floating,
+        free_mib=total - reserved - on_nodes - floating, ratio=ratio)
+
+
+def _mib(pages: Iterable[snapshot.Pages], field: str) -> int:
+    return int(sum(getattr(each, field) * each.size
+                   for each in pages)) // _MIB
 
 
 def _network_use(host: snapshot.Host,

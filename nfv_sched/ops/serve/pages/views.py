@@ -30,8 +30,8 @@ from nfv_sched.ops.answers.explain import explanation as nfv_explanation
 from nfv_sched.ops.answers.explain import next_steps
 from nfv_sched.ops.answers.explain import rendering as explain_rendering
 from nfv_sched.ops.answers.hosts import document as host_document
-from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import page as host_map
+from nfv_sched.ops.answers.hosts import rendering as host_rendering
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.answers.rebalance import freed_capacity
@@ -166,7 +166,7 @@ class SnapshotPages:
             _HOSTS, '/', query)
         drawn = host_map.hosts(shown.items)
         return 'map.html', {
-            'title': captions.headline(shown.count), 'shown': shown,
+            'title': host_rendering.headline(shown.count), 'shown': shown,
             'query': query.get('q', ''),
             'command': 'nfv-sched host map --format html', **drawn}
 
@@ -336,7 +336,7 @@ class SnapshotPages:
 def _names(host: host_document.HostDetails) -> str:
     """Return all by which a host is found, in lower case."""
     return '\n'.join([
-        host.host, *(name for _label, names in captions.groups(host)
+        host.host, *(name for _label, names in host_rendering.groups(host)
                      for name in names),
         *(server.label for server in host.servers),
         *(name for node in host.numa_nodes for name in node.networks)]).lower()

@@ -18,7 +18,7 @@ from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.answers.flavors.lint import flavor as lint_flavor
 from nfv_sched.ops.answers.flavors.lint import keys
 from nfv_sched.ops.answers.flavors.lint import values
-from nfv_sched.ops.answers.hosts import memory
+from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import document
 
@@ -93,7 +93,7 @@ def small_pages(subject: values.LintSubject) -> values.Findings:
     needed = subject.flavor.memory
     lacking = [
         host.name for host in hosts.that_fit
-        if (small := memory.small_pages(host, [
+        if (small := view.small_pages(host, [
             server for server in hosts.cloud.servers
             if server.host == host.name])) is not None
         and small.total_mib - small.reserved_mib < needed]

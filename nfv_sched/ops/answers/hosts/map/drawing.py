@@ -15,7 +15,6 @@ import unicodedata
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.hosts import document
-from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import marks
 from nfv_sched.ops.answers.hosts import rendering
 
@@ -53,8 +52,6 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodePicture:
-    """The picture of a NUMA node."""
-
     title: str
     text: str
     switch: bool
@@ -72,13 +69,13 @@ def node(node: document.NodeOfHost,
          host_marks: Mapping[str, marks.Sign]) -> NodePicture:
     rows = list(_rows(node.cores, host_marks))
     y = HEAD + len(rows) * _PITCH + 2
-    near, text = None, captions.near(node)
+    near, text = None, rendering.near(node)
     if text:
         y += _LINE
         near = (y - 5, shortened(text, _NEAR), text)
     amounts = [
         (rendering.page_size(pages.size_kib), pages.used, pages.total,
-         f'{captions.pages(pages)} used')
+         f'{rendering.page_use(pages)} used')
         for pages in node.pages if pages.total or pages.used]
     if node.shared_cpus:
         amounts.append((
@@ -106,7 +103,7 @@ def node(node: document.NodeOfHost,
             f'{shortened(shown.kind, _KIND)} {shown.used}/{shown.total}',
             _length(shown.used, shown.total, TAB_WIDTH - 12),
             '; '.join(map(rendering.devices, groups))))
-    return NodePicture(f'Node {node.node}', captions.of_node(node),
+    return NodePicture(f'Node {node.node}', rendering.node_caption(node),
                        bool(node.switch), box, height, rows, near, bars, tabs)
 
 

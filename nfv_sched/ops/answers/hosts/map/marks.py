@@ -50,7 +50,6 @@ def has_others(hosts: Iterable[document.HostDetails]) -> bool:
 
 
 def key(has_others: bool) -> list[tuple[str, str, str]]:
-    """Return sign, colour and meaning of each state in the key of a map."""
     return [row for state, row in _SIGNS.items()
             if has_others or state is not _State.OTHER]
 

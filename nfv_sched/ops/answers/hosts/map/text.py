@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import textwrap
 
 from nfv_sched.ops.answers.hosts import document
-from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import marks as map_marks
 from nfv_sched.ops.answers.hosts import rendering
 from nfv_sched.ops.cli import tables
@@ -38,16 +37,16 @@ def _lines(hosts: Sequence[document.HostDetails],
 
 def _host(host: document.HostDetails, width: int | None) -> Iterator[str]:
     marks = map_marks.of_host(host)
-    yield f'{host.host}: {", ".join(captions.of_host(host))}'
+    yield f'{host.host}: {", ".join(rendering.host_captions(host))}'
     groups = [f'{label}: {", ".join(names)}'
-              for label, names in captions.groups(host)]
+              for label, names in rendering.groups(host)]
     if groups:
         yield f'  {"; ".join(groups)}'
     for note in host.notes:
         yield f'  ! {note}'
     for node in host.numa_nodes:
         switch = ', virtual switch' if node.switch else ''
-        yield f'  node {node.node}: {captions.of_node(node)}{switch}'
+        yield f'  node {node.node}: {rendering.node_caption(node)}{switch}'
         indent = ' ' * _INDENT
         yield from textwrap.wrap(
             ' '.join([''.join([map_marks.sign(cpu, marks).text
@@ -55,7 +54,7 @@ def _host(host: document.HostDetails, width: int | None) -> Iterator[str]:
             _WIDTH if width is None else min(_WIDTH, width),
             initial_indent=indent, subsequent_indent=indent,
             break_long_words=False, break_on_hyphens=False)
-        facts = [f'{_page_title(pages.size_kib)} {captions.pages(pages)}'
+        facts = [f'{_page_title(pages.size_kib)} {rendering.page_use(pages)}'
                  for pages in node.pages
                  if pages.total or pages.reserved or pages.used]
         facts += [f'{group.kind} {group.name} {group.used}/{group.total}'
@@ -65,14 +64,14 @@ def _host(host: document.HostDetails, width: int | None) -> Iterator[str]:
         if node.shared_cpus:
             yield (f'    shared: {node.shared_vcpus}/'
                    f'{node.shared_vcpu_limit} vCPUs')
-        near = captions.near(node)
+        near = rendering.near(node)
         if near:
             yield f'    near: {near}'
     for server in host.servers:
         sign = marks[server.server_id].text
         mark = '*' if server.remote else ' '
         yield (f'  {sign:>2}{mark} {server.label}: '
-               f'{captions.of_server(server)}'
+               f'{rendering.server_caption(server)}'
                + ''.join(f'; {text}' for text in server.remote))
 
 

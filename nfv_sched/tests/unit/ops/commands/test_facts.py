@@ -6,7 +6,7 @@ import os
 
 import fixtures
 
-from nfv_sched.ops.commands import host_facts
+from nfv_sched.ops.commands import hosts as hosts_command
 from nfv_sched.ops.commands import source
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
@@ -41,9 +41,9 @@ class FactsTest(base.TestCase):
     def machines(self, *hosts):
         hosts = hosts or (snapshots.host('a', [self.NODE]),
                           snapshots.host('b', [self.NODE]))
-        found = host_facts.machines(
-            host_facts.listed(self.folder), snapshots.cloud(hosts), hosts,
-            self.warnings.append)
+        found = hosts_command.machines(
+            hosts_command.fact_files(self.folder), snapshots.cloud(hosts),
+            hosts, self.warnings.append)
         return {host.hypervisor: sorted(found[host.uuid].cpus)
                 for host in hosts if host.uuid in found}
 
@@ -72,8 +72,8 @@ class FactsTest(base.TestCase):
         self.assertEqual(['a', 'b'], list(self.machines()))
 
     def test_without(self):
-        self.assertIsNone(host_facts.listed(None))
-        self.assertEqual({}, host_facts.machines(
+        self.assertIsNone(hosts_command.fact_files(None))
+        self.assertEqual({}, hosts_command.machines(
             None, snapshots.cloud(), [], self.warnings.append))
         self.assertEqual([], self.warnings)
 
@@ -89,9 +89,9 @@ class FactsTest(base.TestCase):
         self.write(a=lscpu())
         hosts = [snapshots.host('a', [self.NODE], uuid=name, hypervisor=name)
                  for name in 'xy']
-        self.assertEqual({}, host_facts.machines(
-            host_facts.listed(self.folder), snapshots.cloud(hosts), hosts[:1],
-            self.warnings.append))
+        self.assertEqual({}, hosts_command.machines(
+            hosts_command.fact_files(self.folder), snapshots.cloud(hosts),
+            hosts[:1], self.warnings.append))
         self.assertEqual(1, len(self.warnings))
 
     def test_name_of_the_service(self):
@@ -104,8 +104,8 @@ class FactsTest(base.TestCase):
         os.mkdir(self.path('in'))
         self.write(a=lscpu())
         host = snapshots.host('../a', [self.NODE])
-        self.assertEqual({}, host_facts.machines(
-            host_facts.listed(self.path('in')), snapshots.cloud([host]),
+        self.assertEqual({}, hosts_command.machines(
+            hosts_command.fact_files(self.path('in')), snapshots.cloud([host]),
             [host], self.warnings.append))
 
     def test_contradictions(self):

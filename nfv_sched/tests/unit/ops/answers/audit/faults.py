@@ -8,7 +8,7 @@ import typing as ty
 from nfv_sched.limits import names
 from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import values
-from nfv_sched.ops.answers.hosts import memory
+from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import snapshot
 
 NOBODY = '99999999-0000-4000-8000-000000000000'
@@ -351,7 +351,7 @@ def _add_floating(spot: Spot) -> snapshot.Cloud:
 
 
 def _small_free(spot: Spot) -> int | None:
-    small = memory.small_pages(spot.host, [
+    small = view.small_pages(spot.host, [
         server for server in spot.cloud.servers
         if server.host == spot.host.name])
     return None if small is None else small.free_mib

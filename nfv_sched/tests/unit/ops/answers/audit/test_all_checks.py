@@ -11,7 +11,7 @@ from nfv_sched.ops.answers.audit import all_checks
 from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import placement
 from nfv_sched.ops.answers.audit import values
-from nfv_sched.ops.answers.hosts import memory
+from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
@@ -119,7 +119,7 @@ steps:
                     dataclasses.replace(host, memory_ratio=1.5)
                     for host in broken.hosts))), name)
         self.assertEqual(['96 (1.5 x 64)', '10'], [
-            memory.limit_text(64, 1.5), memory.limit_text(10, 1.05)])
+            view.limit_text(64, 1.5), view.limit_text(10, 1.05)])
 
     def test_each_kind_has_a_fault(self):
         self.assertEqual(

@@ -8,7 +8,6 @@ from nova.virt import hardware
 
 from nfv_sched.nova import scheduler
 from nfv_sched.ops.answers.hosts import document
-from nfv_sched.ops.answers.hosts import guests
 from nfv_sched.ops.answers.hosts import nodes
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.answers.machine import values
@@ -29,7 +28,7 @@ def machine(*nodes, offline=()):
 
 def tenancies(*servers, node=0):
     return [
-        (guests.server_on_host(
+        (view.server_on_host(
             server, snapshots.host(), server.name, frozenset()), part)
         for server in servers for part in server.nodes or ()
         if part.host_node == node]

@@ -267,3 +267,152 @@ class CloudTest(base.TestCase):
                     each.pcpus_used, sum(bool(cpu.users) for cpu in cpus))
                 self.assertEqual(each.pcpus_free, sum(
                     cpu.state is document.CPUState.FREE for cpu in cpus))
+
+
+GIB = 1024
+
+
+def paged_host(reserved=None, small=8, huge_reserved=1, size=4, used=0,
+               reserved_pages=0):
+    """A host of two NUMA nodes with 8 GiB of small pages each.
+
+    :param reserved: MiB that Placement has as reserved
+    :param used: small pages on each node that are used
+    :param reserved_pages: small pages on each node that are reserved
+    """
+    pages = tuple(each for each in (
+        small and snapshot.Pages(
+            size=size, total=small * GIB * 1024 // size, used=used,
+            reserved=reserved_pages),
+        snapshot.Pages(size=GIB * 1024, total=96, reserved=huge_reserved))
+        if each)
+    made = snapshots.host(nodes=[
+        snapshots.node(number, pages=pages) for number in (0, 1)])
+    return made if reserved is None else dataclasses.replace(
+        made, providers=(snapshot.Provider(
+            uuid=made.uuid, name=made.name, inventories={
+                'MEMORY_MB': snapshot.Inventory(
+                    total=208 * GIB, reserved=reserved)}),))
+
+
+class SmallPagesTest(base.TestCase):
+
+    def test_floating(self):
+        """Servers on NUMA nodes are recorded by the host."""
+        floating = [snapshots.server(f's{number}') for number in range(3)]
+        small = view.small_pages(
+            paged_host(reserved=6 * GIB, huge_reserved=1, used=GIB * 256),
+            [*floating, snapshots.server('pinned', {0: [1]})])
+        # 2 GiB of the reserve are huge pages of the switch.
+        self.assertEqual(document.SmallPagesUse(
+            size_kib=4, total_mib=16 * GIB, reserved_mib=4 * GIB,
+            used_on_nodes_mib=2 * GIB, used_without_nodes_mib=3 * GIB,
+            free_mib=7 * GIB), small)
+        self.assertEqual(10 * GIB, small.available_mib)
+
+    def test_reserve_used(self):
+        floating = [snapshots.server(f's{number}') for number in range(3)]
+        small = view.small_pages(paged_host(reserved=18 * GIB), floating)
+        self.assertEqual((0, -3 * GIB), (small.available_mib, small.free_mib))
+
+    def test_reserved_small_pages(self):
+        """They are part of the reserve, not more of it."""
+        for reserved, expected in ((3, 4), (5, 5)):
+            self.assertEqual(expected * GIB, view.small_pages(
+                paged_host(reserved=reserved * GIB, huge_reserved=0,
+                           reserved_pages=2 * GIB * 256), ()).reserved_mib)
+
+    def test_without_placement(self):
+        """The host itself counts what is reserved as used."""
+        made = dataclasses.replace(
+            paged_host(huge_reserved=0), memory_used=5 * GIB)
+        self.assertEqual(4 * GIB, view.small_pages(
+            made, [snapshots.server()]).reserved_mib)
+
+    def test_other_sizes(self):
+        self.assertEqual((64, 16 * GIB), (
+            view.small_pages(paged_host(size=64), ()).size_kib,
+            view.small_pages(paged_host(size=64), ()).total_mib))
+        self.assertIsNone(view.small_pages(paged_host(small=0), ()))
+        self.assertIsNone(view.small_pages(dataclasses.replace(
+            paged_host(), nodes=None), ()))
+
+
+class NameTest(base.TestCase):
+
+    def test_labels(self):
+        servers = [snapshot.Server(
+            uuid=uuid * 9, name=name, flavor=snapshots.flavor())
+            for uuid, name in (('a', 'x'), ('b', 'y'), ('c', 'x'), ('d', ''))]
+        self.assertEqual({
+            'aaaaaaaaa': 'x (aaaaaaaa)', 'bbbbbbbbb': 'y',
+            'ccccccccc': 'x (cccccccc)', 'ddddddddd': '(dddddddd)',
+        }, view.labels(servers))
+
+
+class GuestTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.host = snapshots.host(nodes=[
+            snapshots.node(number, physnets=frozenset(names))
+            for number, names in enumerate((['vs', 'physnet0'], ['physnet1'],
+                                            []))])
+
+    def remote(self, server, switch=(0,), **fields):
+        host = snapshots.host(nodes=self.host.nodes, **fields)
+        return view.server_on_host(server, host, server.name,
+                                   frozenset(switch)).remote
+
+    def test_parts(self):
+        server = snapshots.server(pins={0: [1, 2], 2: [3]}, shared={2: 1})
+        self.assertEqual([(0, 2, 0), (2, 1, 1)], [
+            (part.node, part.pinned_vcpus, part.shared_vcpus)
+            for part in view.server_on_host(
+                server, self.host, 'vm', frozenset()).numa_nodes])
+
+    def test_two_parts_on_a_node(self):
+        """Nova does not do that; it is shown as one part."""
+        server = snapshots.server(pins={0: [1]})
+        server = snapshots.server(nodes=server.nodes * 2)
+        (part,) = view.server_on_host(
+            server, self.host, 'vm', frozenset()).numa_nodes
+        self.assertEqual(2, part.pinned_vcpus)
+
+    def test_device(self):
+        server = snapshots.server(pins={0: [1]})
+        for node, found in (
+                (1, ('device 0000:01:00.0 is near node 1',)),
+                (0, ()), (None, ())):
+            device = snapshot.Device(
+                address='0000:01:00.0', vendor='8086', product='1',
+                kind='type-VF', node=node, server=server.uuid)
+            self.assertEqual(found, self.remote(server, devices=(device,)))
+
+    def test_network(self):
+        for physnet, found in (
+                ('physnet1', ('network physnet1 is near node 1',)),
+                ('physnet0', ()), ('physnet9', ()), (None, ())):
+            server = snapshots.server(pins={0: [1]}, ports=(
+                snapshot.Port(id='p', physnet=physnet),))
+            self.assertEqual(found, self.remote(server))
+
+    def test_switch(self):
+        port = snapshot.Port(id='p')
+        for pins, switch, vnic, found in (
+                ({1: [1]}, [0], 'normal',
+                 ('the virtual switch is on node 0',)),
+                ({1: [1]}, [0, 2], 'normal',
+                 ('the virtual switch is on node 0, 2',)),
+                ({1: [1]}, [0], 'direct', ()),
+                ({1: [1]}, [], 'normal', ()),
+                ({0: [1], 1: [5]}, [0], 'normal', ())):
+            port = snapshot.Port(id='p', vnic_type=vnic)
+            server = snapshots.server(pins=pins, ports=(port,))
+            self.assertEqual(found, self.remote(server, switch))
+
+    def test_floating(self):
+        """What floats over the host is remote from nothing."""
+        server = snapshots.server(ports=(snapshot.Port(
+            id='p', physnet='physnet1'),))
+        self.assertEqual((), self.remote(server))

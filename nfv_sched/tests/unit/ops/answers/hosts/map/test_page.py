@@ -7,9 +7,8 @@ import html
 import re
 import xml.etree.ElementTree as ElementTree
 
-from nfv_sched.ops.answers.hosts.map import captions
 from nfv_sched.ops.answers.hosts.map import page
-from nfv_sched.ops.answers.hosts.map import picture
+from nfv_sched.ops.answers.hosts import rendering
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.answers.hosts.map import maps
@@ -29,7 +28,7 @@ def drawn(cloud):
 
 def picture_of(cloud):
     return ElementTree.fromstring(
-        ''.join(picture.render(cloud, maps.views(cloud))))
+        ''.join(page.render_picture(cloud, maps.views(cloud))))
 
 
 class PageTest(base.TestCase):
@@ -88,7 +87,7 @@ class PageTest(base.TestCase):
         self.assertEqual(
             ['3 of 6', '2 of 4', '4 of 5', '1 of 1', '7 of 7', '7 of 7',
              'full', ''],
-            [captions.fit(view) for view in views])
+            [rendering.fit(view) for view in views])
 
     def test_policy(self):
         """The browser runs the script of the page, and no other."""
@@ -170,7 +169,7 @@ class PictureTest(base.TestCase):
 
     def test_facts(self):
         root = ElementTree.fromstring(
-            ''.join(picture.render(*maps.with_facts())))
+            ''.join(page.render_picture(*maps.with_facts())))
         text = ' '.join(root.itertext())
         for part in ("CPU 4: not Nova's", '.kn{',
                      "not Nova's: in none of its sets of CPUs"):
