@@ -70,7 +70,6 @@ class DefragCloud(planning.MovePlanCommand):
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud(parsed_args)
         # Importing Nova takes seconds, which --help must not take.
-        from nfv_sched.ops.answers.plans import defrag_rendering
         from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.commands import replanning
         options = document.DefragOptions(
@@ -83,9 +82,10 @@ class DefragCloud(planning.MovePlanCommand):
                 parsed_args, update)
         self.has_findings = not answer.enough
         return planning.Output(
-            text=defrag_rendering.text(answer),
-            columns=defrag_rendering.COLUMNS,
-            rows=defrag_rendering.records(answer),
+            text=rendering.defrag_text(answer),
+            columns=[each.title for each in rendering.DEFRAG],
+            rows=[[each.cell(move) for each in rendering.DEFRAG]
+                  for move in answer.moves],
             document=plan_file.document_of(answer),
             commands=list(rendering.commands(
                 map(document.move_of, answer.moves))))

@@ -129,7 +129,7 @@ class DrainHost(planning.MovePlanCommand):
         cloud = self.cloud(parsed_args)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import drain
-        from nfv_sched.ops.answers.plans import drain_rendering
+        from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.answers.plans import rolling
         options = document.DrainOptions(
             make_room=parsed_args.make_room, relax=parsed_args.relax,
@@ -152,11 +152,11 @@ class DrainHost(planning.MovePlanCommand):
                     cloud, host, options, update=update,
                     uuids=_uuids(cloud, host, parsed_args.server))
                 self.has_findings = bool(plan.staying or plan.unfinished)
-                commands = list(drain_rendering.commands(plan))
+                commands = list(rendering.drain_commands(plan))
         return planning.Output(
-            text=drain_rendering.text(plan),
-            rows=drain_rendering.records(plan),
-            columns=drain_rendering.columns(plan), commands=commands,
+            text=rendering.drain_text(plan),
+            rows=rendering.drain_records(plan),
+            columns=rendering.drain_columns(plan), commands=commands,
             document=plan_file.document_of(plan))
 
 

@@ -65,14 +65,14 @@ class FailoverCloud(planning.Report):
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import failover
-        from nfv_sched.ops.answers.plans import failover_rendering
+        from nfv_sched.ops.answers.plans import rendering
         with progress.shown() as update:
             effect = failover.check(
                 cloud, names, together=parsed_args.together, update=update)
         self.has_findings = any(loss.stranded for loss in effect.hosts)
         return planning.Output(
-            text=failover_rendering.text(effect),
-            table=failover_rendering.table(effect),
-            columns=failover_rendering.RECORD_COLUMNS,
-            rows=failover_rendering.records(effect),
+            text=rendering.failover_text(effect),
+            table=rendering.failover_table(effect),
+            columns=rendering.FAILOVER,
+            rows=rendering.failover_records(effect),
             document=documents.Document(effect, ('hosts',)))

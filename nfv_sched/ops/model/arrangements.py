@@ -110,6 +110,7 @@ class Positions:
             hint for hint, name in _HINTS.items() if name in enabled)
         self._guests: dict[Hashable, Guest] = {}
         self._refused: dict[Hashable, servers.Refused] = {}
+        self._refusals: dict[Guest, Refusals] = {}
         self._now: dict[str, Position] = {}
         self._shares: dict[str, tuple[occupancy.Share, ...]] = {}
         self._degrees: dict[str, Mapping[str, float]] = {}
@@ -188,11 +189,12 @@ class Positions:
 
         Server groups and hints are left out; see :meth:`together`.
         """
-        grants = guest.counted.grants
-        answer = verdict_placement.explain(self._state, grants.queries)
-        return Refusals(answer, verdict_filters.alone(
-            self._state, guest.counted.spec, grants.queries,
-            hosts=answer.found))
+        if guest not in self._refusals:
+            queries = guest.counted.grants.queries
+            answer = verdict_placement.explain(self._state, queries)
+            self._refusals[guest] = Refusals(answer, verdict_filters.alone(
+                self._state, guest.counted.spec, queries, hosts=answer.found))
+        return self._refusals[guest]
 
     # -- hosts
 

@@ -7,6 +7,7 @@ Each plan is carried out in the simulator before it is returned.
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Sequence
+import fnmatch
 import itertools
 import typing as ty
 
@@ -76,13 +77,20 @@ class _DefragSearch(move_search.MoveSearch):
                  forbidden: set[tuple[str, str]],
                  gaps: tuple[document.UnreadData, ...],
                  update: move_search.Update):
+        def is_avoided(name: str) -> bool:
+            return any(fnmatch.fnmatchcase(name, each)
+                       for each in options.avoid)
+
         guest = positions.new(flavor)
         counted = guest.counted.count(list(positions.hosts.values()))
         super().__init__(
             positions, guest,
             {name: each.fits for name, each in counted.items()}, count,
-            options.max_moves, avoid=options.avoid, forbidden=forbidden,
-            update=update)
+            options.max_moves, fixed={
+                uuid for uuid, server in positions.servers.items()
+                if is_avoided(server.name)},
+            closed=set(filter(is_avoided, positions.hosts)),
+            forbidden=forbidden, update=update)
         self._flavor = flavor
         self._options = options
         self._gaps = gaps

@@ -26,9 +26,8 @@ import typing as ty
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import gap
-from nfv_sched.ops.answers.plans import making_room
+from nfv_sched.ops.answers.plans import move_search
 from nfv_sched.ops.answers.plans import refusals
-from nfv_sched.ops.answers.plans import relaxing
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
@@ -139,7 +138,7 @@ def empty(
     if terms.options.relax:
         result = dataclasses.replace(result, servers=tuple([
             server if server.how or server.obstacle else dataclasses.replace(
-                server, relaxations=relaxing.moves(
+                server, relaxations=refusals.relaxations(
                     after, server.server_id, search.kinds[server.server_id],
                     (host, *closed)))
             for server in result.servers]))
@@ -186,7 +185,7 @@ def _with_room(
                 server.server_id].flavor.memory):
         uuid = server.server_id
         for kind, obstacle in search.ways(uuid):
-            moves, after, reasons = making_room.solution(
+            moves, after, reasons = move_search.make_room(
                 cloud, uuid, kind, fixed=own, closed=closed,
                 forbidden=terms.failed, cold_for_vfs=positions.cold_for_vfs,
                 seconds=terms.seconds, update=terms.update)
@@ -585,7 +584,6 @@ class _DrainSearch:
         for move in moves:
             yield _row(positions, move.id, self._host, move,
                        obstacle=self._reasons[move.id])
-        why = refusals.Lacks(positions)
         for uuid in self._uuids:
             if uuid in moved:
                 continue
@@ -593,8 +591,8 @@ class _DrainSearch:
                 yield _row(positions, uuid, self._host,
                            obstacle=self._reasons[uuid])
                 continue
-            yield _row(positions, uuid, self._host, lacks=why.for_server(
-                uuid, self._closed, positions.degrees(uuid),
+            yield _row(positions, uuid, self._host, lacks=refusals.lacks(
+                positions, uuid, self._closed, positions.degrees(uuid),
                 {name: text for (refused, kind, name), text
                  in self._forbidden.items()
                  if (refused, kind) == (uuid, self.kinds[uuid])},

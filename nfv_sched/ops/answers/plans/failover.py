@@ -93,7 +93,6 @@ class FailoverAnalysis:
         #: Hosts that take a server as they are, searched lazily.
         self._takers: dict[arrangements.Guest, Iterator[str]] = {}
         self._after: dict[Hashable, arrangements.Position | None] = {}
-        self._lacks = refusals.Lacks(positions)
         self._filters = frozenset(
             nova_scheduler.CONF.filter_scheduler.enabled_filters)
 
@@ -123,7 +122,7 @@ class FailoverAnalysis:
         return document.StrandedServer(
             server=server.name, server_id=uuid, flavor=server.flavor.name,
             flavor_id=server.flavor.id or None, obstacle=obstacle,
-            lacks=(self._lacks.for_server(uuid, lost)
+            lacks=(refusals.lacks(self._positions, uuid, lost)
                    if obstacle is None else ()))
 
     def _find_stranded(

@@ -3,7 +3,8 @@
 
 In a small cloud the search is exhaustive.  In a large one it looks for servers
 whose removal lets a new server fit their host: single ones first, then pairs,
-then three; and for each of them for a host with capacity to spare.
+then three; and for each of them for a host with capacity to spare.  Moves
+after which a host takes a certain server are searched likewise.
 """
 
 from collections.abc import Callable
@@ -12,14 +13,16 @@ from collections.abc import Hashable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-import fnmatch
 import itertools
 import time
+import typing as ty
 
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model import trial
 from nfv_sched.ops.run import values
+from nfv_sched.ops.simulator import start
 
 #: Highest number of servers that leave a host for one new server.
 _LARGEST_SET = 3
@@ -28,6 +31,10 @@ _PAIR = 2
 #: time limit of that, in seconds.
 _PAIRS = 64
 SECONDS = 20.0
+#: Highest number of moves that make room for one server, and of such solutions
+#: that are tried in the simulator.
+_MOST_MOVES = 3
+_ROUNDS = 8
 
 Update = Callable[[int, int | None, str], None]
 #: Progress of a search: how many sets of moves there are is not known before.
@@ -39,8 +46,8 @@ class MoveSearch:
 
     :param guest: one of the new servers
     :param fits_now: name of each host -> number of new servers that fit it
-    :param avoid: patterns of names: such servers stay, and such hosts neither
-        lose nor get servers
+    :param fixed: UUIDs of servers that stay
+    :param closed: names of hosts that neither lose nor get servers
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made; see also :meth:`forbid`
     :param seconds: time limit of the exhaustive search
@@ -49,9 +56,9 @@ class MoveSearch:
     def __init__(
         self, positions: arrangements.Positions,
         guest: arrangements.Guest, fits_now: Mapping[str, int],
-        count: int, max_moves: int, *, avoid: Collection[str] = (),
-        forbidden: set[tuple[str, str]], seconds: float = SECONDS,
-        update: Update,
+        count: int, max_moves: int, *, fixed: Collection[str],
+        closed: Collection[str], forbidden: set[tuple[str, str]],
+        update: Update, seconds: float = SECONDS,
     ):
         self._positions = positions
         self._guest = guest
@@ -59,7 +66,8 @@ class MoveSearch:
         self._before = sum(fits_now.values())
         self._count = count
         self._max_moves = max_moves
-        self._avoid = avoid
+        self._fixed = fixed
+        self._closed = closed
         self._forbidden = forbidden
         self._seconds = seconds
         self._update = update
@@ -78,26 +86,17 @@ class MoveSearch:
 
     # -- state of the cloud
 
-    def _may_change(self, name: str) -> bool:
-        return not self._is_avoided(name)
-
-    def _is_avoided(self, name: str) -> bool:
-        return any(fnmatch.fnmatchcase(name, each) for each in self._avoid)
-
-    def _may_leave(self, uuid: str) -> bool:
-        return not self._is_avoided(self._positions.servers[uuid].name)
-
     def _why_not(self, uuid: str) -> movable.MoveObstacle | None:
         if uuid not in self._why:
             self._why[uuid] = (
-                self._positions.why_not(self._positions.kind(uuid), uuid)
-                if self._may_leave(uuid)
-                else movable.obstacle(movable.ObstacleKind.AVOIDED))
+                movable.obstacle(movable.ObstacleKind.AVOIDED)
+                if uuid in self._fixed else self._positions.why_not(
+                    self._positions.kind(uuid), uuid))
         return self._why[uuid]
 
     def _movable(self, name: str,
                  arrangement: arrangements.Arrangement) -> list[str]:
-        if not self._may_change(name):
+        if name in self._closed:
             return []
         position = self._positions.position(name, arrangement)
         uuids = *self._positions.on_host[name], *position.came
@@ -255,8 +254,7 @@ class MoveSearch:
         hosts: Collection[str] | None = None,
     ) -> Iterator[tuple[values.Move, arrangements.Arrangement]]:
         for name in self._positions.hosts if hosts is None else hosts:
-            if (uuid, name) in self._forbidden or (
-                    not self._may_change(name)):
+            if (uuid, name) in self._forbidden or name in self._closed:
                 continue
             after = self._positions.move(arrangement, uuid, name)
             if after is not None:
@@ -373,3 +371,75 @@ class MoveSearch:
                 arrangement, move.id, move.destination)
             arrangement = arrangement if after is None else after
             yield arrangement
+
+
+def make_room(
+    cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind, *,
+    fixed: Collection[str], closed: Collection[str],
+    forbidden: Collection[tuple[str, str]], cold_for_vfs: bool,
+    seconds: float, update: Update,
+) -> tuple[Sequence[values.Move], snapshot.Cloud, list[str]]:
+    """Return few moves after which some host takes a server.
+
+    They were carried out in the simulator, with the move of the server itself.
+    To be called within :func:`simulator.start.started`.
+
+    :param fixed: UUIDs of servers that are not moved
+    :param closed: names of hosts that neither lose nor get servers
+    :param forbidden: (UUID of the server, destination) of moves that must not
+        be made
+    :returns: moves of others, then that of the server, or none; the cloud
+        after them; and reasons of moves that the simulator refused
+    """
+    positions = arrangements.Positions(
+        cloud, start.restored(cloud), cold_for_vfs=cold_for_vfs)
+    forbidden = set(forbidden)
+    failed: list[str] = []
+    for _round in range(_ROUNDS):
+        search = _RoomSearch(
+            uuid, positions, positions.guest(uuid, kind),
+            # No host takes the server now, or the drain would have found it.
+            dict.fromkeys(positions.hosts, 0), 1, _MOST_MOVES, fixed=fixed,
+            closed=closed, forbidden=forbidden, seconds=seconds,
+            update=update)
+        moves, _exact = search.moves()
+        destination = search.destination(moves) if moves else None
+        if destination is None:
+            break
+        server = positions.servers[uuid]
+        moves = (*moves, trial.move_of(
+            server, server.host or '', destination, kind,
+            positions.related(uuid)))
+        after, failure = trial.run(cloud, positions, moves)
+        if failure is None:
+            return moves, after, failed
+        failed.append(search.forbid(moves, failure))
+    return (), cloud, failed
+
+
+class _RoomSearch(MoveSearch):
+    """A search for moves after which a host takes a server."""
+
+    def __init__(self, uuid: str, *args: ty.Any, **options: ty.Any):
+        self._uuid = uuid
+        super().__init__(*args, **options)
+
+    def _fits_after(self, position: arrangements.Position) -> int:
+        """Return 1 if the server may go to a host after moves, else 0."""
+        positions, name = self._positions, position.host.name
+        # Where others are now, as far as it matters for this host.
+        arrangement = arrangements.Arrangement(where={
+            **dict.fromkeys(position.left, ''),
+            **dict.fromkeys(position.came, name)})
+        return int(
+            name not in self._closed
+            and (self._uuid, name) not in self._forbidden
+            and positions.in_cell(self._uuid, name)
+            and positions.together(arrangement, self._uuid, name, soft=False)
+            and positions.put(position, self._guest, self._uuid,
+                              positions.degrees(self._uuid)) is not None)
+
+    def destination(self, moves: Collection[values.Move]) -> str | None:
+        *_before, last = self._arrangements(moves)
+        return next((name for name, position in last.positions.items()
+                     if self._count_fits(position)), None)

@@ -1,23 +1,343 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render moves as shell commands, and reasons and gaps as sentences."""
+"""Render plans, and what lost hosts do, as text, rows and commands."""
 
+import collections
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import shlex
+import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import gap
 from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import values
 
 #: Microversions of the compute API from which a destination can be named.
 _LIVE, _COLD = '2.30', '2.56'
-
 #: Maximum number of kinds of hosts in the reason of one server.
 _LACKS = 3
+#: Maximum number of reasons to report for servers that stay.
+_REASONS = 5
+
+#: Columns for one host that is emptied; for several "Round" and "Host" precede
+#: them.
+_DRAIN = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To', 'Why',
+          'VFs detached')
+#: Columns that are not for people.
+_FOR_PROGRAMS = ('Server ID', 'VFs detached')
+#: Kind of the move of a server that stays.
+_STAYS = 'not at all'
+_WORDS = ((movable.LIVE, 'live'), (movable.COLD, 'cold'),
+          (movable.SHELVE, 'shelved'), (None, _STAYS))
+_MIGRATIONS = {'migration': 'cold migration',
+               'live-migration': 'live migration'}
+#: How far a host keeps a policy that is relaxed.
+_KEPT = {'yes': ', which is kept there, too',
+         'partly': ', which is partly kept there',
+         'no': ', which is not kept there', None: ''}
+_SHELVING = ('Shelving stops a server; its image is saved, unless it boots '
+             'from a volume; its ports and IP addresses stay; when it is '
+             'unshelved, Nova looks for a host anew, and may find none.')
+
+_Drain = document.Drain | document.RollingDrain
+
+
+# Plans that empty hosts
+
+
+def drain_text(plan: _Drain) -> list[tables.Part]:
+    if isinstance(plan, document.Drain):
+        headline = _drain_headline(plan)
+        plans, least, again = [plan], ('Flavor',), ''
+    else:
+        headline = _rounds_headline(plan)
+        plans, least = [*plan.emptied, *plan.not_emptied], ('Flavor', 'Move')
+        again = ' The hosts of a round must be enabled again before the next.'
+    parts: list[tables.Part] = [headline]
+    rows = list(_drain_rows(plan, for_people=True))
+    if rows:
+        # Otherwise each server is on the host that is emptied.
+        several_sources = any(each.making_room for each in plans)
+        shown = [title for title in drain_columns(plan)
+                 if title not in _FOR_PROGRAMS
+                 and (several_sources or title != 'From')]
+        parts += ['', tables.Table(shown, [
+            [row.get(title, '') or ('' if title == 'Why' else '-')
+             for title in shown] for row in rows], least), '']
+    if plan.moves:
+        parts.append('Each move was made in the simulator, one after the '
+                     f'other.{again}')
+    parts += dict.fromkeys(
+        note for each in plans for note in _drain_notes(each))
+    if again and any(each.shelved for each in plans):
+        parts.append('Start them after the last round: before, they may take '
+                     'the place of others that are to move.')
+    return parts
+
+
+def drain_columns(plan: _Drain) -> Sequence[str]:
+    return _DRAIN if isinstance(plan, document.Drain) else (
+        'Round', 'Host', *_DRAIN)
+
+
+def drain_records(plan: _Drain) -> list[Sequence[ty.Any]]:
+    return [[row.get(title, '') for title in drain_columns(plan)]
+            for row in _drain_rows(plan, for_people=False)]
+
+
+def _drain_rows(plan: _Drain,
+                for_people: bool) -> Iterator[Mapping[str, ty.Any]]:
+    """Yield cells by the titles of their columns."""
+    if isinstance(plan, document.RollingDrain):
+        for number, each in (
+                *((of_round.round, each) for of_round in plan.rounds
+                  for each in of_round.hosts),
+                *(('', each) for each in plan.not_emptied)):
+            rows = _drain_rows(each, for_people) if each.servers else [{
+                'Why': '' if not for_people else 'it has no servers' if number
+                else 'a server may come back'}]
+            for row in rows:
+                yield {'Round': number, 'Host': each.host, **row}
+        return
+    names = {each.server_id: each.server for each in plan.servers}
+    for each in plan.servers:
+        yield {
+            'Move': each.move or '', 'Server': each.server,
+            'Server ID': each.server_id, 'Flavor': each.flavor,
+            'How': values.how(each.how or _STAYS, each.vfs_detached)
+            if for_people else each.how or '',
+            'From': each.source, 'To': each.destination or '',
+            'Why': _why_so(each, names),
+            'VFs detached': _vfs_cell(each)}
+
+
+def _why_so(each: document.DrainServer, names: Mapping[str, str]) -> str:
+    if each.makes_room_for is not None:
+        return f'makes room for {names[each.makes_room_for]}'
+    if each.how not in (None, movable.SHELVE):
+        return '' if each.obstacle is None else each.obstacle.text
+    sentences = [_why_none(each)]
+    for move in each.relaxations:
+        sentences.append(f'It could go to {move.host} ' + ' and '.join(
+            f'if {change.policy} may be kept less'
+            if change.becomes == change.policy
+            else f'with {change.becomes}{_KEPT[change.kept]}'
+            for change in move.policies))
+    if each.not_shelved not in (None, each.obstacle):
+        sentences.append(f'Not shelved: {each.not_shelved.text}')
+    return '. '.join(sentences)
+
+
+def _vfs_cell(each: document.DrainServer | document.DefragMove) -> int | str:
+    return '' if each.vfs_detached is None else each.vfs_detached
+
+
+def _drain_headline(plan: document.Drain) -> str:
+    if not plan.servers:
+        return f'{plan.host} has no servers.'
+    kinds = [each.how for each in plan.servers if each.makes_room_for is None]
+    servers = strings.count(len(kinds), 'server')
+    if plan.others is not None:
+        servers = f'{len(kinds)} of {len(kinds) + plan.others} servers'
+    headline = f'{servers} of {plan.host}: {_counts(kinds)}.'
+    if plan.making_room:
+        headline += (f' {strings.count(len(plan.making_room), "move")} on '
+                     'other hosts to make room.')
+    if (plan.staying or plan.shelved) and plan.exact:
+        return f'{headline} No other order or destinations move more of them.'
+    return headline
+
+
+def _counts(kinds: Sequence[str | None]) -> str:
+    return ', '.join(f'{kinds.count(kind)} {word}' for kind, word in _WORDS
+                     if kind in kinds)
+
+
+def _rounds_headline(plan: document.RollingDrain) -> str:
+    count = strings.count
+    number = len(plan.emptied)
+    hosts = count(number, 'host')
+    if plan.not_emptied:
+        hosts = f'{number} of {number + len(plan.not_emptied)} hosts'
+    if not plan.rounds:
+        return f'None of {count(len(plan.not_emptied), "host")} is emptied.'
+    headline = f'{hosts} emptied in {count(len(plan.rounds), "round")}'
+    moves = plan.moves
+    if not moves:
+        return f'{headline}, without a move.'
+    times = collections.Counter(move.id for move in moves)
+    twice = sum(number > 1 for number in times.values())
+    again = f' {count(twice, "server")} move{"s" * (twice == 1)} more ' \
+            'than once.' if twice else ''
+    return (f'{headline} by {count(len(moves), "move")}: '
+            f'{_counts([move.kind for move in moves])}.{again}')
+
+
+def _drain_notes(plan: document.Drain) -> Iterator[tables.Part]:
+    if any(each.vfs_detached for each in plan.servers):
+        yield values.VFS_DETACHED
+    if plan.shelved:
+        yield _SHELVING
+    for each in plan.shelved:
+        yield tables.Line(
+            f'To start {strings.line(each.server) or each.server_id} again: '
+            f'openstack server unshelve -- {each.server_id}', is_command=True)
+    for server in plan.unfinished:
+        yield (f'Also holding resources of {plan.host}: {server.server}: '
+               f'{unfinished_move(server, plan.host)}.')
+    for failed in plan.failed:
+        yield f'Not possible in the simulator: {failed}'
+    yield from map(gap_text, plan.unread)
+
+
+def unfinished_move(server: document.ReturningServer, host: str) -> str:
+    what = f'its {_MIGRATIONS.get(server.how, server.how)}'
+    if server.to_confirm:
+        return (f'{what} to {server.destination} is not confirmed: it can '
+                'come back')
+    where = f'to {server.destination}' if server.source == host else (
+        f'from {server.source}')
+    return f'{what} {where} is {server.status}'
+
+
+def drain_commands(plan: document.Drain) -> Iterator[str]:
+    """Yield commands to move servers; first, to disable a host if all go."""
+    if plan.others is None:
+        yield _openstack(
+            None, 'compute', 'service', 'set', '--disable',
+            '--disable-reason', values.REASON, '--', plan.host, 'nova-compute')
+    yield from commands(plan.moves)
+
+
+# Plans that make room for new servers
+
+
+#: Columns of the moves.
+DEFRAG = (
+    tables.Column('Move', 'move'), tables.Column('Server', 'server'),
+    tables.Column('Server ID', 'server_id', is_detail=True),
+    tables.Column('Flavor', 'flavor'),
+    tables.Column('Memory MiB', 'memory_mib'),
+    tables.Column('How', 'how', lambda each: values.how(
+        each.how, each.vfs_detached)),
+    tables.Column('From', 'source'), tables.Column('To', 'destination'),
+    tables.Column('Makes room for', lambda each: sum(
+        gain.servers for gain in each.gains), lambda each: ', '.join(
+            f'{gain.servers} on {gain.host}' if gain.servers > 0
+            else f'{-gain.servers} less on {gain.host}'
+            for gain in each.gains)),
+    tables.Column('VFs detached', _vfs_cell, is_detail=True))
+
+
+def defrag_text(plan: document.Defrag) -> list[tables.Part]:
+    table = ['', dataclasses.replace(
+        tables.of_rows(DEFRAG, plan.moves),
+        least_important=('Memory MiB', 'Flavor', 'Makes room for')), ''
+    ] if plan.moves else []
+    return [_defrag_headline(plan), *table, *_defrag_notes(plan)]
+
+
+def _defrag_headline(plan: document.Defrag) -> str:
+    verb = 'fits' if plan.fits_before == 1 else 'fit'
+    now = f'{plan.fits_before} more {plan.flavor} {verb} now'
+    if not plan.moves:
+        if plan.enough:
+            return f'{now}: no move is needed for {plan.wanted}.'
+        return f'{now}; no moves were found that make room for more.'
+    live = all(each.how == movable.LIVE for each in plan.moves)
+    moves = strings.count(len(plan.moves), 'live ' * live + 'migration')
+    fewest = ', and no fewer do' if plan.exact else ''
+    if plan.enough:
+        return f'{now}, {plan.fits_after} after {moves}{fewest}.'
+    return (f'{now}, {plan.fits_after} after {moves}; '
+            f'no moves were found that make room for {plan.wanted}.')
+
+
+def _defrag_notes(plan: document.Defrag) -> Iterator[str]:
+    yield ('Ports of new servers: '
+           f'{plan.ports.label}, {plan.ports.reason}.')
+    if plan.moves:
+        booted = min(plan.fits_after, plan.wanted)
+        yield ('Each move was made in the simulator, one after the other, '
+               f'and {strings.count(booted, "server")} of {plan.flavor} '
+               'booted then.')
+    if any(each.vfs_detached for each in plan.moves):
+        yield values.VFS_DETACHED
+    if plan.freeing is not None:
+        if not plan.freeing:
+            yield ('No host takes one more, even without any one of the '
+                   'servers that can be moved.')
+        for each in plan.freeing[:_REASONS]:
+            yield f'{each.host} takes one more without {each.name}, but ' + (
+                f'wherever {each.name} goes, no more fit in all.'
+                if each.has_destination
+                else f'no other host takes {each.name}.')
+        if len(plan.freeing) > _REASONS:
+            yield ('The same holds for '
+                   f'{len(plan.freeing) - _REASONS} more servers.')
+    for failed in plan.failed:
+        yield f'Not possible in the simulator: {failed}'
+    yield from map(gap_text, plan.unread)
+    reasons = collections.Counter(
+        each.obstacle.text for each in plan.not_movable).most_common()
+    for reason, count in reasons[:_REASONS]:
+        yield f'{strings.count(count, "server")} cannot be moved: {reason}'
+    if len(reasons) > _REASONS:
+        yield (f'{sum(count for _reason, count in reasons[_REASONS:])} more '
+               f'cannot be moved for other reasons; -f json has them all.')
+
+
+# Lost hosts
+
+
+#: Columns of :func:`failover_records`.
+FAILOVER = ('Host', 'Server', 'Server ID', 'Flavor', 'Why')
+
+
+def failover_text(effect: document.Failover) -> list[tables.Part]:
+    hosts = [loss for loss in effect.hosts if loss.stranded]
+    condition, whose = (
+        f'If any one host of {len(effect.hosts)} is lost', 'all its')
+    if effect.together:
+        condition, whose = (
+            f'If {strings.count(len(effect.hosts), "host")} are lost at once',
+            f'their {sum(loss.servers for loss in effect.hosts)}')
+    parts: list[tables.Part] = [tables.Line(
+        f'{condition}, {whose} servers find a place.', tables.GOOD)]
+    if hosts:
+        stranded = sum(len(loss.stranded) for loss in hosts)
+        parts = [tables.Line(
+            f'{condition}: {strings.count(stranded, "server")} of '
+            f'{strings.count(len(hosts), "host")} '
+            f'{"finds" if stranded == 1 else "find"} no place.', tables.BAD),
+            '', failover_table(effect)]
+    return [*parts, *map(gap_text, dict.fromkeys(
+        each for loss in effect.hosts for each in loss.unread))]
+
+
+def failover_table(effect: document.Failover) -> tables.Table:
+    return tables.Table(
+        ('Host', 'Servers', 'Evacuable', 'Stranded'),
+        [(loss.host, loss.servers, loss.evacuable, tables.Lines([
+            f'{each.server} ({each.flavor}): {_why_none(each)}'
+            for each in loss.stranded]))
+            for loss in effect.hosts if loss.stranded],
+        ('Evacuable', 'Servers'))
+
+
+def failover_records(effect: document.Failover) -> list[Sequence[ty.Any]]:
+    return [(loss.host, each.server, each.server_id, each.flavor,
+             _why_none(each))
+            for loss in effect.hosts for each in loss.stranded]
+
+
+# What all of them have
 
 
 def commands(moves: Iterable[values.Move]) -> Iterator[str]:
@@ -37,16 +357,13 @@ def commands(moves: Iterable[values.Move]) -> Iterator[str]:
             move.id)
 
 
-def to_unshelve(uuid: str, name: str) -> str:
-    return (f'To start {strings.line(name) or uuid} again: '
-            f'openstack server unshelve -- {uuid}')
+def _openstack(version: str | None, *words: str) -> str:
+    of_version = ('--os-compute-api-version', version) if version else ()
+    return shlex.join(('openstack', *of_version, *words))
 
 
-def vfs_cell(number: int | None) -> int | str:
-    return '' if number is None else number
-
-
-def why(each: document.DrainServer | document.StrandedServer) -> str:
+def _why_none(each: document.DrainServer | document.StrandedServer) -> str:
+    """Return why a server goes to no other host."""
     return (lacking_text(each.lacks) if each.obstacle is None
             else each.obstacle.text)
 
@@ -62,12 +379,15 @@ def lacking_text(lacking: Sequence[document.CapacityLack]) -> str:
 
 
 def _lack_text(lack: document.CapacityLack) -> str:
-    if lack.kind == refusals.LackKind.GUESTS:
+    kind = refusals.LackKind(lack.kind)
+    if kind is refusals.LackKind.GUESTS:
         more_hosts = '' if lack.hosts == 1 else (
             f' and {strings.count(lack.hosts - 1, "other host")}')
         return (f'{lack.nearest}{more_hosts} would, but other servers that '
                 'have to move are placed there first')
-    what = _lack_cause(lack)
+    what = kind.clause.format(
+        ' and '.join(name.removesuffix('Filter') for name in lack.names)
+        if kind is refusals.LackKind.FILTERS else ', '.join(lack.names))
     if lack.why is None:
         return f'{what} on {strings.count(lack.hosts, "host")}'
     # The figures are those of one host.
@@ -76,27 +396,9 @@ def _lack_text(lack: document.CapacityLack) -> str:
     return f'{what} on {lack.nearest}{nearest} ({lack.why})'
 
 
-def _lack_cause(lack: document.CapacityLack) -> str:
-    kind = refusals.LackKind(lack.kind)
-    return kind.clause.format(' and '.join([
-        name.removesuffix('Filter') for name in lack.names])
-        if kind is refusals.LackKind.FILTERS else ', '.join(lack.names))
-
-
 def gap_text(missing: document.UnreadData) -> str:
     kind = gap.GapKind(missing.kind)
     names = (strings.brief(', '.join(missing.names))
              if kind is gap.GapKind.RECORD else strings.some(missing.names))
     return kind.clause.format(
         names=names, of_names=f' of {names}' if names else '')
-
-
-def disable(host: str, reason: str) -> str:
-    return _openstack(
-        None, 'compute', 'service', 'set', '--disable', '--disable-reason',
-        reason, '--', host, 'nova-compute')
-
-
-def _openstack(version: str | None, *words: str) -> str:
-    of_version = ('--os-compute-api-version', version) if version else ()
-    return shlex.join(('openstack', *of_version, *words))

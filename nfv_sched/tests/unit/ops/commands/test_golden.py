@@ -33,7 +33,7 @@ from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.ops.answers.audit import clouds
 from nfv_sched.tests.unit.ops.answers.plans import running
-from nfv_sched.tests.unit.ops.answers.plans import test_making_room
+from nfv_sched.tests.unit.ops.answers.plans import test_move_search
 from nfv_sched.tests.unit.ops.answers.rebalance import test_levelling
 from nfv_sched.tests.unit.ops import blazar_clouds
 from nfv_sched.tests.unit.ops.commands import base
@@ -498,7 +498,7 @@ class OptionsTest(GoldenTestCase, running.RunningTestCase):
                 (('a p4 one', 'b p4 one', 'c p4 two', 'd p4 two', 'e p4 three',
                   'f p4 three'), ('host drain *', 'host drain one --shelve',
                                   'cloud failover')),
-                (test_making_room.TIGHT, (
+                (test_move_search.TIGHT, (
                     'host drain one', 'host drain one --make-room',
                     'host drain one --make-room --at-once 1')),
                 (('a strict one', 'w strict two', 'x strict two',

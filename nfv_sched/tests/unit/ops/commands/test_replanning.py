@@ -9,7 +9,7 @@ from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import replanning
 from nfv_sched.ops.run import values
 from nfv_sched.tests.unit.ops.answers.plans import running
-from nfv_sched.tests.unit.ops.answers.plans import test_making_room
+from nfv_sched.tests.unit.ops.answers.plans import test_move_search
 
 OPTIONS = document.DrainOptions(make_room=True, relax=True, shelve=True,
                                 cold_for_vfs=True)
@@ -19,7 +19,7 @@ class ReplanningTest(running.RunningTestCase):
 
     def test_drain_options(self):
         """A server elsewhere that makes room is none of those to be moved."""
-        cloud = self.running(*test_making_room.TIGHT, 'b p1 one')
+        cloud = self.running(*test_move_search.TIGHT, 'b p1 one')
         server = next(each for each in cloud.servers if each.name == 'a')
         plan = drain.plan(cloud, 'one', OPTIONS, uuids={server.uuid})
         self.assertEqual(['u', 'a'], [each.server for each in plan.servers])
@@ -31,7 +31,7 @@ class ReplanningTest(running.RunningTestCase):
         self.assertEqual(plan, replanning.plan_again(plan, cloud).content)
 
     def test_options_of_rounds(self):
-        cloud = self.running(*test_making_room.TIGHT)
+        cloud = self.running(*test_move_search.TIGHT)
         plan = rolling.plan(cloud, ['one'], OPTIONS)
         self.assertEqual(
             ('host', 'drain', '--at-once=1', '--make-room', '--relax',

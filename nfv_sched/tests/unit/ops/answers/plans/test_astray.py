@@ -9,7 +9,7 @@ from nfv_sched.nova import scheduler
 from nfv_sched.ops.answers.audit import all_checks
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.plans import drain
-from nfv_sched.ops.answers.plans import drain_rendering
+from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.serve.metrics import rendering as metrics
@@ -69,7 +69,7 @@ class AstrayTest(running.RunningTestCase):
                 ('a', movable.COLD, movable.ObstacleKind.LIMITS),
                 (guest.server, guest.how, guest.obstacle.kind))
             self.assertEqual((1, True), (plan.others, plan.exact))
-            commands = '\n'.join(drain_rendering.commands(plan))
+            commands = '\n'.join(rendering.drain_commands(plan))
             self.assertIn('server migrate', commands)
             self.assertNotIn('--disable', commands)
             with start.started(cloud) as state:

@@ -5,8 +5,8 @@ import dataclasses
 import uuid
 
 from nfv_sched.ops.answers.plans import defrag
-from nfv_sched.ops.answers.plans import defrag_rendering
 from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator import servers
@@ -133,7 +133,7 @@ class DefragTest(base.TestCase):
         self.assertEqual({('a', 'one', False), ('b', 'two', False)}, {
             *self.found.freeing})
         self.assertIn('one takes one more without a, but no other host takes '
-                      'a.', defrag_rendering.text(self.found))
+                      'a.', rendering.defrag_text(self.found))
 
     def test_nothing_gained(self):
         """A server in the way finds a host, which then takes one less."""
@@ -143,7 +143,7 @@ class DefragTest(base.TestCase):
         self.assertTrue(all(
             each.has_destination for each in self.found.freeing))
         self.assertIn('one takes one more without a, but wherever a goes, no '
-                      'more fit in all.', defrag_rendering.text(self.found))
+                      'more fit in all.', rendering.defrag_text(self.found))
 
     def test_none_in_the_way(self):
         self.plan(cloud([ONE], [
@@ -151,7 +151,7 @@ class DefragTest(base.TestCase):
         self.assertEqual((), self.found.freeing)
         self.assertIn('No host takes one more, even without any one of the '
                       'servers that can be moved.',
-                      defrag_rendering.text(self.found))
+                      rendering.defrag_text(self.found))
 
     def test_server_groups(self):
         a, b = (running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5)))

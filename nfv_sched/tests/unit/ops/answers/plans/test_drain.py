@@ -7,13 +7,13 @@ import fixtures
 from nfv_sched.nova import scheduler
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
-from nfv_sched.ops.answers.plans import drain_rendering
 from nfv_sched.ops.answers.plans import refusals
+from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model import trial
 from nfv_sched.tests.unit.ops.answers.plans import running
-from nfv_sched.tests.unit.ops.answers.plans import test_making_room
+from nfv_sched.tests.unit.ops.answers.plans import test_move_search
 
 Kind = movable.ObstacleKind
 STOPPED = movable.obstacle(Kind.STATE, 'stopped')
@@ -135,7 +135,7 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual(6, len(self.found.failed))
 
     def unfinished(self, cloud, host):
-        return [(each.server, drain_rendering.unfinished_move(each, host))
+        return [(each.server, rendering.unfinished_move(each, host))
                 for each in drain.unfinished(cloud, host)]
 
     def test_on_its_way(self):
@@ -324,10 +324,10 @@ class DrainTest(running.RunningTestCase):
         guest, = self.found.servers
         self.assertIsNone(guest.how)
         self.assertTrue(guest.relaxations)
-        self.plan(*test_making_room.TIGHT, options={
+        self.plan(*test_move_search.TIGHT, options={
             'make_room': True, **options})
         self.assertEqual((), self.found.shelved)
-        self.plan(*test_making_room.TIGHT, options=options)
+        self.plan(*test_move_search.TIGHT, options=options)
         self.assertEqual(['a'], [each.server for each in self.found.shelved])
 
     def test_shelving_refused(self):

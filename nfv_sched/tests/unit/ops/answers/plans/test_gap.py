@@ -3,12 +3,9 @@
 import dataclasses
 
 from nfv_sched.ops.answers.plans import defrag
-from nfv_sched.ops.answers.plans import defrag_rendering
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
-from nfv_sched.ops.answers.plans import drain_rendering
 from nfv_sched.ops.answers.plans import failover
-from nfv_sched.ops.answers.plans import failover_rendering
 from nfv_sched.ops.answers.plans import gap
 from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cli import tables
@@ -115,16 +112,16 @@ class GapTest(running.RunningTestCase):
         plan = drain.plan(cloud, 'one')
         self.assertEqual((False, missing), (plan.exact, plan.unread))
         sentences = list(map(rendering.gap_text, missing))
-        text = tables.render(drain_rendering.text(plan))
+        text = tables.render(rendering.drain_text(plan))
         again = defrag.plan(cloud, flavor, now.fits_before)
         self.assertFalse(again.exact)
         found = failover.check(cloud, ['one'])
         self.assertEqual(missing, found.hosts[0].unread)
-        lost = tables.render(failover_rendering.text(found))
+        lost = tables.render(rendering.failover_text(found))
         for sentence in sentences:
             self.assertIn(sentence, text)
             self.assertIn(sentence, lost)
-        self.assertIn(sentences[0], defrag_rendering.text(again))
+        self.assertIn(sentences[0], rendering.defrag_text(again))
 
     def test_sentences(self):
         for kind in gap.GapKind:

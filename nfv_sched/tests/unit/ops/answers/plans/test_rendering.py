@@ -51,14 +51,6 @@ class CommandsTest(base.TestCase):
                 (version, args.command, args.live_migration, args.host,
                  args.server))
 
-    def test_disable(self):
-        (_version, args), = parsed([rendering.disable('one', "it's broken")])
-        self.assertEqual(
-            ('compute service set', 'one', 'nova-compute', True,
-             "it's broken"),
-            (args.command, args.host, args.service, args.disable,
-             args.disable_reason))
-
     def test_odd_names(self):
         odd = 'a b; rm -rf $(x) `y`'
         move = dataclasses.replace(
