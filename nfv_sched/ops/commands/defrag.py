@@ -19,22 +19,15 @@ servers leave a host for one new server.
 Nothing is moved without --run. Before a plan is shown, it is carried out in
 the simulator by Nova's own scheduler and claims: each move with its
 destination, then the boots of the new servers. No policy of a server, or of
-its server group, is satisfied less than before. The cloud changes: carry a
-plan out soon.
+its server group, is satisfied less than before.
 
 New servers have the ports that most servers of the flavor have, or those of
 --network, --like or --ports.
-
-Servers that cannot be live-migrated stay: those that are stopped or locked,
-have a device of an alias that is not live_migratable, a TPM whose secret Nova
-cannot read, encrypted memory, or a disk on local LVM, if their flavor says so.
-No record says how nova-compute stores disks.
 
 {planning.MOVES_HELP}
 examples:
   nfv-sched cloud defrag --flavor vrouter.16 --count 3
   nfv-sched cloud defrag --flavor vrouter.16 --max-moves 2 --avoid 'ims*'
-  nfv-sched cloud defrag --flavor vrouter.16 --count 3 -f commands
   nfv-sched cloud defrag --flavor fw.8 --from cloud.json.gz -f json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command

@@ -14,10 +14,10 @@ For each host: its servers, how many of them find another host when they are
 evacuated, and which are stranded, and why.
 
 The servers are evacuated one after the other, the newest first, as the API
-lists them, and each goes where the scheduler puts it. In another order others
-may be stranded. Shelved servers and those without a host do not count. A
-server that Nova does not evacuate is stranded, too, with the reason. A host
-that is already down is checked like the others; no server is evacuated to it.
+lists them, and each goes where the scheduler puts it. Shelved servers and
+those without a host do not count. A server that Nova does not evacuate is
+stranded, too, with the reason. A host that is already down is checked like the
+others; no server is evacuated to it.
 
 If it is not clear whether a server finds a host, it is evacuated in the
 simulator, by Nova's own scheduler and claims. This is slow in large clouds
@@ -28,7 +28,6 @@ examples:
   nfv-sched cloud failover --host 'compute-1*' --from cloud.json.gz
   nfv-sched cloud failover --aggregate rack-7 --together
   nfv-sched cloud failover --add-hosts 1:compute-7
-  nfv-sched cloud failover -f csv
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
 line is wrong; 3 if a server finds no place.

@@ -35,10 +35,26 @@ _CHANGED = 'Nothing was changed: the cloud is not as the plan says.'
 
 
 class RunMixin(source.ErrorMixin):
-    """Mixin of a subcommand that carries out a plan."""
+    """Mixin of a subcommand that carries out a plan.
+
+    :cvar closes_hosts: whether plans may empty a host
+    :cvar takes_api: whether --os-cloud is not for carrying out alone
+    """
+
+    closes_hosts = False
+    takes_api = False
 
     def add_run_options(self, parser: argparse.ArgumentParser,
-                        condition: str = '', *, closes_hosts: bool) -> None:
+                        condition: str = '') -> None:
+        if not (self.takes_api or self._in_client()):
+            parser.add_argument(
+                '--os-cloud', metavar='NAME',
+                help=f'{condition}the account of this name in clouds.yaml '
+                     '(default: that of the OS_* variables)')
+        parser.add_argument(
+            '--yes', action='store_true',
+            help=f'{condition}do not ask whether to begin; needed without a '
+                 'terminal')
         parser.add_argument(
             '--dry-run', action='store_true',
             help=f'{condition}check the plan against the cloud, and change '
@@ -52,7 +68,7 @@ class RunMixin(source.ErrorMixin):
             help=f'{condition}time after which a move is not waited for any '
                  f'longer (default: {TIMEOUT})')
         parser.set_defaults(enable_after=False, journal=None)
-        if closes_hosts:
+        if self.closes_hosts:
             parser.add_argument(
                 '--enable-after', action='store_true',
                 help=f'{condition}enable the host again when all moves are '

@@ -20,51 +20,39 @@ First everything is checked, and nothing is done if the cloud is not as the
 plan says: each server is on its host, idle, not locked, and in a state in
 which Nova migrates it; hosts are up, destinations are enabled. A plan that
 empties a host then disables it. Of a plan of several hosts, one round is
-carried out, the first unless --round says otherwise; hosts of earlier rounds
-must be enabled again. Each migration is waited for by its record in
-Nova, and the host of the server is checked; cold migrations are confirmed.
-Servers are shelved when all others have moved, and are waited for until they
-are offloaded; the command that starts each of them again is printed.
+carried out; hosts of earlier rounds must be enabled again. Each migration is
+waited for by its record in Nova, and the host of the server is checked; cold
+migrations are confirmed. Servers are shelved when all others have moved, and
+are waited for until they are offloaded.
 
 At the end it is checked, as cloud audit does it, whether the servers that were
 moved keep their strict policies. This needs Nova's databases, so
 --config-file on a host that has it, or --from with the URL of "snapshot
-serve"; elsewhere nothing is checked, and the output says so. With --from it
-waits for a snapshot that was begun after the last move, for 15 minutes at
-most. If none comes, or after Ctrl-C, nothing is checked, and the output says
-so; the same command checks later.
+serve", of which it waits for a snapshot that was begun after the last move,
+for 15 minutes at most. If it is not checked, the output says so; the same
+command checks later.
 
 Several moves are made at a time (--parallel), but only one to a host, and none
 before an earlier one whose capacity it may need. After a failure no other move
 begins. Ctrl-C has the same effect; pressed again, it ends the command, not
-the migrations.
-
-FILE.journal says how far the plan has come. The same command goes on after an
-interruption: it skips what is done, waits for migrations in progress, and
-tries again what failed.
+the migrations. FILE.journal says how far the plan has come, so the same
+command goes on after an interruption, and tries again what failed.
 
 With --replan, after a failure or if the cloud is not as the plan says, the
 rest is planned again, with what was asked for at first, and carried out. The
 new plan takes the place of FILE, and moves no server again to a host to which
-its move has failed in this run. To plan moves of servers again, it needs
-Nova's databases, or --from: it then waits for a snapshot that was begun after
-the failure. There is no new plan while a move that it no longer waits for is
-in progress.
-
-Of several hosts, the rest of the round and the later rounds are planned again;
-rounds keep their numbers. A host that cannot be emptied in this round then is
-named, and stays disabled; no other is disabled in its place. There is no new
-plan because a host of an earlier round is not enabled yet.
+its move has failed in this run. For moves of servers it needs Nova's
+databases, or --from. Rounds keep their numbers; a host that cannot be emptied
+in its round then is named, and stays disabled. There is no new plan while a
+move that it no longer waits for is in progress.
 
 It needs an account with the role admin: that of the OS_* variables or of
 --os-cloud.
 
 examples:
-  nfv-sched host drain compute-3 --save drain.json
   nfv-sched plan run drain.json --dry-run
   nfv-sched plan run drain.json --os-cloud admin
-  nfv-sched plan run drain.json --yes --parallel 2 --enable-after
-  nfv-sched plan run drain.json --yes --replan 3
+  nfv-sched plan run drain.json --yes --parallel 2 --enable-after --replan 3
   nfv-sched plan run upgrade.json --round 2
   nfv-sched plan run drain.json --from https://ctl1.example.org:9181
 
@@ -78,20 +66,13 @@ was interrupted before the end.
 class RunPlan(plan_execution.RunMixin, base.Command):
     """Carry out a plan of host drain, cloud defrag or agent rebalance."""
 
+    closes_hosts = True
     epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('file', metavar='FILE', help='the plan, as JSON')
-        if not self._in_client():
-            parser.add_argument(
-                '--os-cloud', metavar='NAME',
-                help='the account of this name in clouds.yaml (default: that '
-                     'of the OS_* variables)')
         base.add_configuration(parser)
-        parser.add_argument(
-            '--yes', action='store_true',
-            help='do not ask whether to begin; needed without a terminal')
         parser.add_argument(
             '--journal', metavar='FILE',
             help='file that says how far the plan has come (default: that of '
@@ -101,7 +82,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             '--round', type=source.positive, metavar='N',
             help='of a plan of several hosts: the round to carry out '
                  '(default: the first that is left)')
-        self.add_run_options(parser, closes_hosts=True)
+        self.add_run_options(parser)
         parser.add_argument(
             '--from', dest='source', metavar='URL',
             help='the https URL of "snapshot serve", in place of Nova\'s '

@@ -44,8 +44,10 @@ and confirming it, is left to who runs them.
 class Output:
     """The result of a command, prepared for all formats."""
 
-    #: for people, with a table of some of the columns
-    text: 'Sequence[tables.Part]'
+    #: for people: a text with a table of some of the columns, or what is
+    #: below the table of all rows
+    text: 'Sequence[tables.Part]' = ()
+    below: 'Sequence[tables.Part]' = ()
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
     document: documents.Document
@@ -75,8 +77,11 @@ class PlainReport(source.ErrorMixin, base.Lister, metaclass=abc.ABCMeta):
             self.app.stdout.write(
                 ''.join(f'{line}\n' for line in output.commands))
         elif formatter == base.TABLE and not parsed_args.columns:
-            self.check_columns(parsed_args, column_names)
-            self.print_text(parsed_args, output.text)
+            if output.below:
+                super().produce_output(parsed_args, column_names, data)
+            else:
+                self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, output.below or output.text)
         else:
             if formatter == base.TABLE and output.table is not None:
                 column_names, data = base.on_screen(
@@ -89,15 +94,15 @@ class Report(source.CloudMixin, PlainReport):
     """Base of the commands that report something about the cloud."""
 
 
-class PlanMixin(plan_execution.RunMixin):
-    """Mixin of a subcommand whose plan can be saved and carried out.
+class PlanCommand(Report):
+    """Base of the commands that plan; adds the format ``commands``."""
 
-    It comes before ``source.CloudMixin``.
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
 
-    :cvar closes_hosts: whether plans may empty a host
-    """
 
-    closes_hosts = False
+class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
+    """Base of the commands whose plans can be saved and carried out."""
+
     writes = 'save'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -110,16 +115,12 @@ class PlanMixin(plan_execution.RunMixin):
             '--run', action='store_true',
             help='with --save: carry the plan out, too, as "plan run" does, '
                  'with the account of the OS_* variables or of --os-cloud')
-        if not (self.takes_api or self._in_client()):
+        self.add_run_options(parser, 'with --run: ')
+        if self.simulates:  # the moves are those of servers
             parser.add_argument(
-                '--os-cloud', metavar='NAME',
-                help='with --run: the account of this name in clouds.yaml '
-                     '(default: that of the OS_* variables)')
-        parser.add_argument(
-            '--yes', action='store_true',
-            help='with --run: do not ask whether to begin')
-        self.add_run_options(parser, 'with --run: ',
-                             closes_hosts=self.closes_hosts)
+                '--cold-for-vfs', action='store_true',
+                help='migrate a server cold if Nova would detach VFs from it '
+                     'during a live migration')
         return parser
 
     def add_account(self, group: argparse._ArgumentGroup) -> None:
@@ -228,48 +229,26 @@ class PlanMixin(plan_execution.RunMixin):
             parsed_args, 1, *options,
             *['--enable-after'] * parsed_args.enable_after)
 
-    def use_saved(self, parsed_args: argparse.Namespace) -> None:
-        """Carry out the plan that was saved, or say how it is checked.
-
-        :raises CloudUnreadError: if part of the cloud was not read, too
-        """
-        if not parsed_args.run:
-            if parsed_args.save is not None and (
-                    parsed_args.formatter == base.TABLE):
-                self.print_line(f'Saved: {parsed_args.save}. To check it: '
-                                f'{self.rest_command(parsed_args)} --dry-run')
-            return
-        self.check_complete()
-        # They were those of the plan.
-        self.has_findings = False
-        self._run_code = self.carry_out(parsed_args, self._saved)
-
-
-class PlanCommand(Report):
-    """Base of the commands that plan; adds the format ``commands``."""
-
-    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
-
-
-class MovePlanCommand(PlanMixin, PlanCommand):
-    """Base of the commands that plan moves of servers."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--cold-for-vfs', action='store_true',
-            help='migrate a server cold if Nova would detach VFs from it '
-                 'during a live migration')
-        return parser
-
     def take_action(self, parsed_args: argparse.Namespace) -> tuple:
         result = super().take_action(parsed_args)
-        self.save(parsed_args, self._output.document)
+        self.save(parsed_args, self._document)
         return result
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: Iterable) -> int:
+        """Print the plan; carry it out, or say how it is checked.
+
+        :raises CloudUnreadError: if part of the cloud was not read, too
+        """
         code = super().produce_output(parsed_args, column_names, data)
-        self.use_saved(parsed_args)
+        if parsed_args.run:
+            self.check_complete()
+            # They were those of the plan.
+            self.has_findings = False
+            self._run_code = self.carry_out(parsed_args, self._saved)
+        elif parsed_args.save is not None and (
+                parsed_args.formatter == base.TABLE):
+            self.print_line(f'Saved: {parsed_args.save}. To check it: '
+                            f'{self.rest_command(parsed_args)} --dry-run')
         return code

@@ -5,7 +5,6 @@ import argparse
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.rebalance import document as rebalance_document
-from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import plan_file
@@ -16,8 +15,8 @@ from nfv_sched.ops.simulator import progress
 _EPILOG = """\
 Agents that are down or disabled are emptied first. Then moves are planned as
 long as an agent has more than --threshold more than another one that can take
-something from it. An agent can take what its host has all physical networks
-for. "After" is the most and the fewest that any agent has after a move.
+something from it. "After" is the most and the fewest that any agent has after
+a move.
 
 The number of DHCP servers, or routers, is levelled; if several could be moved,
 it is the one that levels ports best. With --ports, ports of the virtual switch
@@ -27,8 +26,6 @@ HA and distributed routers are not moved, nor routers whose networks Neutron
 does not show. Routers of ML2/OVN are only counted: OVN itself places them.
 
 With --api only Neutron is read, with an account that has the role admin.
-Limits of virtual switches are in nova.conf, so moves may exceed them.
-
 A router is interrupted while it is moved. "plan run" carries out a plan that
 --save has written; --run does so at once, after it has shown the plan and
 asked. With "-f commands" only the commands of the client are printed, two for
@@ -38,7 +35,6 @@ examples:
   nfv-sched agent rebalance
   nfv-sched agent rebalance --kind router --ports --threshold 10
   nfv-sched agent rebalance --from cloud.json.gz -f json
-  nfv-sched agent rebalance --os-cloud admin
   nfv-sched agent rebalance -f commands > moves.sh
 
 exit code: 0 if nothing is to be moved; 1 if something could not be read, and
@@ -51,7 +47,7 @@ _AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
            snapshot.ROUTER: 'routers'}
 
 
-class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
+class RebalanceAgent(planning.MovePlanCommand):
     """Plan an even distribution of DHCP servers and routers over agents.
 
     Nothing is moved without --run. Each plan has been tried, step by step.
@@ -61,8 +57,6 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
     schemas = {'agent-rebalance': rebalance_document.Rebalance}
 
     takes_api = True
-
-    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -78,7 +72,7 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
             help='level ports of the virtual switch, not the number')
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace):
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud(parsed_args, ('network_agents',))
         if cloud.network_agents is None:
             raise source.CloudUnreadError('\n'.join(
@@ -104,27 +98,20 @@ class RebalanceAgent(planning.PlanMixin, source.CloudMixin, base.Lister):
             self.app.stderr.write(
                 'note: limits of virtual switches are in nova.conf, and were '
                 'not looked at\n')
-        commands = parsed_args.formatter == formats.COMMANDS
-        if parsed_args.save is not None or not commands:
+        # Commands alone need no count of servers, which takes long.
+        if parsed_args.save is not None or (
+                parsed_args.formatter != formats.COMMANDS):
             with progress.shown() as update:
                 plan = freed_capacity.with_gain(
                     cloud, plan,
                     lambda done, total: update(done, total, 'flavors'))
-        self._document = plan_file.document_of(plan)
-        self._summary = rendering.summary(plan, cloud)
-        self.save(parsed_args, self._document)
-        if commands:
-            return ('Command',), [
-                (line,) for move in plan.moves for line in move.commands]
-        return self.cells(parsed_args, rendering.COLUMNS, plan.moves)
-
-    def produce_output(self, parsed_args, column_names, data) -> int:
-        code = super().produce_output(parsed_args, column_names, data)
-        if parsed_args.formatter == base.TABLE and not parsed_args.columns:
-            self.print_text(parsed_args, [
-                *([''] if data else []),
-                *(self._summary or [
+        columns, rows = self.cells(
+            parsed_args, rendering.COLUMNS, plan.moves)
+        return planning.Output(
+            columns=columns, rows=rows, below=[
+                *([''] if plan.moves else []),
+                *(rendering.summary(plan, cloud) or [
                     'Neutron shows no agents for '
-                    f'{_AGENTS[parsed_args.kind]}.'])])
-        self.use_saved(parsed_args)
-        return code
+                    f'{_AGENTS[parsed_args.kind]}.'])],
+            document=plan_file.document_of(plan),
+            commands=[line for move in plan.moves for line in move.commands])
