@@ -22,7 +22,6 @@ from nfv_sched.ops.answers.journal import rendering
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.commands import journal_folder
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
@@ -262,8 +261,14 @@ is wrong.
         if not parsed_args.then:
             return super().take_action(parsed_args)
         lists_all = parsed_args.server is None
-        directories = parsed_args.journal or [
-            journal_folder.configured(parsed_args)]
+        directories = parsed_args.journal
+        if not directories:
+            source.configure(base.configuration(parsed_args), databases=False)
+            directories = [source.journal_folder()]
+            if not directories[0]:
+                raise source.CloudUnreadError(
+                    'there is no journal: [nfv_sched] decision_journal is '
+                    'not set')
         try:
             read = reading.read(
                 *directories, required=bool(parsed_args.journal),

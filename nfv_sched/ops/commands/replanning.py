@@ -37,33 +37,35 @@ def plan_again(
     with progress.shown() as update:
         match plan:
             case document.RollingDrain():
-                return plan_file.document_of(_roll_again(
-                    plan, cloud, failed, round_number, finished, update))
+                again = _roll_again(
+                    plan, cloud, failed, round_number, finished, update)
             case document.Drain():
                 # Servers that have already left the host need no further move.
-                return plan_file.document_of(drain.plan(
+                again = drain.plan(
                     cloud, source.host_name(
                         [host.name for host in cloud.hosts], plan.host),
                     plan.options, failed=failed, update=update,
                     uuids=None if plan.others is None else set(
-                        plan_file.to_leave(plan))))
+                        plan_file.to_leave(plan)))
             case document.Defrag(options=options):
-                return plan_file.document_of(plan_defrag(
+                again = plan_defrag(
                     cloud, plan.flavor, plan.wanted, options,
                     argparse.Namespace(
                         networks=options.networks, like=options.like,
-                        ports=options.ports), update, failed))
-        if cloud.network_agents is None:
-            raise source.CloudUnreadError(
-                'the agents of Neutron are not known')
-        return plan_file.document_of(freed_capacity.with_gain(
-            cloud, levelling.plans(
-                cloud, plan_file.kinds(plan),
-                threshold=plan.plans[0].threshold if plan.plans
-                else levelling.THRESHOLD,
-                by_ports=any(each.levels == 'ports' for each in plan.plans),
-                room=view.free_ports(cloud)),
-            lambda done, total: update(done, total, 'flavors')))
+                        ports=options.ports), update, failed)
+            case _:
+                if cloud.network_agents is None:
+                    raise source.CloudUnreadError(
+                        'the agents of Neutron are not known')
+                again = freed_capacity.with_gain(
+                    cloud, levelling.plans(
+                        cloud, plan_file.kinds(plan),
+                        threshold=plan.plans[0].threshold if plan.plans
+                        else levelling.THRESHOLD, by_ports=any(
+                            each.levels == 'ports' for each in plan.plans),
+                        room=view.free_ports(cloud)),
+                    lambda done, total: update(done, total, 'flavors'))
+    return plan_file.document_of(again)
 
 
 def plan_defrag(

@@ -467,6 +467,14 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
         raise CloudUnreadError(_UNUSABLE + ' '.join(str(exc).split())) from exc
 
 
+def journal_folder() -> str | None:
+    """Return the folder of the decision journal in the configuration read."""
+    from nfv_sched.base import conf
+    from nfv_sched.nova import database
+    conf.register_opts(database.CONF)
+    return database.CONF.nfv_sched.decision_journal
+
+
 def database_error(exc: Exception) -> CloudUnreadError:
     from oslo_config import cfg
     from oslo_db import exception as db_exception

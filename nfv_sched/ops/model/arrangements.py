@@ -138,23 +138,21 @@ class Positions:
             raise self._refused[key].with_traceback(None)
         if key not in self._guests:
             try:
-                self._guests[key] = self._guest(simulated, limits_lost)
+                spec = request.of_move(
+                    self._state, simulated, None, (), live=limits_lost)
+                # Filters know only the present hosts of servers; together()
+                # replaces them.
+                spec.scheduler_hints = {
+                    hint: values for hint, values
+                    in (spec.scheduler_hints or {}).items()
+                    if hint not in _HINTS}
+                self._guests[key] = Guest(
+                    self._counting.guest_of(spec, limits_lost),
+                    simulated.has_fixed_devices)
             except servers.Refused as exc:
                 self._refused[key] = exc
                 raise
         return self._guests[key]
-
-    def _guest(self, simulated: servers.SimulatedServer,
-               limits_lost: bool) -> Guest:
-        spec = request.of_move(
-            self._state, simulated, None, (), live=limits_lost)
-        # Filters know only the present hosts of servers; together() replaces
-        # them.
-        spec.scheduler_hints = {
-            hint: values for hint, values
-            in (spec.scheduler_hints or {}).items() if hint not in _HINTS}
-        return Guest(self._counting.guest_of(spec, limits_lost),
-                     simulated.has_fixed_devices)
 
     def host_id(self, name: str | None) -> str | None:
         """Return the UUID of the compute node of a host; None if unknown."""
@@ -219,8 +217,15 @@ class Positions:
         """
         if uuid in position.came:
             return position.without(uuid)
-        return position.without(uuid, self._footprint(
-            position, uuid, guest or self.guest(uuid)))
+        devices = position.room.devices
+        spec = (guest or self.guest(uuid)).counted.spec
+        return position.without(uuid, host_changes.Footprint(
+            self.shares(position, uuid),
+            devices.of_server(uuid) if devices else (),
+            occupancy.amounts(spec), {
+                provider: amounts for provider, amounts
+                in self._state.placement.allocations.get(uuid, {}).items()
+                if provider in position.used.providers}))
 
     def put(self, position: Position, guest: Guest, uuid: str | None = None,
             degrees: Mapping[str, float] = _NOTHING) -> Position | None:
@@ -385,17 +390,6 @@ class Positions:
                 self.of_name[position.host.name].nodes or (),
                 self.servers[uuid].nodes or ())
         return self._shares[uuid]
-
-    def _footprint(self, position: Position, uuid: str,
-                   guest: Guest) -> host_changes.Footprint:
-        devices = position.room.devices
-        return host_changes.Footprint(
-            self.shares(position, uuid),
-            devices.of_server(uuid) if devices else (),
-            occupancy.amounts(guest.counted.spec), {
-                provider: amounts for provider, amounts
-                in self._state.placement.allocations.get(uuid, {}).items()
-                if provider in position.used.providers})
 
 
 def _kind(server: snapshot.Server) -> Hashable:

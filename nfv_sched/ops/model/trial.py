@@ -89,7 +89,8 @@ def _after(cloud: snapshot.Cloud, state: states.State,
            moves: Sequence[values.Move]) -> snapshot.Cloud:
     recorded = record.cloud(state)
     # Only these hosts have changed; all others are taken from the snapshot,
-    # which may know more than the simulator.
+    # which may know more than the simulator.  It makes up what was not read,
+    # and that must not look as if it had been.
     names = hosts_of(moves)
     hosts = {each.uuid: each for each in recorded.hosts if each.name in names}
     moved = {move.id for move in moves}
@@ -97,30 +98,19 @@ def _after(cloud: snapshot.Cloud, state: states.State,
                      if each.uuid in moved}
     return dataclasses.replace(
         cloud, hosts=tuple([
-            _host_after(each, hosts[each.uuid]) if each.uuid in hosts
-            else each for each in cloud.hosts]),
+            each if (after := hosts.get(each.uuid)) is None
+            else dataclasses.replace(
+                after, providers=each.providers and after.providers,
+                network=each.network and after.network)
+            for each in cloud.hosts]),
         servers=tuple([
-            _server_after(each, servers_after[each.uuid])
-            if each.uuid in servers_after else each
+            each if (after := servers_after.get(each.uuid)) is None
+            else dataclasses.replace(
+                each, host=after.host, nodes=after.nodes,
+                state=each.state if after.host else after.state,
+                devices=after.devices,
+                allocations=each.allocations and after.allocations)
             for each in cloud.servers]))
-
-
-def _host_after(before: snapshot.Host,
-                recorded: snapshot.Host) -> snapshot.Host:
-    return dataclasses.replace(
-        # The simulator makes up what was not read, and that must not look as
-        # if it had been.
-        recorded, providers=before.providers and recorded.providers,
-        network=before.network and recorded.network)
-
-
-def _server_after(before: snapshot.Server,
-                  recorded: snapshot.Server) -> snapshot.Server:
-    return dataclasses.replace(
-        before, host=recorded.host, nodes=recorded.nodes,
-        state=before.state if recorded.host else recorded.state,
-        devices=recorded.devices,
-        allocations=before.allocations and recorded.allocations)
 
 
 def failure(
@@ -148,7 +138,16 @@ def failure(
         is_shelved = move.kind == movable.SHELVE
         # Right before the move: an earlier one of the plan may have moved it.
         before = {} if is_shelved else positions.degrees_of(server)
-        simulation.step(_step(move, index + 1, server.name))
+        step: dict[str, ty.Any] = {
+            'number': index + 1, 'targets': (server.name,)}
+        if is_shelved:
+            simulation.step(actions.ServerStep(action='shelve', **step))
+        elif move.kind == movable.LIVE:
+            simulation.step(actions.MoveStep(
+                action='live_migrate', host=move.destination, **step))
+        else:
+            simulation.step(actions.ColdMove(
+                action='cold_migrate', host=move.destination, **step))
         outcome = simulation.outcomes[-1]
         if not outcome.ok:
             return Failure(index, move, outcome.reason)
@@ -172,14 +171,3 @@ def failure(
             return Failure(len(moves), None, str(exc))
     update(total, total)
     return None
-
-
-def _step(move: values.Move, number: int, name: str) -> actions.Step:
-    if move.kind == movable.SHELVE:
-        return actions.ServerStep(
-            number=number, targets=(name,), action='shelve')
-    of_step: dict[str, ty.Any] = {
-        'number': number, 'targets': (name,), 'host': move.destination}
-    if move.kind == movable.LIVE:
-        return actions.MoveStep(action='live_migrate', **of_step)
-    return actions.ColdMove(action='cold_migrate', **of_step)

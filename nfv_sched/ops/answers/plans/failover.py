@@ -107,28 +107,27 @@ class FailoverAnalysis:
         for name in lost:
             own = [uuid for uuid in guests
                    if positions.servers[uuid].host == name]
-            stranded = [
-                self._stranded(uuid, reasons[uuid], frozenset(lost))
-                for uuid in own if uuid in reasons]
+            stranded = []
+            for uuid in own:
+                if uuid not in reasons:
+                    continue
+                server, obstacle = positions.servers[uuid], reasons[uuid]
+                stranded.append(document.StrandedServer(
+                    server=server.name, server_id=uuid,
+                    flavor=server.flavor.name,
+                    flavor_id=server.flavor.id or None, obstacle=obstacle,
+                    lacks=refusals.lacks(positions, uuid, frozenset(lost))
+                    if obstacle is None else ()))
             yield document.LostHost(
                 host=name, host_id=positions.of_name[name].uuid,
                 servers=len(own), evacuable=len(own) - len(stranded),
                 stranded=tuple(stranded),
                 unread=gap.of_cloud(self._cloud, (name,)))
 
-    def _stranded(self, uuid: str, obstacle: movable.MoveObstacle | None,
-                  lost: frozenset[str]) -> document.StrandedServer:
-        server = self._positions.servers[uuid]
-        return document.StrandedServer(
-            server=server.name, server_id=uuid, flavor=server.flavor.name,
-            flavor_id=server.flavor.id or None, obstacle=obstacle,
-            lacks=(refusals.lacks(self._positions, uuid, lost)
-                   if obstacle is None else ()))
-
     def _find_stranded(
         self, guests: Iterable[str], lost: frozenset[str],
     ) -> dict[str, movable.MoveObstacle | None]:
-        """Return the servers that find no host: UUID -> obstacle, if any."""
+        """Return the servers that find no host, as :meth:`tried` does."""
         reasons: dict[str, movable.MoveObstacle | None] = {}
         going: list[str] = []
         unsure = 0
@@ -231,14 +230,13 @@ class FailoverAnalysis:
             for first, states_of in level.items():
                 for key, position in states_of:
                     for place in range(first, len(before)):
-                        other = positions.guest(before[place])
-                        path = (*key, other)
-                        after = self._add_server(name, path, position, other)
+                        path = (*key, positions.guest(before[place]))
+                        after = self._add_server(name, path, position)
                         if after is None or (place, path) in seen:
                             continue
                         seen.add((place, path))
-                        if self._add_server(name, (*path, guest), after,
-                                            guest) is None:
+                        if self._add_server(
+                                name, (*path, guest), after) is None:
                             return depth
                         deeper.setdefault(place + 1, []).append((path, after))
             if not deeper:
@@ -249,13 +247,14 @@ class FailoverAnalysis:
         # No more of these servers fit there.
         return len(before) + 1
 
-    def _add_server(self, name: str, path: tuple[arrangements.Guest, ...],
-                    position: arrangements.Position,
-                    guest: arrangements.Guest) -> arrangements.Position | None:
+    def _add_server(
+        self, name: str, path: tuple[arrangements.Guest, ...],
+        position: arrangements.Position,
+    ) -> arrangements.Position | None:
         """Return a host with one more server, the last of ``path``; cached."""
         key = name, path
         if key not in self._after:
-            self._after[key] = self._positions.put(position, guest)
+            self._after[key] = self._positions.put(position, path[-1])
         return self._after[key]
 
     # -- the simulator

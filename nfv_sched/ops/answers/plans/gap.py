@@ -47,23 +47,24 @@ def of_cloud(cloud: snapshot.Cloud,
 
     :param hosts: names of the hosts whose servers move; None for all
     """
-    return tuple([
-        document.UnreadData(kind=kind, names=tuple(names))
-        for kind, names in _gaps(cloud, [
-            server for server in cloud.servers
-            if server.host is not None and (
-                hosts is None or server.host in hosts)])])
+    return tuple([document.UnreadData(kind=kind, names=tuple(names))
+                  for kind, names in _gaps(cloud, hosts)])
 
 
-def _gaps(cloud: snapshot.Cloud, servers: list[snapshot.Server],
+def _gaps(cloud: snapshot.Cloud, hosts: Collection[str] | None,
           ) -> Iterator[tuple[GapKind, Sequence[str]]]:
     """Yield kind of the missing data, and names; no names if all lack it."""
+    placed = [server for server in cloud.servers if server.host is not None]
     cells = [missing.cell for missing in cloud.missing
              if missing.kind in snapshot.UNREAD_CELLS]
     if cells:
         yield GapKind.CELL, cells
-    if _needs_neutron(cloud) and any(
-            host.network is None for host in cloud.hosts):
+    enabled = cloud.options.get('filter_scheduler', {}).get(
+        'enabled_filters') or ()
+    # Only then data from Neutron can decide where a server goes.
+    needs_neutron = any(name in enabled for name in _LIMITS) or any(
+        server.ports or server.ports is None for server in placed)
+    if needs_neutron and any(host.network is None for host in cloud.hosts):
         yield GapKind.NEUTRON, ()
     bare = [host.name for host in cloud.hosts if not host.providers]
     if bare:
@@ -75,6 +76,8 @@ def _gaps(cloud: snapshot.Cloud, servers: list[snapshot.Server],
             server.task or server.state == snapshot.RESIZED
             for server in cloud.servers):
         yield GapKind.MIGRATIONS, ()
+    servers = [server for server in placed
+               if hosts is None or server.host in hosts]
     for kind, lacking in (
             (GapKind.PORTS, [
                 server for server in servers if server.ports is None]),
@@ -86,12 +89,3 @@ def _gaps(cloud: snapshot.Cloud, servers: list[snapshot.Server],
     for missing in cloud.missing:
         if missing.kind not in snapshot.UNREAD_CELLS:
             yield GapKind.RECORD, (str(missing),)
-
-
-def _needs_neutron(cloud: snapshot.Cloud) -> bool:
-    """Return whether data from Neutron can decide where a server goes."""
-    enabled = cloud.options.get('filter_scheduler', {}).get(
-        'enabled_filters') or ()
-    return any(name in enabled for name in _LIMITS) or any(
-        server.ports or server.ports is None for server in cloud.servers
-        if server.host is not None)

@@ -167,16 +167,15 @@ class _Rolling:
     ) -> tuple[document.Drain, ...]:
         """Empty those of some hosts that can be emptied at once."""
         plans = []
+        options = self._terms.options
+        terms = dataclasses.replace(self._terms, options=dataclasses.replace(
+            options, shelve=self._is_shelving))
         for host in hosts:
             # Servers that go to a host which is emptied later have to move
             # twice.
-            later = {*self._waiting, *self.stuck}.difference(hosts)
-            options = self._terms.options
             plan, after = drain.empty(
-                self._cloud, self._positions, host, dataclasses.replace(
-                    self._terms, options=dataclasses.replace(
-                        options, shelve=self._is_shelving)),
-                closed=hosts, later=later)
+                self._cloud, self._positions, host, terms, closed=hosts,
+                later={*self._waiting, *self.stuck}.difference(hosts))
             plan = dataclasses.replace(plan, options=options)
             if not (plan.staying or plan.unfinished):
                 plans.append(drain.numbered(plan, 1 + sum(
@@ -200,13 +199,10 @@ class _Rolling:
     def _is_fixed(self, plan: document.Drain) -> bool:
         """Return whether a host cannot be emptied, whatever others take."""
         return bool(plan.unfinished or any(
-            server.obstacle and not (self._is_to_shelve and
-                                     self._why_not_shelved(server) is None)
+            server.obstacle and not (
+                self._is_to_shelve and self._positions.why_not(
+                    movable.SHELVE, server.server_id) is None)
             for server in plan.staying))
-
-    def _why_not_shelved(
-            self, server: document.DrainServer) -> movable.MoveObstacle | None:
-        return self._positions.why_not(movable.SHELVE, server.server_id)
 
     def staying(self, host: str) -> document.Drain:
         """Return the plan of a host of which no server is moved."""
@@ -214,7 +210,7 @@ class _Rolling:
         staying = plan.staying
         if self._is_to_shelve:
             staying = tuple([dataclasses.replace(
-                server, not_shelved=self._why_not_shelved(server))
-                for server in staying])
+                server, not_shelved=self._positions.why_not(
+                    movable.SHELVE, server.server_id)) for server in staying])
         return dataclasses.replace(
             plan, servers=staying, others=len(plan.servers) - len(staying))

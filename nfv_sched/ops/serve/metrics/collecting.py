@@ -28,7 +28,6 @@ from nfv_sched.ops.answers.plans import failover
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.commands import journal_folder
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.serve.metrics import rendering
@@ -62,7 +61,7 @@ class Collection:
         else:
             self._read = source.reader(base.configuration(parsed_args))
             if self._journal is None:
-                self._journal = journal_folder.directory()
+                self._journal = source.journal_folder()
         self.collector = rendering.Collector(time.time)
         self.registry = prometheus_client.CollectorRegistry()
         self.registry.register(self.collector)
