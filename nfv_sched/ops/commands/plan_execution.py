@@ -2,6 +2,7 @@
 """Carry out plans for commands."""
 
 import argparse
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -142,7 +143,8 @@ class RunMixin(source.ErrorMixin):
             execution = _Execution(self, parsed_args, saved, journal)
             # Whatever happens: errors, signals, and a cloud that has changed.
             stack.callback(execution.say_closed)
-            stack.enter_context(_sigterm_as_interrupt())
+            stack.enter_context(_on_signal(
+                signal.default_int_handler, signal.SIGTERM))
             execution.print_plan()
             connection = stack.enter_context(self._connection(parsed_args))
             if connection.session.timeout is None:
@@ -261,7 +263,14 @@ class _Execution:
                     self._print('Nothing was changed.')
                     return source.FINDINGS
                 agreed = True
-                with _stop_on_signal(run):
+
+                def stop(_number: int, _frame: ty.Any) -> None:
+                    # The first signal lets the moves that have begun end.
+                    if run.interrupted:
+                        raise KeyboardInterrupt
+                    run.interrupt()
+
+                with _on_signal(stop, signal.SIGINT, signal.SIGTERM):
                     run.run(only_begun=is_changed)
             elif attempts == self._args.replan and (
                     run.is_early or not attempts):
@@ -407,27 +416,11 @@ class _Execution:
 
 
 @contextlib.contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt on SIGTERM, as on SIGINT."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _on_signal(handler: Callable[[int, ty.Any], None],
+               *numbers: signal.Signals) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextlib.contextmanager
-def _stop_on_signal(execution: 'runner.PlanRun') -> Iterator[None]:
-    """Let the first signal stop a plan after the moves that have begun."""
-    def stop(number: int, _frame: ty.Any) -> None:
-        if execution.interrupted:
-            raise KeyboardInterrupt
-        execution.interrupt()
-
-    before = {number: signal.signal(number, stop)
-              for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, former in before.items():
+            signal.signal(number, former)

@@ -29,13 +29,14 @@ from nfv_sched.ops.simulator import state as states
 _EPSILON = 1e-9
 
 
-def move_of(server: snapshot.Server, source: str, destination: str,
-            kind: movable.MoveKind = movable.LIVE,
-            related: tuple[str, ...] = ()) -> values.Move:
+def move_of(positions: arrangements.Positions, uuid: str, source: str,
+            destination: str, kind: movable.MoveKind) -> values.Move:
     """Return a move of a server; ``destination`` is empty if shelved."""
+    server = positions.servers[uuid]
     return values.Move(
-        kind=ty.cast(values.Kind, kind), id=server.uuid, name=server.name,
-        source=source, destination=destination, related=related,
+        kind=ty.cast(values.Kind, kind), id=uuid, name=server.name,
+        source=source, destination=destination,
+        related=positions.related(uuid) if destination else (),
         vfs_detached=movable.vfs_detached(server)
         if kind == movable.LIVE else 0)
 

@@ -41,7 +41,7 @@ class _Ways:
                 if known.why_not(kind, uuid) is None:
                     self._kinds[uuid] = kind
         self._moves = [
-            trial.move_of(known.servers[uuid], host, name, kind)
+            trial.move_of(known, uuid, host, name, kind)
             for uuid, kind in self._kinds.items()
             for name in known.hosts if name != host]
         # A host that refuses a guest now takes it no more then.

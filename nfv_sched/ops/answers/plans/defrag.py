@@ -83,10 +83,11 @@ class _DefragSearch(move_search.MoveSearch):
 
         guest = positions.new(flavor)
         counted = guest.counted.count(list(positions.hosts.values()))
+        now = {name: each.fits for name, each in counted.items()}
         super().__init__(
-            positions, guest,
-            {name: each.fits for name, each in counted.items()}, count,
-            options.max_moves, fixed={
+            positions, guest, now, lambda position: positions.fits(
+                position, guest, now[position.host.name] + count),
+            count, options.max_moves, fixed={
                 uuid for uuid, server in positions.servers.items()
                 if is_avoided(server.name)},
             closed=set(filter(is_avoided, positions.hosts)),
@@ -105,7 +106,7 @@ class _DefragSearch(move_search.MoveSearch):
             if room < self._count and fits and name not in names:
                 room += fits
                 names.add(name)
-        *_before, last = self._arrangements(moves)
+        *_before, last = self.states(moves)
         return trial.failure(
             start.restored(trial.part(cloud, names)), self._positions, moves,
             flavor=self._flavor,
@@ -116,7 +117,7 @@ class _DefragSearch(move_search.MoveSearch):
     def plan(self, moves: Sequence[values.Move], exact: bool,
              failed: Sequence[str]) -> document.Defrag:
         positions = self._positions
-        states = list(self._arrangements(moves))
+        states = list(self.states(moves))
         after = self._count_total(states[-1])
         fixed = [
             document.FixedServer(

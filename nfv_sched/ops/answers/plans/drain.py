@@ -226,8 +226,7 @@ def _with_shelving(
                 (uuid, '') in forbidden):
             staying.append(dataclasses.replace(server, not_shelved=obstacle))
             continue
-        move = trial.move_of(
-            positions.servers[uuid], plan.host, '', movable.SHELVE)
+        move = trial.move_of(positions, uuid, plan.host, '', movable.SHELVE)
         # One server after the other: those that can be shelved are, whatever
         # becomes of the rest.
         cloud, failure = trial.run(cloud, positions, [move])
@@ -473,8 +472,8 @@ class _DrainSearch:
         return tuple(moves), exact
 
     def _move(self, uuid: str, name: str) -> values.Move:
-        return trial.move_of(self.positions.servers[uuid], self._host, name,
-                             self.kinds[uuid], self.positions.related(uuid))
+        return trial.move_of(
+            self.positions, uuid, self._host, name, self.kinds[uuid])
 
     def _choose(
         self, few: Mapping[str, Sequence[str]], until: float,

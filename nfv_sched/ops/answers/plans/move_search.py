@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import itertools
 import time
-import typing as ty
 
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
@@ -46,6 +45,7 @@ class MoveSearch:
 
     :param guest: one of the new servers
     :param fits_now: name of each host -> number of new servers that fit it
+    :param fits_after: returns the same for a host after moves
     :param fixed: UUIDs of servers that stay
     :param closed: names of hosts that neither lose nor get servers
     :param forbidden: (UUID of the server, destination) of moves that must not
@@ -56,6 +56,7 @@ class MoveSearch:
     def __init__(
         self, positions: arrangements.Positions,
         guest: arrangements.Guest, fits_now: Mapping[str, int],
+        fits_after: Callable[[arrangements.Position], int],
         count: int, max_moves: int, *, fixed: Collection[str],
         closed: Collection[str], forbidden: set[tuple[str, str]],
         update: Update, seconds: float = SECONDS,
@@ -63,6 +64,7 @@ class MoveSearch:
         self._positions = positions
         self._guest = guest
         self._now = fits_now
+        self._fits_after = fits_after
         self._before = sum(fits_now.values())
         self._count = count
         self._max_moves = max_moves
@@ -112,11 +114,6 @@ class MoveSearch:
         if fits is None:
             fits = self._fits[key] = self._fits_after(position)
         return fits
-
-    def _fits_after(self, position: arrangements.Position) -> int:
-        return self._positions.fits(
-            position, self._guest,
-            self._now[position.host.name] + self._count)
 
     def _count_total(self, arrangement: arrangements.Arrangement) -> int:
         return self._before + sum(
@@ -259,9 +256,8 @@ class MoveSearch:
             after = self._positions.move(arrangement, uuid, name)
             if after is not None:
                 yield trial.move_of(
-                    self._positions.servers[uuid], source, name,
-                    self._positions.kind(uuid),
-                    self._positions.related(uuid)), after
+                    self._positions, uuid, source, name,
+                    self._positions.kind(uuid)), after
 
     def _cost(self, uuid: str) -> int:
         """Return the cost of moving a server: its memory, in MiB."""
@@ -361,7 +357,7 @@ class MoveSearch:
                 break
         return None if best is None else best[1:]
 
-    def _arrangements(self, moves: Sequence[values.Move]) -> Iterator[
+    def states(self, moves: Sequence[values.Move]) -> Iterator[
             arrangements.Arrangement]:
         """Yield the cloud before the first move, and after each move."""
         arrangement = arrangements.AS_IS
@@ -393,53 +389,41 @@ def make_room(
     """
     positions = arrangements.Positions(
         cloud, start.restored(cloud), cold_for_vfs=cold_for_vfs)
+    guest = positions.guest(uuid, kind)
     forbidden = set(forbidden)
-    failed: list[str] = []
-    for _round in range(_ROUNDS):
-        search = _RoomSearch(
-            uuid, positions, positions.guest(uuid, kind),
-            # No host takes the server now, or the drain would have found it.
-            dict.fromkeys(positions.hosts, 0), 1, _MOST_MOVES, fixed=fixed,
-            closed=closed, forbidden=forbidden, seconds=seconds,
-            update=update)
-        moves, _exact = search.moves()
-        destination = search.destination(moves) if moves else None
-        if destination is None:
-            break
-        server = positions.servers[uuid]
-        moves = (*moves, trial.move_of(
-            server, server.host or '', destination, kind,
-            positions.related(uuid)))
-        after, failure = trial.run(cloud, positions, moves)
-        if failure is None:
-            return moves, after, failed
-        failed.append(search.forbid(moves, failure))
-    return (), cloud, failed
 
-
-class _RoomSearch(MoveSearch):
-    """A search for moves after which a host takes a server."""
-
-    def __init__(self, uuid: str, *args: ty.Any, **options: ty.Any):
-        self._uuid = uuid
-        super().__init__(*args, **options)
-
-    def _fits_after(self, position: arrangements.Position) -> int:
+    def takes(position: arrangements.Position) -> int:
         """Return 1 if the server may go to a host after moves, else 0."""
-        positions, name = self._positions, position.host.name
+        name = position.host.name
         # Where others are now, as far as it matters for this host.
         arrangement = arrangements.Arrangement(where={
             **dict.fromkeys(position.left, ''),
             **dict.fromkeys(position.came, name)})
         return int(
-            name not in self._closed
-            and (self._uuid, name) not in self._forbidden
-            and positions.in_cell(self._uuid, name)
-            and positions.together(arrangement, self._uuid, name, soft=False)
-            and positions.put(position, self._guest, self._uuid,
-                              positions.degrees(self._uuid)) is not None)
+            name not in closed and (uuid, name) not in forbidden
+            and positions.in_cell(uuid, name)
+            and positions.together(arrangement, uuid, name, soft=False)
+            and positions.put(position, guest, uuid,
+                              positions.degrees(uuid)) is not None)
 
-    def destination(self, moves: Collection[values.Move]) -> str | None:
-        *_before, last = self._arrangements(moves)
-        return next((name for name, position in last.positions.items()
-                     if self._count_fits(position)), None)
+    failed: list[str] = []
+    for _round in range(_ROUNDS):
+        search = MoveSearch(
+            # No host takes the server now, or the drain would have found it.
+            positions, guest, dict.fromkeys(positions.hosts, 0), takes, 1,
+            _MOST_MOVES, fixed=fixed, closed=closed, forbidden=forbidden,
+            seconds=seconds, update=update)
+        moves, _exact = search.moves()
+        *_before, last = search.states(moves)
+        destination = next((name for name, position in last.positions.items()
+                            if takes(position)), None)
+        if destination is None:
+            break
+        moves = (*moves, trial.move_of(
+            positions, uuid, positions.servers[uuid].host or '', destination,
+            kind))
+        after, failure = trial.run(cloud, positions, moves)
+        if failure is None:
+            return moves, after, failed
+        failed.append(search.forbid(moves, failure))
+    return (), cloud, failed

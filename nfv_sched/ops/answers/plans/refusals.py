@@ -171,7 +171,7 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
           kind: movable.MoveKind, closed: Collection[str],
           changes: Sequence[_Change]) -> document.MoveRelaxation | None:
     """Return the move with changed policies; None if no host takes it."""
-    uuid, source = server.uuid, server.host or ''
+    uuid = server.uuid
     specs = {**server.flavor.extra_specs, **{
         change.key: change.value for change in changes
         if change.value is not None}}
@@ -196,8 +196,8 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
         position = positions.position(name)
         if positions.put(position, guest, uuid, degrees) is None:
             continue
-        _after, failure = trial.run(
-            cloud, positions, [trial.move_of(server, source, name, kind)])
+        _after, failure = trial.run(cloud, positions, [
+            trial.move_of(positions, uuid, server.host or '', name, kind)])
         # That a policy is kept less is what was to be allowed.
         if failure is None or failure.degrades:
             return document.MoveRelaxation(
