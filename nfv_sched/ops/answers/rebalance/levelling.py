@@ -163,7 +163,13 @@ class _Planner:
             stays = self._empty_agents()
             while self._level():
                 pass
-            stays += self._excess_stays()
+            order = self._emptiest_first()
+            for source in reversed(order):
+                due = [target for target in order
+                       if self._gap(source, target) > self._threshold]
+                if due:
+                    stays += self._stays(
+                        source, self._movable_of(source), due)
         served = {name for agent in self._agents for name in agent.serves}
         is_ovn = kind == snapshot.OVN
         return document.AgentPlan(
@@ -332,13 +338,6 @@ class _Planner:
 
     # Services that cannot be moved
 
-    def _excess_stays(self) -> list[document.StuckServices]:
-        order = self._emptiest_first()
-        dues = [(source, [target for target in order if self._gap(
-            source, target) > self._threshold]) for source in reversed(order)]
-        return [stay for source, due in dues if due for stay in self._stays(
-            source, self._movable_of(source), due)]
-
     def _stays(self, agent: snapshot.NetworkAgent, names: Iterable[str],
                targets: Sequence[snapshot.NetworkAgent],
                ) -> list[document.StuckServices]:
@@ -358,22 +357,18 @@ class _Planner:
                 targets: Iterable[snapshot.NetworkAgent]) -> str:
         hosts: dict[str, list[str]] = {}
         for target in targets:
-            hosts.setdefault(self._refusal_reason(name, target), []).append(
-                target.host)
+            reason = obstacle(self._services[name], target)
+            if reason is None:
+                reason = 'would be no more even'
+                if name in self._services_of[target.id]:
+                    reason = 'has it already'
+                elif not self._can_take(name, target):
+                    reason = 'no ports left on the virtual switch'
+            hosts.setdefault(reason, []).append(target.host)
         return '; '.join(
-            f'{strings.some(names)}: {reason}' for reason,
-            names in hosts.items()
+            f'{strings.some(names)}: {reason}'
+            for reason, names in hosts.items()
         ) or 'no other agent is in use'
-
-    def _refusal_reason(self, name: str, agent: snapshot.NetworkAgent) -> str:
-        reason = obstacle(self._services[name], agent)
-        if reason is not None:
-            return reason
-        if name in self._services_of[agent.id]:
-            return 'has it already'
-        if not self._can_take(name, agent):
-            return 'no ports left on the virtual switch'
-        return 'would be no more even'
 
 
 def _key(agent: snapshot.NetworkAgent) -> tuple[str, str]:
