@@ -44,9 +44,9 @@ and confirming it, is left to who runs them.
 class Output:
     """The result of a command, prepared for all formats."""
 
-    #: for people: a text with a table of some of the columns, or what is
-    #: below the table of all rows
+    #: for people, with a table of some of the columns
     text: 'Sequence[tables.Part]' = ()
+    #: for people, below the table of the rows; in place of the text
     below: 'Sequence[tables.Part]' = ()
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
