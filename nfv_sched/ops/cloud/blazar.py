@@ -7,6 +7,7 @@ own in Placement.  Future leases cannot be seen there.
 """
 
 from collections.abc import Iterable
+import dataclasses
 import typing as ty
 
 from oslo_utils import strutils
@@ -23,23 +24,25 @@ HINT = 'reservation'
 _FREE_POOL = 'freepool'
 
 
-class Reservation(ty.NamedTuple):
-    """A reservation, as its aggregate shows it."""
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BlazarReservation:
+    """A reservation of OpenStack Blazar that has started."""
 
-    id: str
-    project: str  #: ID of its project
-    #: whether it is of whole hosts; if not, of instances, which have a flavor
-    #: of their own
-    of_hosts: bool
+    id: str  #: its ID
+    project_id: str  #: ID of its project
+    #: "host" if the whole host is reserved, "instance" if instances on it are
+    kind: ty.Literal['host', 'instance']
 
 
-def reservation(aggregate: snapshot.Aggregate) -> Reservation | None:
+def reservation(aggregate: snapshot.Aggregate) -> BlazarReservation | None:
     owner = aggregate.metadata.get('blazar:owner')
     if owner is None:
         return None
     # Only the aggregate of a host reservation has a zone of its own.
-    return Reservation(
-        aggregate.name, owner, 'availability_zone' in aggregate.metadata)
+    return BlazarReservation(
+        id=aggregate.name, project_id=owner,
+        kind='host' if 'availability_zone' in aggregate.metadata
+        else 'instance')
 
 
 def is_filtering(cloud: snapshot.Cloud) -> bool:
@@ -48,12 +51,12 @@ def is_filtering(cloud: snapshot.Cloud) -> bool:
         cloud.options, 'enabled_filters')
 
 
-def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[Reservation, ...]]:
+def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[BlazarReservation, ...]]:
     """Return the present reservations of each host of Blazar, by its name.
 
     Hosts in the free pool have none, or some of instances.
     """
-    of_host: dict[str, list[Reservation]] = {
+    of_host: dict[str, list[BlazarReservation]] = {
         host.name: [] for host in cloud.hosts if any(
             each.parent is not None
             and each.name == f'blazar_{host.hypervisor}'
@@ -84,11 +87,12 @@ def refusal(aggregates: Iterable[snapshot.Aggregate],
     if isinstance(hint, str):
         hint = (hint,)
     of_hosts = [each for each in map(reservation, aggregates)
-                if each is not None and each.of_hosts]
+                if each is not None and each.kind == 'host']
     for each in of_hosts:
         if each.id in hint:
             return BlazarRefusal(
-                f'reservation {each.id} is for project {each.project}', False)
+                f'reservation {each.id} is for project {each.project_id}',
+                False)
     if hint:
         return BlazarRefusal(
             f'not in reservation {" or ".join(hint)}', False)
@@ -98,5 +102,5 @@ def refusal(aggregates: Iterable[snapshot.Aggregate],
         return BlazarRefusal('', False)
     for each in of_hosts:
         return BlazarRefusal(
-            f'reserved by {each.id} for project {each.project}', True)
+            f'reserved by {each.id} for project {each.project_id}', True)
     return BlazarRefusal('in the free pool, for reservations only', True)

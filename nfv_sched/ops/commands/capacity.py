@@ -82,7 +82,7 @@ class _Capacity(source.CloudMixin, base.Lister):
     simulates = True
 
     #: The reservation of the command line.
-    _reservation: blazar.Reservation | None = None
+    _reservation: blazar.BlazarReservation | None = None
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -106,7 +106,7 @@ class _Capacity(source.CloudMixin, base.Lister):
             self._reservation = _reservation(cloud, parsed_args.reservation)
         if project is None:
             if self._reservation is not None:
-                parsed_args.project = self._reservation.project
+                parsed_args.project = self._reservation.project_id
             return cloud
         if parsed_args.source is None:
             # Any metadata of an aggregate may be equal to a name.
@@ -144,8 +144,9 @@ class _Capacity(source.CloudMixin, base.Lister):
         image = self.image_properties(parsed_args)
         source.check_image_properties(image)
         hints = {}
-        if self._reservation is not None and self._reservation.of_hosts:
-            hints[blazar.HINT] = [self._reservation.id]
+        reserved = self._reservation
+        if reserved is not None and reserved.kind == 'host':
+            hints[blazar.HINT] = [reserved.id]
         return capacity.NewServers(
             ports=source.ports(cloud, parsed_args), image=image,
             project=parsed_args.project, hints=hints)
@@ -414,7 +415,7 @@ def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
 
 
 def _reservation(cloud: snapshot.Cloud,
-                 reservation_id: str) -> blazar.Reservation:
+                 reservation_id: str) -> blazar.BlazarReservation:
     reservations = {each.id: each for each in map(
         blazar.reservation, cloud.aggregates) if each is not None}
     if reservation_id not in reservations:

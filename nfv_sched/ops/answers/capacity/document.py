@@ -17,23 +17,13 @@ if ty.TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class BlazarReservation:
-    """A reservation of OpenStack Blazar that has started."""
-
-    id: str  #: its ID
-    project_id: str  #: ID of its project
-    #: "host" if the whole host is reserved, "instance" if instances on it are
-    kind: ty.Literal['host', 'instance']
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BlazarHost:
     """A host that OpenStack Blazar keeps for reservations."""
 
     host: str  #: its name
     host_id: str  #: UUID of its compute node
     #: present reservations; empty if it is free for one
-    reservations: tuple[BlazarReservation, ...]
+    reservations: tuple[blazar.BlazarReservation, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,12 +239,8 @@ def blazar_hosts(cloud: snapshot.Cloud,
     """Return the hosts of Blazar among those named; None if there are none."""
     of_host = blazar.hosts(cloud)
     hosts = tuple([
-        BlazarHost(
-            host=host.name, host_id=host.uuid, reservations=tuple([
-                BlazarReservation(
-                    id=each.id, project_id=each.project,
-                    kind='host' if each.of_hosts else 'instance')
-                for each in of_host[host.name]]))
+        BlazarHost(host=host.name, host_id=host.uuid,
+                   reservations=of_host[host.name])
         for host in cloud.hosts
         if host.name in of_host and host.name in names])
     return BlazarHosts(filter_enabled=blazar.is_filtering(cloud),

@@ -46,12 +46,26 @@ def attribute(limits: Sequence[document.LostLimit],
     shared = _count_overlaps(alone, most, everything, gain)
     causes = {Cause((limit,)): alone[limit] - shared[limit]
               for limit in limits}
-    causes.update(_any_one(shared))
+    # Servers that any one of several limits gives back.
+    attributed = 0
+    for count in sorted(set(shared.values()) - {0}):
+        causes[Cause(tuple([
+            limit for limit, each in shared.items() if each >= count
+        ]))] = count - attributed
+        attributed = count
     rest = most - sum(causes.values())
     if rest > 0:
         together = _limits_to_lift(limits, alone, most, gain)
         causes[Cause(together, False)] = rest
-    return _at_most(causes, most)
+    # With three limits or more, whose servers overlap in part, more may have
+    # been attributed than there are.
+    cut = {}
+    for cause, count in causes.items():
+        count = min(count, most)
+        if count > 0:
+            cut[cause] = count
+            most -= count
+    return cut
 
 
 def _count_overlaps(
@@ -70,18 +84,6 @@ def _count_overlaps(
             if count else 0 for limit, count in alone.items()}
 
 
-def _any_one(shared: dict[document.LostLimit, int]) -> dict[Cause, int]:
-    """Return the causes of the servers that several limits give back."""
-    causes: dict[Cause, int] = {}
-    attributed = 0
-    for count in sorted(set(shared.values()) - {0}):
-        cause = Cause(tuple([
-            limit for limit, each in shared.items() if each >= count]))
-        causes[cause] = count - attributed
-        attributed = count
-    return causes
-
-
 def _limits_to_lift(
     limits: Sequence[document.LostLimit], alone: dict[document.LostLimit, int],
     most: int, gain: Gain,
@@ -97,16 +99,3 @@ def _limits_to_lift(
     if len(needed) < 2:
         needed = [limit for limit in limits if limit in remaining]
     return tuple(needed)
-
-
-def _at_most(causes: dict[Cause, int], most: int) -> dict[Cause, int]:
-    """Cut counts so that no server is counted twice; drop those of 0."""
-    # With three limits or more, whose servers overlap in part, more may have
-    # been attributed than there are.
-    cut = {}
-    for cause, count in causes.items():
-        count = min(count, most)
-        if count > 0:
-            cut[cause] = cut.get(cause, 0) + count
-            most -= count
-    return cut

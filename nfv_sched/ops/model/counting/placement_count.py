@@ -94,8 +94,7 @@ class Grants:
     """The servers that Placement grants to one request, host by host.
 
     :param model: resource providers; unchanged after each call
-    :param queries: queries of the scheduler, in its order; servers are granted
-        by the first as long as it finds the host, then by the next
+    :param queries: of the scheduler, in its order; see :class:`Granted`
     """
 
     def __init__(self, model: placement.Placement,
@@ -131,11 +130,8 @@ class Grants:
             # The providers are those of the simulated cloud, on which all
             # flavors are counted.
             model.give(allocations)
-        believed = 0
-        for query, count in zip(self.queries, counts):
-            if self._has_classes(root, query):
-                believed = count
-                break
+        believed = next((count for query, count in zip(self.queries, counts)
+                         if self._has_classes(root, query)), 0)
         return Granted(believed, sum(counts), allocations)
 
     def _has_classes(self, root: str, query: placement.Query) -> bool:
@@ -209,22 +205,16 @@ class Grants:
         self._model.take(granted.allocations)
         self._model.take(more)
         try:
-            missing = self._unmet_requirements(tree, best, groups)
+            missing = [each for requirement in best.host_requirements
+                       if (each := requirement.missing(tree))]
+            if not missing and (groups or not best.groups) and (
+                    choice := best.choice.missing(tree)):
+                missing = [choice]
         finally:
             self._model.give(more)
             self._model.give(granted.allocations)
-        return list(dict.fromkeys(map(_limit_of, missing)))
-
-    @staticmethod
-    def _unmet_requirements(
-        tree: requirements.Tree, query: placement.Query, groups: bool,
-    ) -> list[requirements.UnmetRequirement]:
-        missing = [each for requirement in query.host_requirements
-                   if (each := requirement.missing(tree))]
-        if not missing and (groups or not query.groups) and (
-                choice := query.choice.missing(tree)):
-            return [choice]
-        return sorted(missing, key=lambda each: each.kind)
+        return list(dict.fromkeys(map(_limit_of, sorted(
+            missing, key=lambda each: each.kind))))
 
 
 def _limit_of(missing: requirements.UnmetRequirement) -> HostLimit:

@@ -10,8 +10,10 @@ from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import blazar_clouds
 from nfv_sched.tests.unit.ops import small_clouds
 
-WHOLE = blazar.Reservation(blazar_clouds.WHOLE, 'alpha', True)
-SLOTS = blazar.Reservation(blazar_clouds.SLOTS, 'beta', False)
+WHOLE = blazar.BlazarReservation(
+    id=blazar_clouds.WHOLE, project_id='alpha', kind='host')
+SLOTS = blazar.BlazarReservation(
+    id=blazar_clouds.SLOTS, project_id='beta', kind='instance')
 
 
 class HostsTest(base.TimedTestCase):
