@@ -103,7 +103,13 @@ class _Capacity(source.CloudMixin, base.Lister):
         cloud = super().cloud(parsed_args)
         project = parsed_args.project
         if parsed_args.reservation is not None:
-            self._reservation = _reservation(cloud, parsed_args.reservation)
+            reservations = {each.id: each for each in map(
+                blazar.reservation, cloud.aggregates) if each is not None}
+            self._reservation = reservations.get(parsed_args.reservation)
+            if self._reservation is None:
+                raise source.NotInCloudError(name_checks.unknown(
+                    'reservation of Blazar', parsed_args.reservation,
+                    reservations))
         if project is None:
             if self._reservation is not None:
                 parsed_args.project = self._reservation.project_id
@@ -239,8 +245,11 @@ class ListCapacity(_Capacity):
         flavors = [each for each in enabled if each.name in names]
         new = self._new(parsed_args, cloud)
         counted = _count(cloud, flavors, new, hosts)
-        allowances = self._allowances(parsed_args, [
-            each.flavor for each in counted if each.error is None])
+        has_quota = (
+            parsed_args.project is not None and parsed_args.source is None)
+        allowances = self._allowances(parsed_args.project, [
+            each.flavor for each in counted if each.error is None],
+        ) if has_quota else {}
         empty = (_count(cloud, flavors, new, hosts, empty=True)
                  if parsed_args.empty else [None] * len(counted))
         self._tell(parsed_args, cloud, hosts, {
@@ -257,30 +266,20 @@ class ListCapacity(_Capacity):
             blazar=capacity_document.blazar_hosts(cloud, hosts),
             capacities=tuple(fits)), ('capacities',))
         return self.cells(parsed_args, rendering.fit_columns(
-            fits, by=parsed_args.by, has_quota=self._has_quota(parsed_args),
+            fits, by=parsed_args.by, has_quota=has_quota,
             survive=parsed_args.survive, empty=parsed_args.empty), fits)
 
-    @staticmethod
-    def _has_quota(parsed_args: argparse.Namespace) -> bool:
-        """Return whether there are columns for the quota of a project."""
-        return parsed_args.project is not None and parsed_args.source is None
-
     def _allowances(
-        self, parsed_args: argparse.Namespace,
-        flavors: Iterable[snapshot.Flavor],
-    ) -> dict[str, ty.Any]:
-        """Return what the quota of the project allows, by name of the flavor.
+        self, project: str, flavors: Iterable[snapshot.Flavor],
+    ) -> dict[str, capacity_document.QuotaAllowance]:
+        """Return what the quota of a project allows, by name of the flavor.
 
         What cannot be read is left out, and named after the output.
-
-        :returns: a ``QuotaAllowance``
         """
-        if not self._has_quota(parsed_args):
-            return {}
         from nfv_sched.ops.answers.capacity import quota
         allowances = {}
         try:
-            of_flavor = quota.from_nova(parsed_args.project)
+            of_flavor = quota.from_nova(project)
             for flavor in flavors:
                 allowances[flavor.name] = of_flavor(flavor)
         except quota.QuotaError as exc:
@@ -412,16 +411,6 @@ def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
     return any(server.project == project for server in cloud.servers) or any(
         project in map(str.strip, value.split(','))
         for each in cloud.aggregates for value in each.metadata.values())
-
-
-def _reservation(cloud: snapshot.Cloud,
-                 reservation_id: str) -> blazar.BlazarReservation:
-    reservations = {each.id: each for each in map(
-        blazar.reservation, cloud.aggregates) if each is not None}
-    if reservation_id not in reservations:
-        raise source.NotInCloudError(name_checks.unknown(
-            'reservation of Blazar', reservation_id, reservations))
-    return reservations[reservation_id]
 
 
 def _chosen(cloud: snapshot.Cloud,
