@@ -792,7 +792,6 @@ def _as_if(new: Sequence[str]) -> str:
 
 def _with_profiled(cloud: snapshot.Cloud, path: str,
                    count: int) -> tuple[snapshot.Cloud, str]:
-    """Return a cloud with new hosts by a profile, and a note about them."""
     from nfv_sched.ops.answers.profile import choices
     from nfv_sched.ops.answers.profile import reported
     from nfv_sched.ops.cloud import changed_hosts

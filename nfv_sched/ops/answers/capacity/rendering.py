@@ -66,7 +66,6 @@ def fit_columns(
 
 
 def _lost_text(fit: document.FlavorFit) -> tables.Lines | str:
-    """Return lost servers by cause, a line for each."""
     if fit.error is not None:
         return fit.error
     return tables.Lines([f'{lost.label}: {lost.servers}'
@@ -78,9 +77,7 @@ def _lost_to(label: str, fit: document.FlavorFit) -> int:
 
 
 def _quota_columns(
-    fits: Sequence[document.FlavorFit],
-) -> list[tables.Column]:
-    """Return the columns of the quota of a project."""
+        fits: Sequence[document.FlavorFit]) -> list[tables.Column]:
     resources = dict.fromkeys(
         use.resource for fit in fits if fit.quota is not None
         for use in fit.quota.resources)

@@ -225,9 +225,8 @@ def _ruled_out(limit: HostLimit, confining: Iterable[_Trial]) -> str:
 def _page_reason(case: _Case) -> reasons.Reason | None:
     """Return why the host can never give the server its pages."""
     guest, host = case.wanted.request.guest, case.room.host
-    if guest is None or host is None:
-        return None
-    return shortage.page_reason(host, guest)
+    return None if guest is None or host is None else (
+        shortage.page_reason(host, guest))
 
 
 def _described(trials: Iterable[_Trial]) -> tuple[HostLimit, ...]:
@@ -523,7 +522,6 @@ def _change_request(case: _Case, **changes: ty.Any) -> _Case:
 
 
 def _any_threads(case: _Case) -> _Case:
-    """Lift the CPU thread policy."""
     terms = case.wanted.terms
     if terms is not None:
         terms = terms._replace(refusing=tuple([
@@ -533,7 +531,6 @@ def _any_threads(case: _Case) -> _Case:
 
 
 def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
-    """Replace attributes of all guest NUMA cells."""
     def changed(guest):
         cells = tuple([cell._replace(**changes) for cell in guest.cells])
         return guest._replace(

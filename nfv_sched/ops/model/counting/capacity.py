@@ -85,7 +85,7 @@ _ACCELERATOR = 'accel:device_profile'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NewServers:
-    """What the servers that are counted have besides their flavor."""
+    """Ports, image, project and hints of the servers to be counted."""
 
     #: ports of each; None for those of the flavor's servers
     ports: assumed_ports.Choice = None
@@ -373,7 +373,6 @@ class Counting:
 
 
 def uncounted(flavor: snapshot.Flavor) -> tuple[str, ...]:
-    """Return the extra specs of a flavor that the count ignores."""
     # Cyborg knows what a device profile needs; it is not read.
     return tuple([key for key in flavor.extra_specs if key == _ACCELERATOR])
 
@@ -397,7 +396,6 @@ def _of_filter(name: str, why: str, is_mapped: bool = True) -> HostLimit:
 
 def _of_blazar(host_state: ty.Any, spec: objects.RequestSpec,
                text: str) -> HostLimit:
-    """Return the limit for a host that the filter of Blazar refuses."""
     refusal = blazar.refusal(host_state.aggregates, spec)
     if refusal.is_reserved:
         return HostLimit(BindingKind.RESERVED, why=refusal.text)
@@ -445,9 +443,8 @@ class CountedGuest:
         self._counters = {
             _NOTHING_LIFTED: host_count.Counter(self.guest_request)}
 
-    def count(
-        self, hosts: Sequence[CountedHost],
-    ) -> dict[str, document.HostFit]:
+    def count(self, hosts: Sequence[CountedHost],
+              ) -> dict[str, document.HostFit]:
         refusals = self._refusals_beside({host: 0 for host in hosts})
         by_host, counts = {}, {}
         for host in hosts:
@@ -466,9 +463,15 @@ class CountedGuest:
                 for host in hosts for counted in [by_host[host.name]]}
         full = self._refusals_beside({
             host: servers for host, servers in most.items() if servers})
-        self._bind_filters(by_host, [
-            host for host in hosts if full.get(host.name)
-            and by_host[host.name].fits and not changed.get(host.name)])
+        # The filters that refuse one more server on full hosts.
+        for name, limits in self._refusals_beside({
+                host: by_host[host.name].fits for host in hosts
+                if full.get(host.name) and by_host[host.name].fits
+                and not changed.get(host.name)}).items():
+            if limits:
+                by_host[name] = dataclasses.replace(
+                    by_host[name], limits=_together(
+                        *limits, *by_host[name].limits))
         for host in hosts:
             counted = by_host[host.name]
             if counted.placement_grants > counted.fits:
@@ -478,17 +481,6 @@ class CountedGuest:
                             host, refusals[host.name],
                             full.get(host.name, ()), most[host])))
         return by_host
-
-    def _bind_filters(self, by_host: dict[str, document.HostFit],
-                      hosts: Sequence[CountedHost]) -> None:
-        """Add the filters that refuse one more server on full hosts."""
-        refusals = self._refusals_beside({
-            host: by_host[host.name].fits for host in hosts})
-        for name, limits in refusals.items():
-            if limits:
-                by_host[name] = dataclasses.replace(
-                    by_host[name], limits=_together(
-                        *limits, *by_host[name].limits))
 
     def _most_by_filter(
         self, host: CountedHost, refusals: Sequence[HostLimit],
@@ -644,7 +636,7 @@ class CountedGuest:
                 and (guest.isolates or guest.requires_siblings))
 
     def _limits_in(self, case: host_count.Case) -> tuple[HostLimit, ...]:
-        """Return the limits of NUMA cells and devices, cached by state."""
+        # Hosts in the same state share them.
         key = case._replace(room=case.room.key)
         if key not in self._found:
             self._found[key] = bindings.find(case)
@@ -725,7 +717,6 @@ class CountedGuest:
     def _refusals_beside(
         self, servers: Mapping[CountedHost, int],
     ) -> dict[str, list[HostLimit]]:
-        """Return the filters that refuse each host beside added servers."""
         amounts = occupancy.amounts(self.spec)
         return self.refusals([(host, occupancy.NOTHING.plus(amounts, number))
                               for host, number in servers.items()])
@@ -733,14 +724,12 @@ class CountedGuest:
     def _bisect_fits(self, host: CountedHost,
                      counted: document.HostFit) -> document.HostFit:
         """Bisect the count where a filter refuses a host that is not full."""
-        def refusals(servers: int) -> list[HostLimit]:
-            return self._refusals_beside({host: servers})[host.name]
-
         # It takes one server for sure.
         fits = 1 + bisect.bisect_left(
             range(1, counted.fits), True, key=lambda number: bool(
-                refusals(number)))
-        return host.fit(fits, counted.placement_grants, refusals(fits))
+                self._refusals_beside({host: number})[host.name]))
+        return host.fit(fits, counted.placement_grants,
+                        self._refusals_beside({host: fits})[host.name])
 
     @property
     def needs(self) -> dict[str, int]:
