@@ -17,20 +17,11 @@ _UNLIMITED = 'unlimited'
 
 _column = tables.Column
 _detail = functools.partial(tables.Column, is_detail=True)
-_Fits = document.FlavorFit | document.HostFits
 
 
-def not_known(fits: _Fits) -> list[str]:
+def not_known(fits: document.FlavorFit | document.HostFits) -> list[str]:
     """Return facts that are not known and may let fewer servers fit."""
     return [*fits.uncounted, *map(str, fits.unverified)]
-
-
-def _kinds(fits: _Fits) -> str:
-    return fits.ports.listed
-
-
-def _not_known(fits: _Fits) -> str:
-    return ', '.join(not_known(fits))
 
 
 def fit_columns(
@@ -60,9 +51,9 @@ def fit_columns(
         *([] if survive is None else [
             _column(f'After losing {survive}', 'fits_after_loss')]),
         *([_column('If empty', 'fits_if_empty')] if empty else []),
-        _column('Ports', _kinds, lambda fit: fit.ports.label),
+        _column('Ports', 'ports.listed', lambda fit: fit.ports.label),
         _detail('Ports from', 'ports.basis'),
-        _detail('Not known', _not_known)]
+        _detail('Not known', lambda fit: ', '.join(not_known(fit)))]
 
 
 def _lost_text(fit: document.FlavorFit) -> tables.Lines | str:
@@ -157,9 +148,9 @@ def host_columns(
            _detail('Next ID', 'next.server_id'),
            _detail('Next vCPUs', 'next.vcpus'),
            _detail('Next memory MiB', 'next.memory_mib')] if leaving else ()),
-        _detail('Ports', lambda host: _kinds(fits)),
+        _detail('Ports', lambda host: fits.ports.listed),
         _detail('Ports from', lambda host: fits.ports.basis),
-        _detail('Not known', lambda host: _not_known(fits))]
+        _detail('Not known', lambda host: ', '.join(not_known(fits)))]
 
 
 def _pcpus(position: int, host: counting.HostFit) -> int:

@@ -102,7 +102,11 @@ def find(case: _Case) -> tuple[HostLimit, ...]:
             room=host_count.FreeResources(
                 occupancy.empty(room.host), room.devices))
         if not _fits(empty):
-            lacks = _too_small(empty)
+            nodes, has = len(request.guest.cells), len(room.host.cells)
+            lacks = (HostLimit(BindingKind.NUMA_NODES, why=(
+                f'{nodes} NUMA nodes needed, has {has}')),
+            ) if nodes > has else _described(_fewest(
+                empty, list(_trials(empty, empty=True))))
             return (HostLimit(
                 BindingKind.TOO_SMALL, why='too small even without other '
                 f'servers: {_text_of(lacks)}', alone=False, lacks=lacks),)
@@ -197,16 +201,6 @@ def _has_memory(guest: topology.GuestTopology, host: topology.HostTopology,
         cell.cpus == topology.DEDICATED and
         fit.memory_free(host_cell, cell) >= servers * cell.memory
         for host_cell in host.cells for cell in guest.cells)
-
-
-def _too_small(case: _Case) -> tuple[HostLimit, ...]:
-    """Return what a host without other servers lacks."""
-    cells = len(case.wanted.request.guest.cells)
-    host_cells = len(case.room.host.cells)
-    if cells > host_cells:
-        return (HostLimit(BindingKind.NUMA_NODES, why=(
-            f'{cells} NUMA nodes needed, has {host_cells}')),)
-    return _described(_fewest(case, list(_trials(case, empty=True))))
 
 
 def _ruled_out(limit: HostLimit, confining: Iterable[_Trial]) -> str:
