@@ -10,7 +10,6 @@ import collections
 from collections.abc import Iterator
 from collections.abc import Mapping
 import re
-import types
 import typing as ty
 
 from oslo_utils import units
@@ -18,6 +17,7 @@ from oslo_utils import units
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import extra_specs
 from nfv_sched.base import files
+from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
@@ -79,17 +79,7 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     return flavors
 
 
-class Image(ty.NamedTuple):
-    """An image."""
-
-    #: UUID with which commands name it; empty if the file has none
-    id: str = ''
-    properties: Mapping[str, str] = types.MappingProxyType({})
-    memory: int = 0  #: least MiB of a flavor
-    disk: int = 0  #: least GiB of the root disk of a flavor
-
-
-def image(path: str) -> Image:
+def image(path: str) -> document.Image:
     """Read the image in a file.
 
     :param path: a file with the output of ``openstack image show``, or with
@@ -106,7 +96,7 @@ def image(path: str) -> Image:
                 isinstance(value, (Mapping, list)) for value in data.values()):
             raise source.CloudUnreadError(
                 f'{path}: neither an image nor properties; {_SHOW_IMAGE}')
-        return Image(properties=_texts(data, where, lenient=True))
+        return document.Image(properties=_texts(data, where, lenient=True))
     memory, disk, size = (
         0 if data.get(key) in (None, '') else
         _number(data[key], path, key, 0, most)
@@ -117,7 +107,7 @@ def image(path: str) -> Image:
     beside = {key: value for key, value in data.items()
               if key not in _IMAGE_FIELDS and key not in _IMAGE_TEXTS}
     below = data.get('properties') or {}
-    return Image(
+    return document.Image(
         _image_id(data.get('id'), path),
         {**_texts(beside, where, lenient=True),
          **_texts(below, where, lenient=True)},

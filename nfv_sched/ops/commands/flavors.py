@@ -2,10 +2,13 @@
 """The commands ``nfv-sched flavor lint`` and ``flavor translate``."""
 
 import argparse
+import collections
 from collections.abc import Sequence
 
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import flavor_file
 from nfv_sched.ops.commands import planning
@@ -17,6 +20,8 @@ A file of flavors is JSON or YAML: what "openstack flavor list --all --long
 -f json" or "openstack flavor show -f json" print, what Nova's API answers, or
 flavors by name with vcpus, ram (MiB) and properties.
 """
+
+_LINT_COLUMNS = ('Flavor', 'Severity', 'Key', 'Finding', 'Do')
 
 _LINT_EPILOG = f"""\
 An error means that the API refuses the flavor from microversion 2.86, or that
@@ -87,9 +92,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     source.add_image_properties(parser)
 
 
-def _image(parsed_args: argparse.Namespace) -> flavor_file.Image:
+def _image(parsed_args: argparse.Namespace) -> document.Image:
     """Return the image of the command line; IMAGE stands for an ID."""
-    image = flavor_file.Image()
+    image = document.Image()
     if parsed_args.image is not None:
         image = flavor_file.image(parsed_args.image)
     return image._replace(
@@ -98,11 +103,10 @@ def _image(parsed_args: argparse.Namespace) -> flavor_file.Image:
                     **source.image_properties(parsed_args)})
 
 
-def _flavors(flavors: Sequence[snapshot.Flavor],
-             parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
-    patterns = () if parsed_args.all else parsed_args.names
-    names = set(source.chosen([each.name for each in flavors], patterns,
-                              'flavor'))
+def _chosen(flavors: Sequence[snapshot.Flavor],
+            parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
+    names = set(source.chosen([each.name for each in flavors],
+                              parsed_args.names, 'flavor'))
     return [each for each in flavors if each.name in names]
 
 
@@ -140,26 +144,28 @@ class LintFlavor(planning.Report):
             cloud = self.cloud(parsed_args, None if parsed_args.hosts else (
                 *(('flavors',) if parsed_args.file is None else ()),
                 *(('servers',) if parsed_args.used else ())))
-        flavors = (cloud.flavors if cloud is not None and
-                   parsed_args.file is None
-                   else flavor_file.flavors(parsed_args.file))
-        chosen = _flavors(flavors, parsed_args)
+        chosen = _chosen(cloud.flavors if parsed_args.file is None else
+                         flavor_file.flavors(parsed_args.file), parsed_args)
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.flavors.lint import all_rules
         from nfv_sched.ops.answers.flavors.lint import values
-        from nfv_sched.ops.answers.flavors import lint_rendering
         with progress.shown() as update:
             results = all_rules.lint(
-                chosen, image=image.properties, cloud=cloud,
-                needs=values.Needs(image.memory, image.disk),
-                on_hosts=parsed_args.hosts, used=parsed_args.used,
+                chosen, image=image, cloud=cloud, on_hosts=parsed_args.hosts,
+                used=parsed_args.used,
                 update=lambda done, total: update(done, total, 'flavors'))
         self.has_findings = any(
             each.severity == values.ERROR for each in results)
+        counts = collections.Counter(each.severity for each in results)
+        told = ', '.join(strings.count(counts[severity], severity)
+                         for severity in values.SEVERITIES if counts[severity])
+        rows = [(each.flavor, each.severity, each.key or '', each.finding,
+                 each.do) for each in results]
         return planning.Output(
-            text=lint_rendering.text(results, len(chosen)),
-            columns=lint_rendering.COLUMNS,
-            rows=lint_rendering.rows(results),
+            text=[f'{strings.count(len(chosen), "flavor")}: '
+                  f'{told or "nothing found"}.',
+                  *(['', tables.Table(_LINT_COLUMNS, rows)] if rows else [])],
+            columns=_LINT_COLUMNS, rows=rows,
             document=documents.Document(document.FlavorLint(
                 flavors_checked=len(chosen), findings=tuple(results)),
                 ('findings',)))
@@ -185,10 +191,10 @@ class TranslateFlavor(planning.PlanCommand):
             _check(parsed_args)
         chosen: list[snapshot.Flavor] = []
         if parsed_args.file is not None:
-            chosen = _flavors(flavor_file.flavors(parsed_args.file),
-                              parsed_args)
+            chosen = _chosen(flavor_file.flavors(parsed_args.file),
+                             parsed_args)
         elif parsed_args.names or parsed_args.all:
-            chosen = _flavors(
+            chosen = _chosen(
                 self.cloud(parsed_args, ('flavors',)).flavors, parsed_args)
         from nfv_sched.ops.answers.flavors import translate
         from nfv_sched.ops.answers.flavors import translate_rendering

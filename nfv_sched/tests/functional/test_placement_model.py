@@ -22,6 +22,7 @@ from nova import objects
 from placement.tests.functional.fixtures import placement as placement_fixtures
 
 from nfv_sched.nova import flavors
+from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.answers.flavors.lint import all_rules
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import placement as simulated
@@ -320,7 +321,8 @@ class VerdictTest(PlacementTestCase):
                 continue
             found = all_rules.lint([snapshot.Flavor(
                 name='f', vcpus=2, memory=512, disk=flavor.root_gb,
-                extra_specs=specs)], image=image)
+                extra_specs=specs)],
+                image=document.Image(properties=image))
             if any(each.rule == 'query-refused' for each in found):
                 self.assertTrue(all(refused), specs)
         print(f'verdicts: {dict(seen)}')

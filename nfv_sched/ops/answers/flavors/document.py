@@ -3,7 +3,18 @@
 
 from collections.abc import Mapping
 import dataclasses
+import types
 import typing as ty
+
+
+class Image(ty.NamedTuple):
+    """An image with which flavors are checked or translated."""
+
+    #: UUID with which commands name it; empty if it is not known
+    id: str = ''
+    properties: Mapping[str, str] = types.MappingProxyType({})
+    memory: int = 0  #: least MiB of a flavor
+    disk: int = 0  #: least GiB of the root disk of a flavor
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,8 @@ from nfv_sched.ops.cloud import snapshot
 
 COLUMNS = ('Flavor', 'Key', 'Value', 'Becomes', 'Class', 'Do')
 
-#: Microversion from which on the API checks extra specs.
-VERSION = '2.86'
-_CLIENT = ('openstack', '--os-compute-api-version', VERSION, 'flavor')
+# From this microversion on the API checks extra specs.
+_CLIENT = ('openstack', '--os-compute-api-version', '2.86', 'flavor')
 # In the column "Class".
 _ERROR = 'error'
 
@@ -34,41 +33,47 @@ def text(
     """
     parts: list[tables.Part] = []
     for each in all_translated:
+        told = [_changes(each, are_new and each.flavor is not None)]
         lost = sum(line.lost for line in each.keys)
-        head = f'{_where(each).capitalize()} {each.name}: ' + _counts(
-            each, are_new and each.flavor is not None)
         if lost:
-            head += f'; {strings.count(lost, "key")} not fully translated'
+            told.append(f'{strings.count(lost, "key")} not fully translated')
         if each.errors:
-            head += f'; {strings.count(len(each.errors), "error")} afterwards'
-        parts += ([''] if parts else []) + [f'{head}.']
+            told.append(f'{strings.count(len(each.errors), "error")} '
+                        'afterwards')
+        parts += ([''] if parts else []) + [
+            f'{_where(each).capitalize()} {each.name}: {"; ".join(told)}.']
         if each.keys:
             parts += ['', tables.Table(
                 COLUMNS[1:], [row[1:] for row in rows([each])])]
     return parts
 
 
-def _counts(translated: document.FlavorTranslation, is_new: bool) -> str:
+def _changes(translated: document.FlavorTranslation, is_new: bool) -> str:
     if is_new and not translated.extra_specs and not translated.unset:
         return 'no keys'
     if not (is_new or translated.set or translated.unset):
         return 'nothing to change'
     # All are set if the commands create the flavor: none is there to remove.
     keys = sum(line.key is not None for line in translated.keys)
-    changes = f'{len(translated.extra_specs)} to set' if is_new else (
+    return f'{strings.count(keys, "key")}; ' + (
+        f'{len(translated.extra_specs)} to set' if is_new else
         f'{len(translated.set)} to set, {len(translated.unset)} to remove')
-    return f'{strings.count(keys, "key")}; {changes}'
 
 
 def rows(
     all_translated: Sequence[document.FlavorTranslation],
 ) -> list[Sequence[ty.Any]]:
     return [row for each in all_translated for row in (
-        *((each.name, line.key or '', line.value, _pairs(line.becomes),
-           line.kind, line.do or '') for line in each.keys),
+        *((each.name, line.key or '', line.value,
+           ', '.join(_pairs(line.becomes)), line.kind, line.do or '')
+          for line in each.keys),
         *((each.name, error.key or '',
            each.extra_specs.get(error.key or '', ''), '', _ERROR,
            error.finding) for error in each.errors))]
+
+
+def _pairs(pairs: Mapping[str, str]) -> list[str]:
+    return [f'{key}={value}' for key, value in pairs.items()]
 
 
 def _where(translated: document.FlavorTranslation) -> str:
@@ -88,83 +93,77 @@ def commands(
     :param new: name -> flavor to create unless the cloud has one of that
         name; None if all flavors were read from the cloud itself
     """
-    lines = list(_commands(all_translated, new))
+    lines = [line for each in all_translated for line in _commands(
+        each, None if new is None or each.flavor is None else new[each.name])]
     if not all(line.startswith('#') for line in lines):
         yield 'set -eu'
     yield from lines
 
 
-def _commands(all_translated: Sequence[document.FlavorTranslation],
-              new: Mapping[str, snapshot.Flavor] | None) -> Iterator[str]:
-    for each in all_translated:
-        yield _comment(f'{_where(each)} {each.name}')
-        for line in each.keys:
-            yield from _remarks(line)
-        if each.flavor is None:
-            yield from _comment_unsafe(_change(each))
-            continue
-        flavor = None if new is None else new[each.name]
-        if flavor is not None:
-            yield from _limits(flavor)
-        steps = _create(each, flavor) if flavor is not None else _change(each)
-        if not each.errors:
-            yield from _comment_unsafe(steps)
-            continue
-        for error in each.errors:
-            yield _comment(
-                f'{_ERROR} afterwards: {error.key or "-"}: {error.finding}')
+def _commands(translated: document.FlavorTranslation,
+              flavor: snapshot.Flavor | None) -> Iterator[str]:
+    yield _comment(f'{_where(translated)} {translated.name}')
+    for line in translated.keys:
+        remark = _remark(line)
+        if remark:
+            yield _comment(remark)
+    if flavor is not None:
+        yield from map(_comment, _limits(flavor))
+    steps = [] if flavor is None else _create(translated, flavor)
+    # New keys come first, so that no policy is missing at any time.
+    for action, keys in (
+            ('set', _pairs(translated.set if flavor is None
+                           else translated.extra_specs)),
+            ('unset', translated.unset if flavor is None else ())):
+        if keys:
+            steps.append(_command(translated, action, *_options(keys)))
+    for error in translated.errors:
+        yield _comment(
+            f'{_ERROR} afterwards: {error.key or "-"}: {error.finding}')
+    shown = list(map(strings.line, steps))
+    if translated.errors:
         yield _comment(
             'the commands are commented out: no host takes this flavor, or '
             'the API refuses it')
         yield from map(_comment, steps)
+    elif steps == shown:
+        yield from steps
+    else:
+        yield _comment(
+            'the commands are commented out: a name or value has characters '
+            'that a terminal does not show')
+        yield from map(_comment, shown)
 
 
 def _comment(message: str) -> str:
     return f'# {" ".join(message.split())}'
 
 
-def _comment_unsafe(steps: Iterable[str]) -> Iterator[str]:
-    """Yield commands, as comments if a terminal would not show all."""
-    lines = list(steps)
-    if all(line == strings.line(line) for line in lines):
-        yield from lines
-        return
-    yield _comment(
-        'the commands are commented out: a name or value has characters that '
-        'a terminal does not show')
-    for line in lines:
-        yield _comment(strings.line(line))
-
-
-def _remarks(line: document.KeyTranslation) -> Iterator[str]:
+def _remark(line: document.KeyTranslation) -> str | None:
     if line.key is None:
-        yield _comment(line.do or '')
-        return
-    text = f'{line.key}={line.value}: {line.kind}'
+        return line.do or ''
+    told = f'{line.key}={line.value}: {line.kind}'
     if not line.becomes:
-        yield _comment(
-            f'{text}, dropped' + (f'; {line.do}' if line.do else ''))
-    elif line.do and line.do != translate.HARMLESS:
-        yield _comment(f'{text}; {line.do}')
+        return f'{told}, dropped' + (f'; {line.do}' if line.do else '')
+    if line.do and line.do != translate.HARMLESS:
+        return f'{told}; {line.do}'
+    return None
 
 
 def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
-    """Yield comments about what ``flavor create`` does not do."""
-    yield _comment(
-        'a flavor of this name that exists keeps its size and its other '
-        'properties')
+    """Yield what ``flavor create`` does not do."""
+    yield ('a flavor of this name that exists keeps its size and its other '
+           'properties')
     if not flavor.public:
-        yield _comment(
-            'private: give projects access with "openstack flavor set '
-            '--project"')
+        yield ('private: give projects access with "openstack flavor set '
+               '--project"')
     if flavor.disabled:
-        yield _comment(
-            'disabled in the file; the API cannot create it so')
+        yield 'disabled in the file; the API cannot create it so'
 
 
 def _create(translated: document.FlavorTranslation,
-            flavor: snapshot.Flavor) -> Iterator[str]:
-    """Yield the commands that create a flavor unless it exists.
+            flavor: snapshot.Flavor) -> list[str]:
+    """Return the commands that create a flavor unless it exists.
 
     Properties come in a command of their own: ``flavor create`` leaves a
     flavor without properties if they are refused, and a second run would not
@@ -176,27 +175,8 @@ def _create(translated: document.FlavorTranslation,
                '--public' if flavor.public else '--private']
     if flavor.id:
         options.insert(0, f'--id={flavor.id}')
-    yield f'if ! {_command(translated, "show")} > /dev/null 2>&1; then'
-    yield f'  {_command(translated, "create", *map(str, options))}'
-    yield 'fi'
-    yield from _set(translated, translated.extra_specs)
-
-
-def _change(translated: document.FlavorTranslation) -> Iterator[str]:
-    """Yield the commands that change a flavor or an image.
-
-    New keys come first, so that no policy is missing at any time.
-    """
-    yield from _set(translated, translated.set)
-    if translated.unset:
-        yield _command(translated, 'unset', *_keys(translated.unset))
-
-
-def _set(translated: document.FlavorTranslation,
-         pairs: Mapping[str, str]) -> Iterator[str]:
-    if pairs:
-        yield _command(translated, 'set', *_keys(
-            [f'{key}={value}' for key, value in pairs.items()]))
+    return [f'if ! {_command(translated, "show")} > /dev/null 2>&1; then',
+            f'  {_command(translated, "create", *map(str, options))}', 'fi']
 
 
 def _command(translated: document.FlavorTranslation, *words: str) -> str:
@@ -205,12 +185,8 @@ def _command(translated: document.FlavorTranslation, *words: str) -> str:
     return shlex.join((*client, *words, '--', translated.name))
 
 
-def _keys(keys: Iterable[str]) -> Iterator[str]:
+def _options(keys: Iterable[str]) -> Iterator[str]:
     for key in keys:
         # One word, so that the client does not take the key for an option.
         yield from ((f'--property={key}',) if key.startswith('-')
                     else ('--property', key))
-
-
-def _pairs(pairs: Mapping[str, str]) -> str:
-    return ', '.join(f'{key}={value}' for key, value in pairs.items())

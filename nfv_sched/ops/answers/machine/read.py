@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a machine from this host's /sys, or from files with facts."""
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import os
 import re
 import typing as ty
+from xml.etree import ElementTree
 import zlib
 
 from nfv_sched.base import files
-from nfv_sched.ops.answers.machine import ansible
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.machine import facts
-from nfv_sched.ops.answers.machine import ironic
-from nfv_sched.ops.answers.machine import libvirt
 from nfv_sched.ops.answers.machine import lscpu
 from nfv_sched.ops.answers.machine import sysfs
 from nfv_sched.ops.answers.machine import values
@@ -22,6 +22,19 @@ _FOR_PEOPLE = tuple((re.compile(start), name) for start, name in (
     ('Architecture:', 'lscpu'), (r'CPU +[A-Z]', 'lscpu -e'),
     ('available: ', 'numactl -H'), ('CPU model:', 'virsh nodeinfo'),
     (r'processor\s*:', 'cat /proc/cpuinfo')))
+_KIB = {'KiB': 1, 'MiB': 1 << 10, 'GiB': 1 << 20}
+
+_TOPOLOGY = 'numa_topology'
+#: Keys under which older and newer releases nest it, if they do.
+_FOLDERS = ('data', 'plugin_data')
+_PARTS = ('ram', 'cpus', 'nics')
+_JOINED = ('Ironic takes CPUs of one NUMA node whose cores have the same '
+           'number, in several sockets or unknown (-1), for one core')
+
+_PREFIX = 'ansible_'
+_MEMORY = 'memtotal_mb'
+#: The command "ansible" prints "HOST | SUCCESS => " before the JSON.
+_HEADLINE = re.compile(r'^([^\s{|]+) \| [A-Z]+!? => (?=\{)', re.MULTILINE)
 
 
 def machine(files: Sequence[str] = (), root: str | None = None,
@@ -78,7 +91,7 @@ def _load(path: str) -> facts.Facts:
         raise values.MachineError(str(exc.strerror or exc)) from exc
     except ValueError as exc:
         raise values.MachineError('is not valid UTF-8') from exc
-    for read_text in lscpu.read_text, libvirt.read:
+    for read_text in lscpu.read_text, _libvirt:
         if (known_facts := read_text(text)) is not None:
             return known_facts
     for start, name in _FOR_PEOPLE:
@@ -86,8 +99,8 @@ def _load(path: str) -> facts.Facts:
             raise values.MachineError(
                 f'is what "{name}" prints for people; give what '
                 f'"{facts.LSCPU}" prints')
-    data = _parse_json(ansible.without_headline(text))
-    for read in lscpu.read, ironic.read, ansible.read:
+    data = _parse_json(_without_headline(text))
+    for read in lscpu.read, _ironic, _ansible:
         if (known_facts := read(data)) is not None:
             return known_facts
     raise values.MachineError(
@@ -112,3 +125,232 @@ def _parse_json(text: str) -> ty.Any:
             f'is neither JSON nor output of "lscpu -p": {exc}; '
             f'"{facts.LSCPU}" prints what is needed') from exc
     return data
+
+
+def _libvirt(text: str) -> facts.Facts | None:
+    """Parse what ``virsh capabilities`` prints: the machine as Nova sees it.
+
+    None unless it is XML.
+    """
+    if text.lstrip()[:1] != '<':
+        return None
+    host = _host(text)
+    cpus, offline, memory = [], {}, {}
+    for cell in host.iterfind('topology/cells/cell'):
+        node = _number(cell.get('id'), 'the id of a cell')
+        memory[node] = _kib(cell.find('memory')) // 1024
+        for cpu in cell.iterfind('cpus/cpu'):
+            number = _number(cpu.get('id'), 'the id of a CPU')
+            siblings = cpu.get('siblings')
+            # libvirt knows nothing else about a CPU that is not online.
+            if siblings is None:
+                offline[number] = node
+                continue
+            cpus.append(facts.CPU(
+                number=number, node=node,
+                core=facts.core_of(facts.cpu_list(siblings)),
+                socket=_number(cpu.get('socket_id'), 'socket_id')))
+    # The smallest are those that are not huge.
+    sizes = sorted(map(_page_size, host.iterfind('cpu/pages')))[1:]
+    return facts.Facts(
+        cpus=tuple(cpus), offline=offline,
+        threads=max((len(cpu.core or ()) for cpu in cpus), default=None),
+        memory=memory or None, page_sizes=frozenset(sizes) or None,
+        vendor=facts.vendor(host.findtext('cpu/vendor') or ''))
+
+
+def _host(text: str) -> ElementTree.Element:
+    """Return the element of the host.
+
+    Only a document type can define entities, or name other files.
+    """
+    if '<!DOCTYPE' in text:
+        raise values.MachineError('has a document type, which virsh does not '
+                                  'print')
+    most = files.max_yaml_items()
+    if text.count('<') > most:
+        raise values.MachineError(str(files.beyond(f'{most} items')))
+    try:
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as exc:
+        raise values.MachineError(f'is not XML: {exc}') from exc
+    host = root.find('host')
+    if root.tag != 'capabilities' or host is None:
+        raise values.MachineError(
+            'is XML, but not what "virsh capabilities" prints')
+    return host
+
+
+def _number(text: ty.Any, what: str) -> int:
+    if isinstance(text, str) and text.isascii() and text.isdigit() and (
+            len(text) < 20):
+        return int(text)
+    raise values.MachineError(f'{what} is {str(text)[:40]!r}, not a number')
+
+
+def _kib(element: ElementTree.Element | None) -> int:
+    unit = _KIB.get('KiB' if element is None else element.get('unit', 'KiB'))
+    if element is None or unit is None:
+        raise values.MachineError('a cell has no memory in KiB')
+    return unit * _number((element.text or '').strip(), 'the memory of a cell')
+
+
+def _page_size(element: ElementTree.Element) -> int:
+    return _number(element.get('size'), 'the size of pages') * _KIB.get(
+        element.get('unit', 'KiB'), 1)
+
+
+def _ironic(data: ty.Any) -> facts.Facts | None:
+    """Convert the data of an inspection; None if it is something else.
+
+    The data come from ``openstack baremetal introspection data save`` or
+    ``openstack baremetal node inventory save``.  The inspection collectors of
+    ironic-python-agent must include ``numa-topology``.
+    """
+    if not isinstance(data, dict):
+        return None
+    inspection = next((
+        {'inventory': data.get('inventory'), **part}
+        for part in (data, *map(data.get, _FOLDERS))
+        if isinstance(part, dict) and _TOPOLOGY in part), data)
+    if inspection is data and not isinstance(data.get('inventory'), dict):
+        return None
+    topology = inspection.get(_TOPOLOGY)
+    if topology is None:
+        raise values.MachineError(
+            f'there is no {_TOPOLOGY}: have Ironic inspect the node with the '
+            'collector numa-topology (ipa-inspection-collectors)')
+    if not isinstance(topology, dict) or not all(isinstance(
+            topology.get(part, []), list) for part in _PARTS):
+        raise values.MachineError(f'{_TOPOLOGY} is malformed')
+    ram, cpus, nics = (topology.get(part, []) for part in _PARTS)
+    processor = _part(_part(inspection, 'inventory'), 'cpu')
+    flags = processor.get('flags')
+    joined = _joins_cores(cpus, processor.get('socket_count'))
+    return facts.Facts(
+        cpus=None if joined else tuple(_ironic_cpus(cpus)),
+        unusable=_JOINED if joined else None,
+        # All are online in the system that inspects.
+        offline=None if joined else {},
+        memory={_number_in(entry, 'numa_node'):
+                _number_in(entry, 'size_kb') // 1024
+                for entry in ram},
+        # The kernel has -1 for a NUMA node that it does not know.
+        nics=tuple(values.NIC(name=str(entry['name']), node=(
+            None if (node := _number_in(entry, 'numa_node')) < 0 else node))
+            for entry in nics if isinstance(entry, dict) and (
+                'name' in entry)),
+        page_sizes=facts.page_sizes(map(str, flags)) if isinstance(
+            flags, list) else None,
+        vendor=facts.vendor(str(processor.get('model_name', ''))))
+
+
+def _part(value: Mapping[str, ty.Any], name: str) -> Mapping[str, ty.Any]:
+    part = value.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _number_in(entry: ty.Any, name: str) -> int:
+    value = entry.get(name) if isinstance(entry, dict) else None
+    if type(value) is not int:
+        raise values.MachineError(
+            f'{_TOPOLOGY} has an entry without {name}')
+    return value
+
+
+def _joins_cores(entries: list, sockets: ty.Any) -> bool:
+    """Return whether entries may stand for several cores each."""
+    cores = [entry for entry in entries if isinstance(entry, dict)
+             and isinstance(entry.get('thread_siblings'), list)
+             and len(entry['thread_siblings']) > 1]
+    nodes = {_number_in(entry, 'numa_node') for entry in entries}
+    return any(entry.get('cpu') == -1 for entry in cores) or bool(
+        cores and isinstance(sockets, int) and sockets > len(nodes))
+
+
+def _ironic_cpus(entries: list) -> Iterator[facts.CPU]:
+    """Yield the logical CPUs of all cores.
+
+    Sibling threads tell cores apart: Ironic's number of a core is unique only
+    in its NUMA node.
+    """
+    for entry in entries:
+        node = _number_in(entry, 'numa_node')
+        siblings = entry.get('thread_siblings')
+        if not isinstance(siblings, list) or not siblings or not all(
+                type(cpu) is int for cpu in siblings):
+            raise values.MachineError(
+                f'{_TOPOLOGY} has a core without thread_siblings')
+        core = facts.core_of(siblings)
+        for cpu in siblings:
+            yield facts.CPU(number=cpu, node=node, core=core)
+
+
+def _without_headline(text: str) -> str:
+    """Return the JSON in the output of the command ``ansible``."""
+    hosts = _HEADLINE.findall(text)
+    _expect_one(hosts)
+    return _HEADLINE.sub('', text) if hosts else text
+
+
+def _expect_one(hosts: Sequence[str]) -> None:
+    if len(hosts) > 1:
+        raise values.MachineError(
+            f'has the facts of {len(hosts)} hosts: {strings.some(hosts)}; '
+            f'for one of them: "ansible {hosts[0]} -m setup > FILE"')
+
+
+def _ansible(data: ty.Any) -> facts.Facts | None:
+    """Convert what Ansible gathers (its module ``setup``); None if it is not.
+
+    The facts of a host, or by host of one.  They have the total memory, the
+    vendor of the CPUs and the names of the NICs, but neither NUMA nodes nor
+    sibling threads nor the NUMA nodes of NICs.
+
+    :raises MachineError: also if there are several hosts
+    """
+    if not isinstance(data, dict):
+        return None
+    ansible_facts = _unwrapped(data)
+    if ansible_facts is None:
+        hosts = {str(name): host_facts for name, each in data.items()
+                 if (host_facts := _unwrapped(each))}
+        _expect_one(list(hosts))
+        ansible_facts = next(iter(hosts.values()), None)
+    if ansible_facts is None:
+        return None
+    memory = ansible_facts.get(_MEMORY)
+    if memory is not None and type(memory) is not int:
+        raise values.MachineError(
+            f'{_PREFIX}{_MEMORY} is {str(memory)[:40]!r}, not a number')
+    processor = ansible_facts.get('processor')
+    interfaces = ansible_facts.get('interfaces')
+    return facts.Facts(
+        total_memory=memory,
+        vendor=facts.vendor(' '.join(map(str, processor)) if isinstance(
+            processor, list) else ''),
+        nics=tuple(_ansible_nics(ansible_facts, interfaces)) if isinstance(
+            interfaces, list) else None)
+
+
+def _unwrapped(data: ty.Any) -> Mapping[str, ty.Any] | None:
+    """Return facts by their names without prefix; None if there are none."""
+    if not isinstance(data, dict):
+        return None
+    inner = data.get('ansible_facts', data)
+    if not isinstance(inner, dict):
+        return None
+    unwrapped = {str(name).removeprefix(_PREFIX): value
+                 for name, value in inner.items()}
+    return unwrapped if (
+        'processor' in unwrapped or _MEMORY in unwrapped) else None
+
+
+def _ansible_nics(ansible_facts: Mapping[str, ty.Any],
+                  names: list) -> Iterator[values.NIC]:
+    for name in names:
+        # Ansible writes the name of a fact with underscores only.
+        fact = ansible_facts.get(re.sub(r'\W', '_', str(name)))
+        address = fact.get('pciid') if isinstance(fact, dict) else None
+        if isinstance(address, str):
+            yield values.NIC(name=str(name), address=address)

@@ -60,9 +60,12 @@ def _read_facts(root: str) -> facts.Facts:
             cpu: _node_of(os.path.join(cpus, f'cpu{cpu}'))
             for cpu in sorted(_cpus(cpus, 'present') - online)},
         governors={cpu: governor for cpu in sorted(online) if (
-            governor := _governor(os.path.join(cpus, f'cpu{cpu}')))},
-        threads=max([2 if _has_siblings(cpus) else 1, *(
-            len(cpu.core or ()) for cpu in online_cpus)]),
+            governor := _optional_text(
+                cpus, f'cpu{cpu}', 'cpufreq/scaling_governor'))},
+        # The control is on also if one thread of each core is online.
+        threads=max([
+            2 if _optional_text(cpus, 'smt/control') == 'on' else 1,
+            *(len(cpu.core or ()) for cpu in online_cpus)]),
         memory=memory or None, page_sizes=frozenset(
             int(match[1]) for folder in hugepages for match in map(
                 _PAGES.fullmatch, _names(folder)) if match) or None,
@@ -89,6 +92,13 @@ def _text(*path: str) -> str:
         return file.read(_MOST).strip(f'\0{string.whitespace}')
 
 
+def _optional_text(*path: str) -> str | None:
+    try:
+        return _text(*path)
+    except OSError:
+        return None
+
+
 def _cpus(*path: str) -> frozenset[int]:
     return facts.cpu_list(_text(*path), os.path.join(*path))
 
@@ -103,25 +113,10 @@ def _cpu(folder: str, number: int, node: int) -> facts.CPU:
                      socket=_read_number(folder, 'physical_package_id'))
 
 
-def _has_siblings(folder: str) -> bool:
-    """Return whether cores have several threads, even if one is online."""
-    try:
-        return _text(folder, 'smt/control') == 'on'
-    except OSError:
-        return False
-
-
 def _node_of(folder: str) -> int | None:
     # cpulist of a node has only those that are online; the link stays.
     return next((int(match[1]) for match in map(
         _NODE.fullmatch, _names(folder)) if match), None)
-
-
-def _governor(folder: str) -> str | None:
-    try:
-        return _text(folder, 'cpufreq/scaling_governor')
-    except OSError:
-        return None
 
 
 def _read_number(*path: str) -> int | None:

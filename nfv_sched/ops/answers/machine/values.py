@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Immutable values for a machine: its NUMA nodes, cores, memory and NICs."""
 
+import collections
 from collections.abc import Mapping
 import dataclasses
 
@@ -88,14 +89,11 @@ class Machine:
     def usable(self) -> tuple[MachineNode, ...]:
         return tuple(node for node in self.nodes if node.usable)
 
-    def sockets(self) -> dict[int, int]:
+    def sockets(self) -> Mapping[int, int]:
         """Return the number of cores of each socket, by the socket's number.
 
         A NUMA node counts as a socket where the socket is unknown.
         """
-        counts: dict[int, int] = {}
-        for node in self.nodes:
-            for core in node.cores:
-                socket = node.number if core.socket is None else core.socket
-                counts[socket] = counts.get(socket, 0) + 1
-        return counts
+        return collections.Counter(
+            node.number if core.socket is None else core.socket
+            for node in self.nodes for core in node.cores)

@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import types
 import typing as ty
 
 import os_traits
@@ -86,8 +85,6 @@ _DIVISIONS = 2
 # Maximum length of a key that the API accepts.
 _LONGEST_KEY = 255
 
-_NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
-
 
 def findings(subject: values.LintSubject) -> list[document.FlavorFinding]:
     """Return the findings of all rules about a flavor, errors first."""
@@ -118,15 +115,14 @@ def findings(subject: values.LintSubject) -> list[document.FlavorFinding]:
 
 def lint(
     flavors: Sequence[snapshot.Flavor], *,
-    image: Mapping[str, str] = _NO_IMAGE,
-    needs: values.Needs = values.Needs(),
+    image: document.Image = document.Image(),
     cloud: snapshot.Cloud | None = None, on_hosts: bool = False,
     used: bool = False,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[document.FlavorFinding]:
     """Return the findings of all rules about some flavors.
 
-    :param image: properties of the image that servers are booted with
+    :param image: the image that servers are booted with
     :param cloud: the cloud, for ``on_hosts`` and ``used``
     :param on_hosts: also check whether hosts accept the flavors
     :param used: also check whether servers have the flavors
@@ -145,7 +141,7 @@ def lint(
             if look is not None:
                 update(number, len(flavors))
             results += findings(values.LintSubject(
-                flavor=flavor, image=image, needs=needs, look=look,
+                flavor=flavor, image=image, look=look,
                 servers=tuple([
                     server for server in cloud.servers
                     if server.flavor.name == flavor.name])

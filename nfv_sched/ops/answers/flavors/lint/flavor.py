@@ -122,7 +122,7 @@ def query_refused(subject: values.LintSubject) -> values.Findings:
     fault = subject.query_fault
     if fault is None:
         return
-    specs = {**subject.flavor.extra_specs, **subject.image}
+    specs = {**subject.flavor.extra_specs, **subject.image.properties}
     keys_at_fault = [
         next((key for key in specs if _asks_for(key, name)), values.WHOLE)
         for name in fault.names]

@@ -16,7 +16,7 @@ _NOT_FOR_NOVA = re.compile(
 
 
 def dropped(subject: values.LintSubject) -> values.Findings:
-    for key, value in subject.image.items():
+    for key, value in subject.image.properties.items():
         if not _FOR_NOVA.match(key) or _NOT_FOR_NOVA.fullmatch(key) or (
                 key in subject.image_errors or
                 flavors.reads_property(key, value)):
@@ -48,7 +48,7 @@ def needed(subject: values.LintSubject) -> values.Findings:
 
 
 def too_small(subject: values.LintSubject) -> values.Findings:
-    flavor, needs = subject.flavor, subject.needs
+    flavor, needs = subject.flavor, subject.image
     if flavor.memory < needs.memory:
         yield values.error(
             'RAM', f'Nova refuses it: the image needs {needs.memory} MiB '
@@ -76,7 +76,7 @@ def conflicts(subject: values.LintSubject) -> values.Findings:
 def differ(subject: values.LintSubject) -> values.Findings:
     refused_keys = {key for refusal in subject.image_refusals
                     for key in _properties(subject, refusal)}
-    for key, value in subject.image.items():
+    for key, value in subject.image.properties.items():
         if key in refused_keys or key in subject.image_errors:
             continue
         spec = key.replace('_', ':', 1)
@@ -92,4 +92,4 @@ def differ(subject: values.LintSubject) -> values.Findings:
 
 def _properties(subject: values.LintSubject,
                 refusal: flavors.FlavorRefusal) -> list[str]:
-    return [key for key in refusal.keys if key in subject.image]
+    return [key for key in refusal.keys if key in subject.image.properties]

@@ -19,6 +19,7 @@ from nfv_sched.fit.numa import rule
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import rules as nfv_rules
 from nfv_sched.nova import flavors
+from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.simulator.placement import malformed
@@ -60,13 +61,6 @@ note = functools.partial(LintFinding, NOTE)
 Findings = Iterator[LintFinding]
 
 
-class Needs(ty.NamedTuple):
-    """The minimum sizes of a flavor that an image requires."""
-
-    memory: int = 0  #: MiB
-    disk: int = 0  #: GiB of the root disk
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorHosts:
     """The hosts of a cloud with regard to a flavor."""
@@ -103,9 +97,7 @@ class LintSubject:
     """A flavor as Nova and nfv-sched read it."""
 
     flavor: snapshot.Flavor
-    #: properties of the image, by name
-    image: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    needs: Needs = Needs()  #: minimum sizes that the image requires
+    image: document.Image = document.Image()
     #: servers of this flavor; None if not requested
     servers: tuple[snapshot.Server, ...] | None = None
     #: looks which hosts accept the flavor; None if not requested
@@ -121,7 +113,7 @@ class LintSubject:
         # Nova would take minutes to parse and to place such a server; page
         # sizes it refuses.
         return tuple([
-            key for source in (self.flavor.extra_specs, self.image)
+            key for source in (self.flavor.extra_specs, self.image.properties)
             for key, value in source.items()
             if flavors.oversized(key, value) is not None
             and not key.endswith('mem_page_size')])
@@ -164,13 +156,13 @@ class LintSubject:
         errors: dict[str, str] = {}
         if self.unread:
             return errors
-        for key, value in self.image.items():
+        for key, value in self.image.properties.items():
             try:
                 flavors.image({key: value})
             except flavors.ImageError as exc:
                 errors[key] = str(exc)
         try:
-            flavors.image(_without(self.image, errors))
+            flavors.image(_without(self.image.properties, errors))
         except flavors.ImageError as exc:
             errors[WHOLE] = str(exc)
         return errors
@@ -181,7 +173,7 @@ class LintSubject:
 
         Empty if an image was given.
         """
-        if self.image or not self._refusals_without_image:
+        if self.image.properties or not self._refusals_without_image:
             return _NOTHING
         return next((each for each in _IMAGES if not flavors.refusals(
             self._nova_flavor, flavors.image(each))), _NOTHING)
@@ -191,7 +183,8 @@ class LintSubject:
         """Image properties that Nova can read, or that the flavor needs."""
         if self.unread or WHOLE in self.image_errors:
             return _NOTHING
-        return _without(self.image, self.image_errors) or self.image_needed
+        return _without(self.image.properties,
+                        self.image_errors) or self.image_needed
 
     @functools.cached_property
     def guest(self) -> topology.GuestTopology | None:
@@ -242,7 +235,8 @@ class LintSubject:
         return None
 
     def value(self, key: str, image_key: str) -> str | None:
-        return self.flavor.extra_specs.get(key, self.image.get(image_key))
+        return self.flavor.extra_specs.get(
+            key, self.image.properties.get(image_key))
 
     @functools.cached_property
     def _nova_flavor(self) -> objects.Flavor:

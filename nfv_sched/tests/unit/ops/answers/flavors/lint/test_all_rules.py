@@ -9,6 +9,7 @@ from nova import objects
 
 from nfv_sched.fit import rules as nfv_rules
 from nfv_sched.nova import flavors
+from nfv_sched.ops.answers.flavors import document as flavors_document
 from nfv_sched.ops.answers.flavors.lint import all_rules
 from nfv_sched.ops.answers.flavors.lint import flavor as lint_flavor
 from nfv_sched.ops.answers.flavors.lint import hosts
@@ -101,7 +102,7 @@ class Case:
     cloud: snapshot.Cloud | None = None
     servers: bool = False
     ports: tuple[str, ...] | None = None
-    needs: values.Needs = values.Needs()
+    needs: tuple[int, int] = (0, 0)
     disk: int = 0
 
     @property
@@ -119,9 +120,10 @@ class Case:
                     snapshot.Port(id=str(number), vnic_type=vnic_type)
                     for number, vnic_type in enumerate(self.ports)]),
                 flavor=dataclasses.replace(self.flavor, extra_specs={})),))
-        return all_rules.lint([self.flavor], image=self.image, cloud=cloud,
-                              needs=self.needs, used=self.servers,
-                              on_hosts=self.cloud is not None)
+        return all_rules.lint(
+            [self.flavor], cloud=cloud, used=self.servers,
+            image=flavors_document.Image('', self.image, *self.needs),
+            on_hosts=self.cloud is not None)
 
 
 def broken(severity, key, specs, **fields):
@@ -261,10 +263,10 @@ CASES = {
         broken(E, 'hw_numa_cpus.0', {}, image={'hw_numa_cpus.0': 'x'}),
         fine({}, image={'hw_vif_model': 'virtio'})),
     'smaller-than-the-image': (
-        broken(E, 'RAM', {}, needs=values.Needs(4097, 20)),
-        broken(W, 'disk', {}, needs=values.Needs(0, 21), disk=20),
-        fine({}, needs=values.Needs(4096, 20), disk=20),
-        fine({}, needs=values.Needs(0, 21))),
+        broken(E, 'RAM', {}, needs=(4097, 20)),
+        broken(W, 'disk', {}, needs=(0, 21), disk=20),
+        fine({}, needs=(4096, 20), disk=20),
+        fine({}, needs=(0, 21))),
     'image-conflict': (
         broken(E, 'hw_pci_numa_affinity_policy', {
             'hw:pci_numa_affinity_policy': 'required'},
