@@ -6,7 +6,6 @@ those of other packages included; the checks of a flavor as a whole are those
 that the API makes when a server is created.
 """
 
-from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import functools
@@ -63,7 +62,6 @@ class Spec:
     """An extra spec that the API knows."""
 
     name: str  #: its key; ``{...}`` stands for a variable part
-    description: str
     #: allowed values: ``type``, and ``enum``, ``pattern``, ``min`` or ``max``
     value: Mapping[str, ty.Any]
     pattern: re.Pattern
@@ -81,8 +79,7 @@ def specs() -> tuple[Spec, ...]:
     """Return the extra specs that the API knows; may raise any error."""
     from nova.api.validation.extra_specs import validators
     return tuple([
-        Spec(each.name, each.description, each.value,
-             re.compile(each.name_regex))
+        Spec(each.name, each.value, re.compile(each.name_regex))
         for each in validators.VALIDATORS.values()])
 
 
@@ -246,27 +243,21 @@ class FlavorRefusal(ty.NamedTuple):
 
 def refusals(flavor: objects.Flavor,
              meta: objects.ImageMeta) -> list[FlavorRefusal]:
-    # Each of Nova's checks is made, so that all mistakes are found at once.
-    return list(dict.fromkeys(_refusals(flavor, meta)))
-
-
-def _refusals(flavor: objects.Flavor,
-              meta: objects.ImageMeta) -> Iterator[FlavorRefusal]:
     from nova.virt import hardware
-    for name in _CHECKS:
-        check = getattr(hardware, name, None)
+    reasons = []
+    # Each of Nova's checks is made, so that all mistakes are found at once.
+    for check in (*(getattr(hardware, name, None) for name in _CHECKS),
+                  _check_limits):
         if check is None:
             continue
         try:
             check(flavor, meta)
         except exception.NovaException as exc:
-            yield FlavorRefusal(type(exc).__name__, exc.format_message())
+            reasons.append(FlavorRefusal(
+                type(exc).__name__, exc.format_message()))
         except Exception as exc:  # the API would answer 400 or 500
-            yield FlavorRefusal(type(exc).__name__, str(exc))
-    try:
-        _check_limits(flavor, meta)
-    except exception.ImageVCPULimitsRangeImpossible as exc:
-        yield FlavorRefusal(type(exc).__name__, exc.format_message())
+            reasons.append(FlavorRefusal(type(exc).__name__, str(exc)))
+    return list(dict.fromkeys(reasons))
 
 
 def _check_limits(flavor: objects.Flavor, meta: objects.ImageMeta) -> None:
@@ -281,7 +272,7 @@ def _check_limits(flavor: objects.Flavor, meta: objects.ImageMeta) -> None:
     from nova.virt import hardware
     try:
         _preferred, most = hardware.get_cpu_topology_constraints(flavor, meta)
-    except Exception:  # reported by _refusals()
+    except Exception:  # reported by its own check
         return
     for sockets in divisors(flavor.vcpus, most.sockets):
         for cores in divisors(flavor.vcpus // sockets, most.cores):

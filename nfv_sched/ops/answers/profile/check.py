@@ -194,9 +194,9 @@ def _differences(has: document.NovaOptions, wants: document.NovaOptions,
     Additional physical networks are not the profile's business; additional
     labels are.
     """
-    ratio, wanted = has.cpu_allocation_ratio, wants.cpu_allocation_ratio
-    if wanted is None or ratio is not None and abs(ratio - wanted) <= _CLOSE:
-        has = dataclasses.replace(has, cpu_allocation_ratio=wanted)
+    one, other = has.cpu_allocation_ratio, wants.cpu_allocation_ratio
+    if other is None or one is not None and abs(one - other) <= _CLOSE:
+        has = dataclasses.replace(has, cpu_allocation_ratio=other)
     own = configuration.options(has)
     for section, options in configuration.options(wants).items():
         for option, texts in options.items():

@@ -42,15 +42,13 @@ def cpus_of(assignment: Assignment, function: str) -> tuple[int, ...]:
 def nic_nodes(machine: values.Machine,
               chosen: choices.Choices) -> dict[str, int | None]:
     """Return the NUMA node of each NIC of the switch; None if not known."""
-    nodes: dict[str, int | None] = {}
-    for switch_nic in chosen.switch_nics:
-        for nic in machine.nics:
-            if switch_nic.name in (nic.name, nic.address):
-                nodes[switch_nic.name] = nic.node
-                break
-        else:
-            raise choices.ProfileError(_no_nic(switch_nic.name, machine))
-    return nodes
+    # If several have a name, the first one counts.
+    nodes = {name: nic.node for nic in reversed(machine.nics)
+             for name in (nic.name, nic.address)}
+    for nic in chosen.switch_nics:
+        if nic.name not in nodes:
+            raise choices.ProfileError(_no_nic(nic.name, machine))
+    return {nic.name: nodes[nic.name] for nic in chosen.switch_nics}
 
 
 def _no_nic(name: str, machine: values.Machine) -> str:

@@ -29,7 +29,11 @@ def derive(machine: values.Machine,
     near = cpus.nic_nodes(machine, chosen)
     switch = _switch_memory(machine, chosen, assignment, near)
     switch_mib = sum(switch.values())
-    shared = _shared_cpus(chosen, assignment)
+    shared = cpus.cpus_of(assignment, cpus.SHARED)
+    if not shared and chosen.layout == choices.EVERY_NODE:
+        # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
+        # unless cores are set aside for them.
+        shared = cpus.cpus_of(assignment, cpus.PLATFORM)
     kept_memory = memory.platform_memory(machine, chosen)
     ceph = ceph_plan.plan(
         chosen, machine.memory, len(shared),
@@ -75,16 +79,6 @@ def derive(machine: values.Machine,
         kernel_arguments=tuple(configuration.kernel_arguments(profile)),
         ovs_other_config=configuration.ovs_options(profile),
         warnings=tuple(warnings.find(machine, chosen, near, profile)))
-
-
-def _shared_cpus(chosen: choices.Choices,
-                 assignment: cpus.Assignment) -> tuple[int, ...]:
-    # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
-    # unless cores are set aside for them.
-    shared = cpus.cpus_of(assignment, cpus.SHARED)
-    if not shared and chosen.layout == choices.EVERY_NODE:
-        return cpus.cpus_of(assignment, cpus.PLATFORM)
-    return shared
 
 
 def _switch_memory(machine: values.Machine, chosen: choices.Choices,

@@ -134,14 +134,12 @@ def share(machine: values.Machine, chosen: choices.Choices,
             sum(node.memory for node in machine.usable), page_shares[0][1])
         for node, count in _split_evenly(total, most).items():
             counts[node] = {_1G: max(count, for_switch.get(node, 0))}
-    pages_by_node = {}
-    for node, pages in counts.items():
-        own = {switch_size: for_switch.get(node, 0)}
-        pages_by_node[node] = tuple([document.ProfilePages(
-            size_kib=size, total=count, switch=own.get(size, 0),
-            servers=count - own.get(size, 0))
-            for size, count in sorted(pages.items()) if count])
-    return pages_by_node
+    return {node: tuple([
+        document.ProfilePages(size_kib=size, total=count, switch=switch,
+                              servers=count - switch)
+        for size, count in sorted(pages.items()) if count
+        for switch in [for_switch.get(node, 0) if size == switch_size else 0]])
+        for node, pages in counts.items()}
 
 
 def _split_evenly(total: int, most: Mapping[int, int]) -> dict[int, int]:

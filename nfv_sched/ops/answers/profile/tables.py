@@ -83,17 +83,15 @@ def _settings(profile: document.Profile) -> Iterator[str]:
 def rows(profile: document.Profile) -> list[Sequence[ty.Any]]:
     rows = []
     for node in profile.numa_nodes:
+        memory = {cpus.PLATFORM: node.kept_memory_mib or ''}
+        pages = {cpus.GUESTS: ' '.join(
+            f'{choices.PAGE_NAMES[each.size_kib]}:{each.servers}'
+            for each in node.pages)}
         for function in cpus.FUNCTIONS:
-            numbers = cpu_spec.to_text(node.cpus[function])
-            memory = (node.kept_memory_mib or '') if (
-                function == cpus.PLATFORM) else ''
-            pages = ' '.join(
-                f'{choices.PAGE_NAMES[each.size_kib]}:{each.servers}'
-                for each in node.pages) if (
-                    function == cpus.GUESTS) else ''
-            if numbers or memory or pages:
-                rows.append((_function(function), node.node, numbers, memory,
-                             pages))
+            cells = (cpu_spec.to_text(node.cpus[function]),
+                     memory.get(function, ''), pages.get(function, ''))
+            if any(cells):
+                rows.append((_function(function), node.node, *cells))
     return rows
 
 
