@@ -43,11 +43,12 @@ class ReadTest(base.NeutronTestCase):
     def test_none(self):
         """Only guests: nothing else is asked for."""
         self.agent('Open vSwitch agent', 'h1')
-        self.assertEqual(((), (), ()), self.read())
+        nothing = snapshot.Cloud(taken='', network_agents=(), networks=())
+        self.assertEqual(nothing, self.read())
         self.assertEqual({'agents', 'networks'},
                          {each for each, _ in self.api.requests})
         self.api.missing.add('agents')
-        self.assertEqual(((), (), ()), self.read())
+        self.assertEqual(nothing, self.read())
 
     def test_dhcp(self):
         flat = self.network('flat', 'physnet0', 'flat',
@@ -152,11 +153,12 @@ class ReadTest(base.NeutronTestCase):
         self.plug(GATEWAY, outer, 'r1', 'h1')
         self.plug(GATEWAY, outer, 'r2', 'h2')
         found = self.read()
-        self.assertEqual(((snapshot.NetworkAgent(
-            id=agent, kind='ovn', host='h1', serves=('r1',),
-            physnets=frozenset({'physnet0', 'physnet1'})),), (), (
-                snapshot.Network(id=outer['id'], name='outer',
-                                 physnet='physnet0'),)), found)
+        self.assertEqual(snapshot.Cloud(
+            taken='', network_agents=(snapshot.NetworkAgent(
+                id=agent, kind='ovn', host='h1', serves=('r1',),
+                physnets=frozenset({'physnet0', 'physnet1'})),),
+            networks=(snapshot.Network(
+                id=outer['id'], name='outer', physnet='physnet0'),)), found)
 
     def test_what_a_host_reaches(self):
         """What agents that report say of it, together."""
