@@ -67,10 +67,9 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     :raises nfv_sched.ops.commands.source.CloudUnreadError: if it cannot be
         read, or has no valid flavors
     """
-    data = _read_content(path)
-    flavors = []
-    for where, name, each in _iterate_flavors(data, path):
-        flavors.append(_flavor(each, name, f'{path}: {where}'))
+    flavors = [_flavor(each, name, f'{path}: {where}')
+               for where, name, each in _iterate_flavors(
+                   _read_content(path), path)]
     titles = collections.Counter(each.name for each in flavors)
     for name, count in titles.items():
         if count > 1:
@@ -176,17 +175,18 @@ def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
             data = data['flavors']
     if _may_be_flavor(data):
         data = [data]
-    elif isinstance(data, Mapping):
-        for name, each in data.items():
-            _check_flavor(each, data, path, repr(name))
-            yield repr(name), str(name), each
-        return
-    if not isinstance(data, list):
+    if isinstance(data, Mapping):
+        entries = [(repr(name), str(name), each)
+                   for name, each in data.items()]
+    elif isinstance(data, list):
+        entries = [(f'[{number}]', None, each)
+                   for number, each in enumerate(data)]
+    else:
         raise source.CloudUnreadError(
             f'{path}: no flavors in it; {_LIST_FLAVORS}')
-    for number, each in enumerate(data):
-        _check_flavor(each, data, path, f'[{number}]')
-        yield f'[{number}]', None, each
+    for where, name, each in entries:
+        _check_flavor(each, data, path, where)
+        yield where, name, each
 
 
 def _may_be_flavor(data: ty.Any) -> bool:

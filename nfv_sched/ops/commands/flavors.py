@@ -157,13 +157,14 @@ class LintFlavor(planning.Report):
         self.has_findings = any(
             each.severity == values.ERROR for each in results)
         counts = collections.Counter(each.severity for each in results)
-        told = ', '.join(strings.count(counts[severity], severity)
-                         for severity in values.SEVERITIES if counts[severity])
+        summary = ', '.join([
+            strings.count(counts[severity], severity)
+            for severity in values.SEVERITIES if counts[severity]])
         rows = [(each.flavor, each.severity, each.key or '', each.finding,
                  each.do) for each in results]
         return planning.Output(
             text=[f'{strings.count(len(chosen), "flavor")}: '
-                  f'{told or "nothing found"}.',
+                  f'{summary or "nothing found"}.',
                   *(['', tables.Table(_LINT_COLUMNS, rows)] if rows else [])],
             columns=_LINT_COLUMNS, rows=rows,
             document=documents.Document(document.FlavorLint(

@@ -5,7 +5,6 @@ The table of keys is in :mod:`nfv_sched.ops.answers.flavors.translations`.
 """
 
 from collections.abc import Mapping
-from collections.abc import Sequence
 import dataclasses
 import functools
 import typing as ty
@@ -29,40 +28,30 @@ _PINNED = ('dedicated', 'mixed')
 
 
 def flavor(flavor: snapshot.Flavor) -> document.FlavorTranslation:
-    if len(flavor.extra_specs) > nfv_extra_specs.MOST_SPECS:
-        return _of_flavor(flavor, [], flavor.extra_specs, _errors(flavor))
-    lines = [_line(translations.FLAVOR, key, value, flavor.extra_specs)
-             for key, value in flavor.extra_specs.items()]
-    extra_specs = _merge_lines(lines)
-    if _needs_node(extra_specs):
-        line = document.KeyTranslation(
-            key=None, value='', becomes={'hw:numa_nodes': '1'},
-            kind=translations.COMBINATION,
-            do='a server had one NUMA node by default; policies need one',
-            lost=False)
-        lines.append(line)
-        extra_specs = _merge_lines(lines)
-    errors = _errors(dataclasses.replace(flavor, extra_specs=extra_specs))
+    lines: list[document.KeyTranslation] = []
+    after = flavor.extra_specs
+    if len(after) <= nfv_extra_specs.MOST_SPECS:
+        lines = [_line(translations.FLAVOR, key, value, flavor.extra_specs)
+                 for key, value in flavor.extra_specs.items()]
+        after = _merge_lines(lines)
+        if _needs_node(after):
+            lines.append(document.KeyTranslation(
+                key=None, value='', becomes={'hw:numa_nodes': '1'},
+                kind=translations.COMBINATION,
+                do='a server had one NUMA node by default; policies need one',
+                lost=False))
+            after = _merge_lines(lines)
+    errors = tuple([
+        document.TranslationError(key=each.key, finding=each.finding)
+        for each in all_rules.lint([
+            dataclasses.replace(flavor, extra_specs=after)])
+        if each.severity == values.ERROR])
     if not errors:
-        lines = [_told_what_floats(line, flavor, extra_specs)
-                 for line in lines]
-    return _of_flavor(flavor, lines, extra_specs, errors)
-
-
-def _of_flavor(
-    flavor: snapshot.Flavor, lines: Sequence[document.KeyTranslation],
-    after: Mapping[str, str], errors: tuple[document.TranslationError, ...],
-) -> document.FlavorTranslation:
+        lines = [_told_what_floats(line, flavor, after) for line in lines]
     return document.FlavorTranslation(
         flavor=flavor.name, flavor_id=flavor.id or None, image_id=None,
         keys=tuple(lines), errors=errors,
         **_changes(after, flavor.extra_specs))
-
-
-def _errors(flavor: snapshot.Flavor) -> tuple[document.TranslationError, ...]:
-    return tuple([document.TranslationError(key=each.key, finding=each.finding)
-                  for each in all_rules.lint([flavor])
-                  if each.severity == values.ERROR])
 
 
 def image(name: str, properties: Mapping[str, str],

@@ -33,15 +33,15 @@ def text(
     """
     parts: list[tables.Part] = []
     for each in all_translated:
-        told = [_changes(each, are_new and each.flavor is not None)]
+        heads = [_changes(each, are_new and each.flavor is not None)]
         lost = sum(line.lost for line in each.keys)
         if lost:
-            told.append(f'{strings.count(lost, "key")} not fully translated')
+            heads.append(f'{strings.count(lost, "key")} not fully translated')
         if each.errors:
-            told.append(f'{strings.count(len(each.errors), "error")} '
-                        'afterwards')
+            heads.append(
+                f'{strings.count(len(each.errors), "error")} afterwards')
         parts += ([''] if parts else []) + [
-            f'{_where(each).capitalize()} {each.name}: {"; ".join(told)}.']
+            f'{_where(each).capitalize()} {each.name}: {"; ".join(heads)}.']
         if each.keys:
             parts += ['', tables.Table(
                 COLUMNS[1:], [row[1:] for row in rows([each])])]
@@ -142,11 +142,11 @@ def _comment(message: str) -> str:
 def _remark(line: document.KeyTranslation) -> str | None:
     if line.key is None:
         return line.do or ''
-    told = f'{line.key}={line.value}: {line.kind}'
+    text = f'{line.key}={line.value}: {line.kind}'
     if not line.becomes:
-        return f'{told}, dropped' + (f'; {line.do}' if line.do else '')
+        return f'{text}, dropped' + (f'; {line.do}' if line.do else '')
     if line.do and line.do != translate.HARMLESS:
-        return f'{told}; {line.do}'
+        return f'{text}; {line.do}'
     return None
 
 
