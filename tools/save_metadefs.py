@@ -13,8 +13,7 @@ by the options that it overrides.  Only Nova's own keys are described here, in
 :data:`NOVA_KEYS`.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import json
 import pathlib
 import re

@@ -4,8 +4,7 @@
 :mod:`nfv_sched.fit.numa.pci_shortage` works it out of the pools of a host.
 """
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import enum
 import typing as ty
 

@@ -6,9 +6,7 @@ Reasons are values; texts for tenants, operators and the log are made of them
 only when they are read.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 import enum
 import typing as ty
 

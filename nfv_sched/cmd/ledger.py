@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the command ``nfv-sched-ledger``: a service, or one round."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import multiprocessing
 import sys
 

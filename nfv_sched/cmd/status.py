@@ -2,8 +2,7 @@
 """Run the command ``nfv-sched-status``."""
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import logging
 import sys
 

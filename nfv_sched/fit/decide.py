@@ -10,13 +10,8 @@ leave no choice; :mod:`nfv_sched.fit.numa.decide` works out the last.
 No I/O, no Nova objects but the host's NUMA topology, and nothing is changed.
 """
 
-from collections.abc import Callable
-from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import MutableMapping
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import MutableMapping, Sequence
 import functools
 import math
 import typing as ty

@@ -9,10 +9,7 @@ between.  PCI devices are in :mod:`nfv_sched.fit.pci_pools`.
 """
 
 import collections
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Set
+from collections.abc import Callable, Iterable, Mapping, Set
 import itertools
 import typing as ty
 

@@ -7,10 +7,7 @@ the PF is.  Pools are immutable, so each function returns others.
 """
 
 import collections
-from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 import itertools
 import typing as ty
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the entries of the journal, and their form as a line of JSON."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import enum
 import json

@@ -6,9 +6,7 @@ guarded by the generation that was read before, or is idempotent, so that
 several writers do not undo each other's work.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 import typing as ty
 
 from keystoneauth1 import adapter as ks_adapter

@@ -11,11 +11,7 @@ time as reading takes: a port that is created or moved meanwhile may be missing
 until the next snapshot; none is counted twice.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import contextlib
 import dataclasses
 import json

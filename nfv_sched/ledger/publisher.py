@@ -31,10 +31,7 @@ hosts of a cell whose database does not answer.
 """
 
 import collections
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent import futures
 import contextlib
 import enum

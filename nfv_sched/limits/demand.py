@@ -6,8 +6,7 @@ ports and the rules of security groups are looked up in Neutron for it.  No
 I/O here.
 """
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import typing as ty
 
 from nfv_sched.limits import usage

@@ -6,8 +6,7 @@ distribution may have a change of a later one, which small examples show.
 ``nfv-sched-status upgrade check`` runs them.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import types
 
 from nova import objects

@@ -5,9 +5,7 @@ oslo.config reads it, with the definitions of Nova's options, but apart from
 the configuration of this process.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import glob
 import os

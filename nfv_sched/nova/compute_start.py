@@ -4,8 +4,7 @@
 Nova's own code makes them, with a stand-in for libvirt and the machine.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import contextlib
 import re
 import typing as ty

@@ -6,9 +6,7 @@ module.  Nova's cells are read as ``nova-manage`` reads them.  Errors of the
 API database are raised as they are.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 import pathlib
 import typing as ty
 

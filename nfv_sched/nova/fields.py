@@ -7,8 +7,7 @@ the database.  oslo.versionedobjects keeps the value of a field in the
 that.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import operator
 import typing as ty
 

@@ -9,8 +9,7 @@ all of it; what is missing is a failure of ``nfv-sched-status upgrade check``.
 Filters check it only with a release of Nova that is not known.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import importlib
 import inspect
 import typing as ty

@@ -8,8 +8,7 @@ seen for the first time.  The wrappers change no result, and of exceptions only
 the reason in ``NoValidHost``.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import functools
 import sys
 import threading

@@ -8,10 +8,7 @@ cannot, and they take many times as long.  Errors of the API database are
 raised as they are.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 import datetime
 import json
 import typing as ty

@@ -7,8 +7,7 @@ Out-of-tree filters may rely on ``nova.scheduler.filters``,
 that a change in Nova is dealt with in one place.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import functools
 import math
 import typing as ty

@@ -10,8 +10,7 @@ here waits for a lock or for another process, and nothing is started.  What the
 configuration says is in another section of the report.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import importlib.metadata
 import sys
 

@@ -6,8 +6,7 @@ data, as a note in an attribute of the RequestSpec.  A RequestSpec is used by
 one thread of one process for one request, so nothing is locked.
 """
 
-from collections.abc import Hashable
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 import dataclasses
 import functools
 import typing as ty

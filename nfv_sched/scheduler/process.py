@@ -12,9 +12,7 @@ It ends with the process.  Tests reset it.
 """
 
 import collections
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 import threading
 import typing as ty
 

@@ -7,9 +7,7 @@ must not be raised once a server of the request has been claimed.  The journal
 gets all reasons, if there is one, and refusals by others than nfv-sched, too.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import time
 import typing as ty
 

@@ -7,9 +7,7 @@ Nova.  The hosts that it refuses are remembered until Nova places the server,
 and are compared then with the host that Nova has chosen.
 """
 
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import math
 import typing as ty
 

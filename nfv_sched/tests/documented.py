@@ -6,8 +6,7 @@ the line before it is a comment ``not run: REASON``.  ``...`` on a line of its
 own stands for lines of output that are left out.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import dataclasses
 import fnmatch
 import io

@@ -14,8 +14,7 @@ each part, into the documentation.
 """
 
 import ast
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import csv
 import importlib
 import json

@@ -14,10 +14,7 @@ The functions take these as parameters, and ``order``: the positions of the
 host cells in the order in which Nova tries them.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import functools
 import itertools
 import operator

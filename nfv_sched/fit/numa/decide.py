@@ -11,10 +11,7 @@ with *predicted*: the claim would satisfy them on the host as it is known now.
 No I/O and no Nova objects.  The rules are arguments; this module knows none.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import functools
 import itertools

@@ -7,8 +7,7 @@ Networks and PCI devices are arguments of its methods, and it knows no policy
 of nfv-sched.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import functools
 import math
 import typing as ty

@@ -11,9 +11,7 @@ where these have run out.
 Whether a guest fits is checked in :mod:`nfv_sched.fit.numa.fit`.
 """
 
-from collections.abc import Collection
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from nfv_sched.fit.numa import evaluation as numa_evaluation
 from nfv_sched.fit.numa import topology

@@ -10,8 +10,7 @@ choose now and what it could choose in any state of the host.  No I/O, no Nova
 objects.
 """
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from nfv_sched.fit.numa import candidates
 from nfv_sched.fit.numa.evaluation import Evaluation

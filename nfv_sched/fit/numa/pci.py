@@ -10,9 +10,7 @@ The answer depends only on which of the *relevant* host cells are chosen: those
 that have such devices, or share a socket with them.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 import copy
 import typing as ty
 

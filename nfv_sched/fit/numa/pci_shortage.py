@@ -4,10 +4,7 @@
 Slow, and called only when a reason is read.  No I/O, no Nova objects.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import functools
 import itertools

@@ -17,11 +17,7 @@ the host; a bitmask has a bit for each.
 """
 
 import abc
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import re
 import typing as ty

@@ -9,9 +9,7 @@ Everything that :mod:`nfv_sched.fit.numa.decide` and the rules read of a host
 must be part of its shape.
 """
 
-from collections.abc import Hashable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from nfv_sched.fit.numa import candidates
 from nfv_sched.fit.numa import decide

@@ -4,8 +4,7 @@
 Slow, and called only when a reason is read.  No I/O, no Nova objects.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import functools
 import operator
 

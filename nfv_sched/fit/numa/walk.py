@@ -12,8 +12,7 @@ another.  :func:`search` follows it step by step, without the permutations
 that change nothing, and accepts a host if and only if Nova does.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 # Permutations after which the search is given up; stock Nova needs tens of
 # milliseconds for as many.

@@ -7,9 +7,7 @@ packages can add theirs.
 """
 
 import argparse
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
 import difflib

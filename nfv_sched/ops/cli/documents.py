@@ -5,11 +5,7 @@ A document is one object: the number ``schema``, and the fields of a frozen
 dataclass, of which each has a comment ``#: text``.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import enum
 import functools

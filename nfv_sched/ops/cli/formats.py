@@ -6,8 +6,7 @@ may become a command of a shell, a formula or another row.
 """
 
 import argparse
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import os
 import re
 import shlex

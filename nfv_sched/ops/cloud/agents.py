@@ -8,9 +8,7 @@ report.
 """
 
 import collections
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 import typing as ty
 
 from nfv_sched.base import http_limits

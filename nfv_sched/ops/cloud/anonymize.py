@@ -13,9 +13,7 @@ invented name each time, unless two would get the same one.
 """
 
 import collections
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 import functools
 import hashlib

@@ -9,10 +9,7 @@ from the rest would be wrong.  Only what the API itself leaves out, the servers
 of cells that do not answer, is named in the result instead.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 import datetime
 import operator
 import typing as ty

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Add hosts to a snapshot, remove some, or enable them."""
 
-from collections.abc import Collection
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 import dataclasses
 import itertools
 import uuid

@@ -15,8 +15,7 @@ the default limits of numbers and texts, and unknown keys.  Of cloud files all
 errors are collected, up to a number of them.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import dataclasses
 import functools
 import itertools

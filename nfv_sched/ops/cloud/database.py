@@ -6,11 +6,7 @@ else that cannot be read is named in the result, with the rest of the cloud.
 """
 
 import collections
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent import futures
 import contextlib
 import dataclasses

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the values whose types have a mark, ``Annotated[str, mark]``."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
 import functools
 import types

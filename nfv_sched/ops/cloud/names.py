@@ -6,8 +6,7 @@ misspelt.
 """
 
 import collections
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import dataclasses
 import difflib
 import re

@@ -6,9 +6,7 @@ module applies it to the records of a snapshot.
 """
 
 import collections
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import typing as ty
 

@@ -5,8 +5,7 @@ A file may have been edited.  :mod:`nfv_sched.ops.cloud.codec` checks the
 types of fields; this module checks everything else that the tools rely on.
 """
 
-from collections.abc import Collection
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 import dataclasses
 import typing as ty
 

@@ -2,10 +2,7 @@
 """The command ``nfv-sched cloud audit``."""
 
 import argparse
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 import shlex
 import time
 

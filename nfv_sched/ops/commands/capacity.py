@@ -2,9 +2,7 @@
 """The commands ``nfv-sched capacity list`` and ``nfv-sched capacity show``."""
 
 import argparse
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import typing as ty
 
 from nfv_sched.base import strings

@@ -4,9 +4,7 @@
 
 import abc
 import argparse
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 import dataclasses
 import gc
 import time

@@ -7,8 +7,7 @@ of a cloud file of the simulator.
 """
 
 import collections
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import re
 import typing as ty
 

@@ -2,10 +2,7 @@
 """Carry out plans for commands."""
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 import contextlib
 import shlex
 import signal

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write plans to files, and read the moves to be carried out from them."""
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 import hashlib
 import typing as ty

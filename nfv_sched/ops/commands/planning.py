@@ -8,8 +8,7 @@ printed as commands to run (``-f commands``).
 
 import abc
 import argparse
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import contextlib
 import dataclasses
 import glob

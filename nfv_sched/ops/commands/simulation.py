@@ -3,8 +3,7 @@
 """The command ``nfv-sched simulation run``."""
 
 import argparse
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
 import itertools
 import typing as ty

@@ -9,11 +9,7 @@ line is wrong, 3 if the operator should act on the result.
 
 import argparse
 import collections
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence
 import dataclasses
 import errno

@@ -6,8 +6,7 @@ immutable value (:class:`Arrangement`), so that plans can be tried and dropped.
 Plans made with it are checked in the simulator before they are shown.
 """
 
-from collections.abc import Hashable
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 import dataclasses
 import types
 import typing as ty

@@ -5,10 +5,7 @@ The simulator calls Nova's own scheduler with the destination of each move, and
 claims resources with Nova's own code, one move after the other.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 import dataclasses
 import typing as ty
 

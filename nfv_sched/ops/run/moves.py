@@ -6,11 +6,7 @@ an API gives no answer, and is to be continued after a pause.  It ends when the
 move is over, and raises :class:`MoveError` if it failed.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Generator
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from collections.abc import Mapping
 import shlex
 import time

@@ -5,9 +5,7 @@ A move begins when no earlier move of the plan that it may depend on is left.
 After a failure no other begins, and those that have begun are waited for.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 import dataclasses
 import datetime
 import fcntl

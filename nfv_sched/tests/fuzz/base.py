@@ -6,8 +6,7 @@ about a minute for all, 240 about an hour.  Hypothesis makes the cases and
 prints the smallest one that fails.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import os
 import random

@@ -4,8 +4,7 @@
 ``chance`` is a ``random.Random``, which may be one of hypothesis.
 """
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import copy
 import json
 import random

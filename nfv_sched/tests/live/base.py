@@ -7,10 +7,7 @@ topologies, and which devices they have from its database.  A test starts when
 no CPU of the bed is pinned, and deletes what it has made.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools
 import itertools
 import json

@@ -7,8 +7,7 @@ The workspace is in the directory of the bed.  What the cloud offers is
 written to its tempest.conf from the description of the compute nodes.
 """
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import configparser
 import pathlib
 import re

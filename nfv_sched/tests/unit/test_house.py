@@ -5,8 +5,7 @@ What is read is the source; nothing is imported.
 """
 
 import ast
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import configparser
 import functools
 from importlib import metadata

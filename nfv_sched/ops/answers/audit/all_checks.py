@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run all checks on the hosts of a cloud."""
 
-from collections.abc import Callable
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from nfv_sched.ops.answers.audit import devices
 from nfv_sched.ops.answers.audit import hosts as audit_hosts

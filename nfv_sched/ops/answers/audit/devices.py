@@ -2,8 +2,7 @@
 """Find PCI devices of the wrong server, and what servers lack of theirs."""
 
 import collections
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import os_traits
 

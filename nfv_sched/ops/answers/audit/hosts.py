@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pair each host with the servers that are on it, or may be."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
 import functools
 import shlex

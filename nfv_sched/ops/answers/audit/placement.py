@@ -2,8 +2,7 @@
 """Compare Placement with the hosts and servers of Nova, and with Neutron."""
 
 import collections
-from collections.abc import Collection
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import os_resource_classes as orc
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the documents of ``capacity list`` and ``capacity show``."""
 
-from collections.abc import Collection
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 import dataclasses
 import typing as ty
 

@@ -6,8 +6,7 @@ count is reached surely; servers in another order may fit more often.
 """
 
 import collections
-from collections.abc import Collection
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity

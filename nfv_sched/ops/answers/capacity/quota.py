@@ -5,9 +5,7 @@ Quotas are not part of a snapshot: they are read when they are asked for, from
 Nova's databases and Keystone.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 import contextlib
 
 from openstack import connection as sdk_connection

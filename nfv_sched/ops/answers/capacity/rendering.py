@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the columns of capacities."""
 
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 import functools
 
 from nfv_sched.base import strings

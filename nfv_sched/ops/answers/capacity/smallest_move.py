@@ -5,9 +5,7 @@ Whether another host takes that server is not checked here;
 :mod:`nfv_sched.ops.answers.plans.defrag` plans moves.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements

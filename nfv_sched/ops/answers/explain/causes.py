@@ -6,9 +6,7 @@ have in common, then that of most of the others: so the sentence is about the
 cloud, and not about each host.
 """
 
-from collections.abc import Hashable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 import dataclasses
 import typing as ty
 

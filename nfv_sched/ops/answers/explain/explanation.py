@@ -2,10 +2,7 @@
 
 """Explain where a request fits, and why not elsewhere."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import time
 

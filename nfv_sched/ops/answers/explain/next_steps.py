@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find what helps after a refusal; each step has been tried."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import dataclasses
 import itertools

@@ -3,10 +3,7 @@
 """Try changes of a request, one or two, to find those with which it fits."""
 
 import collections
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 import functools

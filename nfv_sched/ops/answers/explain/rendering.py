@@ -2,9 +2,7 @@
 
 """Render an explanation as text and as rows, and for the server's owner."""
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import functools
 import shlex
 

@@ -6,9 +6,7 @@ Filters and weighers are watched while Nova's scheduler runs them.  Allocations
 and claims in the model of the cloud are undone afterwards.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import contextlib
 import dataclasses
 import typing as ty

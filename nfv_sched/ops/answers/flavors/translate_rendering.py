@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Format translated flavors for people, for programs and for a shell."""
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import shlex
 import typing as ty
 

@@ -7,8 +7,7 @@ definitions of Titanium, the Helion Carrier Grade guide, Intel's guide to
 Enhanced Platform Awareness.  Values are not checked here.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import re
 import typing as ty
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define hosts as ``host list``, ``host show`` and maps show them."""
 
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import dataclasses
 import enum
 

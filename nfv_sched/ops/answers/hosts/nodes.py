@@ -6,11 +6,7 @@ none of its sets, are known only from facts about the machine.
 """
 
 import collections
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.fit import occupancy

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describe hosts in words, for tables and maps."""
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import functools
 import itertools
 

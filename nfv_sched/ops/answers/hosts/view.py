@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tell what is on the hosts of a cloud."""
 
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import json
 import math
 import types

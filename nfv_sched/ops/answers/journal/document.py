@@ -2,8 +2,7 @@
 """Define the documents of ``server explain --then``, and with --shadow."""
 
 import collections
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import typing as ty
 

@@ -2,9 +2,7 @@
 """Read the decision journal, and count what is in it."""
 
 import collections
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 import json
 import operator

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Render entries of the decision journal as text and rows."""
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import itertools
 
 from nfv_sched.base import strings

@@ -5,11 +5,7 @@
 neither NUMA nodes nor sibling threads.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 import dataclasses
 
 from nfv_sched.base import cpu_spec

@@ -7,9 +7,7 @@ summary, ``lscpu -J``, is enough if each core has one thread, and has the CPU
 flags.  ``lscpu`` prints neither memory nor NICs.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import re
 import typing as ty
 

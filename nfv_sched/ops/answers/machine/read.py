@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a machine from this host's /sys, or from files with facts."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import os
 import re
 import typing as ty

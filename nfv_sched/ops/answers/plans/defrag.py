@@ -4,9 +4,7 @@
 Each plan is carried out in the simulator before it is returned.
 """
 
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 import fnmatch
 import itertools
 import typing as ty

@@ -11,13 +11,8 @@ has gone to; for the others all combinations are tried, within a time limit.
 Each plan is carried out in the simulator before it is returned.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Mapping, Sequence
 import dataclasses
 import itertools
 import time

@@ -9,11 +9,7 @@ fill; and surely none if no host takes it.  Cases between these are decided in
 the simulator.
 """
 
-from collections.abc import Callable
-from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Sequence
 import itertools
 

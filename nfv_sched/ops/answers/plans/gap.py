@@ -5,9 +5,7 @@ A plan is right only as far as the snapshot goes: with a gap, none is called
 exact.
 """
 
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot

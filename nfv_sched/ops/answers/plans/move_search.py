@@ -7,11 +7,7 @@ then three; and for each of them for a host with capacity to spare.  Moves
 after which a host takes a certain server are searched likewise.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Hashable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from collections.abc import Sequence
 import itertools
 import time

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find out why a server finds no other host, and which policies prevent it."""
 
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 import dataclasses
 import itertools
 import types

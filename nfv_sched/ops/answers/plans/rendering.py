@@ -2,10 +2,7 @@
 """Render plans, and what lost hosts do, as text, rows and commands."""
 
 import collections
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import shlex
 import typing as ty

@@ -7,9 +7,7 @@ and servers go to hosts that were emptied, or are not to be, before others: so
 few of them move more than once.
 """
 
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 import dataclasses
 
 from nfv_sched.ops.answers.plans import document

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the nova.conf of a running host with its profile."""
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 import typing as ty
 

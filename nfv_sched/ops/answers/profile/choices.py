@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the choices of an operator for a host."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 
 #: One core of node 0 for the platform: HPE Helion Carrier Grade.

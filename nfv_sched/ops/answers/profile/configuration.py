@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Format a profile for nova.conf, kernel, tuned, OVS-DPDK and Ansible."""
 
-from collections.abc import Collection
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.ops.answers.profile import choices

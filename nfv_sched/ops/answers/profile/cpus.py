@@ -6,8 +6,7 @@ threads stay together: platform, virtual switch, Ceph OSDs, shared vCPUs, and
 the rest for pinned servers.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import math
 
 from nfv_sched.base import strings

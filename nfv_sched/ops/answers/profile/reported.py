@@ -4,8 +4,7 @@
 The profile is the JSON document of ``host profile``.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import dataclasses
 import pathlib
 import re

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Format a profile as tables for people, and rows for scripts."""
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import typing as ty
 
 from nfv_sched.base import cpu_spec

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warn about what the guides advise against in a machine and its profile."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.machine import facts

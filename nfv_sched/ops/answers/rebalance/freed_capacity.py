@@ -6,9 +6,7 @@ others.  Where ports limit capacity, the number of servers that fit changes.
 """
 
 import collections
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import math
 

@@ -20,10 +20,7 @@ This module does no I/O and does not use Nova.
 """
 
 import bisect
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import shlex
 import typing as ty
 

@@ -7,11 +7,7 @@ with a server that does not ask for it.  If no single resource is limiting, a
 minimal set is named that has to grow together.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import dataclasses
 import functools
 import math

@@ -13,11 +13,7 @@ project that no aggregate is reserved for, unless one is named.
 
 import bisect
 import collections
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence
 import contextlib
 import dataclasses

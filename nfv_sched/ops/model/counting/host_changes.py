@@ -6,9 +6,7 @@ A server fits there if the scheduler's filters, Placement and the claim on the
 compute node would take it.
 """
 
-from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 import dataclasses
 import types
 import typing as ty

@@ -8,10 +8,7 @@ object is created.  Hosts in the same state share one count.
 Placement, and filters that look at anything else, are not asked here.
 """
 
-from collections.abc import Callable
-from collections.abc import Hashable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 import dataclasses
 import sys
 import typing as ty

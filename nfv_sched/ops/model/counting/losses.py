@@ -8,8 +8,7 @@ servers that only several limits together give back to these.  What no limit
 gives back is left to the caller: it is lost to the CPUs of the NUMA nodes.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import typing as ty
 
 from nfv_sched.ops.model.counting import document

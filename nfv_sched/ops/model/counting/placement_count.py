@@ -6,8 +6,7 @@ counts amounts of the whole host; it does not know how much of them is on which
 NUMA node.
 """
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import typing as ty
 
 from nova import exception

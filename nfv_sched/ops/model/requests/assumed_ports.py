@@ -7,9 +7,7 @@ security group rules.
 """
 
 import collections
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import enum
 import functools

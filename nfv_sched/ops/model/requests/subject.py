@@ -2,8 +2,7 @@
 
 """Resolve the subject of an explanation: a server, or new ones of a flavor."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import typing as ty
 

@@ -8,12 +8,8 @@ with the allocation candidate that it would have if it lacked nothing there.
 Nova's own filters give no reason: that of some is derived from the HostState.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import MutableMapping
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import MutableMapping, Sequence
 import contextlib
 import copy
 import dataclasses

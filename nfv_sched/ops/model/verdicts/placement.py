@@ -2,10 +2,7 @@
 """Explain Nova's queries to Placement, and what each host lacks of them."""
 
 import collections
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import typing as ty
 
 from nfv_sched.ops.model.verdicts import values

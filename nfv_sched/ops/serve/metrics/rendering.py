@@ -6,10 +6,7 @@ aggregates and zones, but never UUIDs.
 """
 
 import collections
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import datetime
 import typing as ty

@@ -2,9 +2,7 @@
 """Answer HTTP requests, whatever slow, silent or too many clients do."""
 
 import collections
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import dataclasses
 import email.message

@@ -5,8 +5,7 @@ The templates escape everything that they insert: names come from tenants. The
 Content Security Policy allows no script at all, and styles only from here.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import functools
 import http

@@ -5,10 +5,7 @@ All values come from the functions of the commands.  What takes long is
 calculated once for a snapshot.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import functools
 import http

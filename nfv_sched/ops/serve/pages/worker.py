@@ -6,8 +6,7 @@ takes seconds of a CPU, and memory.  The process that reads the cloud and
 serves it must not be concerned, whatever is asked for.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import http
 import json

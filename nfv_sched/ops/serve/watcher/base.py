@@ -2,10 +2,7 @@
 """Plan with ``nfv-sched``, in a process of its own."""
 
 import abc
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import json
 import os
 import sysconfig

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cloud of several processes on one machine, in one directory."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 import fcntl

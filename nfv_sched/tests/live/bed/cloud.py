@@ -5,8 +5,7 @@ Read by the bed, for the configuration of the compute nodes, and by their
 driver, which reports what is in it.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import pathlib
 

@@ -6,9 +6,7 @@ which it was started, so that another process that has got its number since is
 never touched.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 import json
 import os
 import pathlib

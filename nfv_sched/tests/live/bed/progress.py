@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of bringing a bed up or down, shown as they go, in parallel."""
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 import dataclasses
 import graphlib

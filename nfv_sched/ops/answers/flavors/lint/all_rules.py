@@ -5,9 +5,7 @@ To add a rule, add a function to one of these modules, and a line to
 :data:`RULES`.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 import contextlib
 import dataclasses
 import functools

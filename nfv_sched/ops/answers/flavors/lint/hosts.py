@@ -2,8 +2,7 @@
 """Check a flavor against the hosts of a cloud, all of them empty."""
 
 import collections
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import os_resource_classes as orc
 

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Define the input and the output of lint rules."""
 
-from collections.abc import Callable
-from collections.abc import Container
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 import contextlib
 import dataclasses
 import functools

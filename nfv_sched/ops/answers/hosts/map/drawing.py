@@ -6,10 +6,7 @@ its threads, with the number of the first CPU below it; bars for memory pages
 and shared vCPUs; devices hang below the box like tabs.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import unicodedata
 

@@ -6,8 +6,7 @@ the oldest has A.  Small letters and signs mark CPUs that no server's vCPU is
 pinned to.  Colours repeat; letters differ without them.
 """
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import string
 import typing as ty
 

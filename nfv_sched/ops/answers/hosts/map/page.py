@@ -7,9 +7,7 @@ its hash, so the browser runs nothing else.
 """
 
 import base64
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import functools
 import hashlib
 import itertools

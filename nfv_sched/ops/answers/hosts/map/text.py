@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw a map of hosts as text, for terminals."""
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import textwrap
 
 from nfv_sched.ops.answers.hosts import document

@@ -6,8 +6,7 @@ The rule by which a guest with the thread policy ``isolate`` is held to its
 host cells is compared with all courses that the search can take.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import itertools
 
 from nfv_sched.fit.numa import walk
