@@ -175,10 +175,9 @@ def text(reason: Reason) -> str:
     return f'{reason.need}, {reason.have}' if reason.have else reason.need
 
 
-def devices_reason(
-    shortage: device_shortage.DeviceShortage, order: int, policy: str,
-    where: str = '', places: Sequence[str] = (),
-) -> Reason:
+def devices_reason(shortage: device_shortage.DeviceShortage, order: int,
+                   policy: str, where: str = '',
+                   places: Sequence[str] = ()) -> Reason:
     """Return the reason for PCI devices that do not serve a request.
 
     :param where: where they must be, with a space before it

@@ -74,13 +74,11 @@ class HostResources:
                  'topology', 'evaluation', '_limit', '_devices',
                  '_like_devices')
 
-    def __init__(
-        self, numa_topology: ty.Any, cpu_ratio: float | None,
-        ram_ratio: float | None, pools: Sequence[Mapping] | None,
-        limit: Callable[[str], float] | None = None,
-        like_devices: MutableMapping[Hashable, ty.Any] | None = None,
-        topology: HostTopology | None = None,
-    ):
+    def __init__(self, numa_topology: ty.Any, cpu_ratio: float | None,
+                 ram_ratio: float | None, pools: Sequence[Mapping] | None,
+                 limit: Callable[[str], float] | None = None,
+                 like_devices: MutableMapping[Hashable, ty.Any] | None = None,
+                 topology: HostTopology | None = None):
         self.numa_topology = numa_topology
         self.cpu_ratio = cpu_ratio
         self.ram_ratio = ram_ratio
@@ -154,19 +152,16 @@ class HostResources:
         return devices
 
 
-def capped_ratio(
-    host: HostTopology, ratio: float, rules: Iterable[numa_rule.Rule],
-    limit: Callable[[str], float],
-) -> float:
+def capped_ratio(host: HostTopology, ratio: float,
+                 rules: Iterable[numa_rule.Rule],
+                 limit: Callable[[str], float]) -> float:
     for rule in rules:
         ratio = rule.cpu_ratio(host, ratio, limit)
     return ratio
 
 
-def decide(
-    host: HostResources, request: Request, mapping: Mapping | None,
-    terms: Terms,
-) -> Decision:
+def decide(host: HostResources, request: Request, mapping: Mapping | None,
+           terms: Terms) -> Decision:
     """Decide about a host by one of its allocation candidates.
 
     :param request: the request, without an error
@@ -185,10 +180,8 @@ def decide(
     return decision
 
 
-def _decide_one_cell(
-    host: HostResources, request: Request, mapping: Mapping | None,
-    terms: Terms,
-) -> Decision:
+def _decide_one_cell(host: HostResources, request: Request,
+                     mapping: Mapping | None, terms: Terms) -> Decision:
     """Decide for a guest that needs one NUMA cell and nothing else.
 
     Most requests are such: the search ends at the first cell that fits.
@@ -292,10 +285,8 @@ def decide_candidate(
     return _without_card(decision, host, request, mapping)
 
 
-def _without_card(
-    decision: Decision, host: HostResources, request: Request,
-    mapping: Mapping | None,
-) -> Decision:
+def _without_card(decision: Decision, host: HostResources, request: Request,
+                  mapping: Mapping | None) -> Decision:
     """Refuse a host of which the claim would take a PF and VFs of a card.
 
     Nova's filters pass it.  The claim fails, and the host loses these VFs: it
@@ -323,10 +314,9 @@ def _without_card(
         shortage.PCI_DEVICES), CARD)
 
 
-def _decide_by_nova(
-    evaluation: numa_evaluation.Evaluation, request: Request,
-    devices: pci.CandidateDevices | None, traces: ty.Any,
-) -> Decision | None:
+def _decide_by_nova(evaluation: numa_evaluation.Evaluation, request: Request,
+                    devices: pci.CandidateDevices | None,
+                    traces: ty.Any) -> Decision | None:
     """Decide by Nova's own rules only.
 
     :returns: None if that is not enough: if the tunnel is uncertain, or Nova's
@@ -350,10 +340,9 @@ def _decide_by_nova(
         devices=devices))
 
 
-def expected_cells(
-    host: HostResources, request: Request, mapping: Mapping | None,
-    decision: Decision | None,
-) -> tuple[int, ...] | None:
+def expected_cells(host: HostResources, request: Request,
+                   mapping: Mapping | None,
+                   decision: Decision | None) -> tuple[int, ...] | None:
     """Return the NUMA cells that the claim is expected to choose.
 
     :param decision: the decision, which accepts the host; None if no filter
@@ -372,13 +361,11 @@ def expected_cells(
         groups, None if devices is None else devices.stock)
 
 
-def broken_rules(
-    rules: Iterable[numa_rule.Rule], host: HostTopology | None,
-    names: numa_rule.Names,
-    guest: GuestTopology | None = None,
-    pinning: numa_rule.Pinning | None = None,
-    devices: pci.CandidateDevices | None = None, networks_known: bool = True,
-) -> Iterator[reasons.Reason]:
+def broken_rules(rules: Iterable[numa_rule.Rule], host: HostTopology | None,
+                 names: numa_rule.Names, guest: GuestTopology | None = None,
+                 pinning: numa_rule.Pinning | None = None,
+                 devices: pci.CandidateDevices | None = None,
+                 networks_known: bool = True) -> Iterator[reasons.Reason]:
     """Yield the reason for each rule that a server breaks on its host.
 
     Nothing else on the host counts: the server runs there already.

@@ -40,11 +40,9 @@ class Share(ty.NamedTuple):
         return self.memory * 1024 // self.page_size if self.page_size else 0
 
 
-def share(
-    position: int, cell: topology.GuestCell, cpus: Iterable[int],
-    page_size: int | None, siblings: Iterable[Set[int]],
-    page_sizes: Iterable[int],
-) -> Share:
+def share(position: int, cell: topology.GuestCell, cpus: Iterable[int],
+          page_size: int | None, siblings: Iterable[Set[int]],
+          page_sizes: Iterable[int]) -> Share:
     """Return the share of a host cell that a guest cell occupies.
 
     :param cpus: host CPUs of its pinned vCPUs and of its emulator threads
@@ -64,10 +62,8 @@ def share(
                  page_size or min(page_sizes, default=0))
 
 
-def claimed_shares(
-    guest: topology.GuestTopology, host: topology.HostTopology,
-    claimed: numa_evaluation.ClaimChoice,
-) -> tuple[Share, ...]:
+def claimed_shares(guest: topology.GuestTopology, host: topology.HostTopology,
+                   claimed: numa_evaluation.ClaimChoice) -> tuple[Share, ...]:
     shares = []
     for index, (cell, position, page_size, pinned) in enumerate(zip(
             guest.cells, *claimed)):
@@ -84,9 +80,8 @@ def claimed_shares(
     return tuple(shares)
 
 
-def take(
-    host: topology.HostTopology, shares: Iterable[Share],
-) -> topology.HostTopology:
+def take(host: topology.HostTopology,
+         shares: Iterable[Share]) -> topology.HostTopology:
     """Return a host after the claim of a server was recorded.
 
     :raises UnrecordedError: if CPUs are not free, or not for pinned vCPUs, or
@@ -95,9 +90,8 @@ def take(
     return _change_cells(host, shares, 1)
 
 
-def give_back(
-    host: topology.HostTopology, shares: Iterable[Share],
-) -> topology.HostTopology:
+def give_back(host: topology.HostTopology,
+              shares: Iterable[Share]) -> topology.HostTopology:
     """Return a host without a server.
 
     Nothing is freed beyond the capacity of the empty host, even if the record
@@ -135,10 +129,8 @@ def empty(host: topology.HostTopology) -> topology.HostTopology:
     return freed(host, cpus=True, shared=True, memory=True)
 
 
-def freed(
-    host: topology.HostTopology, *, cpus: bool = False, shared: bool = False,
-    memory: bool = False,
-) -> topology.HostTopology:
+def freed(host: topology.HostTopology, *, cpus: bool = False,
+          shared: bool = False, memory: bool = False) -> topology.HostTopology:
     """Return a host on which servers occupy nothing of some resources.
 
     :param memory: free the memory, pages of all sizes included

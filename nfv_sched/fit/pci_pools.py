@@ -126,10 +126,9 @@ class PCIPools:
             number for number, device in enumerate(self._inventory.devices)
             if device.server == uuid])
 
-    def take(
-        self, demands: Sequence[pci.Demand], mapping: Mapping | None,
-        host: topology.HostTopology, cells: int | None,
-    ) -> 'tuple[PCIPools, tuple[int, ...]] | None':
+    def take(self, demands: Sequence[pci.Demand], mapping: Mapping | None,
+             host: topology.HostTopology,
+             cells: int | None) -> 'tuple[PCIPools, tuple[int, ...]] | None':
         """Return the pools after the claim of a server, and its devices.
 
         :param mapping: mappings of the allocation candidate; None or empty

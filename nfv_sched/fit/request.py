@@ -173,9 +173,8 @@ def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:
                       properties.get('hw_cpu_thread_policy')))
 
 
-def _switch_physnets(
-    physnets: frozenset[str], requests: list, networks: list,
-) -> frozenset[str]:
+def _switch_physnets(physnets: frozenset[str], requests: list,
+                     networks: list) -> frozenset[str]:
     """Return physical networks that are reached through the virtual switch.
 
     Nova does not report which port is on which physical network, so those of

@@ -145,8 +145,7 @@ class Visit(scheduler.ConsumeListener):
         self._judged = True
         return decision
 
-    def decision(self, host_state, request: Request,
-                 terms: Terms) -> Decision:
+    def decision(self, host_state, request: Request, terms: Terms) -> Decision:
         """Decide by the first allocation candidate; change nothing.
 
         For weighers.  Parameters, result and errors are those of
@@ -311,8 +310,7 @@ def judge_once(host_state, request_note: RequestNote, request: Request,
     return decision
 
 
-def resources(host_state,
-              terms: Terms | None = None) -> decide.HostResources:
+def resources(host_state, terms: Terms | None = None) -> decide.HostResources:
     """Return the free resources of a host; no rules count without terms."""
     limit = None
     if terms is not None and terms.capping:

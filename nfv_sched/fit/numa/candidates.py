@@ -148,9 +148,8 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
     return choose(0, 0)
 
 
-def _sets_meeting(
-    masks: Masks, groups: Sequence[int], condition: Condition,
-) -> Iterator[int]:
+def _sets_meeting(masks: Masks, groups: Sequence[int],
+                  condition: Condition) -> Iterator[int]:
     """Yield the sets of relevant host cells that meet a condition.
 
     :returns: bitmasks; for each there is an assignment that uses all these
@@ -178,19 +177,16 @@ def _sets_meeting(
                 yield part
 
 
-def _can_use_exactly(
-    masks: Masks, groups: Iterable[int], part: int, relevant: int,
-) -> bool:
+def _can_use_exactly(masks: Masks, groups: Iterable[int], part: int,
+                     relevant: int) -> bool:
     """Return whether an assignment uses exactly these relevant cells."""
     barred = ~(relevant & ~part)
     return feasible([mask & barred for mask in masks],
                     [*groups, *(1 << bit for bit in bits(part))])
 
 
-def satisfiable(
-    masks: Masks, groups: Sequence[int] = (),
-    condition: Condition | None = None,
-) -> bool:
+def satisfiable(masks: Masks, groups: Sequence[int] = (),
+                condition: Condition | None = None) -> bool:
     """Return whether an assignment meets the groups and the condition.
 
     :raises TooManySets: if that takes too long to tell
@@ -263,17 +259,13 @@ def assignments(
     yield from descend(list(masks), 0)
 
 
-def first(
-    masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
-    condition: Condition | None = None,
-) -> tuple[int, ...] | None:
+def first(masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
+          condition: Condition | None = None) -> tuple[int, ...] | None:
     return next(assignments(masks, order, groups, condition), None)
 
 
-def some(
-    masks: Masks, order: Sequence[int], groups: Sequence[int],
-    condition: Condition | None, most: int,
-) -> Iterator[tuple[int, ...]]:
+def some(masks: Masks, order: Sequence[int], groups: Sequence[int],
+         condition: Condition | None, most: int) -> Iterator[tuple[int, ...]]:
     """Yield the first ``most`` assignments, fewer if that takes too long."""
     try:
         yield from itertools.islice(
@@ -295,10 +287,8 @@ def row_sets(count: int, size: int) -> Iterator[tuple[int, ...]]:
         itertools.combinations(range(count), size), _MAX_ROW_SETS)
 
 
-def most_local(
-    masks: Masks, local: int, groups: Sequence[int] = (),
-    condition: Condition | None = None,
-) -> int:
+def most_local(masks: Masks, local: int, groups: Sequence[int] = (),
+               condition: Condition | None = None) -> int:
     """Return the most guest cells that can be on certain host cells at once.
 
     Of many unlike guest cells, only some combinations are tried.
@@ -324,9 +314,7 @@ def most_local(
     return 0 if satisfiable(masks, groups, condition) else -1
 
 
-def tries_before(
-    assignment: Sequence[int], order: Sequence[int],
-) -> int:
+def tries_before(assignment: Sequence[int], order: Sequence[int]) -> int:
     """Return how many permutations Nova tries before an assignment."""
     remaining = list(order)
     count = len(assignment)

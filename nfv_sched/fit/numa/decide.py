@@ -115,9 +115,8 @@ class RequestNetworks(ty.Protocol):
     tunnel_uncertain: bool  #: whether ``tunneled`` may be wrong
 
 
-def _network_groups(
-    host: topology.HostTopology, networks: RequestNetworks,
-) -> tuple[list[int], list[int]]:
+def _network_groups(host: topology.HostTopology,
+                    networks: RequestNetworks) -> tuple[list[int], list[int]]:
     """Return bitmasks of host cells near the networks, and near the tunnel.
 
     Nova demands nothing for networks that the host does not declare.
@@ -129,18 +128,16 @@ def _network_groups(
     return groups, tunnel
 
 
-def claim_groups(
-    host: topology.HostTopology, networks: RequestNetworks, decision: Decision,
-) -> list[int]:
+def claim_groups(host: topology.HostTopology, networks: RequestNetworks,
+                 decision: Decision) -> list[int]:
     """Return bitmasks: the claim must choose one host cell of each."""
     physnets, tunnel = _network_groups(host, networks)
     groups = physnets if decision.ignore_tunnel else physnets + tunnel
     return groups + [host.labels[label] for label in decision.labels]
 
 
-def strict_cells(
-    host: topology.HostTopology, masks: Sequence[int], terms: Terms,
-) -> tuple[Sequence[int], list[numa_rule.Rule]]:
+def strict_cells(host: topology.HostTopology, masks: Sequence[int],
+                 terms: Terms) -> tuple[Sequence[int], list[numa_rule.Rule]]:
     """Return the host cells that strict policies leave, whatever is free.
 
     :returns: bitmask for each guest cell, and the rules that left cells out
@@ -171,11 +168,9 @@ def floating(host: topology.HostTopology | None, terms: Terms) -> Decision:
     return Decision(True, degrees=degrees)
 
 
-def decide(
-    evaluation: Evaluation, networks: RequestNetworks, terms: Terms,
-    devices: pci.CandidateDevices | None = None, traces=None,
-    held: Decision | None = None,
-) -> Decision:
+def decide(evaluation: Evaluation, networks: RequestNetworks, terms: Terms,
+           devices: pci.CandidateDevices | None = None, traces=None,
+           held: Decision | None = None) -> Decision:
     """Decide about one guest on one host, for one allocation candidate.
 
     :param devices: the PCI devices of the host; None if none are requested
@@ -286,10 +281,8 @@ class _Decider:
         return numa_rule.Goal(rule.narrow(facts, goal),
                               (*goal.rules, (rule, facts)), condition)
 
-    def _capacity_reason(
-        self, rule: numa_rule.Rule, facts: numa_rule.Facts,
-        before: numa_rule.Goal,
-    ) -> reasons.Reason:
+    def _capacity_reason(self, rule: numa_rule.Rule, facts: numa_rule.Facts,
+                         before: numa_rule.Goal) -> reasons.Reason:
         host = self.predictor.host
         allowed = numa_rule.Goal([host.all_cells] * len(before.masks))
         for other, other_facts in before.rules:
@@ -305,9 +298,8 @@ class _Decider:
             rule.is_satisfied(facts, self.predictor, chosen)
             for rule, facts in goal.rules)
 
-    def _is_enforced(
-        self, labels: frozenset[str], goal: numa_rule.Goal,
-    ) -> bool:
+    def _is_enforced(self, labels: frozenset[str],
+                     goal: numa_rule.Goal) -> bool:
         """Return whether labels hold the claim to a goal in any host state."""
         # Live migrations before Nova 34 lose all limits (bug 2153425).
         if self.terms.limits_lost and self.terms.capping:
@@ -323,9 +315,8 @@ class _Decider:
         # strict rules, the claim is what stock Nova would do.
         return not self.strict or predictor.keeps_pins(labels)
 
-    def _labels_suffice(
-        self, labels: frozenset[str], must: numa_rule.Goal,
-    ) -> bool:
+    def _labels_suffice(self, labels: frozenset[str],
+                        must: numa_rule.Goal) -> bool:
         return self._satisfies(must, self.predictor.predicted(labels)) and (
             self.terms.predicted_is_enough or self._is_enforced(labels, must))
 
@@ -380,9 +371,8 @@ class _Decider:
 
     # -- capacity for large guests
 
-    def _keeping_room(
-        self, decision: Decision, held: Decision | None,
-    ) -> Decision:
+    def _keeping_room(self, decision: Decision,
+                      held: Decision | None) -> Decision:
         """Hold the claim to the choice that leaves most capacity, if possible.
 
         The rules come first: none is satisfied to a lower degree for it.
@@ -404,9 +394,8 @@ class _Decider:
                 return self._accept(labels, decision.strict_labels, held)
         return decision
 
-    def _roomy_labels(
-        self, labels: frozenset[str],
-    ) -> Iterator[frozenset[str]]:
+    def _roomy_labels(self,
+                      labels: frozenset[str]) -> Iterator[frozenset[str]]:
         """Yield sets of labels, with ``labels``, that allow one choice each.
 
         The choice that leaves most capacity comes first.  The last set is
@@ -443,10 +432,8 @@ class _Decider:
 
     # -- decisions
 
-    def _accept(
-        self, labels: frozenset[str], strict_labels: frozenset[str],
-        held: Decision | None = None,
-    ) -> Decision:
+    def _accept(self, labels: frozenset[str], strict_labels: frozenset[str],
+                held: Decision | None = None) -> Decision:
         if self._claim_too_long(labels):
             return Decision(False, reasons.Reason(
                 reasons.ENFORCEMENT, 'NUMA topology',
@@ -476,10 +463,8 @@ class _Decider:
         return chosen is not None and evaluation.claim_tries(
             chosen) > MAX_CLAIM_TRIES
 
-    def _degrees(
-        self, rules: Iterable[tuple[numa_rule.Rule, numa_rule.Facts]],
-        labels: frozenset[str],
-    ) -> dict[str, float]:
+    def _degrees(self, rules: Iterable[tuple[numa_rule.Rule, numa_rule.Facts]],
+                 labels: frozenset[str]) -> dict[str, float]:
         """Predict the degree of each weighed rule, by the text of the rule."""
         chosen = self.predictor.predicted(labels)
         return {
@@ -487,9 +472,8 @@ class _Decider:
                 facts, self.predictor, chosen)
             for rule, facts in rules if rule.weighed}
 
-    def _decide_strict(
-        self, must: numa_rule.Goal, held: Decision | None,
-    ) -> Decision:
+    def _decide_strict(self, must: numa_rule.Goal,
+                       held: Decision | None) -> Decision:
         # The servers of one request share the limits of the host, so this
         # server must do with the labels of the one before.
         options = None if held is None else [held.strict_labels]
@@ -568,10 +552,8 @@ class _Decider:
             'NUMA nodes to which the claim can be held needed',
             "Nova's search misses those with capacity")
 
-    def _decide_preferred(
-        self, must: numa_rule.Goal, strict: frozenset[str],
-        held: Decision | None,
-    ) -> Decision:
+    def _decide_preferred(self, must: numa_rule.Goal, strict: frozenset[str],
+                          held: Decision | None) -> Decision:
         """Accept, with labels for as many preferred rules as possible."""
         # Sorted anew: the order of the filters must not matter.
         preferred = sorted(

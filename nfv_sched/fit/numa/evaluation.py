@@ -67,12 +67,11 @@ class Evaluation:
                  'pci_requested', 'sorting', 'masks', '_codes', '_uniform',
                  '_static', '_order')
 
-    def __init__(
-        self, host: HostTopology, guest: GuestTopology, ratios: fit.Ratios,
-        pools: Sequence[Mapping] | None = None,
-        pci_requested: bool = False, sorting: CellSorting = CellSorting(),
-        pristine: GuestTopology | None = None,
-    ):
+    def __init__(self, host: HostTopology, guest: GuestTopology,
+                 ratios: fit.Ratios, pools: Sequence[Mapping] | None = None,
+                 pci_requested: bool = False,
+                 sorting: CellSorting = CellSorting(),
+                 pristine: GuestTopology | None = None):
         self.host = host
         self.guest = guest
         self.pristine = guest if pristine is None else pristine
@@ -87,9 +86,8 @@ class Evaluation:
         #: Host cells that each guest cell fits, as bitmasks.
         self.masks = self._fitting_masks(host.cells)
 
-    def _fitting_masks(
-        self, cells: Sequence[topology.HostCell],
-    ) -> tuple[int, ...]:
+    def _fitting_masks(self,
+                       cells: Sequence[topology.HostCell]) -> tuple[int, ...]:
         guest_cells = self.guest.cells
         reserved = self.guest.reserved
         if len(guest_cells) == 1:
@@ -107,10 +105,8 @@ class Evaluation:
             masks.append(mask)
         return tuple(masks)
 
-    def _mask(
-        self, cells: Sequence[topology.HostCell], cell: topology.GuestCell,
-        reserved: int,
-    ) -> int:
+    def _mask(self, cells: Sequence[topology.HostCell],
+              cell: topology.GuestCell, reserved: int) -> int:
         """Return the host cells that one guest cell fits, as a bitmask."""
         check, ratios, pagesize = fit.check, self.ratios, cell.pagesize
         mask, bit = 0, 1
@@ -257,9 +253,8 @@ class Evaluation:
         order.sort(key=keys.__getitem__)
         return order
 
-    def _fits(
-        self, guest_cell: int, host_cell: int, pagesize: int | None,
-    ) -> tuple[bool, int, bool]:
+    def _fits(self, guest_cell: int, host_cell: int,
+              pagesize: int | None) -> tuple[bool, int, bool]:
         """Return the answer of ``walk.Fits`` to one step of the search."""
         if self._codes is None:
             self._codes = {}
@@ -296,11 +291,9 @@ class Evaluation:
             self.pristine.ids,
             [cell.pagesize for cell in self.pristine.cells])
 
-    def _search(
-        self, groups: Sequence[int],
-        condition: Condition | None, traces: walk.Traces,
-        order: Sequence[int],
-    ) -> tuple[int, ...] | None:
+    def _search(self, groups: Sequence[int], condition: Condition | None,
+                traces: walk.Traces,
+                order: Sequence[int]) -> tuple[int, ...] | None:
         def met(chosen: int) -> bool:
             return (all(chosen & group for group in groups) and
                     (condition is None or condition.test(chosen)))
@@ -309,11 +302,9 @@ class Evaluation:
             [cell.id for cell in self.host.cells], order, traces,
             self._fits, met)
 
-    def choose(
-        self, groups: Sequence[int] = (),
-        condition: Condition | None = None,
-        traces: walk.Traces | None = None,
-    ) -> tuple[int, ...] | None:
+    def choose(self, groups: Sequence[int] = (),
+               condition: Condition | None = None,
+               traces: walk.Traces | None = None) -> tuple[int, ...] | None:
         """Return the host cells that Nova would choose.
 
         :param groups: bitmasks of host cells; one of each must be chosen
@@ -341,11 +332,9 @@ class Evaluation:
                 groups, condition, traces,
                 self.order) if self.uniform else None
 
-    def accepted(
-        self, groups: Sequence[int] = (),
-        condition: Condition | None = None,
-        traces: walk.Traces | None = None,
-    ) -> bool:
+    def accepted(self, groups: Sequence[int] = (),
+                 condition: Condition | None = None,
+                 traces: walk.Traces | None = None) -> bool:
         """Return whether Nova accepts the host; faster than ``choose``."""
         if self.too_few_cells:
             return False
@@ -376,10 +365,9 @@ class Evaluation:
             order = self._sorted_cells(True)
         return order
 
-    def _found_soon(
-        self, groups: Sequence[int], condition: Condition | None,
-        traces: walk.Traces | None, order: Sequence[int],
-    ) -> tuple[int, ...] | None:
+    def _found_soon(self, groups: Sequence[int], condition: Condition | None,
+                    traces: walk.Traces | None,
+                    order: Sequence[int]) -> tuple[int, ...] | None:
         """Return the choice of Nova's search if it ends early; else None."""
         # Otherwise it is not known whether there is a choice at all, and Nova
         # might search for hours.
@@ -431,10 +419,8 @@ class Evaluation:
             return None
         return chosen
 
-    def claimed(
-        self, groups: Sequence[int] = (),
-        condition: Condition | None = None,
-    ) -> ClaimChoice | None:
+    def claimed(self, groups: Sequence[int] = (),
+                condition: Condition | None = None) -> ClaimChoice | None:
         """Return the claim's choice; None if it does not accept the host."""
         if self.too_few_cells:
             return None
@@ -476,9 +462,7 @@ def many_permutations(host_cells: int, guest_cells: int) -> bool:
     return math.perm(host_cells, guest_cells) > MAX_CLAIM_TRIES
 
 
-def free_devices(
-    pools: Sequence[Mapping] | None,
-) -> Mapping[int | None, int]:
+def free_devices(pools: Sequence[Mapping] | None) -> Mapping[int | None, int]:
     """Count free PCI devices by NUMA node; None for those without one."""
     free: dict[int | None, int] = {}
     for pool in pools or ():

@@ -108,10 +108,8 @@ def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
     return need <= host.memory - host.memory_usage
 
 
-def _threads_fit(
-    host: HostCell, cell: GuestCell, reserved: int,
-    free: ty.AbstractSet[int],
-) -> bool:
+def _threads_fit(host: HostCell, cell: GuestCell, reserved: int,
+                 free: ty.AbstractSet[int]) -> bool:
     """Return whether the pinned vCPUs fit the cores, by the thread policy."""
     siblings = host.siblings
     # Nova's max() over no cores raises ValueError here.
@@ -161,10 +159,8 @@ def _threads_fit(
     return not reserved or len(sizes) - sizes.count(0) > need
 
 
-def check(
-    host: HostCell, cell: GuestCell, pagesize: int | None, reserved: int,
-    ratios: Ratios,
-) -> int:
+def check(host: HostCell, cell: GuestCell, pagesize: int | None, reserved: int,
+          ratios: Ratios) -> int:
     """Check whether a guest cell fits a host cell.
 
     :param pagesize: page request of the guest cell as it is now, KiB or one of
@@ -208,9 +204,8 @@ def check(
     return FITS
 
 
-def shortage(
-    host: HostCell, cell: GuestCell, reserved: int, ratios: Ratios,
-) -> tuple[int, int, int]:
+def shortage(host: HostCell, cell: GuestCell, reserved: int,
+             ratios: Ratios) -> tuple[int, int, int]:
     """Return the shortage of a host cell for a guest cell.
 
     :returns: (``NO_*`` of the rule that fails, amount needed, amount free), in

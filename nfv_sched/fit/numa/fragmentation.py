@@ -26,10 +26,8 @@ _NEAR_DEVICES = 0.5
 _WHOLE_HOST = 0.6
 
 
-def lost(
-    host: topology.HostTopology, guest: topology.GuestTopology,
-    chosen: Sequence[int], near: Collection[int | None] = (),
-) -> float:
+def lost(host: topology.HostTopology, guest: topology.GuestTopology,
+         chosen: Sequence[int], near: Collection[int | None] = ()) -> float:
     """Return the capacity for large guests that a guest takes from a host.
 
     :param chosen: position of the host cell of each guest cell
@@ -81,8 +79,7 @@ class _Cell:
     __slots__ = ('free', '_cell', '_threads', '_cpus', '_whole', '_free_kb',
                  '_cpus_per_kb', '_pages', '_huge', '_weight', '_room')
 
-    def __init__(self, cell: topology.HostCell,
-                 near: Collection[int | None]):
+    def __init__(self, cell: topology.HostCell, near: Collection[int | None]):
         self._cell = cell
         siblings, free = cell.siblings, cell.free_cpus
         self._threads = threads = (len(siblings[0]) if siblings else 0) or 1

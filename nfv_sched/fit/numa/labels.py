@@ -32,10 +32,8 @@ class ClaimPredictor:
     :param groups: host cells near each network of the request, as bitmasks
     """
 
-    def __init__(
-        self, evaluation: Evaluation, names: numa_rule.Names,
-        devices: pci.CandidateDevices | None, groups: list[int],
-    ):
+    def __init__(self, evaluation: Evaluation, names: numa_rule.Names,
+                 devices: pci.CandidateDevices | None, groups: list[int]):
         self.evaluation = evaluation
         self.names = names
         self.devices = devices

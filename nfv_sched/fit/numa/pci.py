@@ -242,10 +242,8 @@ class HostDevices:
     __slots__ = ('host', 'wanted', 'pools', 'counts', 'matched', '_sockets',
                  '_providers', '_relevant', '_relatives')
 
-    def __init__(
-        self, pools: Sequence[Mapping], demands: tuple[Demand, ...],
-        host: topology.HostTopology,
-    ):
+    def __init__(self, pools: Sequence[Mapping], demands: tuple[Demand, ...],
+                 host: topology.HostTopology):
         self.host = host
         self.wanted = demands
         self.pools = pools

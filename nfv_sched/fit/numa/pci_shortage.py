@@ -84,11 +84,9 @@ class _CellChoice(ty.NamedTuple):
             return True
 
 
-def find(
-    devices: pci.CandidateDevices, masks: Sequence[int] | None = None,
-    groups: Sequence[int] = (), local: bool = False,
-    empty: Sequence[int] | None = None,
-) -> DeviceShortage | None:
+def find(devices: pci.CandidateDevices, masks: Sequence[int] | None = None,
+         groups: Sequence[int] = (), local: bool = False,
+         empty: Sequence[int] | None = None) -> DeviceShortage | None:
     """Return the smallest set of requests that cannot be served.
 
     :param masks: host cells that each guest cell fits, as bitmasks; None if
@@ -132,9 +130,8 @@ def _looks(devices: pci.CandidateDevices) -> int:
     return _LOOKS_BESIDE + sum(map(len, devices.devices.matched))
 
 
-def _fewest(
-    devices: pci.CandidateDevices, served: Callable[..., bool],
-) -> Sequence[int]:
+def _fewest(devices: pci.CandidateDevices,
+            served: Callable[..., bool]) -> Sequence[int]:
     """Return the numbers of the fewest requests that are not served.
 
     If there are too many sets to try, it is a set of which none can be left
@@ -248,10 +245,9 @@ def _suits(devices: pci.HostDevices, cells: int, local: bool,
     return bool(pool.near & cells)
 
 
-def free(
-    devices: pci.CandidateDevices,
-    suits: Callable[[pci.Demand, ty.Any], bool] = lambda demand, pool: True,
-) -> int:
+def free(devices: pci.CandidateDevices,
+         suits: Callable[[pci.Demand, ty.Any], bool] = lambda demand,
+         pool: True) -> int:
     """Count the free devices that suit one of the requests, each once."""
     counts = {
         pool.index: devices.devices.counts[pool.index]

@@ -271,9 +271,8 @@ class Rule(abc.ABC):
         """
         return ratio
 
-    def cpu_ratio_reason(
-        self, evaluation, ratios: fit.Ratios,
-    ) -> reasons.Reason | None:
+    def cpu_ratio_reason(self, evaluation,
+                         ratios: fit.Ratios) -> reasons.Reason | None:
         """Return the reason if only the ratio of :meth:`cpu_ratio` refuses.
 
         :param evaluation: the guest on the host with the ratio of
@@ -297,9 +296,8 @@ class Rule(abc.ABC):
         """
         return None
 
-    def missing_reason(
-        self, facts: Facts, guest_on_host: GuestOnHost,
-    ) -> reasons.Reason | None:
+    def missing_reason(self, facts: Facts,
+                       guest_on_host: GuestOnHost) -> reasons.Reason | None:
         """Return what the host is missing for the rule, however empty it is.
 
         Such as a label or PCI devices.  Called for strict rules if the guest
@@ -315,9 +313,8 @@ class Rule(abc.ABC):
         """Return the masks of a goal without host cells that are excluded."""
         return goal.masks
 
-    def condition(
-        self, facts: Facts, guest_on_host: GuestOnHost,
-    ) -> candidates.Condition | None:
+    def condition(self, facts: Facts,
+                  guest_on_host: GuestOnHost) -> candidates.Condition | None:
         """Return the condition on the chosen host cells, if any."""
         return None
 

@@ -19,10 +19,9 @@ from nfv_sched.fit.numa import pci
 from nfv_sched.fit.numa import topology
 
 
-def host_shape(
-    evaluation: numa_evaluation.Evaluation, terms: decide.Terms,
-    demands: tuple[pci.Demand, ...], mapping: Mapping | None,
-) -> Hashable | None:
+def host_shape(evaluation: numa_evaluation.Evaluation, terms: decide.Terms,
+               demands: tuple[pci.Demand, ...],
+               mapping: Mapping | None) -> Hashable | None:
     """Return the shape of a host for a request.
 
     :param mapping: request group -> resource provider UUIDs; None or empty
@@ -71,10 +70,9 @@ def host_shape(
     return shape, devices
 
 
-def of_devices(
-    pools: Sequence[Mapping], demands: tuple[pci.Demand, ...],
-    mapping: Mapping | None, cells: Sequence[topology.HostCell],
-) -> Hashable:
+def of_devices(pools: Sequence[Mapping], demands: tuple[pci.Demand, ...],
+               mapping: Mapping | None,
+               cells: Sequence[topology.HostCell]) -> Hashable:
     """Return the part of a shape that concerns PCI devices.
 
     Counts above the requested number are cut to one more than that.  Provider

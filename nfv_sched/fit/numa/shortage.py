@@ -138,10 +138,9 @@ def capacity_reason(
         'the guest NUMA nodes compete for the same', count)
 
 
-def page_reason(
-    host: topology.HostTopology, guest: topology.GuestTopology,
-    order: int = reasons.CAPACITY, policy: str = 'NUMA topology',
-) -> reasons.Reason | None:
+def page_reason(host: topology.HostTopology, guest: topology.GuestTopology,
+                order: int = reasons.CAPACITY,
+                policy: str = 'NUMA topology') -> reasons.Reason | None:
     """Return the reason for pages that a host can never give a guest."""
     for cell in guest.cells:
         size = cell.pagesize or 0
@@ -164,8 +163,7 @@ def page_reason(
     return None
 
 
-def no_node(order: int, policy: str, places: Sequence[str],
-            ) -> reasons.Reason:
+def no_node(order: int, policy: str, places: Sequence[str]) -> reasons.Reason:
     return reasons.Reason(
         order, policy, f'needs a NUMA node{reasons.where(places)}', 'has none',
         shortage=_shortage(reasons.Resource.NUMA_NODES, 1, 0, places))
@@ -177,10 +175,9 @@ def _shortage(resource: reasons.Resource, needed: int, free: int,
                             tuple(places))
 
 
-def _lack(
-    host_cell: topology.HostCell, cell: topology.GuestCell, reserved: int,
-    ratios: fit.Ratios,
-) -> tuple[int, float, int, tuple[int, int, int]]:
+def _lack(host_cell: topology.HostCell, cell: topology.GuestCell,
+          reserved: int,
+          ratios: fit.Ratios) -> tuple[int, float, int, tuple[int, int, int]]:
     """Return what a guest cell lacks on a host cell, to be compared.
 
     :returns: number of resources of which there is too little (of memory and

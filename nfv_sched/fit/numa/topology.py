@@ -230,10 +230,8 @@ class HostCell:
         cell._pages = cell._state = None
         return cell
 
-    def changed(
-        self, *, free: ty.AbstractSet[int], cpu_usage: int,
-        memory_usage: int, pages: tuple[CellPages, ...],
-    ) -> 'HostCell':
+    def changed(self, *, free: ty.AbstractSet[int], cpu_usage: int,
+                memory_usage: int, pages: tuple[CellPages, ...]) -> 'HostCell':
         """Return a copy of this cell with other guests on it."""
         cell = HostCell.__new__(HostCell)
         cell._obj = self._obj

@@ -47,9 +47,7 @@ class Traces:
         self.pinned = [-1] * len(self.ids)
 
 
-def _advance(
-    current: list[int], depth: int, hosts: int,
-) -> bool:
+def _advance(current: list[int], depth: int, hosts: int) -> bool:
     """Advance to the next permutation that differs at ``depth`` or before.
 
     :param current: the permutation, changed in place
@@ -70,11 +68,9 @@ def _advance(
     return False
 
 
-def search(
-    host_ids: Sequence[int], order: Sequence[int], traces: Traces,
-    fits: Fits, accepts: Callable[[int], bool],
-    max_steps: int = MAX_STEPS,
-) -> tuple[int, ...] | None:
+def search(host_ids: Sequence[int], order: Sequence[int], traces: Traces,
+           fits: Fits, accepts: Callable[[int], bool],
+           max_steps: int = MAX_STEPS) -> tuple[int, ...] | None:
     """Return the assignment that Nova chooses.
 
     :param order: positions of the host cells in Nova's order

@@ -136,9 +136,8 @@ class PCIRule(rule.Rule):
         return self.needs_topology()
 
 
-def _stays_local(
-    guest_on_host: rule.GuestOnHost, number: int, policy: str | None, groups,
-) -> bool:
+def _stays_local(guest_on_host: rule.GuestOnHost, number: int,
+                 policy: str | None, groups) -> bool:
     """Return whether a claim takes all devices from its host cells.
 
     :param policy: NUMA policy that the claim follows; None if not known

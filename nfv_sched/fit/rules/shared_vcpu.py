@@ -91,9 +91,8 @@ class SharedVCPURule(rule.Rule):
         return (len(guest.cells) == 1 or evaluation.interchangeable or
                 (shared.dedicated > 0 and not guest.isolates) or facts)
 
-    def cpu_ratio_reason(
-        self, evaluation: numa_evaluation.Evaluation, ratios: fit.Ratios,
-    ) -> reasons.Reason | None:
+    def cpu_ratio_reason(self, evaluation: numa_evaluation.Evaluation,
+                         ratios: fit.Ratios) -> reasons.Reason | None:
         """Return a reason if shared CPUs are full, but not by Nova's ratio."""
         # The limit does not lower Nova's ratio, or the guest cell fits with
         # it.

@@ -112,9 +112,8 @@ def _target(path: str) -> str:
     return resolved
 
 
-def _write_and_rename(
-    directory: int, name: str, fill: Callable[[ty.BinaryIO], ty.Any],
-) -> int:
+def _write_and_rename(directory: int, name: str,
+                      fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
     temporary = f'.{name[:100]}.{secrets.token_hex(8)}'
     descriptor = os.open(
         temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE,

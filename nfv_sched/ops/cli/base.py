@@ -138,8 +138,7 @@ class NFVSched(app.App):
         # Before cliff gives the streams to the handlers of the log.
         protect(self)
 
-    def build_option_parser(self, description, version,
-                            argparse_kwargs=None):
+    def build_option_parser(self, description, version, argparse_kwargs=None):
         return super().build_option_parser(
             description, version,
             {'prog': self.NAME, **(argparse_kwargs or {}),
@@ -309,8 +308,7 @@ class _Displaying(_Subcommand):
         return formats.load(self.formats)
 
     def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str],
-                       data: Iterable) -> int:
+                       column_names: Sequence[str], data: Iterable) -> int:
         """Print a document, or what cliff prints; called by cliff.
 
         :raises documents.UnknownKeyError: if no requested column is a key

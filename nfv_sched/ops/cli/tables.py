@@ -221,10 +221,9 @@ def _table(table: Table, width: int | None, color: bool) -> Iterator[str]:
                 else '--max-width 0')), width, False)
 
 
-def _side_by_side(
-    columns: Sequence['_Column'], widths: Sequence[int],
-    styles: Iterable[str], cells: Iterable[Sequence[str]],
-) -> Iterator[str]:
+def _side_by_side(columns: Sequence['_Column'], widths: Sequence[int],
+                  styles: Iterable[str],
+                  cells: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a row, of which all cells fit their columns."""
     for parts in itertools.zip_longest(*cells, fillvalue=''):
         padded = []

@@ -51,10 +51,9 @@ class APIError(Exception):
     """Failure to read the API completely; the message has the reason."""
 
 
-def read(
-    connection: sdk_connection.Connection, parts: Collection[str],
-    progress: _Progress = lambda what, finished, total: None,
-) -> snapshot.Cloud:
+def read(connection: sdk_connection.Connection, parts: Collection[str],
+         progress: _Progress = lambda what, finished,
+         total: None) -> snapshot.Cloud:
     """Read parts of a cloud.
 
     :param parts: fields of the cloud to read: ``flavors``, ``servers`` (with

@@ -50,8 +50,7 @@ def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
     return dataclasses.replace(cloud, hosts=tuple(map(_new, cloud.hosts)))
 
 
-def enabled(cloud: snapshot.Cloud,
-            names: Collection[str]) -> snapshot.Cloud:
+def enabled(cloud: snapshot.Cloud, names: Collection[str]) -> snapshot.Cloud:
     return dataclasses.replace(cloud, hosts=tuple([
         _enabled(host) if host.name in names else host
         for host in cloud.hosts]))
@@ -78,8 +77,7 @@ def added_new(cloud: snapshot.Cloud, host: snapshot.Host,
             [copy.name for copy in copies])
 
 
-def removed(cloud: snapshot.Cloud,
-            names: Collection[str]) -> snapshot.Cloud:
+def removed(cloud: snapshot.Cloud, names: Collection[str]) -> snapshot.Cloud:
     """Return a cloud without some hosts, and without the servers there."""
     providers = {provider.uuid for host in cloud.hosts if host.name in names
                  for provider in host.providers}

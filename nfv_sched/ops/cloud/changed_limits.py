@@ -75,11 +75,9 @@ def _with_ledger(host: snapshot.Host, before: network_limits.Limits,
         for each in host.providers]))
 
 
-def _inventory(
-    inventory: snapshot.Inventory, quantity: decide.Quantity,
-    carried: int | None, before: network_limits.Limits,
-    after: network_limits.Limits,
-) -> snapshot.Inventory:
+def _inventory(inventory: snapshot.Inventory, quantity: decide.Quantity,
+               carried: int | None, before: network_limits.Limits,
+               after: network_limits.Limits) -> snapshot.Inventory:
     """Return the inventory of the ledger with other limits.
 
     :param carried: what Neutron has bound to the host; None if not known

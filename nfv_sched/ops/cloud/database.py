@@ -41,9 +41,8 @@ _Kind = snapshot.MissingKind
 _Missing = list[snapshot.Missing]
 
 
-def read(
-    conf, progress: records.Progress = lambda what, finished, total: None,
-) -> snapshot.Cloud:
+def read(conf, progress: records.Progress = lambda what, finished,
+         total: None) -> snapshot.Cloud:
     """Read a cloud.
 
     :param conf: configuration object of Nova, after
@@ -529,10 +528,9 @@ _NOT_READ = Places({}, None, {})
 _Reading = tuple[snapshot.Provider, Mapping[str, dict[str, int]]]
 
 
-def read_places(
-    client: placement_client.Client, threads: int, computes: Collection[str],
-    aggregates: Collection[str], progress: records.Progress,
-) -> Places:
+def read_places(client: placement_client.Client, threads: int,
+                computes: Collection[str], aggregates: Collection[str],
+                progress: records.Progress) -> Places:
     """Read the resource providers of hosts.
 
     Usages are not read: they are the sums of the allocations.
@@ -614,11 +612,10 @@ def _owners(client: placement_client.Client, pool: futures.Executor, key: str,
     return names_by_uuid
 
 
-def _read_tree(
-    client: placement_client.Client,
-    members: list[placement_client.ProviderRow],
-    traits: Mapping[str, set[str]], aggregates: Mapping[str, set[str]],
-) -> list[_Reading]:
+def _read_tree(client: placement_client.Client,
+               members: list[placement_client.ProviderRow],
+               traits: Mapping[str, set[str]],
+               aggregates: Mapping[str, set[str]]) -> list[_Reading]:
     """Read the provider tree of a host, root first."""
     tree = []
     for member in sorted(members, key=lambda member: (

@@ -25,9 +25,8 @@ GONE = ('removed', 'deleted')
 OCCUPIED = ('claimed', 'allocated', 'unclaimable', 'unavailable')
 
 
-def shares(
-    nodes: Sequence[snapshot.Node], parts: Iterable[snapshot.GuestNode],
-) -> tuple[occupancy.Share, ...]:
+def shares(nodes: Sequence[snapshot.Node],
+           parts: Iterable[snapshot.GuestNode]) -> tuple[occupancy.Share, ...]:
     """Return the shares of a host that guest NUMA nodes occupy.
 
     Guest nodes on a NUMA node that the host does not report are left out.
@@ -102,9 +101,8 @@ def totals(cloud: snapshot.Cloud) -> Mapping[str, Totals]:
     return sums
 
 
-def changed_network(
-    network: snapshot.HostNetwork | None, changes: Mapping[str, int],
-) -> snapshot.HostNetwork | None:
+def changed_network(network: snapshot.HostNetwork | None,
+                    changes: Mapping[str, int]) -> snapshot.HostNetwork | None:
     """Return the network figures of a host with changes added.
 
     :param changes: name of a field -> number to add; unknown figures stay None

@@ -85,7 +85,6 @@ def class_names(options: Mapping[str, Mapping[str, ty.Any]],
             if isinstance(value, (list, tuple)) else [])
 
 
-def only_standard_classes(
-        options: Mapping[str, Mapping[str, ty.Any]]) -> bool:
+def only_standard_classes(options: Mapping[str, Mapping[str, ty.Any]]) -> bool:
     return all(names.issuperset(class_names(options, option))
                for option, names in STANDARD_CLASSES.items())

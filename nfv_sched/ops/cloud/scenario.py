@@ -184,9 +184,8 @@ def server_names(cloud: snapshot.Cloud) -> dict[str, list[str]]:
     return names
 
 
-def reported_provider(
-    host: snapshot.Host, reserved_memory: int, aggregates: Iterable[str] = (),
-) -> snapshot.Provider:
+def reported_provider(host: snapshot.Host, reserved_memory: int,
+                      aggregates: Iterable[str] = ()) -> snapshot.Provider:
     """Return the resource provider that nova-compute reports for a host.
 
     :param host: the host, with allocation ratios
@@ -229,9 +228,7 @@ def label_names(cloud: snapshot.Cloud) -> rule.Names:
         options.get('node_label_prefix') or DEFAULTS.node_prefix)
 
 
-def places_of(
-    cloud: snapshot.Cloud,
-) -> dict[str, dict[str, tuple[int, ...]]]:
+def places_of(cloud: snapshot.Cloud) -> dict[str, dict[str, tuple[int, ...]]]:
     names = label_names(cloud)
     places: dict[str, dict[str, tuple[int, ...]]] = {}
     for host in hosts_of(cloud):

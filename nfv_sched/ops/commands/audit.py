@@ -86,8 +86,7 @@ class AuditCloud(source.CloudMixin, base.Lister):
         return self.cells(parsed_args, values.COLUMNS, findings)
 
     def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str],
-                       data: Iterable) -> int:
+                       column_names: Sequence[str], data: Iterable) -> int:
         if parsed_args.formatter == formats.COMMANDS:
             self.app.stdout.writelines(
                 f'{line}\n'

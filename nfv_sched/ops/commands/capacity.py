@@ -155,11 +155,10 @@ class _Capacity(source.CloudMixin, base.Lister):
             ports=source.ports(cloud, parsed_args), image=image,
             project=parsed_args.project, hints=hints)
 
-    def _tell(
-        self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
-        hosts: Sequence[str], ports: 'Mapping[str, assumed_ports.NewPorts]',
-        counted: 'Iterable[capacity.FlavorCapacity]' = (),
-    ) -> None:
+    def _tell(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+              hosts: Sequence[str],
+              ports: 'Mapping[str, assumed_ports.NewPorts]',
+              counted: 'Iterable[capacity.FlavorCapacity]' = ()) -> None:
         """Print notes on what is not certain, and on hosts of Blazar.
 
         :param ports: those assumed for each flavor, by its name
@@ -383,10 +382,9 @@ class ShowCapacity(_Capacity):
         return super().produce_output(parsed_args, column_names, data)
 
 
-def _count(
-    cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor],
-    new: 'capacity.NewServers', hosts: Sequence[str], empty: bool = False,
-) -> 'list[capacity.FlavorCapacity]':
+def _count(cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor],
+           new: 'capacity.NewServers', hosts: Sequence[str],
+           empty: bool = False) -> 'list[capacity.FlavorCapacity]':
     from nfv_sched.ops.model.counting import capacity
     with progress.shown() as update:
         return capacity.capacities(

@@ -154,8 +154,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             parsed_args, of_explain.COLUMNS, list(shown.values()))
 
     def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str],
-                       data: Iterable) -> int:
+                       column_names: Sequence[str], data: Iterable) -> int:
         if parsed_args.formatter == base.TABLE and self._text is not None:
             if not parsed_args.columns:
                 self.check_columns(parsed_args, column_names)

@@ -281,8 +281,7 @@ def _size(value: ty.Any, where: str, what: str = '') -> int:
     return _number(value, where, what or 'ram', 0 if what else 1, _MOST)
 
 
-def _texts(data: ty.Any, where: str, lenient: bool = False,
-           ) -> dict[str, str]:
+def _texts(data: ty.Any, where: str, lenient: bool = False) -> dict[str, str]:
     """Return keys and values, converted to strings.
 
     :param lenient: skip values such as the lists of Glance

@@ -205,10 +205,9 @@ def fact_files(folder: str | None) -> dict[str, str] | None:
             f'{folder}: {exc.strerror or exc}') from exc
 
 
-def machines(
-    files: Mapping[str, str] | None, cloud: 'snapshot.Cloud',
-    hosts: Iterable['snapshot.Host'], warn: Callable[[str], ty.Any],
-) -> dict[str, values.Machine]:
+def machines(files: Mapping[str, str] | None, cloud: 'snapshot.Cloud',
+             hosts: Iterable['snapshot.Host'],
+             warn: Callable[[str], ty.Any]) -> dict[str, values.Machine]:
     """Return the machines of hosts, by UUID of the host.
 
     Hosts without facts, and with facts that contradict Nova, are left out.

@@ -73,8 +73,7 @@ def journal_of(path: str, plan_digest: str, round_number: int,
             f'{plan_digest}/{round_number}')
 
 
-def moves_of(plan: ty.Any,
-             round_number: int | None = None) -> values.MovePlan:
+def moves_of(plan: ty.Any, round_number: int | None = None) -> values.MovePlan:
     """Return the moves of a plan, or of a round of it; None for the first.
 
     :raises ValueError: if there is no such round

@@ -69,8 +69,7 @@ class PlainReport(source.ErrorMixin, base.Lister, metaclass=abc.ABCMeta):
         return self._output.columns, self._output.rows
 
     def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str],
-                       data: Iterable) -> int:
+                       column_names: Sequence[str], data: Iterable) -> int:
         formatter, output = parsed_args.formatter, self._output
         if self.formats[formatter] is formats.Commands:
             self.app.stdout.write(
@@ -234,8 +233,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
         return result
 
     def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str],
-                       data: Iterable) -> int:
+                       column_names: Sequence[str], data: Iterable) -> int:
         """Print the plan; carry it out, or say how it is checked.
 
         :raises CloudUnreadError: if part of the cloud was not read, too

@@ -22,11 +22,9 @@ from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.simulator import servers
 
 
-def plan_again(
-    plan: ty.Any, cloud: snapshot.Cloud,
-    failed: drain.Failed = drain.NONE_FAILED,
-    round_number: int = 0, finished: Collection[int] = (),
-) -> documents.Document:
+def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
+               failed: drain.Failed = drain.NONE_FAILED, round_number: int = 0,
+               finished: Collection[int] = ()) -> documents.Document:
     """Return a new plan with the aim of another, which the cloud allows.
 
     :param failed: moves not to be made
@@ -68,11 +66,10 @@ def plan_again(
     return plan_file.document_of(again)
 
 
-def plan_defrag(
-    cloud: snapshot.Cloud, flavor_name: str, count: int,
-    options: document.DefragOptions, ports: argparse.Namespace,
-    update: ty.Any, failed: drain.Failed = drain.NONE_FAILED,
-) -> document.Defrag:
+def plan_defrag(cloud: snapshot.Cloud, flavor_name: str, count: int,
+                options: document.DefragOptions, ports: argparse.Namespace,
+                update: ty.Any,
+                failed: drain.Failed = drain.NONE_FAILED) -> document.Defrag:
     """Plan moves for a flavor.
 
     :param ports: values of the options of :func:`source.add_ports`

@@ -277,8 +277,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         return first.columns, first.rows
 
     def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str],
-                       data: ty.Iterable) -> int:
+                       column_names: Sequence[str], data: ty.Iterable) -> int:
         """Print JSON and YAML as one document, other formats as tables."""
         if not self._tables or parsed_args.formatter != base.TABLE:
             return super().produce_output(parsed_args, column_names, data)

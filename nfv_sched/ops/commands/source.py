@@ -151,8 +151,7 @@ class ErrorMixin:
         """
 
     def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str],
-                       data: Iterable) -> int:
+                       column_names: Sequence[str], data: Iterable) -> int:
         if parsed_args.formatter not in documents.FORMATS:
             self.check_columns(parsed_args, column_names)
         try:
@@ -609,8 +608,7 @@ def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
     return properties
 
 
-def add_networks(parser: argparse.ArgumentParser,
-                 replaced: str = '') -> None:
+def add_networks(parser: argparse.ArgumentParser, replaced: str = '') -> None:
     parser.add_argument(
         '--network', action='append', default=[], dest='networks',
         metavar='NET[,physnet=P][,vnic-type=T][,trusted=B]',
@@ -827,10 +825,9 @@ def add_zone(parser: argparse.ArgumentParser, *, help: str,
     parser.add_argument('--az', '--zone', help=argparse.SUPPRESS, **options)
 
 
-def hosts(
-    cloud: snapshot.Cloud, names: Sequence[str] = (),
-    zones: Sequence[str] = (), aggregates: Sequence[str] = (),
-) -> list[snapshot.Host]:
+def hosts(cloud: snapshot.Cloud, names: Sequence[str] = (),
+          zones: Sequence[str] = (),
+          aggregates: Sequence[str] = ()) -> list[snapshot.Host]:
     """Return hosts that match each kind of pattern given; all without any.
 
     :raises NotInCloudError: if a pattern matches nothing

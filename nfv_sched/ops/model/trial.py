@@ -61,11 +61,10 @@ def part(cloud: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
         servers=tuple(each for each in cloud.servers if each.host in hosts))
 
 
-def run(
-    cloud: snapshot.Cloud, positions: arrangements.Positions,
-    moves: Sequence[values.Move],
-    update: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[snapshot.Cloud, Failure | None]:
+def run(cloud: snapshot.Cloud, positions: arrangements.Positions,
+        moves: Sequence[values.Move],
+        update: Callable[[int, int], None] = lambda done,
+        total: None) -> tuple[snapshot.Cloud, Failure | None]:
     """Return the cloud after moves; unchanged, and why, if one fails.
 
     What was not read of the cloud is not in the result either.
@@ -111,12 +110,11 @@ def _after(cloud: snapshot.Cloud, state: states.State,
             for each in cloud.servers]))
 
 
-def failure(
-    state: states.State, positions: arrangements.Positions,
-    moves: Sequence[values.Move], *,
-    flavor: snapshot.Flavor | None = None, count: int = 0,
-    update: Callable[[int, int], None] = lambda done, total: None,
-) -> Failure | None:
+def failure(state: states.State, positions: arrangements.Positions,
+            moves: Sequence[values.Move], *,
+            flavor: snapshot.Flavor | None = None, count: int = 0,
+            update: Callable[[int, int], None] = lambda done,
+            total: None) -> Failure | None:
     """Carry out a plan; return why it fails, or None.
 
     No move may keep a policy of the server less than it is kept before.

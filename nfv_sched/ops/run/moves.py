@@ -191,8 +191,7 @@ def shelved(connection: _Connection,
             yield server['id'], strings.line(server['name'])
 
 
-def unfinished(connection: _Connection,
-               uuids: Iterable[str]) -> Iterator[str]:
+def unfinished(connection: _Connection, uuids: Iterable[str]) -> Iterator[str]:
     """Yield which servers a failed move has left in a bad state.
 
     :raises MoveError: if Nova refuses to say

@@ -152,10 +152,9 @@ def evacuate(state: states.State, server: servers.SimulatedServer,
         if server.status == servers.STOPPED else servers.ACTIVE)
 
 
-def undo_evacuation(
-    state: states.State, server: servers.SimulatedServer,
-    source: compute.ComputeHost, claimed: compute.ServerClaim, status: str,
-) -> None:
+def undo_evacuation(state: states.State, server: servers.SimulatedServer,
+                    source: compute.ComputeHost, claimed: compute.ServerClaim,
+                    status: str) -> None:
     """Undo the last evacuation from a host, which stays down.
 
     :param claimed: what the server has claimed there

@@ -180,9 +180,8 @@ class SimulatedNetwork:
         return [groups[name].uuid if name != DEFAULT_GROUP else name
                 for name in names or (DEFAULT_GROUP,)]
 
-    def add_unbound(
-        self, ports: Iterable[nova_internals.SimulatedPort], project: str,
-    ) -> None:
+    def add_unbound(self, ports: Iterable[nova_internals.SimulatedPort],
+                    project: str) -> None:
         """Add ports that a request names to Neutron, without a host."""
         for port in ports:
             self._note_groups(port.security_groups)

@@ -211,8 +211,7 @@ def image_meta(properties: ty.Mapping[str, ty.Any]):
                        for name, value in properties.items()}})
 
 
-def unknown_image_properties(
-        properties: ty.Iterable[str]) -> list[str]:
+def unknown_image_properties(properties: ty.Iterable[str]) -> list[str]:
     fields = objects.ImageMetaProps.fields
     return sorted(name for name in set(properties) - set(fields)
                   if not name.startswith('trait:'))
@@ -228,9 +227,7 @@ class SimulatedPort:
     exists: bool = False
 
 
-def network_info(
-    ports: Sequence[SimulatedPort],
-) -> network_model.NetworkInfo:
+def network_info(ports: Sequence[SimulatedPort]) -> network_model.NetworkInfo:
     vifs = []
     for port in ports:
         network = network_model.Network(

@@ -224,10 +224,8 @@ def stored(server: servers.SimulatedServer) -> objects.RequestSpec:
     return server.spec.obj_clone()
 
 
-def plugs(
-    state: states.State, networks: Sequence[str],
-    security_groups: tuple[str, ...],
-) -> tuple[scenario.Plug, ...]:
+def plugs(state: states.State, networks: Sequence[str],
+          security_groups: tuple[str, ...]) -> tuple[scenario.Plug, ...]:
     """Return requested ports, one on each network, by names of networks."""
     groups = state.network.security_groups(security_groups)
     return tuple((state.scenario.networks[name], groups) for name in networks)
@@ -246,11 +244,10 @@ def ports_of(
             for of_port, groups in plugs]
 
 
-def requested_ports(
-    state: states.State, name: str,
-    plugs: Sequence[scenario.Plug],
-    security_groups: tuple[str, ...], project: str,
-) -> list[nova_internals.SimulatedPort]:
+def requested_ports(state: states.State, name: str,
+                    plugs: Sequence[scenario.Plug],
+                    security_groups: tuple[str, ...],
+                    project: str) -> list[nova_internals.SimulatedPort]:
     """Return the ports of a new server; add existing ones to Neutron."""
     # All ports that Nova makes have the security groups of the request.  A
     # port with other groups must exist before.

@@ -307,11 +307,10 @@ class Scheduler(nova_internals.SchedulerManager):
     def placement_client(self):
         return self._placement
 
-    def _select_destinations(
-        self, context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
-        provider_summaries, allocation_request_version=None,
-        return_alternates=False,
-    ):
+    def _select_destinations(self, context, spec_obj, instance_uuids,
+                             alloc_reqs_by_rp_uuid, provider_summaries,
+                             allocation_request_version=None,
+                             return_alternates=False):
         notes.placement_answered(spec_obj, provider_summaries)
         # Nova's method sends notifications before and after this.
         return self._schedule(

@@ -167,8 +167,7 @@ class SimulatedServer:
             for node in self.host.record.nodes or ())
 
     @property
-    def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]],
-                                ...]:
+    def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
         """(vCPUs, host CPUs) of each guest NUMA node with shared vCPUs."""
         if self.nodes is None:
             return ()

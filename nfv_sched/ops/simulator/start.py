@@ -234,10 +234,9 @@ def _recorded(snapshot_server: snapshot.Server, host: snapshot.Host,
         dataclasses.replace(snapshot_server, nodes=tuple(parts)))
 
 
-def _restore_port_requests(
-    instance: objects.Instance, spec: objects.RequestSpec,
-    snapshot_server: snapshot.Server,
-) -> None:
+def _restore_port_requests(instance: objects.Instance,
+                           spec: objects.RequestSpec,
+                           snapshot_server: snapshot.Server) -> None:
     """Replace the PCI requests of ports by those that Nova has stored.
 
     Nova does not make them again for a move: device type, NUMA policy and

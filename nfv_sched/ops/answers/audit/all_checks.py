@@ -50,10 +50,9 @@ def of_places(
         if each.server_id in checked and each.kind in _PLACES], unchecked
 
 
-def findings(
-    cloud: snapshot.Cloud, *, hosts: Collection[str] | None = None,
-    update: Callable[[int, int], None] = lambda done, total: None,
-) -> list[values.AuditedFinding]:
+def findings(cloud: snapshot.Cloud, *, hosts: Collection[str] | None = None,
+             update: Callable[[int, int], None] = lambda done,
+             total: None) -> list[values.AuditedFinding]:
     """Return the findings of all checks, host by host.
 
     :param hosts: UUIDs of the hosts to check; None for all

@@ -72,8 +72,7 @@ class Site:
                 for index, node in enumerate(self.host.nodes or ())}
 
     @property
-    def certain(self) -> Iterator[tuple[snapshot.Server,
-                                        snapshot.GuestNode]]:
+    def certain(self) -> Iterator[tuple[snapshot.Server, snapshot.GuestNode]]:
         for server in self.steady:
             for part in server.nodes or ():
                 yield server, part
@@ -103,10 +102,9 @@ class Site:
                 or self.known[move.server].nodes is not None)
             for move in self.moves)
 
-    def finding(
-        self, kind: str, text: str, server: snapshot.Server | None = None,
-        since: str = '', commands: tuple[Command, ...] = (),
-    ) -> values.AuditedFinding:
+    def finding(self, kind: str, text: str,
+                server: snapshot.Server | None = None, since: str = '',
+                commands: tuple[Command, ...] = ()) -> values.AuditedFinding:
         """Return a finding on this host.
 
         :param server: the server concerned, whose age limits ``since``

@@ -84,8 +84,7 @@ def _amounts_on_host(site: hosts.Site,
     return amounts
 
 
-def _allocations(site: hosts.Site,
-                 server: snapshot.Server) -> hosts.Findings:
+def _allocations(site: hosts.Site, server: snapshot.Server) -> hosts.Findings:
     if server.allocations is None:
         return
     amounts = _amounts_on_host(site, server.allocations)

@@ -132,10 +132,9 @@ def _node_positions(site: hosts.Site,
         return None
 
 
-def _request_parts(
-    policy: extra_specs.NFVPolicy, server: snapshot.Server,
-    devices: list[snapshot.Device], native: str, tunnel: bool,
-) -> numa_rule.RequestParts:
+def _request_parts(policy: extra_specs.NFVPolicy, server: snapshot.Server,
+                   devices: list[snapshot.Device], native: str,
+                   tunnel: bool) -> numa_rule.RequestParts:
     """Return the request of a server, for the PCI devices that it has.
 
     :param native: Nova's policy for its PCI devices

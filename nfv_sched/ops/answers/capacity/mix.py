@@ -15,11 +15,9 @@ from nfv_sched.ops.model.counting import placement_count
 from nfv_sched.ops.simulator import servers
 
 
-def times(
-    cloud: snapshot.Cloud, mix: Sequence[tuple[snapshot.Flavor, int]],
-    new: capacity.NewServers = capacity.NewServers(), *,
-    hosts: Collection[str] | None = None, empty: bool = False,
-) -> int:
+def times(cloud: snapshot.Cloud, mix: Sequence[tuple[snapshot.Flavor, int]],
+          new: capacity.NewServers = capacity.NewServers(), *,
+          hosts: Collection[str] | None = None, empty: bool = False) -> int:
     """Count how many times a mix of servers fits a cloud at least.
 
     See also :func:`nfv_sched.ops.model.counting.capacity.capacities`.

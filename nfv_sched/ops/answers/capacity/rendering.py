@@ -22,10 +22,9 @@ def not_known(fits: document.FlavorFit | document.HostFits) -> list[str]:
     return [*fits.uncounted, *map(str, fits.unverified)]
 
 
-def fit_columns(
-    fits: Sequence[document.FlavorFit], *, by: str = 'cloud',
-    has_quota: bool = False, survive: int | None = None, empty: bool = False,
-) -> list[tables.Column]:
+def fit_columns(fits: Sequence[document.FlavorFit], *, by: str = 'cloud',
+                has_quota: bool = False, survive: int | None = None,
+                empty: bool = False) -> list[tables.Column]:
     """Return the columns of flavors.
 
     :param by: ``cloud``, ``aggregate`` or ``host``
@@ -65,8 +64,7 @@ def _lost_to(label: str, fit: document.FlavorFit) -> int:
     return {lost.label: lost.servers for lost in fit.lost}.get(label, 0)
 
 
-def _quota_columns(
-        fits: Sequence[document.FlavorFit]) -> list[tables.Column]:
+def _quota_columns(fits: Sequence[document.FlavorFit]) -> list[tables.Column]:
     resources = dict.fromkeys(
         use.resource for fit in fits if fit.quota is not None
         for use in fit.quota.resources)
@@ -89,8 +87,7 @@ def _scarce(fit: document.FlavorFit) -> str | None:
         f'{use.resource} {use.used}/{use.limit}' for use in fit.quota.scarce])
 
 
-def _quota(resource: str, field: str,
-           fit: document.FlavorFit) -> int | None:
+def _quota(resource: str, field: str, fit: document.FlavorFit) -> int | None:
     return next((getattr(use, field) for use in (
         fit.quota.resources if fit.quota is not None else ())
         if use.resource == resource), None)

@@ -14,12 +14,11 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 
 
-def find(
-    cloud: snapshot.Cloud, flavor: snapshot.Flavor,
-    new: capacity.NewServers = capacity.NewServers(), *,
-    hosts: Collection[str] | None = None,
-    update: Callable[[int, int], None] = lambda done, total: None,
-) -> Iterator[tuple[str, snapshot.Server]]:
+def find(cloud: snapshot.Cloud, flavor: snapshot.Flavor,
+         new: capacity.NewServers = capacity.NewServers(), *,
+         hosts: Collection[str] | None = None,
+         update: Callable[[int, int], None] = lambda done,
+         total: None) -> Iterator[tuple[str, snapshot.Server]]:
     """Yield the smallest server of each host to leave it for a new one.
 
     That with the fewest vCPUs, and of these with the least memory.  Servers
@@ -46,10 +45,9 @@ def find(
         update(len(counts), len(counts))
 
 
-def _smallest_freeing(
-    positions: arrangements.Positions, guest: arrangements.Guest, name: str,
-    fits: int,
-) -> snapshot.Server | None:
+def _smallest_freeing(positions: arrangements.Positions,
+                      guest: arrangements.Guest, name: str,
+                      fits: int) -> snapshot.Server | None:
     there = [positions.servers[uuid] for uuid in positions.on_host[name]]
     for server in sorted(there, key=lambda server: (
             server.flavor.vcpus, server.flavor.memory, server.name)):

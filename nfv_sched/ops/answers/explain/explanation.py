@@ -32,11 +32,10 @@ _Progress = Callable[[int, int, str], None]
 _Weights = Sequence[document.HostWeight]
 
 
-def explain(
-    state: states.State, subject: subjects.ExplainSubject, *,
-    relax_seconds: float = RELAX_SECONDS,
-    progress: _Progress = lambda done, total, what: None,
-) -> document.Explained:
+def explain(state: states.State, subject: subjects.ExplainSubject, *,
+            relax_seconds: float = RELAX_SECONDS,
+            progress: _Progress = lambda done, total,
+            what: None) -> document.Explained:
     """Explain where a request fits.
 
     :param state: the cloud; restored afterwards
@@ -120,12 +119,10 @@ def _time_stage(seconds: dict[str, float], stage: str) -> Iterator[None]:
     seconds[stage] = round(time.monotonic() - began, 3)
 
 
-def _hosts(
-    state: states.State, answer: placement.PlacementResult,
-    verdicts: filters.Verdicts, shadowed: filters.Verdicts,
-    ran: scheduling.Course, weighing: document.HostOrder | None,
-    present: str | None,
-) -> Iterator[document.HostVerdict]:
+def _hosts(state: states.State, answer: placement.PlacementResult,
+           verdicts: filters.Verdicts, shadowed: filters.Verdicts,
+           ran: scheduling.Course, weighing: document.HostOrder | None,
+           present: str | None) -> Iterator[document.HostVerdict]:
     passed = frozenset(ran.passed)
     ranks = {each.host: rank for rank, each in enumerate(
         weighing.hosts if weighing else (), 1)}

@@ -35,11 +35,9 @@ _MOVES = 3  # more take much longer to find
 _TRIED = 3  # servers that leave
 
 
-def find(
-    cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
-    explanation: document.Explained, options: Sequence[str] = (),
-    seconds: float = SECONDS,
-) -> Iterator[document.HelpfulStep]:
+def find(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
+         explanation: document.Explained, options: Sequence[str] = (),
+         seconds: float = SECONDS) -> Iterator[document.HelpfulStep]:
     """Yield the steps that help if the request does not fit.
 
     :param options: words of the command line that choose the cloud and the
@@ -96,9 +94,8 @@ def _needed_hosts(count: int, group: snapshot.Group | None) -> int:
     return -(-count // max(int(most), 1)) if most.isdigit() else 1
 
 
-def _larger_hosts(
-    state: states.State, requested: request.BootRequest, number: int,
-) -> Iterator[document.HelpfulStep]:
+def _larger_hosts(state: states.State, requested: request.BootRequest,
+                  number: int) -> Iterator[document.HelpfulStep]:
     """Yield the step to add hosts that are larger than all.
 
     :param state: the cloud without servers
@@ -121,10 +118,9 @@ def _larger_hosts(
             like=(name,) * number, lacks=lacks)
 
 
-def _moves(
-    cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
-    options: Sequence[str], seconds: float,
-) -> Iterator[document.HelpfulStep]:
+def _moves(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
+           options: Sequence[str],
+           seconds: float) -> Iterator[document.HelpfulStep]:
     requested = subject.requested
     flavor, ports = requested.flavor, None
     if '--like' in options and subject.server is not None:
@@ -170,10 +166,8 @@ def _limit(seconds: float) -> Callable[..., None]:
     return update
 
 
-def _fits_after(
-    cloud: snapshot.Cloud, requested: request.BootRequest,
-    plan: plan_document.Defrag,
-) -> bool:
+def _fits_after(cloud: snapshot.Cloud, requested: request.BootRequest,
+                plan: plan_document.Defrag) -> bool:
     with start.started(cloud) as state:
         return bool(plan.moves) and trial.failure(
             state, arrangements.Positions(cloud, state),
@@ -181,10 +175,8 @@ def _fits_after(
         ) is None and scheduling.run(state, requested).reason is None
 
 
-def _fits_without(
-    cloud: snapshot.Cloud, requested: request.BootRequest,
-    server: snapshot.Server,
-) -> bool:
+def _fits_without(cloud: snapshot.Cloud, requested: request.BootRequest,
+                  server: snapshot.Server) -> bool:
     with start.started(cloud) as state:
         subjects.give_back(state, server)
         return scheduling.run(state, requested).reason is None
@@ -197,10 +189,8 @@ def own_ports(subject: subjects.ExplainSubject) -> list[str]:
     return ['--like', subject.server.uuid]
 
 
-def _hosts(
-    cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
-    explanation: document.Explained,
-) -> Iterator[document.HelpfulStep]:
+def _hosts(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
+           explanation: document.Explained) -> Iterator[document.HelpfulStep]:
     """Yield commands for hosts that would take it, as was tried."""
     hosts = {host.name: host for host in cloud.hosts}
     for change in explanation.changes:

@@ -119,8 +119,7 @@ class Trials:
 
 
 def relax(state: states.State, boot_request: request.BootRequest,
-          seconds: float,
-          progress: Callable[[int, int], None]) -> Trials:
+          seconds: float, progress: Callable[[int, int], None]) -> Trials:
     """Try changes of a request that does not fit, in pairs if none helps.
 
     :param state: the cloud; restored afterwards
@@ -253,9 +252,7 @@ def _single_changes(state: states.State,
             hints=_without(requested.hints, name)), f'hint {name}')
 
 
-def lenient_values(
-    specs: Mapping[str, str],
-) -> Iterator[tuple[str, str]]:
+def lenient_values(specs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the extra specs that insist on something.
 
     :returns: of each, the key and the most lenient value

@@ -50,20 +50,18 @@ def best_first(
         host.failures))
 
 
-def text(
-    explanation: document.Explained, hosts: Sequence[document.HostVerdict],
-    most: int | None = SHOWN, all_filters: bool = False,
-) -> list[tables.Part]:
+def text(explanation: document.Explained,
+         hosts: Sequence[document.HostVerdict], most: int | None = SHOWN,
+         all_filters: bool = False) -> list[tables.Part]:
     """Return the sections as one text, with a blank line between them."""
     return [part for _title, section in sections(
         explanation, hosts, most, all_filters)
         for part in ('', *section)][1:]
 
 
-def sections(
-    explanation: document.Explained, hosts: Sequence[document.HostVerdict],
-    most: int | None = SHOWN, all_filters: bool = False,
-) -> list[tuple[str, list[tables.Part]]]:
+def sections(explanation: document.Explained,
+             hosts: Sequence[document.HostVerdict], most: int | None = SHOWN,
+             all_filters: bool = False) -> list[tuple[str, list[tables.Part]]]:
     """Return the sections that are not empty, each with its title.
 
     :param hosts: the hosts to show, in order

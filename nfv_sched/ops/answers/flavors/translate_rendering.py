@@ -20,10 +20,8 @@ _CLIENT = ('openstack', '--os-compute-api-version', '2.86', 'flavor')
 _ERROR = 'error'
 
 
-def text(
-    all_translated: Sequence[document.FlavorTranslation],
-    are_new: bool = False,
-) -> list[tables.Part]:
+def text(all_translated: Sequence[document.FlavorTranslation],
+         are_new: bool = False) -> list[tables.Part]:
     """Return a table for each flavor.
 
     :param are_new: whether the commands create the flavors

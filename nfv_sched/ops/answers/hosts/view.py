@@ -115,12 +115,10 @@ def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
     return servers_by_host
 
 
-def _view(
-    cloud: snapshot.Cloud, host: snapshot.Host, title: str,
-    servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
-    machine: machine_values.Machine | None,
-    network_names: Mapping[str, str],
-) -> document.HostDetails:
+def _view(cloud: snapshot.Cloud, host: snapshot.Host, title: str,
+          servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
+          machine: machine_values.Machine | None,
+          network_names: Mapping[str, str]) -> document.HostDetails:
     label = option(cloud, 'vswitch_label')
     switch = frozenset(node.number for node in host.nodes or ()
                        if label in node.physnets)
@@ -184,11 +182,10 @@ def _state(host: snapshot.Host) -> str:
     return ', '.join(states) or 'up'
 
 
-def _node(
-    node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
-    tenancies: list[nodes.Tenancy], groups: tuple[document.DevicesOfNIC, ...],
-    ratio: float, machine: machine_values.Machine | None,
-) -> document.NodeOfHost:
+def _node(node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
+          tenancies: list[nodes.Tenancy],
+          groups: tuple[document.DevicesOfNIC, ...], ratio: float,
+          machine: machine_values.Machine | None) -> document.NodeOfHost:
     networks, places = _labels(node, cloud)
     servers = {server.server_id: server for server, _part in tenancies}
     return document.NodeOfHost(
@@ -316,10 +313,8 @@ def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
             for name, uuids in uuids_by_name.items() for uuid in uuids}
 
 
-def server_on_host(
-    server: snapshot.Server, host: snapshot.Host, label: str,
-    switch: frozenset[int],
-) -> document.ServerOnHost:
+def server_on_host(server: snapshot.Server, host: snapshot.Host, label: str,
+                   switch: frozenset[int]) -> document.ServerOnHost:
     """Return a server on a host.
 
     :param switch: numbers of the nodes with the virtual switch; empty if the
@@ -406,9 +401,8 @@ def limit_text(amount: int, ratio: float) -> str:
     return f'{most} ({ratio:g} x {amount})' if most != amount else str(most)
 
 
-def small_pages(host: snapshot.Host,
-                servers: Iterable[snapshot.Server], ratio: float = 1.0,
-                ) -> document.SmallPagesUse | None:
+def small_pages(host: snapshot.Host, servers: Iterable[snapshot.Server],
+                ratio: float = 1.0) -> document.SmallPagesUse | None:
     """Return the small pages of a host; None if it does not report any.
 
     A server without NUMA topology is on no NUMA node, so nova-compute records

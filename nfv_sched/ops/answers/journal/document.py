@@ -214,10 +214,8 @@ class ShadowReport:
     refusals: tuple[RefusedCount, ...]
 
 
-def shadow_report(
-    placed: Iterable[entry.PlacedServer], since: str = '',
-    refused: Iterable[entry.Refusal] = (),
-) -> ShadowReport:
+def shadow_report(placed: Iterable[entry.PlacedServer], since: str = '',
+                  refused: Iterable[entry.Refusal] = ()) -> ShadowReport:
     """Return the report of placed, and of refused, servers.
 
     :param placed: entries of a journal, the oldest first

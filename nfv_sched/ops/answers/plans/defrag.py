@@ -33,13 +33,12 @@ class FreeingServer(ty.NamedTuple):
     has_destination: bool  #: whether another host takes it
 
 
-def plan(
-    cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
-    options: document.DefragOptions = document.FEW_MOVES, *,
-    ports: assumed_ports.Choice = None,
-    failed: Collection[tuple[str, str]] = (),
-    update: move_search.Update = lambda done, total, what: None,
-) -> document.Defrag:
+def plan(cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
+         options: document.DefragOptions = document.FEW_MOVES, *,
+         ports: assumed_ports.Choice = None,
+         failed: Collection[tuple[str, str]] = (),
+         update: move_search.Update = lambda done, total,
+         what: None) -> document.Defrag:
     """Plan the fewest live migrations after which new servers fit.
 
     :param options: those of ports are only repeated in the document
@@ -148,10 +147,9 @@ class _DefragSearch(move_search.MoveSearch):
                         self._positions.servers[uuid].name, name,
                         any(self._moves_of(now, uuid, name)))
 
-    def _with_gains(
-        self, number: int, move: values.Move,
-        before: arrangements.Arrangement, after: arrangements.Arrangement,
-    ) -> document.DefragMove:
+    def _with_gains(self, number: int, move: values.Move,
+                    before: arrangements.Arrangement,
+                    after: arrangements.Arrangement) -> document.DefragMove:
         positions = self._positions
         server = positions.servers[move.id]
         gains = []

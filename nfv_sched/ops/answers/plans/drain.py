@@ -62,13 +62,11 @@ class DrainTerms:
             lambda done, total: self.update(done, total, 'moves tried'))
 
 
-def plan(
-    cloud: snapshot.Cloud, host: str,
-    options: document.DrainOptions = document.NO_OPTIONS, *,
-    uuids: Collection[str] | None = None, failed: Failed = NONE_FAILED,
-    seconds: float = SECONDS,
-    update: Update = lambda done, total, what: None,
-) -> document.Drain:
+def plan(cloud: snapshot.Cloud, host: str,
+         options: document.DrainOptions = document.NO_OPTIONS, *,
+         uuids: Collection[str] | None = None, failed: Failed = NONE_FAILED,
+         seconds: float = SECONDS, update: Update = lambda done, total,
+         what: None) -> document.Drain:
     """Plan migrations after which as few servers as possible are left.
 
     :param uuids: servers of the host to move; None for all
@@ -158,10 +156,9 @@ def _row(positions: arrangements.Positions, uuid: str, source: str,
         'vfs_detached': move.vfs_detached if move else 0, **fields})
 
 
-def _with_room(
-    plan: document.Drain, cloud: snapshot.Cloud, search: '_DrainSearch',
-    closed: Collection[str], terms: DrainTerms,
-) -> tuple[document.Drain, snapshot.Cloud]:
+def _with_room(plan: document.Drain, cloud: snapshot.Cloud,
+               search: '_DrainSearch', closed: Collection[str],
+               terms: DrainTerms) -> tuple[document.Drain, snapshot.Cloud]:
     """Add moves on other hosts that make room for servers that stay.
 
     The servers of the host move once: none makes room for another.
@@ -235,10 +232,9 @@ def _with_shelving(
     return _with_servers(plan, shelved, staying, failed=tuple(failed)), cloud
 
 
-def _with_servers(
-    plan: document.Drain, moved: Iterable[document.DrainServer],
-    staying: Iterable[document.DrainServer], **fields: ty.Any,
-) -> document.Drain:
+def _with_servers(plan: document.Drain, moved: Iterable[document.DrainServer],
+                  staying: Iterable[document.DrainServer],
+                  **fields: ty.Any) -> document.Drain:
     return dataclasses.replace(plan, servers=(
         *[server for server in plan.servers if server.how is not None],
         *moved, *staying), **fields)
@@ -470,9 +466,8 @@ class _DrainSearch:
         return trial.move_of(
             self.positions, uuid, self._host, name, self.kinds[uuid])
 
-    def _choose(
-        self, few: Mapping[str, Sequence[str]], until: float,
-    ) -> tuple[Mapping[str, frozenset[str]], bool]:
+    def _choose(self, few: Mapping[str, Sequence[str]],
+                until: float) -> tuple[Mapping[str, frozenset[str]], bool]:
         """Choose hosts for servers that few hosts take.
 
         :param few: UUID of each -> names of the hosts that take it alone

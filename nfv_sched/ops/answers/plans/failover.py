@@ -39,10 +39,9 @@ _DEPTH = 2
 Update = Callable[[int, int, str], None]
 
 
-def check(
-    cloud: snapshot.Cloud, hosts: Sequence[str], *, together: bool = False,
-    update: Update = lambda done, total, what: None,
-) -> document.Failover:
+def check(cloud: snapshot.Cloud, hosts: Sequence[str], *,
+          together: bool = False, update: Update = lambda done, total,
+          what: None) -> document.Failover:
     """Return the effect on servers if hosts, given by names, are lost.
 
     :param together: lose all of them at once; otherwise one at a time
@@ -181,8 +180,7 @@ class FailoverAnalysis:
         return counted.request.guest is None or (
             counted.guest_request.limited)
 
-    def _that_take(self, uuid: str,
-                   lost: frozenset[str]) -> Iterator[str]:
+    def _that_take(self, uuid: str, lost: frozenset[str]) -> Iterator[str]:
         positions = self._positions
         guest = positions.guest(uuid)
         if guest not in self._takers:
@@ -200,9 +198,8 @@ class FailoverAnalysis:
                         arrangements.AS_IS, uuid, name)):
                 yield name
 
-    def _fewest_to_fill(
-        self, uuid: str, name: str, before: Sequence[str],
-    ) -> int:
+    def _fewest_to_fill(self, uuid: str, name: str,
+                        before: Sequence[str]) -> int:
         """Return how many servers it takes to fill a host for another.
 
         It is a lower bound: fewer surely leave capacity for the server.

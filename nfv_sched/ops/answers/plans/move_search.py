@@ -49,14 +49,12 @@ class MoveSearch:
     :param seconds: time limit of the exhaustive search
     """
 
-    def __init__(
-        self, positions: arrangements.Positions,
-        guest: arrangements.Guest, fits_now: Mapping[str, int],
-        fits_after: Callable[[arrangements.Position], int],
-        count: int, max_moves: int, *, fixed: Collection[str],
-        closed: Collection[str], forbidden: set[tuple[str, str]],
-        update: Update, seconds: float = SECONDS,
-    ):
+    def __init__(self, positions: arrangements.Positions,
+                 guest: arrangements.Guest, fits_now: Mapping[str, int],
+                 fits_after: Callable[[arrangements.Position], int],
+                 count: int, max_moves: int, *, fixed: Collection[str],
+                 closed: Collection[str], forbidden: set[tuple[str, str]],
+                 update: Update, seconds: float = SECONDS):
         self._positions = positions
         self._guest = guest
         self._now = fits_now
@@ -152,11 +150,10 @@ class MoveSearch:
                 return moves, True
         return self._search_greedily(), False
 
-    def _search(
-        self, arrangement: arrangements.Arrangement,
-        moves: tuple[values.Move, ...],
-        moves_left: int, seen: set[Hashable], until: float,
-    ) -> tuple[values.Move, ...] | None:
+    def _search(self, arrangement: arrangements.Arrangement,
+                moves: tuple[values.Move, ...], moves_left: int,
+                seen: set[Hashable],
+                until: float) -> tuple[values.Move, ...] | None:
         """Return moves after which all new servers fit; else None.
 
         :param moves: moves that led to this arrangement
@@ -184,9 +181,8 @@ class MoveSearch:
                 return solution
         return None
 
-    def _most_gained(
-        self, arrangement: arrangements.Arrangement, moves_left: int,
-    ) -> int:
+    def _most_gained(self, arrangement: arrangements.Arrangement,
+                     moves_left: int) -> int:
         """Return an upper bound of what a number of moves can gain.
 
         It assumes that servers can leave without going to another host.

@@ -22,14 +22,12 @@ from nfv_sched.ops.simulator import start
 SECONDS = 5.0
 
 
-def plan(
-    cloud: snapshot.Cloud, hosts: Sequence[str],
-    options: document.DrainOptions = document.NO_OPTIONS, *,
-    at_once: int = 1, begun: Collection[str] = (),
-    first_round: int = 1, before: Sequence[str] = (),
-    failed: drain.Failed = drain.NONE_FAILED, seconds: float = SECONDS,
-    update: drain.Update = lambda done, total, what: None,
-) -> document.RollingDrain:
+def plan(cloud: snapshot.Cloud, hosts: Sequence[str],
+         options: document.DrainOptions = document.NO_OPTIONS, *,
+         at_once: int = 1, begun: Collection[str] = (), first_round: int = 1,
+         before: Sequence[str] = (), failed: drain.Failed = drain.NONE_FAILED,
+         seconds: float = SECONDS, update: drain.Update = lambda done, total,
+         what: None) -> document.RollingDrain:
     """Plan rounds in which hosts are emptied.
 
     A host of which a server cannot be moved is left as it is.
@@ -160,9 +158,7 @@ class _Rolling:
             plans = self._empty_hosts(hosts[:1])
         return plans
 
-    def _empty_hosts(
-        self, hosts: Sequence[str],
-    ) -> tuple[document.Drain, ...]:
+    def _empty_hosts(self, hosts: Sequence[str]) -> tuple[document.Drain, ...]:
         """Empty those of some hosts that can be emptied at once."""
         plans = []
         options = self._terms.options

@@ -119,8 +119,7 @@ def compare(paths: Sequence[str], chosen: choices.Choices,
         compares=compares, differences=wrong + (differing if compares else ()))
 
 
-def _power_up(machine: values.Machine,
-              cpus: frozenset[int]) -> values.Machine:
+def _power_up(machine: values.Machine, cpus: frozenset[int]) -> values.Machine:
     """Return a machine on which offline CPUs are on, each a core.
 
     Where its NUMA node is not known, a CPU is put on any node that has CPUs;

@@ -140,8 +140,7 @@ def assign(machine: values.Machine, chosen: choices.Choices) -> Assignment:
     return assigned
 
 
-def _cores_with(cpus: int, cores: Sequence[values.Core],
-                threads: int) -> int:
+def _cores_with(cpus: int, cores: Sequence[values.Core], threads: int) -> int:
     """Return the number of cores that have at least ``cpus`` CPUs.
 
     :param cores: available cores, in the order in which they are used

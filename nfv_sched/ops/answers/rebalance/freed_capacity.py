@@ -17,10 +17,9 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 
 
-def with_gain(
-    cloud: snapshot.Cloud, plan: document.Rebalance,
-    update: Callable[[int, int], None] = lambda done, total: None,
-) -> document.Rebalance:
+def with_gain(cloud: snapshot.Cloud, plan: document.Rebalance,
+              update: Callable[[int, int], None] = lambda done,
+              total: None) -> document.Rebalance:
     """Return a plan for the cloud with the change of capacity by its moves.
 
     :raises InputError: if a filter of the cloud is not installed, or an option

@@ -71,12 +71,10 @@ def obstacle(service: snapshot.NetworkService,
     return None
 
 
-def plans(
-    cloud: snapshot.Cloud, kinds: Iterable[str] = (
-        snapshot.DHCP, snapshot.ROUTER), *,
-    threshold: int = THRESHOLD, by_ports: bool = False,
-    room: Mapping[str, int] | None = None,
-) -> document.Rebalance:
+def plans(cloud: snapshot.Cloud,
+          kinds: Iterable[str] = (snapshot.DHCP, snapshot.ROUTER), *,
+          threshold: int = THRESHOLD, by_ports: bool = False,
+          room: Mapping[str, int] | None = None) -> document.Rebalance:
     """Plan the moves for a cloud, and check them step by step.
 
     :param kinds: kinds of agents; those of OVN go with routers
@@ -123,9 +121,8 @@ class _Planner:
     """
 
     def __init__(self, agents: Sequence[snapshot.NetworkAgent],
-                 services: Iterable[snapshot.NetworkService],
-                 threshold: int, by_ports: bool, free_ports: dict[str, int],
-                 first: int):
+                 services: Iterable[snapshot.NetworkService], threshold: int,
+                 by_ports: bool, free_ports: dict[str, int], first: int):
         self._threshold, self._by_ports, self._free_ports = (
             threshold, by_ports, free_ports)
         self._services = {each.id: each for each in services}

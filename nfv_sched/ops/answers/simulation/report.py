@@ -277,8 +277,7 @@ def network_loads(result: engine.SimulationResult,
 
     Rows of groups have the lowest and the highest number.
     """
-    def span(title: str, field: str, is_detail: bool = False,
-             ) -> tables.Column:
+    def span(title: str, field: str, is_detail: bool = False) -> tables.Column:
         return _column(title, field, functools.partial(_span, field),
                        is_detail)
 

@@ -437,10 +437,8 @@ def _of_devices(case: _Case) -> _Trial:
         describe=functools.partial(_devices_text, case, devices, missing))
 
 
-def _devices_text(
-    case: _Case, devices: pci.CandidateDevices | None,
-    missing: device_shortage.DeviceShortage | None,
-) -> str:
+def _devices_text(case: _Case, devices: pci.CandidateDevices | None,
+                  missing: device_shortage.DeviceShortage | None) -> str:
     """Return why there are too few PCI devices.
 
     :param missing: the shortage if it did not matter where devices are

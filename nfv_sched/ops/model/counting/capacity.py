@@ -157,12 +157,11 @@ class FlavorCapacity:
             name: self.hosts[name] for name in hosts if name in self.hosts})
 
 
-def capacities(
-    cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor],
-    new: NewServers = NewServers(), *,
-    hosts: Collection[str] | None = None, empty: bool = False,
-    update: Callable[[int, int], None] = lambda done, total: None,
-) -> list[FlavorCapacity]:
+def capacities(cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor],
+               new: NewServers = NewServers(), *,
+               hosts: Collection[str] | None = None, empty: bool = False,
+               update: Callable[[int, int], None] = lambda done,
+               total: None) -> list[FlavorCapacity]:
     """Count how many more servers of each flavor fit a cloud.
 
     See also :func:`counting_on`.
@@ -231,12 +230,10 @@ class Counting:
     :param keep_ledgers: leave ledgers as they were read
     """
 
-    def __init__(
-        self, state: states.State,
-        ports_of: assumed_ports.OfFlavor = assumed_ports.always(1),
-        new: NewServers = NewServers(), *, figures: bool = True,
-        keep_ledgers: bool = False,
-    ):
+    def __init__(self, state: states.State,
+                 ports_of: assumed_ports.OfFlavor = assumed_ports.always(1),
+                 new: NewServers = NewServers(), *, figures: bool = True,
+                 keep_ledgers: bool = False):
         self._state = state
         self.placement = state.placement
         self._ports_of = ports_of
@@ -294,10 +291,9 @@ class Counting:
                     node.number: (len(node.dedicated) - len(node.free),
                                   len(node.dedicated)) for node in nodes}))
 
-    def capacity(
-        self, flavor: snapshot.Flavor, hosts: Collection[str] | None = None,
-        image: Mapping[str, str] | None = None,
-    ) -> FlavorCapacity:
+    def capacity(self, flavor: snapshot.Flavor,
+                 hosts: Collection[str] | None = None,
+                 image: Mapping[str, str] | None = None) -> FlavorCapacity:
         """Count the servers of a flavor.
 
         :param hosts: names of the hosts that count; None for all
@@ -478,10 +474,9 @@ class CountedGuest:
                             full.get(host.name, ()), most[host])))
         return by_host
 
-    def _most_by_filter(
-        self, host: CountedHost, refusals: Sequence[HostLimit],
-        full: Sequence[HostLimit], more: int,
-    ) -> dict[LostLimit, int]:
+    def _most_by_filter(self, host: CountedHost, refusals: Sequence[HostLimit],
+                        full: Sequence[HostLimit],
+                        more: int) -> dict[LostLimit, int]:
         """Return how many servers each filter takes that refuses a host.
 
         :param refusals: the filters that refuse it as it is
@@ -497,10 +492,9 @@ class CountedGuest:
                         in self._refusals_beside({host: number})[host.name]])
         return most
 
-    def _lost_by_cause(
-        self, host: CountedHost, counted: document.HostFit,
-        on_nodes: host_count.Count, most: dict[LostLimit, int],
-    ) -> dict[losses.Cause, int]:
+    def _lost_by_cause(self, host: CountedHost, counted: document.HostFit,
+                       on_nodes: host_count.Count,
+                       most: dict[LostLimit, int]) -> dict[losses.Cause, int]:
         """Attribute the servers that Placement would grant a host.
 
         :param on_nodes: the count of its NUMA cells and devices
@@ -785,9 +779,8 @@ def ledger_of(host: CountedHost, resource_class: str,
 
 
 @contextlib.contextmanager
-def _more_servers_on(
-    host_state: ty.Any, more: occupancy.Amounts,
-) -> Iterator[None]:
+def _more_servers_on(host_state: ty.Any,
+                     more: occupancy.Amounts) -> Iterator[None]:
     """Prepare a HostState for filters, with more servers on it."""
     before = host_state.limits, host_state.allocation_candidates
     undo = occupancy.consume(host_state, more)

@@ -110,9 +110,8 @@ class Placed(ty.NamedTuple):
     devices: tuple[int, ...]  #: numbers of its PCI devices
 
 
-def place_first(
-    case: Case, candidates: Sequence[Mapping[str, ty.Any]],
-) -> Placed | None:
+def place_first(case: Case,
+                candidates: Sequence[Mapping[str, ty.Any]]) -> Placed | None:
     """Put a server on a host by one of its allocation candidates.
 
     As in the filters, candidates that the host cannot serve are dropped, and
@@ -183,9 +182,8 @@ def _decide(case: Case, mapping: Mapping | None) -> tuple[
     return decision, evaluation
 
 
-def evaluate(
-    case: Case, host: topology.HostTopology,
-) -> numa_evaluation.Evaluation:
+def evaluate(case: Case,
+             host: topology.HostTopology) -> numa_evaluation.Evaluation:
     """Return where a guest, which has a NUMA topology, fits on a host."""
     request, devices = case.wanted.request, case.room.devices
     return numa_evaluation.Evaluation(
@@ -193,11 +191,9 @@ def evaluate(
         bool(request.demands), case.wanted.sorting, request.pristine)
 
 
-def _claim(
-    case: Case, candidate: Mapping[str, ty.Any],
-    decision: numa_decide.Decision,
-    evaluation: numa_evaluation.Evaluation | None,
-) -> Placed | None:
+def _claim(case: Case, candidate: Mapping[str, ty.Any],
+           decision: numa_decide.Decision,
+           evaluation: numa_evaluation.Evaluation | None) -> Placed | None:
     """Claim a server that the filters accept; return None if that fails."""
     guest_request, room, _ratios = case
     request, mapping = guest_request.request, candidate.get('mappings')

@@ -67,10 +67,9 @@ def attribute(limits: Sequence[document.LostLimit],
     return cut
 
 
-def _count_overlaps(
-    alone: dict[document.LostLimit, int], most: int,
-    everything: frozenset[document.LostLimit], gain: Gain,
-) -> dict[document.LostLimit, int]:
+def _count_overlaps(alone: dict[document.LostLimit, int], most: int,
+                    everything: frozenset[document.LostLimit],
+                    gain: Gain) -> dict[document.LostLimit, int]:
     """Return how many servers each limit shares with others.
 
     Such a server fits if this limit alone is lifted, and also if all limits
@@ -83,10 +82,9 @@ def _count_overlaps(
             if count else 0 for limit, count in alone.items()}
 
 
-def _limits_to_lift(
-    limits: Sequence[document.LostLimit], alone: dict[document.LostLimit, int],
-    most: int, gain: Gain,
-) -> tuple[document.LostLimit, ...]:
+def _limits_to_lift(limits: Sequence[document.LostLimit],
+                    alone: dict[document.LostLimit, int], most: int,
+                    gain: Gain) -> tuple[document.LostLimit, ...]:
     """Return limits that have to be lifted together, as few as suffice."""
     remaining = frozenset(limits)
     for limit in reversed(limits):

@@ -220,9 +220,8 @@ def of_server(server: snapshot.Server) -> NewPorts:
     return assume(Basis.SERVER, own, like=name)
 
 
-def plugs(
-    server: snapshot.Server, names: Mapping[str, str] | None = None,
-) -> tuple[scenario.Plug, ...]:
+def plugs(server: snapshot.Server,
+          names: Mapping[str, str] | None = None) -> tuple[scenario.Plug, ...]:
     """Return the networks and security groups of a server's ports.
 
     :param names: network UUID -> name; others are named as their port says

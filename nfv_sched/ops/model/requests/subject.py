@@ -125,11 +125,10 @@ def give_back(state: states.State, server: snapshot.Server) -> None:
             members.remove(simulated.name)
 
 
-def flavor(
-    cloud: snapshot.Cloud, state: states.State, name: str, *,
-    image: Mapping[str, str] | None = None, networks: Sequence[str] = (),
-    zone: str | None = None, group: str | None = None, count: int = 1,
-) -> ExplainSubject:
+def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
+           image: Mapping[str, str] | None = None,
+           networks: Sequence[str] = (), zone: str | None = None,
+           group: str | None = None, count: int = 1) -> ExplainSubject:
     """Return new servers of a flavor.
 
     :param state: the cloud that was started from the snapshot

@@ -149,9 +149,8 @@ def _requirements_to_drop(
                 for root in roots))
 
 
-def _nearest_unmet(
-    tree: requirements.Tree, queries: Sequence[Query],
-) -> _Unmet:
+def _nearest_unmet(tree: requirements.Tree,
+                   queries: Sequence[Query]) -> _Unmet:
     """Return the unmet requirements of the query that a host is nearest to.
 
     Between equal numbers, it is the one for resource classes that the host

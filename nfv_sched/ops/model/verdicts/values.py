@@ -121,11 +121,10 @@ class HostRefusal:
             '' if self.policy_value is None else f'={self.policy_value}')
 
 
-def refusal(
-    filter_name: str, text: str = '', *, policy: str = '', need: str = '',
-    rank: int = 0, shortage: reasons.Shortage | None = None,
-    kind: str | None = None, raised: bool = False,
-) -> HostRefusal:
+def refusal(filter_name: str, text: str = '', *, policy: str = '',
+            need: str = '', rank: int = 0,
+            shortage: reasons.Shortage | None = None, kind: str | None = None,
+            raised: bool = False) -> HostRefusal:
     """Return the refusal of a host by a filter.
 
     :param text: the amount needed and the amount there

@@ -62,8 +62,7 @@ def add_collecting_options(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed_args: argparse.Namespace, collection: 'collecting.Collection',
         respond: Callable[[server.HTTPRequest], server.Answer],
-        tls: ssl.SSLContext | None, stdout: ty.TextIO,
-        path: str = '') -> None:
+        tls: ssl.SSLContext | None, stdout: ty.TextIO, path: str = '') -> None:
     """Serve until SIGTERM or SIGINT.
 
     :param parsed_args: with the options of :func:`add_options`, and ``listen``

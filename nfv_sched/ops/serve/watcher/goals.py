@@ -78,8 +78,7 @@ class NFVGoal(NamedMixin, base.Goal, metaclass=abc.ABCMeta):
     EFFICACY: type[efficacy_base.EfficacySpecification]
 
     @classmethod
-    def get_efficacy_specification(
-            cls) -> efficacy_base.EfficacySpecification:
+    def get_efficacy_specification(cls) -> efficacy_base.EfficacySpecification:
         return cls.EFFICACY()
 
 

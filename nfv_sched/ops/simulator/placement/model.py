@@ -177,8 +177,7 @@ class PlacementModel:
 
     # Methods that Nova calls
 
-    def get_allocation_candidates(self, context: ty.Any,
-                                  resources: ty.Any):
+    def get_allocation_candidates(self, context: ty.Any, resources: ty.Any):
         """Answer a query of the scheduler.
 
         :param resources: ``nova.scheduler.utils.ResourceRequest``

@@ -111,13 +111,11 @@ def findings(subject: values.LintSubject) -> list[document.FlavorFinding]:
         each.severity))
 
 
-def lint(
-    flavors: Sequence[snapshot.Flavor], *,
-    image: document.Image = document.Image(),
-    cloud: snapshot.Cloud | None = None, on_hosts: bool = False,
-    used: bool = False,
-    update: Callable[[int, int], None] = lambda done, total: None,
-) -> list[document.FlavorFinding]:
+def lint(flavors: Sequence[snapshot.Flavor], *,
+         image: document.Image = document.Image(),
+         cloud: snapshot.Cloud | None = None, on_hosts: bool = False,
+         used: bool = False, update: Callable[[int, int], None] = lambda done,
+         total: None) -> list[document.FlavorFinding]:
     """Return the findings of all rules about some flavors.
 
     :param image: the image that servers are booted with
@@ -159,10 +157,8 @@ def in_service(cloud: snapshot.Cloud) -> snapshot.Cloud:
             for provider in host.providers])) for host in cloud.hosts]))
 
 
-def _hosts(
-    cloud: snapshot.Cloud, counting: capacity.Counting,
-    subject: values.LintSubject,
-) -> values.FlavorHosts | None:
+def _hosts(cloud: snapshot.Cloud, counting: capacity.Counting,
+           subject: values.LintSubject) -> values.FlavorHosts | None:
     """Return which hosts accept a flavor; None if that takes too long."""
     if lint_flavor.devices(subject) > lint_flavor.ABSURD_DEVICES:
         return None

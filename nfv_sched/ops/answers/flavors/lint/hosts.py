@@ -277,9 +277,8 @@ def _too_large(subject: values.LintSubject,
         _NODES in subject.flavor.extra_specs) else key, do
 
 
-def other_nodes(
-    subject: values.LintSubject, cloud: snapshot.Cloud,
-) -> Iterator[Mapping[str, str]]:
+def other_nodes(subject: values.LintSubject,
+                cloud: snapshot.Cloud) -> Iterator[Mapping[str, str]]:
     """Yield other divisions of a flavor into NUMA nodes, as extra specs.
 
     Evenly into up to the number of NUMA nodes that hosts have; then unevenly,

@@ -269,10 +269,8 @@ class LintSubject:
         return flavors.request(self._nova_flavor, self._meta, self._topology)
 
 
-def _with_keys(
-    refusal: flavors.FlavorRefusal, flavor: snapshot.Flavor,
-    image: Mapping[str, str],
-) -> flavors.FlavorRefusal:
+def _with_keys(refusal: flavors.FlavorRefusal, flavor: snapshot.Flavor,
+               image: Mapping[str, str]) -> flavors.FlavorRefusal:
     """Return a refusal with the keys without which Nova would not refuse.
 
     :param image: image properties that Nova can read
