@@ -26,7 +26,8 @@ there are findings, and only findings of both readings are shown. Servers with
 a task in progress are left out. A file is read once.
 
 "Since" is the earliest time at which a finding can have begun, by Nova's
-records; empty if there is no record. The finding may be more recent.
+records: the creation of the server, or its last move to this host, or the last
+change of the move; empty if there is no record.
 
 With -f commands: the commands that repair, where one is known, one in a line.
 Comments (#) have the finding and what else to do. Read them before you run
@@ -35,7 +36,7 @@ them.
 examples:
   nfv-sched cloud audit
   nfv-sched cloud audit --host 'compute-1*' --kind policy-not-kept
-  nfv-sched cloud audit --kind 'allocation-*' -f commands
+  nfv-sched cloud audit --kind 'allocation*' -f commands
 
 exit code: 0 if nothing is found; 1 if something could not be read, and is
 named; 2 if the command line is wrong; 3 if there are findings.

@@ -38,7 +38,7 @@ ROOMS = (
 #: one is the border to something.
 MOST = {
     'floors': 10, 'arrows': 94, 'mirrored types': 0, 'renamed imports': 293,
-    'lines': 67_009, 'lines of tests': 76_964, 'modules loaded': 85,
+    'lines': 63_465, 'lines of tests': 76_964, 'modules loaded': 85,
     'lines loaded': 14_144}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')

@@ -75,14 +75,14 @@ def lacks(
             cause = _cause_on_host(positions, uuid, name, degrees)
         alike.setdefault((cause.kind, cause.names), []).append(
             (cause.rank, name, cause.text))
-    found = []
+    rows = []
     for (kind, names), hosts in alike.items():
         # Of equally near hosts, max() takes the first.
         _rank, host, text = max(hosts, key=lambda each: each[0])
-        found.append(document.CapacityLack(
+        rows.append(document.CapacityLack(
             kind=kind, names=names, hosts=len(hosts), nearest=host,
             nearest_id=positions.host_id(host), why=text or None))
-    return tuple(sorted(found, key=lambda lack: -lack.hosts))
+    return tuple(sorted(rows, key=lambda lack: -lack.hosts))
 
 
 def _cause_on_host(positions: arrangements.Positions, uuid: str, name: str,
