@@ -92,8 +92,7 @@ def _weighers(base: type[_Weigher]) -> list[type[_Weigher]]:
 
 
 def limits_network(conf) -> bool:
-    return not LIMITS.keys().isdisjoint(
-        conf.filter_scheduler.enabled_filters)
+    return not LIMITS.keys().isdisjoint(conf.filter_scheduler.enabled_filters)
 
 
 def uses_labels(conf) -> bool:

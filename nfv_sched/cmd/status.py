@@ -103,8 +103,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _get_details(self, upgrade_check_result):
         """Return the details of a result, each line wrapped separately."""
-        lines = strings.visible(
-            upgrade_check_result.details or '').split('\n')
+        lines = strings.visible(upgrade_check_result.details or '').split('\n')
         return '\n'.join(
             super(Checks, self)._get_details(upgradecheck.Result(
                 upgrade_check_result.code, line)) for line in lines)

@@ -21,8 +21,7 @@ class CPUThreadPolicyFilter(base.RuleFilter):
     rule = threads.ThreadsRule
 
     def prepare(self, request, request_note):
-        return [rule for rule in request.rules
-                if isinstance(rule, self.rule)]
+        return [rule for rule in request.rules if isinstance(rule, self.rule)]
 
     def decide(self, host_state, request, request_note, prepared):
         view = topology.host_topology(host_state.numa_topology)

@@ -532,8 +532,7 @@ class Reader:
             # A Neutron, or a proxy before it, that ignores the marker would
             # never end.
             if seen and ids and seen.issuperset(ids):
-                raise NeutronError(
-                    f'{resource}: the same page came twice')
+                raise NeutronError(f'{resource}: the same page came twice')
             # After a marker that was not the last item, items come twice.
             for item in items:
                 if item['id'] not in seen:
@@ -569,8 +568,7 @@ class Reader:
         timeout = min(self._conf.nfv_sched.neutron_request_timeout,
                       self._deadline - time.monotonic())
         if timeout <= 0:
-            raise NeutronError(
-                f'GET {resource}: there is no time left for it')
+            raise NeutronError(f'GET {resource}: there is no time left for it')
         try:
             # Not logged: debug logs would hold every port, every minute.
             # Without redirects, which could take the token to another service.
@@ -666,8 +664,7 @@ class Lookups:
     def __init__(self, conf=CONF):
         self._conf = conf
         self._lock = threading.Lock()
-        self._kept: dict[
-            demand.Lacking, tuple[float, usage.Supplement]] = {}
+        self._kept: dict[demand.Lacking, tuple[float, usage.Supplement]] = {}
         # Requests that need the same have the same lock.
         self._turns = [threading.Lock() for _ in range(4 * self.THREADS)]
         self._threads = threading.BoundedSemaphore(self.THREADS)

@@ -18,8 +18,7 @@ from nfv_sched.limits import names
 
 LOG = logging.getLogger(__name__)
 
-_MALFORMED = (
-    ArithmeticError, AttributeError, KeyError, TypeError, ValueError)
+_MALFORMED = (ArithmeticError, AttributeError, KeyError, TypeError, ValueError)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -87,8 +87,7 @@ class Interfaces:
     def lacking(self) -> Lacking:
         nics = [nic for nic in self.nics
                 if not (nic.pci_request or nic.device_profile)]
-        networks = dict.fromkeys(
-            nic.network for nic in nics if not nic.port)
+        networks = dict.fromkeys(nic.network for nic in nics if not nic.port)
         groups = [group for group in self._groups
                   if networks and group != DEFAULT_GROUP]
         projects = (self._project,) if self._project and networks and (

@@ -55,5 +55,4 @@ def of_host(host_state, options: Limits) -> Limits:
 
 
 def by_host(options: Limits) -> scheduler.PerAggregates[Limits]:
-    return scheduler.PerAggregates(
-        functools.partial(of_host, options=options))
+    return scheduler.PerAggregates(functools.partial(of_host, options=options))

@@ -35,8 +35,7 @@ def needs(flavor: objects.Flavor) -> dict[str, int]:
     :raises nova.exception.NovaException: if Nova refuses the flavor
     """
     if not limit_utils.use_unified_limits():
-        return {'instances': 1, 'cores': flavor.vcpus,
-                'ram': flavor.memory_mb}
+        return {'instances': 1, 'cores': flavor.vcpus, 'ram': flavor.memory_mb}
     # NOTE: Since commit 2de9de080c (bug 2140631, Nova 34) all resources of
     # the request count, such as devices in Placement.
     describe = getattr(scheduler_utils, 'request_spec_for_limits', None)

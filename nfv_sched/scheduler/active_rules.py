@@ -103,8 +103,7 @@ def deciding(request_note: RequestNote,
             request.guest is not None or request.rules
             or request.may_take_card):
         return for_request(request_note, request)
-    if any(name in filters for rule in request.rules
-           for name in rule.filters):
+    if any(name in filters for rule in request.rules for name in rule.filters):
         return for_request(request_note, request)
     return None
 

@@ -42,8 +42,7 @@ class NetworkNote:
     def __init__(self, request_note: RequestNote, request: Request,
                  lookups: network_demand.LookupSource):
         self.request = request
-        self.limits = network_limits.by_host(
-            network_limits.defaults(CONF))
+        self.limits = network_limits.by_host(network_limits.defaults(CONF))
         self.ledgers: reader.Reading | None = request_note.ledgers
         if self.ledgers is None:
             reader.log_missing()

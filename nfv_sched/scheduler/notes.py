@@ -188,8 +188,7 @@ class RequestNote:
         self.request = parse(extra_specs, *key[1:], self._pristine)
         self._pristine = self.request.pristine
         if self.request.error is None and _loses_labels(self.request.rules):
-            self.request = dataclasses.replace(
-                self.request, error=_excluded())
+            self.request = dataclasses.replace(self.request, error=_excluded())
         return self.request
 
 

@@ -106,8 +106,7 @@ def _note(name: str, request_note: RequestNote,
     begin = 0
     for each, _hosts, _remaining, end in (
             *request_note.passes, (name, 0, 0, len(rejected))):
-        named += [(each, host, reason)
-                  for host, reason in rejected[begin:end]]
+        named += [(each, host, reason) for host, reason in rejected[begin:end]]
         begin = end
     try:
         write(entry.Refusal, request_note, before=request_note.before,
@@ -128,8 +127,7 @@ def _tenant_reason(spec_obj) -> str:
     """Return the reason that a filter could not raise for a later server."""
     request_note = note_of(spec_obj)
     # Simulations give their own.
-    return (request_note.tenant_reason if request_note.lookups is None
-            else '')
+    return (request_note.tenant_reason if request_note.lookups is None else '')
 
 
 def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:

@@ -34,8 +34,7 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
 
     def weighed(self, request: nfv_request.Request) -> list[numa_rule.Rule]:
         """Return the rules of the request that are weighed here."""
-        return [rule for rule in request.rules
-                if isinstance(rule, self.rule)]
+        return [rule for rule in request.rules if isinstance(rule, self.rule)]
 
     @abc.abstractmethod
     def weigh(self, host_state, host_visit: visit.Visit,

@@ -46,8 +46,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
             return [0.0] * len(hosts)
         losses = self._losses(hosts, counted, weight_properties)
         # 0 would be the best weight of all, as losses are negative weights.
-        worst = max([loss for loss in losses if loss is not None],
-                    default=0.0)
+        worst = max([loss for loss in losses if loss is not None], default=0.0)
         return [-(worst if loss is None else loss) for loss in losses]
 
     def _losses(self, hosts: Sequence, counted: Sequence[float],

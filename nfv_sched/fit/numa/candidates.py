@@ -127,8 +127,7 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
         union |= mask
     # The smallest groups first: they leave the fewest branches. Equal ones are
     # tried once.
-    needed = sorted({group & union for group in groups},
-                    key=int.bit_count)
+    needed = sorted({group & union for group in groups}, key=int.bit_count)
     if not needed:
         return True
     if not needed[0]:

@@ -484,8 +484,7 @@ class _Decider:
         blamed = next(
             (number for number in range(len(must.rules)) if self._find(
                 self._first_rules(must, number + 1), options) is None), None)
-        refused_by = FIT if blamed is None else (
-            must.rules[blamed][0].filters)
+        refused_by = FIT if blamed is None else (must.rules[blamed][0].filters)
         if held is not None and self.strict:
             return Decision(False, reasons.Reason(
                 reasons.ENFORCEMENT, self.predictor.strict_text,

@@ -130,8 +130,7 @@ class Evaluation:
             masks = list(self._fitting_masks(cells))
             # The claim reads what Nova has not narrowed yet.
             if self.pristine.any_pages:
-                sizes = {page.size_kb for cell in cells
-                         for page in cell.pages}
+                sizes = {page.size_kb for cell in cells for page in cell.pages}
                 for index, cell in enumerate(self.pristine.cells):
                     # numa_fit_instance_to_host reserves the CPU of emulator
                     # threads with guest cell 0 only.
@@ -429,8 +428,7 @@ class Evaluation:
         if len(guest.cells) > 1 or guest.any_pages:
             traces = self.claim_traces()
             try:
-                chosen = self._search(
-                    groups, condition, traces, self.order)
+                chosen = self._search(groups, condition, traces, self.order)
             except walk.Undecided:
                 pass
             else:
@@ -453,8 +451,7 @@ class Evaluation:
 
     @property
     def many_permutations(self) -> bool:
-        return many_permutations(
-            len(self.host.cells), len(self.guest.cells))
+        return many_permutations(len(self.host.cells), len(self.guest.cells))
 
 
 @functools.cache

@@ -68,8 +68,7 @@ def _sizes(host: HostCell, requested: int) -> list[int]:
     # whatever they are.
     if requested == topology.PAGES_LARGE:
         return sizes[:-1]
-    return [size for size in sizes
-            if requested in (topology.PAGES_ANY, size)]
+    return [size for size in sizes if requested in (topology.PAGES_ANY, size)]
 
 
 @functools.cache

@@ -57,8 +57,7 @@ def order(evaluation: numa_evaluation.Evaluation) -> tuple[int, ...]:
     host, guest = evaluation.host, evaluation.guest
     near = nodes_with_devices(evaluation.pools)
     guest_cell = max(guest.cells, key=lambda cell: cell.dedicated)
-    losses = [_Cell(cell, near).taken(guest_cell, 0)[0]
-              for cell in host.cells]
+    losses = [_Cell(cell, near).taken(guest_cell, 0)[0] for cell in host.cells]
     return tuple(sorted(evaluation.order, key=losses.__getitem__))
 
 

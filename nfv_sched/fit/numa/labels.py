@@ -46,8 +46,7 @@ class ClaimPredictor:
         #: of other host cells with them.
         self.pins_astray = False
         self._undecided = False
-        self._chosen: dict[frozenset[str],
-                           tuple[int, ...] | None] = {}
+        self._chosen: dict[frozenset[str], tuple[int, ...] | None] = {}
 
     def label_groups(self, labels: frozenset[str]) -> list[int]:
         """Return bitmasks: the claim must choose one host cell of each."""
@@ -70,8 +69,7 @@ class ClaimPredictor:
                 chosen = self.evaluation.choose(groups, self.stock)
             elif not self._undecided:
                 try:
-                    chosen = self.evaluation.choose_steered(
-                        groups, self.stock)
+                    chosen = self.evaluation.choose_steered(groups, self.stock)
                 # Another set of labels would take as long.
                 except walk.Undecided:
                     self._undecided = True

@@ -184,8 +184,7 @@ def _lack(host_cell: topology.HostCell, cell: topology.GuestCell,
         CPUs), missing part of the first, a number that is lower the later Nova
         checks it, and the first: see :func:`fit.shortage`
     """
-    lack = code, needed, free = fit.shortage(
-        host_cell, cell, reserved, ratios)
+    lack = code, needed, free = fit.shortage(host_cell, cell, reserved, ratios)
     count = 1
     # Nova stops at memory, which it checks first. A cell that lacks CPUs as
     # well is farther from fitting.

@@ -102,8 +102,7 @@ def search(host_ids: Sequence[int], order: Sequence[int], traces: Traces,
             fit = cached.get(key)
             if fit is None:
                 changed = True
-                fit, pagesize, renumbered = fits(
-                    guest, host, pagesizes[guest])
+                fit, pagesize, renumbered = fits(guest, host, pagesizes[guest])
                 if pagesize:
                     pagesizes[guest] = pagesize
                 if renumbered:

@@ -46,15 +46,13 @@ class NodeMapRule(rule.Rule):
                 raise rule.RequestError(
                     text,
                     f'the server has {strings.count(cells, "NUMA node")}')
-        return (cls(', '.join(texts), pairs=policy.node_map,
-                    keys_used=texts),)
+        return (cls(', '.join(texts), pairs=policy.node_map, keys_used=texts),)
 
     def read(self, host, names):
         return tuple([host.bit_of(node) for _guest, node in self.pairs])
 
     def missing_reason(self, facts, guest_on_host):
-        for (_guest, node), key, bit in zip(
-                self.pairs, self.keys_used, facts):
+        for (_guest, node), key, bit in zip(self.pairs, self.keys_used, facts):
             if not bit:
                 cells = len(guest_on_host.evaluation.host.cells)
                 return reasons.Reason(
@@ -74,8 +72,7 @@ class NodeMapRule(rule.Rule):
 
     def violation_reason(self, facts, guest_on_host, pinning):
         cells = guest_on_host.evaluation.host.cells
-        for (guest, node), key, bit in zip(
-                self.pairs, self.keys_used, facts):
+        for (guest, node), key, bit in zip(self.pairs, self.keys_used, facts):
             index = pinning.chosen[guest]
             if 1 << index != bit:
                 return reasons.Reason(
@@ -125,8 +122,7 @@ class NodeMapRule(rule.Rule):
 
     def capacity_reason(self, facts, guest_on_host, before):
         masks = self.narrow(facts, before)
-        for (guest, _node), key, bit in zip(
-                self.pairs, self.keys_used, facts):
+        for (guest, _node), key, bit in zip(self.pairs, self.keys_used, facts):
             if not masks[guest]:
                 allowed = [guest_on_host.evaluation.host.all_cells] * len(
                     masks)
@@ -148,8 +144,7 @@ class NodeMapRule(rule.Rule):
             'devices', 'none')
 
     def assigned_cells(self, facts):
-        for (guest, _node), key, bit in zip(
-                self.pairs, self.keys_used, facts):
+        for (guest, _node), key, bit in zip(self.pairs, self.keys_used, facts):
             yield guest, bit, key
 
     def floating(self, host, names):

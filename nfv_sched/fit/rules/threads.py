@@ -39,8 +39,7 @@ class ThreadsRule(rule.Rule):
                     isolates=isolates),)
 
     def unsuitable_reason(self, host):
-        if self.siblings and not any(
-                cell.threads > 1 for cell in host.cells):
+        if self.siblings and not any(cell.threads > 1 for cell in host.cells):
             return reasons.Reason(
                 self.order, 'hw:cpu_thread_policy=require',
                 'a host with sibling threads needed')

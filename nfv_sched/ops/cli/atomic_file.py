@@ -125,8 +125,7 @@ def _write_and_rename(directory: int, name: str,
             _set_mode(file.fileno(), directory, name)
             os.fsync(file.fileno())
             size = os.fstat(file.fileno()).st_size
-        os.replace(temporary, name, src_dir_fd=directory,
-                   dst_dir_fd=directory)
+        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=directory)

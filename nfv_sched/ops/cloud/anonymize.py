@@ -47,8 +47,7 @@ _ADDRESS = re.compile(
     r'[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]', re.IGNORECASE)
 _HEX_ID = re.compile('[0-9a-f]{4}', re.IGNORECASE)
 _PCI_CLASS = re.compile('CUSTOM_PCI_[0-9A-F]{4}_[0-9A-F]{4}')
-_TIME = re.compile(r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[0-9.:+-]*Z?',
-                   re.ASCII)
+_TIME = re.compile(r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[0-9.:+-]*Z?', re.ASCII)
 _VERSION = re.compile(r'\d{1,4}(\.\d{1,6})*((a|b|rc|\.dev|\.post)\d{1,6})?',
                       re.ASCII)
 _MAC = re.compile(r'(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}', re.IGNORECASE)
@@ -448,8 +447,7 @@ class _Anonymizer:
 
     def _node_prefix(self) -> str:
         prefix = self._labels.node_prefix
-        return prefix if prefix in self._keep else (
-            f'{self._invent(prefix)}_')
+        return prefix if prefix in self._keep else (f'{self._invent(prefix)}_')
 
     def _unless(self, pattern: re.Pattern[str], text: str) -> str:
         """Replace the words in a text that does not match a pattern."""

@@ -43,8 +43,7 @@ _PATHS: Mapping[str, str] = {
 
 _Progress = Callable[[str, int, int], None]
 
-_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
-           OSError)
+_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException, OSError)
 
 
 class APIError(Exception):

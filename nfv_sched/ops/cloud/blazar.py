@@ -94,8 +94,7 @@ def refusal(aggregates: Iterable[snapshot.Aggregate],
                 f'reservation {each.id} is for project {each.project_id}',
                 False)
     if hint:
-        return BlazarRefusal(
-            f'not in reservation {" or ".join(hint)}', False)
+        return BlazarRefusal(f'not in reservation {" or ".join(hint)}', False)
     if strutils.bool_from_string(
             spec.flavor.extra_specs.get('blazar:preemptible')):
         # Such servers may be kept to the free pool.

@@ -351,8 +351,7 @@ def _servers(
                 row, flavor, group=group_of.get(uuid),
                 devices=tuple(devices.get((uuid, row.columns.host), ())),
                 **specs.get(uuid, {}))
-            context = records.deserialized(
-                row.columns.migration_context) or {}
+            context = records.deserialized(row.columns.migration_context) or {}
             moving[uuid] = (_guest_nodes(context.get('old_numa_topology')),
                             _guest_nodes(context.get('new_numa_topology')))
             servers.append(server)

@@ -169,8 +169,7 @@ Names = ty.Annotated[tuple[Name, ...], NOT_EMPTY, ONE_OR_MORE]
 #: Mark of keys with one value for all NUMA nodes or a value for each.
 PER_NODE = 'per NUMA node'
 _T = ty.TypeVar('_T')
-PerNode = ty.Annotated[
-    _T | ty.Annotated[tuple[_T, ...], NOT_EMPTY], PER_NODE]
+PerNode = ty.Annotated[_T | ty.Annotated[tuple[_T, ...], NOT_EMPTY], PER_NODE]
 
 #: Mark of keys of PCI devices that are passed to Nova unchanged.
 FOR_NOVA = 'for Nova'

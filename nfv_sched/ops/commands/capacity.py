@@ -454,8 +454,7 @@ def _mix(argument: str) -> dict[str, int]:
     for part in argument.split(','):
         name, equals, count = part.rpartition('=')
         if not equals or not count.isdigit() or not int(count):
-            raise argparse.ArgumentTypeError(
-                f'FLAVOR=N needed, not {part!r}')
+            raise argparse.ArgumentTypeError(f'FLAVOR=N needed, not {part!r}')
         name = name.strip()
         counts[name] = counts.get(name, 0) + int(count)
     return counts

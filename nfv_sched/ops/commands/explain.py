@@ -244,8 +244,7 @@ is wrong.
                 '--days goes with --shadow, and needs a number above 0')
         if parsed_args.then:
             if parsed_args.for_tenant:
-                raise source.UsageError(
-                    '--for-tenant does not go with --then')
+                raise source.UsageError('--for-tenant does not go with --then')
             return
         if parsed_args.server is None:
             raise source.UsageError(
@@ -274,8 +273,7 @@ is wrong.
             raise source.CloudUnreadError(str(exc)) from exc
         self._missing += read.unread
         if lists_all or not read.refusals:
-            self.app.stderr.write(rendering.missing(
-                read.lost, read.removed))
+            self.app.stderr.write(rendering.missing(read.lost, read.removed))
         if parsed_args.shadow:
             since = ('' if parsed_args.days is None else
                      writer.stamp(max(time.time() - 86400 *
@@ -304,8 +302,7 @@ is wrong.
     def _uuid(self, parsed_args: argparse.Namespace) -> str:
         if uuidutils.is_uuid_like(parsed_args.server):
             return parsed_args.server
-        return source.server(
-            self.cloud(parsed_args), parsed_args.server).uuid
+        return source.server(self.cloud(parsed_args), parsed_args.server).uuid
 
     def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.model.requests import subject
@@ -345,8 +342,7 @@ read, and is named, 2 if the command line is wrong.
     def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.model.requests import subject
         if not 1 <= parsed_args.count <= _MOST_SERVERS:
-            raise source.UsageError(
-                f'--count: 1 to {_MOST_SERVERS} needed')
+            raise source.UsageError(f'--count: 1 to {_MOST_SERVERS} needed')
         return subject.flavor(
             cloud, state, parsed_args.flavor,
             image=self.image_properties(parsed_args),

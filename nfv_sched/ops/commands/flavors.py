@@ -82,8 +82,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'names', metavar='NAME', nargs='*',
         help='names of flavors; * and ? stand for anything')
-    parser.add_argument(
-        '--all', action='store_true', help='all flavors')
+    parser.add_argument('--all', action='store_true', help='all flavors')
     parser.add_argument(
         '--file', metavar='FILE',
         help='flavors of this file, not of the cloud (all, without NAME)')

@@ -121,8 +121,7 @@ def _nic(text: str) -> choices.SwitchNIC:
     """Parse a NIC: ``ens1f0``, or ``physnet0=ens1f0``."""
     physnet, equals, name = text.rpartition('=')
     if not name or equals and not _is_option(physnet):
-        raise argparse.ArgumentTypeError(
-            f'{text!r} is not NIC or PHYSNET=NIC')
+        raise argparse.ArgumentTypeError(f'{text!r} is not NIC or PHYSNET=NIC')
     return choices.SwitchNIC(name=name, physnet=physnet)
 
 
@@ -229,8 +228,7 @@ class ProfileHost(planning.PlainReport):
             compared = check.compare(parsed_args.check, chosen, machine)
         except compute_conf.OptionsError as exc:
             raise source.CloudUnreadError(str(exc)) from exc
-        self.has_findings = bool(
-            compared.differences or compared.start_errors)
+        self.has_findings = bool(compared.differences or compared.start_errors)
         if not self.has_findings and not compared.compares:
             raise source.CloudUnreadError(tables.powered_down(compared))
         if formatter not in documents.FORMATS and (

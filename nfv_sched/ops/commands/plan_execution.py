@@ -211,8 +211,7 @@ class _Execution:
     def print_plan(self) -> None:
         from nfv_sched.ops.run import runner
         for warning in self._saved.plan.warnings:
-            self._command.app.stderr.write(
-                f'note: {strings.line(warning)}\n')
+            self._command.app.stderr.write(f'note: {strings.line(warning)}\n')
         for line in runner.listed(self._saved.plan, self._journal):
             self._print(line)
 

@@ -103,8 +103,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         plan = saved.plan
         if parsed_args.round and not plan.round:
             raise source.UsageError('--round is for a plan of several hosts')
-        if parsed_args.enable_after and (
-                plan.round or not plan.closed_hosts):
+        if parsed_args.enable_after and (plan.round or not plan.closed_hosts):
             raise source.UsageError(plan_execution.NO_ENABLE)
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)

@@ -151,8 +151,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
         parsed_args.os_cloud = account
 
     def _check_run(self, parsed_args: argparse.Namespace) -> None:
-        if parsed_args.save is None or atomic_file.is_stdout(
-                parsed_args.save):
+        if parsed_args.save is None or atomic_file.is_stdout(parsed_args.save):
             raise source.UsageError('--run needs --save FILE: "plan run FILE" '
                                     'goes on after an interruption')
         if parsed_args.formatter != base.TABLE:

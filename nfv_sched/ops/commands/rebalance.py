@@ -105,8 +105,7 @@ class RebalanceAgent(planning.MovePlanCommand):
                 plan = freed_capacity.with_gain(
                     cloud, plan,
                     lambda done, total: update(done, total, 'flavors'))
-        columns, rows = self.cells(
-            parsed_args, rendering.COLUMNS, plan.moves)
+        columns, rows = self.cells(parsed_args, rendering.COLUMNS, plan.moves)
         return planning.Output(
             columns=columns, rows=rows, below=[
                 *([''] if plan.moves else []),

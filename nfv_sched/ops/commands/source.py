@@ -641,8 +641,7 @@ def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
         if parsed_args.networks:
             return assumed_ports.of_networks(cloud, parsed_args.networks)
         if parsed_args.like is not None:
-            return assumed_ports.of_server(
-                server(cloud, parsed_args.like))
+            return assumed_ports.of_server(server(cloud, parsed_args.like))
     except assumed_ports.UnknownNetworkError as exc:
         raise NotInCloudError(str(exc)) from exc
     return parsed_args.ports

@@ -42,8 +42,7 @@ _ANTI_AFFINITY = 'anti-affinity'
 SAME_HOST = 'same_host'
 DIFFERENT_HOST = 'different_host'
 #: Hint -> filter that obeys it.
-_HINTS = {SAME_HOST: 'SameHostFilter',
-          DIFFERENT_HOST: 'DifferentHostFilter'}
+_HINTS = {SAME_HOST: 'SameHostFilter', DIFFERENT_HOST: 'DifferentHostFilter'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -78,8 +78,7 @@ def run(cloud: snapshot.Cloud, positions: arrangements.Positions,
 
 
 def hosts_of(moves: Iterable[values.Move]) -> set[str]:
-    return {name for move in moves
-            for name in (move.source, move.destination)}
+    return {name for move in moves for name in (move.source, move.destination)}
 
 
 def _after(cloud: snapshot.Cloud, state: states.State,

@@ -670,8 +670,7 @@ def _reassign(connection: _Connection, move: values.Move,
         on_source, on_destination = served
         if on_destination:
             if on_source:
-                raise MoveError(
-                    f'is on {move.source} and {move.destination}')
+                raise MoveError(f'is on {move.source} and {move.destination}')
             return
         try:
             if on_source:

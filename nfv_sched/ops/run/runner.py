@@ -231,8 +231,7 @@ def left(plan: values.MovePlan, journal: MoveJournal) -> list[values.Move]:
 
 def closes(plan: values.MovePlan, journal: MoveJournal) -> bool:
     """Return whether hosts are to be disabled before the moves."""
-    return bool(plan.closed_hosts and (
-        left(plan, journal) or not plan.moves))
+    return bool(plan.closed_hosts and (left(plan, journal) or not plan.moves))
 
 
 def listed(plan: values.MovePlan, journal: MoveJournal) -> Iterator[str]:

@@ -74,8 +74,7 @@ class Move:
         for each in (self.id,) if self.is_of_server else (
                 self.id, self.source_agent, self.destination_agent):
             if not is_uuid(each):
-                raise ValueError(
-                    f'move {self.number}: {each!r} is not a UUID')
+                raise ValueError(f'move {self.number}: {each!r} is not a UUID')
         if self.is_shelving and self.destination:
             raise ValueError(f'move {self.number}: a server that is shelved '
                              'has no destination')

@@ -33,8 +33,7 @@ def select(state: states.State, spec: objects.RequestSpec,
     # What Neutron shows is never late here, unless a step says so.
     state.network.refresh()
     try:
-        return state.scheduler.select(state.context, spec, uuids,
-                                      alternates)
+        return state.scheduler.select(state.context, spec, uuids, alternates)
     except exception.NoValidHost as e:
         raise servers.Refused(str(e.kwargs.get('reason') or e))
     except exception.NovaException as e:

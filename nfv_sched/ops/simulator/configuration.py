@@ -278,8 +278,7 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
                         continue
                     raise ValueError('a file may not set this option; it may '
                                      'be set by a --config-file')
-                if before is not None and (
-                        value is None or value == [None]):
+                if before is not None and (value is None or value == [None]):
                     if not line:
                         continue
                     raise ValueError('must have a value')

@@ -143,8 +143,7 @@ def remove(state: states.State, server: servers.SimulatedServer) -> None:
         host = server.host
         host.instances.pop(server.uuid, None)
         if host.down:
-            state.residues[host.name].append(
-                (server.instance, server.claimed))
+            state.residues[host.name].append((server.instance, server.claimed))
         else:
             host.give_back(server.instance, server.claimed)
         server.claimed = None

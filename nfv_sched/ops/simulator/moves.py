@@ -41,8 +41,7 @@ def _move(state: states.State, server: servers.SimulatedServer,
         if flavor is not None:
             server.spec = copy
             copy.flavor = flavor
-            copy.numa_topology = request.constraints(
-                flavor, server.image_meta)
+            copy.numa_topology = request.constraints(flavor, server.image_meta)
             copy.pci_requests = request.resized_requests(flavor, server)
         # As MigrationTask does: the migration holds the source until the move
         # is confirmed.

@@ -127,8 +127,7 @@ class SimulatedNetwork:
         self._figures: usage.Snapshot | None = None
         #: What the figures were made from; see :meth:`_read_figures`.
         self._made_from: ty.Any = None
-        host_limits = network_limits.by_host(
-            network_limits.defaults(CONF))
+        host_limits = network_limits.by_host(network_limits.defaults(CONF))
         self._limits = {
             name: host_limits.for_host(types.SimpleNamespace(
                 host=name, aggregates=aggregates(name))) for name in hosts}
@@ -206,8 +205,7 @@ class SimulatedNetwork:
 
         :param keep_ledgers: whether to leave existing ledgers unchanged
         """
-        self.snapshot = (
-            None if self._state == DOWN else self._read_figures())
+        self.snapshot = (None if self._state == DOWN else self._read_figures())
         if self._state == UP:
             self._publish(self.snapshot, keep_ledgers)
 
@@ -251,8 +249,7 @@ class SimulatedNetwork:
         owners = [server for server in self._servers.values()
                   if server.host is not None
                   or server.status == servers.SHELVED]
-        made_from = [(server, server.host, *server.ports)
-                     for server in owners]
+        made_from = [(server, server.host, *server.ports) for server in owners]
         # Reading a large cloud takes longer than scheduling a server.
         if self._figures is not None and self._made_from == (
                 made_from, self._groups):

@@ -324,8 +324,7 @@ _device_ids = itertools.count(1)
 
 
 def device_filter(device_spec: Sequence[Mapping[str, str]]):
-    return whitelist.Whitelist(
-        [jsonutils.dumps(spec) for spec in device_spec])
+    return whitelist.Whitelist([jsonutils.dumps(spec) for spec in device_spec])
 
 
 class KnownDevices:
@@ -390,8 +389,7 @@ class PCITracker(pci_manager.PciDevTracker):
 
     def report(self, devices: Sequence[Mapping[str, ty.Any]]) -> None:
         """Add devices, in the format in which the virt driver reports them."""
-        self.update_devices_from_hypervisor_resources(
-            jsonutils.dumps(devices))
+        self.update_devices_from_hypervisor_resources(jsonutils.dumps(devices))
         # The database would set these when Nova saves the devices.
         for device in self.pci_devs:
             device.id = next(_device_ids)

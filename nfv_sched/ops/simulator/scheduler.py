@@ -344,8 +344,7 @@ class Scheduler(nova_internals.SchedulerManager):
         reason = str(error.kwargs.get('reason') or '')
         # Nova's own reason says nothing about the cause.
         if reason in ('', NOT_ENOUGH):
-            reason = self._no_host_reason(
-                len(uuids), notes.note_of(spec))
+            reason = self._no_host_reason(len(uuids), notes.note_of(spec))
         raise exception.NoValidHost(reason=reason)
 
     def _no_host_reason(self, num_instances: int,
@@ -366,8 +365,7 @@ class Scheduler(nova_internals.SchedulerManager):
         name, start, end = counts[-1]
         if end == 0:
             last = 'host' if start == 1 else f'{start} hosts'
-            steps = ', '.join(f'{n} {a} -> {b}' for n, a, b in counts
-                              if b < a)
+            steps = ', '.join(f'{n} {a} -> {b}' for n, a, b in counts if b < a)
             text = f'{name} removed the last {last} ({steps})'
             # A filter of nfv-sched gives no reason for later servers; see
             # refusals.report().

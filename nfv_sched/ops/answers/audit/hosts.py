@@ -93,8 +93,7 @@ class Site:
     @property
     def guessed(self) -> bool:
         """True if servers may be here whose NUMA nodes are not known."""
-        if self.whole.unread or (
-                self.cloud.moves is None and self.whole.busy):
+        if self.whole.unread or (self.cloud.moves is None and self.whole.busy):
             return True
         return any(
             move.after is None and not move.settled and (
@@ -186,8 +185,7 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)
     metadata = view.metadata_by_host(cloud)
-    moving = {move.server for move in cloud.moves or ()
-              if not move.settled}
+    moving = {move.server for move in cloud.moves or () if not move.settled}
     moves: dict[str, list[snapshot.Migration]] = {}
     for move in cloud.moves or ():
         # What a finished evacuation leaves on its source is reported as left

@@ -161,8 +161,7 @@ def _find_strangers(site: hosts.Site) -> hosts.Findings:
 
 def removal(consumer: str, allocations: Mapping[str, Collection[str]],
             ) -> tuple[hosts.Command, ...]:
-    if all(_AUDITED.intersection(classes)
-           for classes in allocations.values()):
+    if all(_AUDITED.intersection(classes) for classes in allocations.values()):
         return tuple([
             ('nova-manage', 'placement', 'audit', '--resource_provider', uuid,
              '--delete') for uuid in allocations])

@@ -131,8 +131,7 @@ def _find_missing(site: hosts.Site, node: snapshot.Node,
             lacking.setdefault(server.uuid, set()).update(cpus)
     rest = _excess(node, occupancy.total(shares), -1)
     for number, (uuid, cpus) in enumerate(lacking.items()):
-        phrases = [f'CPU {cpu_spec.to_text(cpus)}',
-                   *([] if number else rest)]
+        phrases = [f'CPU {cpu_spec.to_text(cpus)}', *([] if number else rest)]
         yield site.finding(
             values.NOT_IN_RECORD, f'node {node.number}: {", ".join(phrases)} '
             'of the server free in the record of the host', site.known[uuid])

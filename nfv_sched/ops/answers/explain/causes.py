@@ -171,8 +171,7 @@ def _cause(alike: Sequence[_Failure], count: int, hosts: int,
         which = 'Both hosts' if hosts == 2 else f'All {hosts} hosts'
     else:
         which = f'{count} of {hosts} hosts'
-    return dataclasses.replace(
-        cause, text=f'{which}: {_text(cause, lack)}.')
+    return dataclasses.replace(cause, text=f'{which}: {_text(cause, lack)}.')
 
 
 def _name_networks(refusal: values.HostRefusal | None,

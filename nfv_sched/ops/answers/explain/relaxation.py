@@ -391,8 +391,7 @@ def searches(requested: request.BootRequest) -> Iterator[Changes]:
     """
     flavor, specs = requested.flavor, requested.flavor.extra_specs
     nodes = _node_count(specs)
-    step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require'
-                    else 1)
+    step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require' else 1)
     yield [
         Change(strings.count(vcpus, 'vCPU'), _SMALLER,
                requested.with_flavor(vcpus=vcpus), 'vcpus')

@@ -18,8 +18,7 @@ from nfv_sched.ops.cloud import snapshot
 #: A server, and one of its NUMA nodes that is on the host NUMA node.
 Tenancy = tuple[document.ServerOnHost, snapshot.GuestNode]
 
-_KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'PCI',
-          'vdpa': 'vDPA'}
+_KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'PCI', 'vdpa': 'vDPA'}
 _USED = ('claimed', 'allocated')
 
 

@@ -429,8 +429,7 @@ def small_pages(host: snapshot.Host, servers: Iterable[snapshot.Server],
 
 
 def _mib(pages: Iterable[snapshot.Pages], field: str) -> int:
-    return int(sum(getattr(each, field) * each.size
-                   for each in pages)) // _MIB
+    return int(sum(getattr(each, field) * each.size for each in pages)) // _MIB
 
 
 def _network_use(host: snapshot.Host,

@@ -72,8 +72,7 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]],
             f'are known: {facts.LSCPU}')
     # A socket may have several NUMA nodes.
     if 'node' not in rows[0]:
-        raise values.MachineError(
-            f'the column NODE is needed: {facts.LSCPU}')
+        raise values.MachineError(f'the column NODE is needed: {facts.LSCPU}')
     online, offline = {}, []
     for row in rows:
         number = _cell_number(row['cpu'])

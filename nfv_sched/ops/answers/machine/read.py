@@ -251,8 +251,7 @@ def _part(value: Mapping[str, ty.Any], name: str) -> Mapping[str, ty.Any]:
 def _number_in(entry: ty.Any, name: str) -> int:
     value = entry.get(name) if isinstance(entry, dict) else None
     if type(value) is not int:
-        raise values.MachineError(
-            f'{_TOPOLOGY} has an entry without {name}')
+        raise values.MachineError(f'{_TOPOLOGY} has an entry without {name}')
     return value
 
 

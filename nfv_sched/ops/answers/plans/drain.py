@@ -417,8 +417,7 @@ class _DrainSearch:
             ready = [uuid for uuid in pending
                      if self._partners[uuid].isdisjoint(pending)]
             yield from ready or pending
-            pending = [uuid for uuid in pending
-                       if ready and uuid not in ready]
+            pending = [uuid for uuid in pending if ready and uuid not in ready]
 
     # -- destinations of all servers together
 

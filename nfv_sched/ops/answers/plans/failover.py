@@ -177,8 +177,7 @@ class FailoverAnalysis:
                 _PCI not in self._filters or not request.is_claimed_as_asked(
                     self._positions.simulated[uuid])):
             return False
-        return counted.request.guest is None or (
-            counted.guest_request.limited)
+        return counted.request.guest is None or (counted.guest_request.limited)
 
     def _that_take(self, uuid: str, lost: frozenset[str]) -> Iterator[str]:
         positions = self._positions

@@ -336,8 +336,7 @@ class MoveSearch:
             # Hosts that take no new server have nothing to lose.
             key=lambda name: (self._now[name] > 0,
                               self._positions.free_cpus(name)))
-        best: tuple[int, values.Move,
-                    arrangements.Arrangement] | None = None
+        best: tuple[int, values.Move, arrangements.Arrangement] | None = None
         for move, after in self._moves_of(arrangement, uuid, source, hosts):
             name = move.destination
             before = self._positions.position(name, arrangement)

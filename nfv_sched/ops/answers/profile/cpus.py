@@ -164,5 +164,4 @@ def osds(machine: values.Machine, chosen: choices.Choices) -> dict[int, int]:
             f'the OSDs cannot be on NUMA node {chosen.ceph_node}: nodes with '
             f'CPUs and memory are {", ".join(map(str, usable))}')
     part, more = divmod(chosen.osd_count, len(nodes))
-    return {node: part + (number < more)
-            for number, node in enumerate(nodes)}
+    return {node: part + (number < more) for number, node in enumerate(nodes)}

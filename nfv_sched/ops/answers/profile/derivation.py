@@ -109,8 +109,7 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
                 nic.physnet, frozenset()) | {node}
     names = rule.Names(chosen.vswitch_label, chosen.node_label_prefix)
     osd_label = place.label_of(OSD, names)
-    labels = {names.vswitch: frozenset(
-        cpus.nodes_of(assignment, cpus.SWITCH))}
+    labels = {names.vswitch: frozenset(cpus.nodes_of(assignment, cpus.SWITCH))}
     if chosen.osd_count and (chosen.ceph_node is not None
                              or cpus.nodes_of(assignment, cpus.CEPH)):
         labels[osd_label] = frozenset(node for node, count in cpus.osds(

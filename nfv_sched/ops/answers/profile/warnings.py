@@ -73,8 +73,7 @@ def _memory(machine: values.Machine,
     if machine.even_memory:
         yield _Warning('only the sum of the memory is known; each NUMA node '
                        'was given the same', 'say it: --node-memory')
-    sizes = {node.number: node.memory for node in machine.nodes
-             if node.usable}
+    sizes = {node.number: node.memory for node in machine.nodes if node.usable}
     if sizes and max(sizes.values()) - min(sizes.values()) > (
             _UNEVEN * max(sizes.values())):
         yield _Warning(

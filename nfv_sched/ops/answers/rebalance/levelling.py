@@ -49,8 +49,7 @@ def in_use(agent: snapshot.NetworkAgent) -> bool:
 
 
 def movable(service: snapshot.NetworkService) -> bool:
-    return not (service.ha or service.distributed
-                or service.physnets is None)
+    return not (service.ha or service.distributed or service.physnets is None)
 
 
 def obstacle(service: snapshot.NetworkService,
@@ -162,8 +161,7 @@ class _Planner:
                 due = [target for target in order
                        if self._gap(source, target) > self._threshold]
                 if due:
-                    stays += self._stays(
-                        source, self._movable_of(source), due)
+                    stays += self._stays(source, self._movable_of(source), due)
         served = {name for agent in self._agents for name in agent.serves}
         is_ovn = kind == snapshot.OVN
         return document.AgentPlan(
@@ -370,8 +368,7 @@ def _key(agent: snapshot.NetworkAgent) -> tuple[str, str]:
 
 
 def _requirements_of(service: snapshot.NetworkService) -> tuple:
-    return (service.physnets, service.tunnels, service.zones,
-            service.external)
+    return (service.physnets, service.tunnels, service.zones, service.external)
 
 
 # Check

@@ -225,8 +225,7 @@ class HostCompiler:
         names = self._names
         of_nodes = {names.of_node(n): (n,) for n in range(nodes)}
         reserved = {names.vswitch, *of_nodes}
-        declared: dict[str, Sequence[int]] = {
-            names.vswitch: host.switch_nodes}
+        declared: dict[str, Sequence[int]] = {names.vswitch: host.switch_nodes}
         if host.node_labels:
             declared |= of_nodes
         for name, where in host.places.items():
@@ -507,6 +506,5 @@ def pci_alias(name: str, entry: model.PCIAlias) -> dict[str, str]:
     if entry.resource_class is None or entry.vendor is not None:
         result['vendor_id'] = (entry.vendor or _VENDOR).lower()
     if entry.resource_class is None or entry.product is not None:
-        result['product_id'] = (
-            entry.product or _PRODUCTS[entry.type]).lower()
+        result['product_id'] = (entry.product or _PRODUCTS[entry.type]).lower()
     return {**result, **_nova_tags(entry)}

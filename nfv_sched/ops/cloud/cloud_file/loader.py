@@ -155,8 +155,7 @@ def _check_network(path: problems.Path, network: model.NetworkEntry,
     if network.vnic_type == 'normal':
         for key in ('numa_policy', 'trusted'):
             if getattr(network, key) is not None:
-                errors.add((*path, key),
-                           'is for other vnic_types than normal')
+                errors.add((*path, key), 'is for other vnic_types than normal')
     elif not (physical or network.tunneled):
         errors.add((*path, 'vnic_type'),
                    'needs a physical_network, or tunneled: true')
@@ -242,8 +241,7 @@ class _Steps:
         if action not in ('boot', 'neutron'):
             names = codec.decode_file(
                 values.Names, data[action], self._errors, (*path, action))
-            data = {key: value for key, value in data.items()
-                    if key != action}
+            data = {key: value for key, value in data.items() if key != action}
         step = codec.decode_file(kind, data, self._errors, path)
         if step is None or names is None:
             return None
@@ -285,8 +283,7 @@ class _Steps:
             self._errors.add(path, 'has more than one action: '
                                    f'{", ".join(keys)}')
             return None
-        close = difflib.get_close_matches(next(iter(data)), actions.TYPES,
-                                          n=1)
+        close = difflib.get_close_matches(next(iter(data)), actions.TYPES, n=1)
         hint = (f'; did you mean {close[0]!r}?' if close else
                 f'; known: {", ".join(actions.TYPES)}')
         self._errors.add(path, f'has no known action{hint}')

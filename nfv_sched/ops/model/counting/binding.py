@@ -303,8 +303,7 @@ def _with_rules(is_kept: Callable[[numa_rule.Rule], bool],
 
 
 def _with_terms(case: _Case, terms: numa_decide.Terms | None) -> _Case:
-    return case._replace(
-        wanted=dataclasses.replace(case.wanted, terms=terms))
+    return case._replace(wanted=dataclasses.replace(case.wanted, terms=terms))
 
 
 def _anywhere(case: _Case) -> _Case:

@@ -657,8 +657,7 @@ class CountedGuest:
         guest_request, state = self._counters[lifted].wanted, host.state
         cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
         if cpu is None or ram is None:
-            return host_count.Case(
-                guest_request, room, host_count.NO_RATIOS)
+            return host_count.Case(guest_request, room, host_count.NO_RATIOS)
         terms = guest_request.terms
         if terms is not None and host.room.host is not None:
             cpu = decide.capped_ratio(

@@ -167,8 +167,7 @@ def _decide(case: Case, mapping: Mapping | None) -> tuple[
             return decision, None
     # Nova's own PciPassthroughFilter, and NUMATopologyFilter if enabled.
     devices = host.devices(request, mapping)
-    if request.demands and (
-            devices is None or devices.taken(None) is None):
+    if request.demands and (devices is None or devices.taken(None) is None):
         return _REFUSED, None
     if request.guest is None:
         return decision, None

@@ -16,8 +16,7 @@ from nfv_sched.nova import database
 SECTION = 'placement'
 
 _TIMEOUT = 60
-_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
-           OSError)
+_ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException, OSError)
 
 
 @contextlib.contextmanager

@@ -150,8 +150,7 @@ def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
             'a request for several servers cannot have ports of SR-IOV')
     unknown = nova_internals.unknown_image_properties(image or {})
     if unknown:
-        raise ExplainError(
-            f'Nova knows no image property {unknown[0]!r}')
+        raise ExplainError(f'Nova knows no image property {unknown[0]!r}')
     try:
         nova_internals.image_meta(image or {})
     except (ValueError, exception.NovaException) as exc:
@@ -164,8 +163,7 @@ def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
     zones = {host.zone for host in cloud.hosts}
     # Nova also takes ZONE:HOST:NODE.
     if zone and zone.partition(':')[0] not in zones:
-        raise ExplainError(
-            names.unknown('availability zone', zone, zones))
+        raise ExplainError(names.unknown('availability zone', zone, zones))
     default = nova_internals.CONF.default_schedule_zone
     if not zone and default:
         zone = default

@@ -99,8 +99,7 @@ GAUGES = (
 SNAPSHOT_TIME = Metric(
     'nfv_sched_snapshot_timestamp_seconds', (),
     'When the cloud was read, seconds since the epoch.')
-AGE = Metric('nfv_sched_snapshot_age_seconds', (),
-             'Age of the figures.')
+AGE = Metric('nfv_sched_snapshot_age_seconds', (), 'Age of the figures.')
 MISSING = Metric('nfv_sched_snapshot_missing', (),
                  'What could not be read when the cloud was.')
 REFUSALS = Metric('nfv_sched_refusals', ('policy',),
@@ -341,8 +340,7 @@ class Collector(registry.Collector):
             yield _family(LATEST_SHADOW, {(): seconds(tally.latest_placed)})
         if collected is not None:
             yield _family(SNAPSHOT_TIME, {(): collected.taken})
-            yield _family(AGE, {
-                (): max(self._clock() - collected.taken, 0)})
+            yield _family(AGE, {(): max(self._clock() - collected.taken, 0)})
             yield _family(MISSING, {(): collected.missing})
             yield _family(SECONDS, {(): collected.seconds})
 

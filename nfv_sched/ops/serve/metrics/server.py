@@ -112,8 +112,7 @@ class Turns:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # Name -> network -> connections; the first of all has its turn.
-        self._waiting: dict[
-            bytes | None, dict[str, list[Connection]]] = {}
+        self._waiting: dict[bytes | None, dict[str, list[Connection]]] = {}
 
     @property
     def waiting(self) -> int:

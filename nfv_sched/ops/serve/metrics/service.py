@@ -85,8 +85,7 @@ def run(parsed_args: argparse.Namespace, collection: 'collecting.Collection',
             raise _Stopped
 
     try:
-        listener = server.Listener(
-            (address, port), respond, tls, connections)
+        listener = server.Listener((address, port), respond, tls, connections)
     except OSError as exc:
         raise source.CloudUnreadError(
             f'{address}:{port}: {exc.strerror or exc}') from exc

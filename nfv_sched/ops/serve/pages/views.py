@@ -59,8 +59,7 @@ _CAPACITY_COLUMNS = ('Flavor', 'Fits', 'Placement capacity',
                      'Hosts with capacity', 'Lost capacity by cause',
                      'Ports', 'Ports from', 'Not known')
 _SERVER_COLUMNS = ('Server', 'Host', 'State', 'Flavor', 'UUID')
-_FINDING_COLUMNS = ('Host', 'Server', 'Kind', 'Finding', 'Since',
-                    'What to do')
+_FINDING_COLUMNS = ('Host', 'Server', 'Kind', 'Finding', 'Since', 'What to do')
 _AGENT_COLUMNS = ('Host', 'Kind', 'In use', 'Services', 'Services after',
                   'Ports', 'Ports after')
 

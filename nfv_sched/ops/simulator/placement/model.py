@@ -171,8 +171,7 @@ class PlacementModel:
         """
         copy = PlacementModel()
         for provider in self.tree(root):
-            copy._add(dataclasses.replace(
-                provider, used=dict(provider.used)))
+            copy._add(dataclasses.replace(provider, used=dict(provider.used)))
         return copy
 
     # Methods that Nova calls

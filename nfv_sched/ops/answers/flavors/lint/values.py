@@ -85,8 +85,7 @@ class FlavorHosts:
 
     @property
     def nodes(self) -> list[snapshot.Node]:
-        return [node for host in self.cloud.hosts
-                for node in host.nodes or ()]
+        return [node for host in self.cloud.hosts for node in host.nodes or ()]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
