@@ -55,8 +55,7 @@ def certificate_error(error: BaseException) -> str | None:
 
 def reason(error: BaseException) -> str | None:
     """Return why a connection failed; None if unknown or it did not fail."""
-    not_accepted = certificate_error(error)
-    if not_accepted is not None:
+    if (not_accepted := certificate_error(error)) is not None:
         return f'TLS: {not_accepted}'
     for each in causes(error):
         match each:

@@ -205,8 +205,7 @@ def _node_map(extra_specs: Mapping, errors: list[Fault]):
                 key, f'{shown(key)} does not name a guest NUMA node'))
             continue
         value = extra_specs[key]
-        host = _number(value)
-        if host is None:
+        if (host := _number(value)) is None:
             errors.append(Fault(
                 key, f'{key}={shown(value)} is not the number of a host '
                 'NUMA node'))

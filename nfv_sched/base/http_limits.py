@@ -87,8 +87,7 @@ def reason(error: BaseException) -> str:
         return (f'malformed URL or answer: {error.__class__.__name__}: '
                 f'{error}')
     where = connection_errors.origin(error) or 'the service'
-    why = connection_errors.reason(error)
-    if why is not None:
+    if (why := connection_errors.reason(error)) is not None:
         return f'{where} does not answer ({why})'
     if connection_errors.is_refused(error):
         return f'{where} does not accept the account (HTTP 401)'

@@ -142,11 +142,9 @@ def filters(conf) -> upgradecheck.Result:
     classes, problems = _load(
         nova_filters.HostFilterHandler(), available, 'available_filters')
     provided = {cls.__name__ for cls in nfv_filters.all_filters()}
-    missing = [name for name in enabled if name not in classes]
-    if missing:
+    if missing := [name for name in enabled if name not in classes]:
         problems.append(_unavailable_finding(missing, available, provided))
-    ours = [name for name in enabled if name in provided]
-    if not ours:
+    if not (ours := [name for name in enabled if name in provided]):
         problems.append(findings.warning(
             'No filter of nfv-sched is enabled, so its extra specs and limits '
             f'are not enforced: add {NFV_FILTERS} to [filter_scheduler] '
@@ -233,8 +231,7 @@ def _check_shadow(enabled: list[str],
                   shadowed: set[str]) -> list[findings.Finding]:
     """Warn of filters in shadow that are not enabled, or are missed."""
     problems = []
-    idle = sorted(shadowed.difference(enabled))
-    if idle:
+    if idle := sorted(shadowed.difference(enabled)):
         problems.append(findings.warning(
             f'[nfv_sched] shadow has {", ".join(idle)}, which decides nothing '
             'until it is enabled: add it to [filter_scheduler] '

@@ -120,8 +120,7 @@ def _unpublished_findings(conf, hosts: dict[publisher.Action, list[str]],
     """
     problems = []
     interval = conf.nfv_sched.ledger_publish_interval
-    new = hosts.get(Action.CREATED)
-    if new:
+    if new := hosts.get(Action.CREATED):
         present = hosts.get(Action.UNCHANGED) or hosts.get(Action.CHANGED)
         problems.append(_severity(limits and not present)(
             f'Not published: {strings.some(new)}. Limits of ports and rules '

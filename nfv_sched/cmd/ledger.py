@@ -51,8 +51,7 @@ def table(round_report, dry_run: bool = False) -> str:
     for report in round_report.hosts:
         figures = []
         for name in (names.PORTS, names.RULES):
-            account = report.accounts.get(name)
-            if account is None:
+            if (account := report.accounts.get(name)) is None:
                 figures += ['', '', '']
                 continue
             inventory = account.inventory()

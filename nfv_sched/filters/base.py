@@ -93,8 +93,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     def host_passes(self, host_state, spec_obj) -> bool:
         """Return whether one host passes; not used by :meth:`filter_all`."""
         request_note = notes.note_of(spec_obj)
-        request = self._read(request_note, spec_obj)
-        if request is None:
+        if (request := self._read(request_note, spec_obj)) is None:
             return self._is_shadowed(request_note)
         if not self._looks_at(request):
             return True
@@ -121,8 +120,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         began = time.perf_counter()
         request_note = notes.note_of(spec_obj)
         request_note.begin(index, spec_obj)
-        request = self._read(request_note, spec_obj)
-        if request is None:
+        if (request := self._read(request_note, spec_obj)) is None:
             return host_states if self._is_shadowed(request_note) else []
         if not self._looks_at(request):
             shadow_outcomes.remain(request_note, host_states)
@@ -168,8 +166,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         name = type(self).__name__
         try:
             shadow_note = shadow_outcomes.of_request(request_note)
-            copies = shadow_note.copies(name, host_states)
-            if copies:
+            if copies := shadow_note.copies(name, host_states):
                 shadow_note.note.observed = request_note.in_shadow()
                 _passed, refused = self._decide_all(
                     copies, request, shadow_note.note)

@@ -103,8 +103,7 @@ class HostResources:
 
         The host must report its NUMA cells and allocation ratios.
         """
-        evaluation = self.evaluation
-        if evaluation is None:
+        if (evaluation := self.evaluation) is None:
             ratio = self.cpu_ratio
             if self._limit is not None:
                 ratio = capped_ratio(
@@ -174,8 +173,7 @@ def decide(host: HostResources, request: Request, mapping: Mapping | None,
             host.numa_topology is not None and host.cpu_ratio is not None
             and host.ram_ratio is not None):
         return _decide_one_cell(host, request, mapping, terms)
-    decision = decide_for_all(host, request, terms)
-    if decision is None:
+    if (decision := decide_for_all(host, request, terms)) is None:
         decision = decide_candidate(host, request, mapping, terms)
     return decision
 
@@ -227,8 +225,7 @@ def decide_for_all(host: HostResources, request: Request,
     view = host.read()
     # Before the guest's size: on such a host no amount of free CPUs helps.
     if view is not None and terms.refusing:
-        decision = refuse_always(view, terms.refusing)
-        if decision is not None:
+        if (decision := refuse_always(view, terms.refusing)) is not None:
             return decision
     # Like Nova's filter, which looks at no host for a guest without NUMA
     # topology.
@@ -247,8 +244,7 @@ def refuse_always(host: HostTopology,
                   rules: Iterable[numa_rule.Rule]) -> Decision | None:
     """Refuse a host that can never satisfy a rule; None if it may."""
     for rule in rules:
-        reason = rule.unsuitable_reason(host)
-        if reason is not None:
+        if (reason := rule.unsuitable_reason(host)) is not None:
             return Decision(False, reason, rule.filters)
     return None
 
@@ -294,8 +290,7 @@ def _without_card(decision: Decision, host: HostResources, request: Request,
     """
     if not (request.may_take_card and decision.accepted):
         return decision
-    devices = host.devices(request, mapping)
-    if devices is None:
+    if (devices := host.devices(request, mapping)) is None:
         return decision
     chosen = masks = None
     if request.guest is not None:
@@ -350,8 +345,7 @@ def expected_cells(host: HostResources, request: Request,
     :returns: position of the host cell of each guest cell; None if the claim
         is expected to fail, or the guest has no NUMA cells
     """
-    evaluation = host.evaluation
-    if evaluation is None:
+    if (evaluation := host.evaluation) is None:
         return None
     groups: Sequence[int] = ()
     if decision is not None:
@@ -387,11 +381,9 @@ def broken_rules(rules: Iterable[numa_rule.Rule], host: HostTopology | None,
     guest_on_host = labels.ClaimPredictor(
         numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
     for rule in rules:
-        reason = rule.unsuitable_reason(host)
-        if reason is None:
+        if (reason := rule.unsuitable_reason(host)) is None:
             facts = rule.read(host, names)
-            reason = rule.missing_reason(facts, guest_on_host)
-            if reason is None:
+            if (reason := rule.missing_reason(facts, guest_on_host)) is None:
                 reason = rule.violation_reason(facts, guest_on_host, pinning)
             # A network of the server may be what declares the cells; see
             # VSwitchRule.read.

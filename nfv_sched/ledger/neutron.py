@@ -347,8 +347,7 @@ class Reader:
                         _HIDDEN_GROUPS)
         self._hidden_told = hidden
         snapshot = builder.build()
-        replaced = self._doubts.check(previous, snapshot)
-        if replaced:
+        if replaced := self._doubts.check(previous, snapshot):
             for project, resource, before in replaced:
                 if resource == 'ports':
                     builder.keep_ports(before, project)
@@ -623,8 +622,7 @@ def _port(port: dict) -> tuple[str, str, str, str, tuple[str, ...], str]:
 
 def text_of(item: dict, field: str) -> str:
     """Return a string field of an item; empty if missing or null."""
-    value = item.get(field)
-    if value is None:
+    if (value := item.get(field)) is None:
         return ''
     if not isinstance(value, str):
         raise NeutronError(f'malformed {field}')
@@ -695,8 +693,7 @@ class Lookups:
                           in self._kept.items() if until > now}
             if lacking in self._kept:
                 return self._kept[lacking][1]
-            answer = self._ask(lacking, end)
-            if answer is not None:
+            if (answer := self._ask(lacking, end)) is not None:
                 self._kept = {**self._kept, lacking: (now + self.KEPT, answer)}
             return answer
         finally:

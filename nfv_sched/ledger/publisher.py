@@ -684,8 +684,7 @@ class Publisher:
         """Return the consumers that are migrations: UUID -> server UUID."""
         instances = {}
         for consumer in consumers:
-            instance = self._instances.get(consumer)
-            if instance is None:
+            if (instance := self._instances.get(consumer)) is None:
                 instance = database.moving_instance(node.cell, consumer)
             if instance is not None:
                 instances[consumer] = self._instances[consumer] = instance

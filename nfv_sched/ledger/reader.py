@@ -53,8 +53,7 @@ class Reading:
             # not be complete, or the host has been taken out of the ledger.
             if not summary or names.TRAIT not in summary['traits']:
                 return None
-            amounts = summary['resources'].get(resource_class)
-            if not amounts:
+            if not (amounts := summary['resources'].get(resource_class)):
                 return None, 0  # nothing can be allocated
             capacity = amounts['capacity']
             return int(capacity), int(capacity - amounts['used'])

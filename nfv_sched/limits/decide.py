@@ -82,8 +82,7 @@ def decide(quantity: Quantity, demand: NetworkDemand, limits: Limits,
         server that is there already
     :returns: why not; None if it may
     """
-    need = quantity.need(demand)
-    if not need:
+    if not (need := quantity.need(demand)):
         return None
     if quantity is PORTS and services > limits.network_services_per_node:
         return reasons.Reason(

@@ -130,8 +130,7 @@ class Interfaces:
         """
         if self.found is None:
             return assumed
-        port = self.port(nic)
-        if port is not None:
+        if (port := self.port(nic)) is not None:
             return self.rules_of(port.security_groups, assumed)
         if nic.port:
             return assumed

@@ -60,8 +60,7 @@ def ask(host_state, resource_class: str, amount: int) -> None:
     # claims the first.
     for candidate in host_state.allocation_candidates:
         allocations = candidate['allocations']
-        entry = allocations.get(provider)
-        if entry is None:
+        if (entry := allocations.get(provider)) is None:
             allocations[provider] = {'resources': {resource_class: amount}}
         else:
             entry['resources'][resource_class] = amount

@@ -186,8 +186,7 @@ class Snapshot:
         """
         of_server: dict[str, list[NeutronPort]] = {}
         for port in ports:
-            server = servers.get(port.id)
-            if server is not None:
+            if (server := servers.get(port.id)) is not None:
                 of_server.setdefault(server, []).append(port)
         return {server: GuestUsage(
             tuple(sorted(port.id for port in ports)),

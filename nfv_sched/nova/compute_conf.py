@@ -112,8 +112,7 @@ def misplaced(conf: cfg.ConfigOpts,
                 continue
             group = None if section == 'DEFAULT' else section
             conf.register_opt(cfg.MultiStrOpt(option), group=group)
-            texts = (conf if group is None else conf[group])[option]
-            if texts:
+            if texts := (conf if group is None else conf[group])[option]:
                 yield section, option, texts, belongs
 
 

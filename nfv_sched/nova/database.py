@@ -106,8 +106,7 @@ def _no_text(args: Iterable[str], prog: str) -> str:
 def register_profiler() -> None:
     """Register the options of osprofiler, where that is installed."""
     # Nova then reads them when it prepares its databases.
-    profiler = importutils.try_import('osprofiler.opts')
-    if profiler is not None:
+    if (profiler := importutils.try_import('osprofiler.opts')) is not None:
         profiler.set_defaults(CONF)
 
 
@@ -240,8 +239,7 @@ def all_cells(context) -> list:
         # Nothing is sent to the message queue of a cell, but with a wrong URL
         # of it Nova could not even read the database of the cell.
         cell.transport_url = 'none://'
-    user = CONF.nfv_sched.cell_database_user
-    if user:
+    if user := CONF.nfv_sched.cell_database_user:
         for cell in cells:
             cell.database_connection = _by_user(
                 cell.database_connection, user,

@@ -30,8 +30,7 @@ def text(exc: Exception, noun: str, connection: str | None,
     :param noun: the database, for the sentence, such as ``Nova's database``
     :param connection: its URL; no password is returned
     """
-    problem = _problem(exc, noun, connection)
-    if problem is None:
+    if (problem := _problem(exc, noun, connection)) is None:
         return f'{noun} cannot be read, see {option}: {_error_text(exc)}'
     return f'{problem}: {option}'
 
@@ -65,8 +64,7 @@ def _problem(exc: Exception, noun: str, connection: str | None) -> str | None:
         return _no_table(where, url, None)
     if code in _UNKNOWN_HOST:
         return f'{where} does not answer (unknown host name)'
-    reason = connection_errors.reason(exc)
-    if reason is not None:
+    if (reason := connection_errors.reason(exc)) is not None:
         return f'{where} does not answer ({reason})'
     if code in _NO_CONNECTION + _LOST or isinstance(
             exc, db_exception.DBConnectionError):

@@ -87,8 +87,7 @@ def specs() -> tuple[Spec, ...]:
 def refusal(key: str, value: str) -> str | None:
     """Return why the API, since 2.86, refuses an extra spec; None if not."""
     from nova.api.validation.extra_specs import validators
-    reason = malformed_cpus(key, value)
-    if reason is not None:
+    if (reason := malformed_cpus(key, value)) is not None:
         return reason
     try:
         validators.validate(key, value)
@@ -155,8 +154,7 @@ def unreadable(extra_specs: Mapping[str, ty.Any]) -> str | None:
         if len(str(value)) > MOST_VALUE or len(str(key)) > MOST_VALUE:
             return (f'{key[:40]} has more than {MOST_VALUE} characters, which '
                     'no API takes')
-        reason = oversized(key, value)
-        if reason is not None:
+        if (reason := oversized(key, value)) is not None:
             return reason
     return None
 
@@ -202,8 +200,7 @@ class ImageError(ValueError):
 def image(properties: Mapping[str, str]) -> objects.ImageMeta:
     """Return an image of Nova; raise ImageError if Nova refuses a value."""
     for name, value in properties.items():
-        reason = oversized(name, value)
-        if reason is not None:
+        if (reason := oversized(name, value)) is not None:
             raise ImageError(reason)
     try:
         return objects.ImageMeta.from_dict({

@@ -220,8 +220,7 @@ def _set_reason(tenant_reason: Callable[[ty.Any], str], spec_obj,
     if spec_obj is None or not isinstance(error, exception.NoValidHost):
         return
     try:
-        reason = tenant_reason(spec_obj)
-        if reason:
+        if reason := tenant_reason(spec_obj):
             exc.exc_info = (
                 kind, exception.NoValidHost(reason=reason), traceback)
     except Exception:
@@ -232,8 +231,7 @@ def _query(answered: Callable[[ty.Any, ty.Any], None], method: Callable,
            *args, **kwargs):
     """Call ``SchedulerReportClient.get_allocation_candidates``."""
     answer = method(*args, **kwargs)
-    followed = _followed_request()
-    if followed is not None:
+    if (followed := _followed_request()) is not None:
         try:
             followed.queried(kwargs.get('resources', args[-1]), answer)
             if followed.spec_obj is not None:
@@ -257,12 +255,10 @@ def _wrap_filters(manager) -> None:
 
 
 def _filter(name: str, method: Callable, filter_obj_list, spec_obj):
-    followed = _followed_request()
-    if followed is None:
+    if (followed := _followed_request()) is None:
         return method(filter_obj_list, spec_obj)
     host_states = list(filter_obj_list)
-    passing = method(host_states, spec_obj)
-    if passing is not None:
+    if (passing := method(host_states, spec_obj)) is not None:
         passing = list(passing)
         followed.ran(FilterRun(name, host_states, passing), spec_obj)
     return passing

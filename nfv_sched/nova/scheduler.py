@@ -116,8 +116,7 @@ def when_placed(host_state, listener: ConsumeListener) -> None:
     # A HostState belongs to one request, so the method is wrapped on this
     # object only. The wrapper is kept under a name of its own, because other
     # plugins may have wrapped the method since.
-    consume = host_state.__dict__.get(_CONSUME)
-    if consume is None:
+    if (consume := host_state.__dict__.get(_CONSUME)) is None:
         consume = host_state.__dict__[_CONSUME] = _Consume(host_state)
         host_state.consume_from_request = consume
     if listener not in consume.listeners:
@@ -232,8 +231,7 @@ class PerAggregates(ty.Generic[T]):
     def _look_up(self, host_state) -> T:
         """Return the value for a new host; one alike may have been before."""
         kind = _kind_of(host_state)
-        value = self._values.get(kind)
-        if value is None:
+        if (value := self._values.get(kind)) is None:
             self._aggregates += _aggregates_of(host_state)
             value = self._values[kind] = self._work_out(host_state)
         return value
@@ -299,8 +297,7 @@ def pci_aliases() -> dict[str, tuple[str, list[dict]]]:
 
 def forget_pci_aliases() -> None:
     """Make Nova read the PCI aliases again, as the options have changed."""
-    clear = getattr(_alias_reader(), 'cache_clear', None)
-    if clear is not None:
+    if (clear := getattr(_alias_reader(), 'cache_clear', None)) is not None:
         clear()
 
 

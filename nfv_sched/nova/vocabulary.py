@@ -106,8 +106,7 @@ def is_image_property(name: str) -> bool:
 
     Other properties are free text, or defined by the user.
     """
-    field = image_meta.ImageMetaProps.fields.get(name)
-    if field is not None:
+    if (field := image_meta.ImageMetaProps.fields.get(name)) is not None:
         return name in _NUMBERS or not isinstance(field, _FREE_FIELDS)
     return _PROPERTY.fullmatch(name) is not None
 

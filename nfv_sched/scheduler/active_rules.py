@@ -29,8 +29,7 @@ def _places(names: tuple[str, ...],
 
 
 def settings(request_note: RequestNote) -> DecisionOptions:
-    decision_options = request_note.settings
-    if decision_options is None:
+    if (decision_options := request_note.settings) is None:
         options = scheduler.CONF.nfv_sched
         decision_options = request_note.settings = DecisionOptions(
             numa_rule.Names(options.vswitch_label, options.node_label_prefix),
@@ -56,8 +55,7 @@ def left_to_others(request_note: RequestNote, name: str,
     :param name: class name of the calling filter
     """
     filters = settings(request_note).filters
-    place = filters.get(name)
-    if place is None:
+    if (place := filters.get(name)) is None:
         return False
     for refusing in decision.refused_by:
         after = filters.get(refusing)
@@ -86,8 +84,7 @@ def for_request(request_note: RequestNote, request: Request,
         ran = (*ran, name)
         if stays:
             request_note.ran = ran
-    terms = request_note.terms.get(ran)
-    if terms is None:
+    if (terms := request_note.terms.get(ran)) is None:
         terms = request_note.terms[ran] = _select(request_note, request, ran)
     return terms
 

@@ -34,8 +34,7 @@ def register() -> None:
     processes that make no reports, such as tools: oslo.reports is already
     imported in those that do.
     """
-    reports = sys.modules.get(_REPORTS)
-    if reports is None:
+    if (reports := sys.modules.get(_REPORTS)) is None:
         return
     try:
         report = reports.TextGuruMeditation
@@ -86,8 +85,7 @@ def _versions() -> Iterator[str]:
 
 def _lookups() -> Iterator[str]:
     """Yield the failures of look-ups in Neutron."""
-    lookups = process.STATE.lookups
-    if lookups is None:
+    if (lookups := process.STATE.lookups) is None:
         yield 'nothing was looked up in this process yet'
         return
     yield f'{lookups.failures} failures since the last answer'

@@ -165,8 +165,7 @@ class _Rememberer(scheduler.ConsumeListener):
 
     def after_placed(self, host_state, spec_obj):
         """Count the ports and rules of the server on the host."""
-        network = note_of(spec_obj).network
-        if network is not None:
+        if (network := note_of(spec_obj).network) is not None:
             network.placed[host_state.host].add(spec_obj.instance_uuid)
 
 

@@ -212,8 +212,7 @@ def _excluded() -> reasons.Reason:
 
 
 def note_of(spec_obj) -> RequestNote:
-    note = spec_obj.__dict__.get(_NOTE)
-    if note is None:
+    if (note := spec_obj.__dict__.get(_NOTE)) is None:
         note = RequestNote()
         spec_obj.__dict__[_NOTE] = note
     return note

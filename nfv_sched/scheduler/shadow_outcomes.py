@@ -194,8 +194,7 @@ def _copy_of(host_state):
     It is made anew at each call, as the host may have been changed since; what
     nfv-sched keeps on it remains.
     """
-    copy = host_state.__dict__.get(_COPY)
-    if copy is None:
+    if (copy := host_state.__dict__.get(_COPY)) is None:
         copy = host_state.__dict__[_COPY] = object.__new__(type(host_state))
     own = {name: value for name, value in copy.__dict__.items()
            if name.startswith(_OURS)}
@@ -205,8 +204,7 @@ def _copy_of(host_state):
         if not name.startswith(_OURS) and name != _CONSUME])
     copy.__dict__.update(own)
     copy.limits = dict(host_state.limits)
-    candidates = host_state.allocation_candidates
-    if candidates is not None:
+    if (candidates := host_state.allocation_candidates) is not None:
         copy.allocation_candidates = [_candidate(each) for each in candidates]
     return copy
 
@@ -219,8 +217,7 @@ def _candidate(candidate: Mapping) -> dict:
 
 
 def of_request(request_note: RequestNote) -> ShadowNote:
-    shadow_note = request_note.shadow
-    if shadow_note is None:
+    if (shadow_note := request_note.shadow) is None:
         shadow_note = request_note.shadow = ShadowNote()
     shadow_note.follow(request_note)
     return shadow_note
@@ -228,8 +225,7 @@ def of_request(request_note: RequestNote) -> ShadowNote:
 
 def remain(request_note: RequestNote, host_states: Iterable) -> None:
     """Remember the hosts that have passed so far, if anything is in shadow."""
-    shadow_note = request_note.shadow
-    if shadow_note is not None:
+    if (shadow_note := request_note.shadow) is not None:
         shadow_note.remaining = tuple([each.host for each in host_states])
 
 

@@ -193,8 +193,7 @@ class Visit(scheduler.ConsumeListener):
                 key = repr(sorted(
                     item for item in mapping.items()
                     if item[0].startswith(prefixes))) if prefixes else ''
-            decision = decisions.get(key)
-            if decision is None:
+            if (decision := decisions.get(key)) is None:
                 decision = self._decide_candidate(
                     request, terms, mapping, traces)
                 if key is not None:
@@ -367,8 +366,7 @@ def write_limits(host_state, request_note: RequestNote, request: Request,
     ratio = host_state.ram_allocation_ratio
     # Hosts with the same values share one object.
     key = (cpu_ratio, ratio, labels, ignore_tunnel)
-    topology_limits = request_note.limits.get(key)
-    if topology_limits is None:
+    if (topology_limits := request_note.limits.get(key)) is None:
         topology_limits = scheduler.numa_topology_limits(
             cpu_ratio, ratio, request.network_metadata)
         if labels or ignore_tunnel:

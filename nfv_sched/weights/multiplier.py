@@ -83,8 +83,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     def _observe(self, weighed: list, request_spec, raw: list[float]) -> None:
         """Have raw weights remembered if this weigher is in shadow."""
         request_note = note_of(request_spec)
-        shadowed = request_note.in_shadow()
-        if not shadowed:
+        if not (shadowed := request_note.in_shadow()):
             return
         name = type(self).__name__
         self._thread.in_shadow = name in shadowed

@@ -80,8 +80,7 @@ def has_matching(masks: Masks) -> bool:
             if seen >> bit & 1:
                 continue
             seen |= 1 << bit
-            owner = owners.get(bit)
-            if owner is None:
+            if (owner := owners.get(bit)) is None:
                 owners[bit] = row
                 return True, seen
             placed, seen = place(owner, seen)

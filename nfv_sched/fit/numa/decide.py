@@ -261,8 +261,7 @@ class _Decider:
                 continue
             # What the host can never have comes first: no guest that leaves
             # would help.
-            reason = rule.missing_reason(facts, predictor)
-            if reason is not None:
+            if (reason := rule.missing_reason(facts, predictor)) is not None:
                 return Decision(False, reason, rule.filters)
             narrowed = self._add_rule(must, rule, facts)
             if not predictor.possible(narrowed):
@@ -273,8 +272,7 @@ class _Decider:
 
     def _add_rule(self, goal: numa_rule.Goal, rule: numa_rule.Rule,
                   facts: numa_rule.Facts) -> numa_rule.Goal:
-        condition = rule.condition(facts, self.predictor)
-        if condition is None:
+        if (condition := rule.condition(facts, self.predictor)) is None:
             condition = goal.condition
         elif goal.condition is not None:
             condition = goal.condition & condition
@@ -413,8 +411,7 @@ class _Decider:
             if cells == usual:
                 yield labels
                 return
-            exact = predictor.node_labels(cells)
-            if exact is not None:
+            if (exact := predictor.node_labels(cells)) is not None:
                 yield labels | exact
 
     def _as_good(self, labels: frozenset[str], decision: Decision) -> bool:
@@ -477,8 +474,7 @@ class _Decider:
         # The servers of one request share the limits of the host, so this
         # server must do with the labels of the one before.
         options = None if held is None else [held.strict_labels]
-        strict = self._find(must, options)
-        if strict is not None:
+        if (strict := self._find(must, options)) is not None:
             return self._decide_preferred(must, strict, held)
         # The rule to name is the first with which no labels are left.
         blamed = next(

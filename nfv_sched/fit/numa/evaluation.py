@@ -198,8 +198,7 @@ class Evaluation:
             return True
         sizes = [fit.page_size(host_cell, cell.pagesize, cell.memory)
                  for host_cell in self.host.cells]
-        distinct_sizes = set(sizes) - {0}
-        if not distinct_sizes:
+        if not (distinct_sizes := set(sizes) - {0}):
             return True
         if len(distinct_sizes) > 1:
             return False
@@ -258,8 +257,7 @@ class Evaluation:
         if self._codes is None:
             self._codes = {}
         key = (guest_cell, host_cell, pagesize)
-        answer = self._codes.get(key)
-        if answer is None:
+        if (answer := self._codes.get(key)) is None:
             cell = self.guest.cells[guest_cell]
             host = self.host.cells[host_cell]
             reserved = 0 if guest_cell else self.guest.reserved

@@ -93,8 +93,7 @@ def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
     the host cell.
     """
     need = cell.memory
-    pages = host.pages
-    if pages:
+    if pages := host.pages:
         smallest = min(pages)  # by size, the first field
         for page in pages:
             if page.size_kb == smallest.size_kb:

@@ -136,8 +136,7 @@ class _Cell:
               reserved: int) -> tuple[float, float]:
         """Return the capacity that a guest takes, and what is free then."""
         free, whole, free_kb = self._cpus, self._whole, self._free_kb
-        need = guest.dedicated + reserved
-        if need:
+        if need := guest.dedicated + reserved:
             threads = self._threads
             if guest.threads == topology.THREADS_ISOLATE:
                 # Nova leaves the siblings of isolated vCPUs idle.

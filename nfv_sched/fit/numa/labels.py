@@ -205,8 +205,7 @@ class ClaimPredictor:
         for target in candidates.some(
                 goal.masks, self.evaluation.order, self.groups,
                 goal.condition, _MAX_TARGETS):
-            exact = self.node_labels(candidates.mask_of(target))
-            if exact:
+            if exact := self.node_labels(candidates.mask_of(target)):
                 yield exact
         if self.names.vswitch in self.host.labels:
             # No rule requests it, but it may be on the right host cells.

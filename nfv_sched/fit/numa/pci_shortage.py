@@ -270,8 +270,7 @@ def _best_cells(devices: pci.CandidateDevices, cells: _CellChoice) -> int:
     union = functools.reduce(operator.or_, masks)
     best = 0
     for _cell in masks:
-        rest = candidates.bits(union & ~best)
-        if not rest:
+        if not (rest := candidates.bits(union & ~best)):
             break
         best |= max((1 << bit for bit in rest), key=lambda bit: free(
             devices, functools.partial(

@@ -62,8 +62,7 @@ def capacity_reason(
     cells = len(guest.cells)
     places = tuple(places)
     allowed = [host.all_cells] * cells if within is None else list(within)
-    pages = page_reason(host, guest, order, policy)
-    if pages is not None:
+    if (pages := page_reason(host, guest, order, policy)) is not None:
         return pages
     if evaluation.too_few_cells:
         return reasons.Reason(

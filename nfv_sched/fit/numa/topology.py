@@ -123,8 +123,7 @@ class HostCell:
     @property
     def free_cpus(self) -> ty.AbstractSet[int]:
         """CPUs for pinned vCPUs that no vCPU is pinned to."""
-        free = self._free
-        if free is None:
+        if (free := self._free) is None:
             pinned = self._obj.__dict__.get(_PINNED)
             free = self._free = (
                 self.dedicated_cpus - pinned if pinned
@@ -134,8 +133,7 @@ class HostCell:
     @property
     def pages(self) -> tuple[CellPages, ...]:
         """Memory pages in Nova's order; may raise OddTopologyError."""
-        pages = self._pages
-        if pages is None:
+        if (pages := self._pages) is None:
             mempages = self._obj.__dict__.get(_MEMPAGES) or ()
             pages = self._pages = tuple([
                 _pages(page, self._occupied) for page in mempages])
@@ -190,8 +188,7 @@ class HostCell:
         shared = self.shared_cpus
         cores, counted = 0, set()
         for core in self.siblings:
-            cpus = shared & core
-            if cpus:
+            if cpus := shared & core:
                 cores += 1
                 counted |= cpus
         # A CPU that no set of siblings has counts as a core.
@@ -204,8 +201,7 @@ class HostCell:
         Cells of equal state fit the same guests.  The numbers of the cell and
         of its CPUs, its socket and its networks are not part of it.
         """
-        state = self._state
-        if state is None:
+        if (state := self._state) is None:
             free, dedicated = self.free_cpus, self.dedicated_cpus
             state = self._state = (
                 # Counts instead of CPU numbers: capacity counts each state of
@@ -419,8 +415,7 @@ def host_topology(obj) -> HostTopology | None:
     """Read a ``NUMATopology``, if any; may raise OddTopologyError."""
     if obj is None:
         return None
-    cells = obj.__dict__.get(_CELLS) or fields.read(obj, 'cells')
-    if not cells:
+    if not (cells := obj.__dict__.get(_CELLS) or fields.read(obj, 'cells')):
         return None
     return HostTopology(tuple([HostCell(cell) for cell in cells]))
 
@@ -433,13 +428,11 @@ def guest(obj) -> GuestTopology | None:
     """Read an ``InstanceNUMATopology``, if any; may raise OddTopologyError."""
     if obj is None:
         return None
-    cells = fields.read(obj, 'cells')
-    if not cells:
+    if not (cells := fields.read(obj, 'cells')):
         return None
     views, ids = [], []
     for index, cell in enumerate(cells):
-        memory = fields.read(cell, 'memory')
-        if memory is None:
+        if (memory := fields.read(cell, 'memory')) is None:
             raise OddTopologyError('a guest NUMA node without memory')
         views.append(GuestCell(
             len(fields.read(cell, 'cpuset', ())),

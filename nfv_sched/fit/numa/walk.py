@@ -99,8 +99,7 @@ def search(host_ids: Sequence[int], order: Sequence[int], traces: Traces,
             # Nova's fit_cache and not_fit_cache use the current id of the
             # guest cell, which another guest cell may have had before.
             key = (number, ids[guest])
-            fit = cached.get(key)
-            if fit is None:
+            if (fit := cached.get(key)) is None:
                 changed = True
                 fit, pagesize, renumbered = fits(guest, host, pagesizes[guest])
                 if pagesize:

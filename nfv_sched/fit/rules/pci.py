@@ -144,8 +144,7 @@ def _stays_local(guest_on_host: rule.GuestOnHost, number: int,
     :param groups: bitmasks of host cells of which the claim takes one each
     """
     devices = guest_on_host.devices.devices
-    fixed = guest_on_host.devices.fixed(number)
-    if fixed is not None:
+    if (fixed := guest_on_host.devices.fixed(number)) is not None:
         if policy in (pci.REQUIRED, pci.LEGACY) and fixed.bit_count() == 1:
             return True
         # Of several providers Nova may leave some out.

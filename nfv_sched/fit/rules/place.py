@@ -71,8 +71,7 @@ class PlaceRule(rule.CellsRule):
 
     @classmethod
     def from_request(cls, request_parts):
-        faults = cls.faults(request_parts.extra_specs)
-        if faults:
+        if faults := cls.faults(request_parts.extra_specs):
             raise rule.RequestError('flavor', '; '.join(map(str, faults)))
         return [
             cls(f'{key}={value}', value == nfv_extra_specs.STRICT, place=place,

@@ -40,8 +40,7 @@ class SharedVCPURule(rule.Rule):
     @classmethod
     def from_request(cls, request_parts):
         policy = request_parts.policy
-        vcpu = policy.shared_vcpu
-        if vcpu is None:
+        if (vcpu := policy.shared_vcpu) is None:
             return ()
         text = f'{policy.shared_vcpu_key}={vcpu}'
         # With hw:cpu_policy=dedicated nova-compute pins every vCPU, whatever

@@ -177,8 +177,7 @@ class NFVSched(app.App):
     def get_fuzzy_matches(self, cmd: str) -> list[str]:
         """Return commands that may be meant; cliff's always returns some."""
         names = sorted(self._summaries())
-        matches = [name for name in names if name.startswith(cmd)]
-        if matches:
+        if matches := [name for name in names if name.startswith(cmd)]:
             return matches
         words = {word for name in names for word in name.split()}
         near = difflib.get_close_matches(cmd, words, 1)
@@ -440,8 +439,7 @@ def discard_output(stream: ty.TextIO | None = None) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    argv = list(sys.argv[1:] if argv is None else argv)
-    if not argv:
+    if not (argv := list(sys.argv[1:] if argv is None else argv)):
         argv = ['--help']
     try:
         code = NFVSched().run(argv)

@@ -125,8 +125,7 @@ def width(stdout: ty.Any, parsed_args: argparse.Namespace) -> int | None:
     """Return the maximum width of lines; None for no limit."""
     if parsed_args.max_width is not None:
         return max(parsed_args.max_width, 0) or None
-    columns = _variable('COLUMNS')
-    if columns:
+    if columns := _variable('COLUMNS'):
         return columns
     if stdout.isatty():
         return shutil.get_terminal_size().columns

@@ -120,8 +120,7 @@ def _switches(rows: Iterable[Mapping]) -> dict[str, _Switch]:
         types = configurations.get('tunnel_types')
         tunnels = None if not isinstance(types, list) else frozenset(
             map(str, types))
-        switch = switches.get(host)
-        if switch is not None:
+        if (switch := switches.get(host)) is not None:
             physnets |= switch.physnets
             tunnels = None if None in (tunnels, switch.tunnels) else (
                 tunnels | switch.tunnels)

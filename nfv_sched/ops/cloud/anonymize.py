@@ -290,8 +290,7 @@ class _Anonymizer:
             old = getattr(value, field.name)
             if old is None or old.__class__ in (int, bool, float):
                 continue
-            handler = self._handlers.get((kind, field.name))
-            if handler is not None:
+            if (handler := self._handlers.get((kind, field.name))) is not None:
                 fields[field.name] = handler(old)
                 continue
             fields[field.name] = self._value(old)
@@ -422,8 +421,7 @@ class _Anonymizer:
         """Return the new UUID for an old one, in the same format."""
         if not old:
             return old
-        new = self._uuids.get(old)
-        if new is None:
+        if (new := self._uuids.get(old)) is None:
             drawn = uuid.uuid4() if self._keyed is None else uuid.UUID(
                 bytes=self._keyed.digest('UUID', old)[:16], version=4)
             new = self._uuids[old] = (
@@ -435,8 +433,7 @@ class _Anonymizer:
         if physnet == labels.vswitch:
             return self._word(physnet) if physnet in self._keep else (
                 self._invent(physnet))
-        number = labels.node(physnet)
-        if number is not None:
+        if (number := labels.node(physnet)) is not None:
             return f'{self._node_prefix()}{number}'
         if physnet.startswith(place.PREFIX):
             # Replace it as in extra specs, which contain the same name.

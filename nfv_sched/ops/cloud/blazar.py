@@ -35,8 +35,7 @@ class BlazarReservation:
 
 
 def reservation(aggregate: snapshot.Aggregate) -> BlazarReservation | None:
-    owner = aggregate.metadata.get('blazar:owner')
-    if owner is None:
+    if (owner := aggregate.metadata.get('blazar:owner')) is None:
         return None
     # Only the aggregate of a host reservation has a zone of its own.
     return BlazarReservation(
@@ -62,8 +61,7 @@ def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[BlazarReservation, ...]]:
             and each.name == f'blazar_{host.hypervisor}'
             for each in host.providers)}
     for aggregate in cloud.aggregates:
-        of_aggregate = reservation(aggregate)
-        if of_aggregate is not None:
+        if (of_aggregate := reservation(aggregate)) is not None:
             for name in aggregate.hosts:
                 of_host.setdefault(name, []).append(of_aggregate)
     for aggregate in cloud.aggregates:

@@ -445,8 +445,7 @@ def _stored_requests(
     text: str | None,
 ) -> tuple[snapshot.PCIRequest, ...] | None:
     """Parse ``instance_extra.pci_requests``; None if there is no record."""
-    requests = records.deserialized(text)
-    if requests is None:
+    if (requests := records.deserialized(text)) is None:
         return None
     return tuple(snapshot.PCIRequest(
         id=request.get('request_id'), count=request['count'],
@@ -462,8 +461,7 @@ def _stored_requests(
 
 def _interfaces(text: str | None) -> tuple[snapshot.Port, ...] | None:
     """Parse ``instance_info_caches.network_info``; None if there is none."""
-    interfaces = records.deserialized(text)
-    if interfaces is None:
+    if (interfaces := records.deserialized(text)) is None:
         return None
     ports = {}
     for interface in interfaces:

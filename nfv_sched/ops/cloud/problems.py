@@ -50,8 +50,7 @@ def near(word: str, names: Iterable[str]) -> str:
     names = list(names)
     if len(names) > _MAX_NAMES:
         return ''
-    close = difflib.get_close_matches(word, names, n=1)
-    if close:
+    if close := difflib.get_close_matches(word, names, n=1):
         return f'; did you mean {close[0]!r}?'
     if names and len(names) <= 20:
         return f'; known: {", ".join(sorted(names))}'

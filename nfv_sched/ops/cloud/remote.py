@@ -150,8 +150,7 @@ def _answer(url: str, where: str, method: str = 'GET') -> requests.Response:
     try:
         with http_limits.bounded(
                 requests.Session(), files.max_size()) as session:
-            token = os.environ.get(TOKEN)
-            if token:
+            if token := os.environ.get(TOKEN):
                 user, _colon, password = token.strip().partition(':')
                 session.auth = (user.encode(), password.encode())
             if os.environ.get(CERT):
@@ -189,7 +188,6 @@ def _error_text(where: str, error: Exception) -> str:
     if not_accepted is not None:
         return (f'{where}: the certificate is not trusted ({not_accepted}); '
                 f'{CA} names the file of its authority')
-    why = connection_errors.reason(error)
-    if why is None:
+    if (why := connection_errors.reason(error)) is None:
         return f'{where}: {error}'
     return f'{where} does not answer ({why})'

@@ -235,8 +235,7 @@ def places_of(cloud: snapshot.Cloud) -> dict[str, dict[str, tuple[int, ...]]]:
         of_host = places[host.name] = {}
         for node in host.nodes or ():
             for label in sorted(node.physnets - {names.vswitch}):
-                place = rule_place.place_of(label, names)
-                if place is not None:
+                if (place := rule_place.place_of(label, names)) is not None:
                     of_host[place] = (*of_host.get(place, ()), node.number)
     return places
 
@@ -296,8 +295,7 @@ def zones_of(aggregates: Iterable[snapshot.Aggregate]) -> dict[str, str]:
     """Return availability zones by host name, from the first aggregate."""
     zones: dict[str, str] = {}
     for aggregate in aggregates:
-        zone = aggregate.metadata.get('availability_zone')
-        if zone:
+        if zone := aggregate.metadata.get('availability_zone'):
             for name in aggregate.hosts:
                 zones.setdefault(name, zone)
     return zones

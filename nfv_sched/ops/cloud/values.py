@@ -37,8 +37,7 @@ def parse_size(value: int | str) -> int:
         return value * 1024
     if value.strip().isdigit():
         return int(value) * 1024
-    match = _SIZE.fullmatch(value)
-    if not match:
+    if not (match := _SIZE.fullmatch(value)):
         raise ValueError(f'{value!r} is not a size: MiB as a number, or a '
                          'number with KiB, MiB, GiB or TiB')
     amount = float(match[1]) * _UNITS[match[2].upper()]
@@ -55,8 +54,7 @@ def parse_cpus(value: int | str) -> frozenset[int]:
     if not text.strip():
         return frozenset()
     for part in text.split(','):
-        match = _CPU_RANGE.fullmatch(part)
-        if not match:
+        if not (match := _CPU_RANGE.fullmatch(part)):
             raise ValueError(
                 f'{extra_specs.shown(text)} is not a CPU set such as 0-3,8')
         first, last = int(match[2]), int(match[3] or match[2])

@@ -257,8 +257,7 @@ is wrong.
         if not parsed_args.then:
             return super().take_action(parsed_args)
         lists_all = parsed_args.server is None
-        directories = parsed_args.journal
-        if not directories:
+        if not (directories := parsed_args.journal):
             source.configure(base.configuration(parsed_args), databases=False)
             directories = [source.journal_folder()]
             if not directories[0]:

@@ -197,8 +197,7 @@ def _check_flavor(value: ty.Any, data: ty.Any, path: str, where: str) -> None:
     """Check that a value may be a flavor, and say where others are."""
     if _may_be_flavor(value):
         return
-    place = next(_places(data), '')
-    if place:
+    if place := next(_places(data), ''):
         raise source.CloudUnreadError(
             f'{path}: a file of another tool; flavors are in {place}: write '
             'them alone into a file, as a list or below their names; or '

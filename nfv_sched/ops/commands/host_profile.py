@@ -130,8 +130,7 @@ def _pages(text: str) -> tuple[tuple[int, float], ...]:
     fractions: dict[int, float] = {}
     for part in text.split(','):
         name, colon, percent = part.partition(':')
-        size = choices.PAGE_SIZES.get(name.upper())
-        if size is None:
+        if (size := choices.PAGE_SIZES.get(name.upper())) is None:
             raise argparse.ArgumentTypeError(
                 f'{name!r} is not one of {", ".join(choices.PAGE_SIZES)}')
         if size in fractions:

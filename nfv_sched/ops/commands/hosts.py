@@ -232,8 +232,7 @@ def machines(files: Mapping[str, str] | None, cloud: 'snapshot.Cloud',
             continue
         has_file = True
         machine = _machine(path)
-        wrong = list(nodes.contradictions(host, machine))
-        if wrong:
+        if wrong := list(nodes.contradictions(host, machine)):
             warn(f'{titles[host.uuid]} is shown without {path}, which '
                  f'contradicts Nova: {"; ".join(wrong)}')
         else:

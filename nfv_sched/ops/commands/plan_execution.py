@@ -326,8 +326,7 @@ class _Execution:
         journal.replan(journal_plan)
 
     def _offer(self) -> None:
-        words = self._saved.plan.command
-        if words:
+        if words := self._saved.plan.command:
             self._print('With --replan 1 it goes on with a new plan, that of: '
                         + self._command.command_text(words))
 

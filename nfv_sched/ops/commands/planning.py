@@ -178,8 +178,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
         :raises CloudUnreadError: if it cannot be written, or another plan of
             the file has been begun, or is being carried out
         """
-        path = parsed_args.save
-        if path is None:
+        if (path := parsed_args.save) is None:
             return
         digest = plan_file.digest(document.text('json').encode())
         rounds = [int(match[1]) for match in map(
@@ -208,8 +207,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
         words = ['plan', 'run', parsed_args.save]
         if round_number > 1:
             words += ['--round', str(round_number)]
-        account = getattr(parsed_args, 'os_cloud', None)
-        if account is not None:
+        if (account := getattr(parsed_args, 'os_cloud', None)) is not None:
             words += ['--os-cloud', account]
         words += base.configuration(parsed_args)
         if parsed_args.source is not None and source.is_url(

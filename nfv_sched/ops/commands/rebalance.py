@@ -88,8 +88,7 @@ class RebalanceAgent(planning.MovePlanCommand):
             by_ports=parsed_args.ports, room=view.free_ports(cloud))
         self.has_findings = bool(plan.moves) or any(
             each.stays for each in plan.plans)
-        unknown = plan.unknown_networks
-        if unknown:
+        if unknown := plan.unknown_networks:
             self._missing.append(
                 f'Neutron does not show the networks of '
                 f'{strings.count(len(unknown), "router")}: '

@@ -660,8 +660,7 @@ def check_image_properties(properties: Mapping[str, str]) -> None:
     from nova import exception
 
     from nfv_sched.ops.simulator import nova_internals
-    unknown = nova_internals.unknown_image_properties(properties)
-    if unknown:
+    if unknown := nova_internals.unknown_image_properties(properties):
         raise UsageError(f'Nova knows no image property {unknown[0]!r}')
     try:
         nova_internals.image_meta(properties)
@@ -810,8 +809,7 @@ def _with_limits(cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
             raise UsageError('--limit: ' + name_checks.unknown(
                 'limit', name, changed_limits.NAMES))
         notes.append(f'as if [nfv_sched] {name} were {value:g}')
-        aggregates = changed_limits.overriding(cloud, name)
-        if aggregates:
+        if aggregates := changed_limits.overriding(cloud, name):
             notes.append(
                 f'{name} is that of the metadata in '
                 f'{strings.some(aggregates)}, where --limit changes nothing')

@@ -238,8 +238,7 @@ class Positions:
     def fits(self, position: Position, guest: Guest, most: int) -> int:
         """Return how many new servers fit a host, at most ``most``."""
         for count in range(most):
-            after = self.put(position, guest)
-            if after is None:
+            if (after := self.put(position, guest)) is None:
                 return count
             position = after
         return most

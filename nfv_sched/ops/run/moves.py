@@ -316,8 +316,7 @@ def set_status(connection: _Connection, host: str, reason: str | None,
     :returns: False if it was so already
     :raises MoveError: if there is no such host, or Nova refuses it
     """
-    service = compute_services(connection).get(host)
-    if service is None:
+    if (service := compute_services(connection).get(host)) is None:
         raise MoveError(f'there is no compute host {host}')
     status = 'enabled' if reason is None else 'disabled'
     if service['status'] == status:

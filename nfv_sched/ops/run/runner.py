@@ -474,8 +474,7 @@ class PlanRun:
         blocking = list(self._running)
         for move in remaining:
             if not any(depends(move, each) for each in blocking):
-                seconds = self._pause(move)
-                if not seconds:
+                if not (seconds := self._pause(move)):
                     ready.append(move)
                 # Some seconds are not worth a line.
                 elif seconds > values.FREED_SECONDS and not self._running:

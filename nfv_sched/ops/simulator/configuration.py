@@ -192,8 +192,7 @@ def _set_option(stack: contextlib.ExitStack, group: str, name: str,
     if not is_class:
         return
     names = _value(group, name)
-    refused = [text for text in names if text not in allowed]
-    if refused:
+    if refused := [text for text in names if text not in allowed]:
         CONF.set_override(name, _literal([
             text for text in names if text in allowed]), group=_group(group))
         if line:

@@ -184,8 +184,7 @@ def offline(aggregates: Sequence[snapshot.Aggregate] = ()) -> Iterator[None]:
 
 def extra_spec_problem(name: str, value: str) -> str | None:
     """Validate an extra spec as the Nova API does since microversion 2.86."""
-    reason = flavors.malformed_cpus(name, value)
-    if reason is not None:
+    if (reason := flavors.malformed_cpus(name, value)) is not None:
         return reason
     try:
         validators.validate(name, value)
@@ -200,8 +199,7 @@ def image_meta(properties: ty.Mapping[str, ty.Any]):
     :raises ValueError: if Nova does not accept a value
     """
     for name, value in properties.items():
-        reason = flavors.oversized(name, value)
-        if reason is not None:
+        if (reason := flavors.oversized(name, value)) is not None:
             raise ValueError(reason)
     return objects.ImageMeta.from_dict({
         # The disk format is unknown, so that no host is excluded by it.
@@ -314,8 +312,7 @@ def move_requests(flavor: objects.Flavor, instance: objects.Instance):
 def map_requests(context: ty.Any, instance: objects.Instance,
                  spec: objects.RequestSpec) -> None:
     """Write the allocated providers to the PCI requests of a server."""
-    mapping = spec.get_request_group_mapping()
-    if mapping:
+    if mapping := spec.get_request_group_mapping():
         compute_utils.update_pci_request_with_placement_allocations(
             context, None, instance.pci_requests.requests, mapping)
 
@@ -407,8 +404,7 @@ class PCITracker(pci_manager.PciDevTracker):
             # Not free, so in no pool: they come after the free ones of theirs.
             if device.address not in pooled:
                 keys = self.stats._create_pool_keys_from_dev(device)
-                pool = keys and self.stats._find_pool(keys)
-                if pool:
+                if pool := keys and self.stats._find_pool(keys):
                     of_pool[self.stats.pools.index(pool)].append(device)
                 else:
                     of_pool.append([device])

@@ -42,8 +42,7 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
     :returns: ``nova.objects.InstanceNUMATopology`` or None
     """
     # Nova would make a set of all CPUs up to any number in the file.
-    reason = flavors.unreadable(flavor.extra_specs)
-    if reason is not None:
+    if (reason := flavors.unreadable(flavor.extra_specs)) is not None:
         raise servers.Refused(f'the flavor cannot be read: {reason}')
     try:
         return nova_internals.numa_get_constraints(flavor, image_meta)

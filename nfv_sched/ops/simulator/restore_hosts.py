@@ -54,8 +54,7 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
     topology_json = functools.cache(lambda nodes: topology(nodes)._to_json())
     reported: dict[tuple, objects.PciDevicePoolList] = {}
     for number, original in enumerate(scenarios.hosts_of(cloud), 1):
-        wrong = list(_problems(original))
-        if wrong:
+        if wrong := list(_problems(original)):
             raise problems.InputError(
                 [f'host {original.name}: {text}' for text in wrong])
         record = dataclasses.replace(
@@ -273,8 +272,7 @@ def _tracker(node: objects.ComputeNode, host: snapshot.Host,
                 or common.get(_kind(device), {}))
         extra = {name: device.tags[name] for name in _KEPT_TAGS
                  if name in device.tags}
-        uuid = providers.get(_provider_name(host, device))
-        if uuid is not None:
+        if (uuid := providers.get(_provider_name(host, device))) is not None:
             extra['rp_uuid'] = uuid
         devices.append(nova_internals.pci_device(
             **_identity(device), compute_node_id=node.id,

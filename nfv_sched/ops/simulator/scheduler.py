@@ -349,8 +349,7 @@ class Scheduler(nova_internals.SchedulerManager):
 
     def _no_host_reason(self, num_instances: int,
                         note: notes.RequestNote) -> str:
-        counts = self.host_manager.counts
-        if not counts:
+        if not (counts := self.host_manager.counts):
             queries = self._placement.queries
             for query, count in queries:
                 if count:

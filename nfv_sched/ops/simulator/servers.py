@@ -146,8 +146,7 @@ class SimulatedServer:
     def _nearness_of(self, where: Sequence[int]) -> str | None:
         if not where:
             return None
-        nodes = self.nodes
-        if nodes is None:
+        if (nodes := self.nodes) is None:
             host_nodes = self.host.record.nodes or ()
             if len(host_nodes) > 1:
                 return None
@@ -197,8 +196,7 @@ class SimulatedServer:
             floats over several NUMA nodes.  A device without NUMA
             information is local only on a host with one NUMA node.
         """
-        devices = self.devices
-        if not devices:
+        if not (devices := self.devices):
             return None
         if len(self.host.record.nodes or ()) == 1:
             return 'local'

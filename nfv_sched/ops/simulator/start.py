@@ -176,8 +176,7 @@ def _work_out(state: states.State, snapshot_server: snapshot.Server,
         _restore_port_requests(instance, spec, snapshot_server)
         if server.unknown is None:
             server.spec = spec
-    host = server.host
-    if host is None:
+    if (host := server.host) is None:
         return
     instance.host = host.name
     instance.node = host.node.hypervisor_hostname
@@ -208,8 +207,7 @@ def _recorded(snapshot_server: snapshot.Server, host: snapshot.Host,
     nodes = {node.number: node for node in host.nodes or ()}
     parts = []
     for part in snapshot_server.nodes or ():
-        node = nodes.get(part.host_node)
-        if node is None:
+        if (node := nodes.get(part.host_node)) is None:
             parts.append(part)
             continue
         pinned = node.dedicated & node.pinned

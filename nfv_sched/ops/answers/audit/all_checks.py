@@ -37,8 +37,7 @@ def of_places(
     checked: set[str] = set()
     hosts: set[str] = set()
     for site in audit_hosts.sites(cloud):
-        here = {server.uuid for server in site.steady}.intersection(uuids)
-        if here:
+        if here := {server.uuid for server in site.steady}.intersection(uuids):
             checked |= here
             hosts.add(site.host.uuid)
     unchecked = set(uuids) - checked

@@ -84,8 +84,7 @@ def _differences(
                 f'{request.count} asked for by {requester}, has ' +
                 ', '.join([device.address for device in share]))
         for device in share:
-            mismatch = _mismatch(request, device)
-            if mismatch:
+            if mismatch := _mismatch(request, device):
                 yield values.DEVICE_DIFFERS, (
                     f'device {device.address} of {requester}: {mismatch}')
     if loose:

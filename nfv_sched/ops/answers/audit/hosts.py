@@ -54,8 +54,7 @@ class Site:
     @functools.cached_property
     def topology(self) -> topology.HostTopology | None:
         """The NUMA nodes as rules read them; None if they cannot be read."""
-        nodes = self.host.nodes
-        if not nodes:
+        if not (nodes := self.host.nodes):
             return None
         try:
             host_topology = topology.host_topology(

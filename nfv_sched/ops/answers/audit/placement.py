@@ -45,8 +45,7 @@ def check(site: hosts.Site) -> hosts.Findings:
 
 
 def _inventories(site: hosts.Site) -> hosts.Findings:
-    nodes = site.host.nodes
-    if not nodes:
+    if not (nodes := site.host.nodes):
         return
     root = site.host.providers[0]
     # With vcpu_pin_set the same CPUs serve pinned and shared servers, and
@@ -87,8 +86,7 @@ def _amounts_on_host(site: hosts.Site,
 def _allocations(site: hosts.Site, server: snapshot.Server) -> hosts.Findings:
     if server.allocations is None:
         return
-    amounts = _amounts_on_host(site, server.allocations)
-    if not amounts:
+    if not (amounts := _amounts_on_host(site, server.allocations)):
         yield site.finding(
             values.ALLOCATION_MISSING, 'has nothing of its host in Placement',
             server, commands=_allocation(server, bool(server.allocations)))

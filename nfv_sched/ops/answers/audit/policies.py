@@ -42,8 +42,7 @@ def check(site: hosts.Site) -> hosts.Findings:
 
 def _find_remote(site: hosts.Site, server: snapshot.Server,
                  broken: set[int]) -> hosts.Findings:
-    own = {part.host_node for part in server.nodes or ()}
-    if not own:
+    if not (own := {part.host_node for part in server.nodes or ()}):
         return
     if pci_rule.PCIRule.order not in broken and not _near_enough(site, server):
         for device in site.devices_of(server):

@@ -56,8 +56,7 @@ def moves(site: hosts.Site) -> hosts.Findings:
     for move in site.moves:
         if move.source != site.host.name or move.kind == snapshot.EVACUATION:
             continue
-        server = site.known.get(move.server)
-        if server is None:
+        if (server := site.known.get(move.server)) is None:
             who = f'of {hosts.describe_other(move.server, None)}'
         elif server.task is None and server.state != snapshot.RESIZED:
             who = 'of a server that is not being moved'
@@ -98,8 +97,7 @@ def _find_misplaced(site: hosts.Site, node: snapshot.Node,
     for server, part in here:
         for cpu in [*part.pins.values(), *part.reserved]:
             owners.setdefault(cpu, []).append(server)
-        beyond = occupied.exclusive_cpus(part) - node.dedicated
-        if beyond:
+        if beyond := occupied.exclusive_cpus(part) - node.dedicated:
             yield site.finding(
                 values.NOT_DEDICATED,
                 f'node {node.number}: CPU {cpu_spec.to_text(beyond)} is not '
@@ -126,8 +124,7 @@ def _find_missing(site: hosts.Site, node: snapshot.Node,
     shares = occupied.shares([node], [part for _server, part in here])
     lacking: dict[str, set[int]] = {}
     for (server, part), share in zip(here, shares):
-        cpus = share.cpus & occupied.exclusive_cpus(part) & node.free
-        if cpus:
+        if cpus := share.cpus & occupied.exclusive_cpus(part) & node.free:
             lacking.setdefault(server.uuid, set()).update(cpus)
     rest = _excess(node, occupancy.total(shares), -1)
     for number, (uuid, cpus) in enumerate(lacking.items()):
@@ -217,8 +214,7 @@ def reserve(site: hosts.Site) -> hosts.Findings:
         site.host, site.servers, view.ratio(site.cloud, site.host, 'ram'))
     if small is None or not site.host.providers:
         return  # the reserved memory is not known
-    overuse = view.overuse(small)
-    if overuse:
+    if overuse := view.overuse(small):
         yield site.finding(values.RESERVE, overuse)
 
 

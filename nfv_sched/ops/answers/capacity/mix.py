@@ -42,8 +42,7 @@ def times(cloud: snapshot.Cloud, mix: Sequence[tuple[snapshot.Flavor, int]],
             """Put a server on the first host that takes it."""
             for number in range(first[guest], len(positions)):
                 first[guest] = number
-                after = positions[number].put(guest)
-                if after is not None:
+                if (after := positions[number].put(guest)) is not None:
                     positions[number] = after
                     return True
             first[guest] = len(positions)

@@ -178,8 +178,7 @@ def _why(fits: int, limits: Iterable[counting.HostLimit]) -> str:
 
 def _held(host: counting.HostFit) -> str:
     """Describe the server to leave, with the CPUs or memory that it has."""
-    server = host.next
-    if server is None:
+    if (server := host.next) is None:
         return ''
     parts = [f'{strings.count(part.pcpus, "pCPU")} on node {part.node}'
              for part in server.numa_nodes]

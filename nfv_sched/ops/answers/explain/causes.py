@@ -115,8 +115,7 @@ def find(hosts: Sequence[document.HostVerdict],
 def _failures(host: document.HostVerdict) -> Iterator[_Failure]:
     """Yield what a host fails, Placement first."""
     for lack in host.placement_lacks:
-        need = lack.need
-        if need is None:
+        if (need := lack.need) is None:
             yield _Failure(host, 'cut-off')
         elif need.kind == 'forbidden_trait' and need.traits == (
                 os_traits.COMPUTE_STATUS_DISABLED,):
@@ -257,8 +256,7 @@ def _shortage(cause: document.RefusalCause,
     need = _amount_text(amount) if devices is None else (
         device_shortage.needs_text(devices.needs, 'free '))
     place = ' on one NUMA node' if shortage.of_node else ''
-    beside = ' and '.join(map(_amount_text, shortage.beside))
-    if beside:
+    if beside := ' and '.join(map(_amount_text, shortage.beside)):
         beside = f' that also has {beside}' if (
             amount.resource is not _Resource.NUMA_NODES) else (
                 f' with {beside}{" each" if amount.needed > 1 else ""}')

@@ -151,8 +151,7 @@ def weigh(ran: scheduling.Course,
 
     :param read_at: when the cloud was read
     """
-    hosts = ran.passed
-    if not hosts:
+    if not (hosts := ran.passed):
         return None
     weighers = list(map(_weights, ran.weighers))
     totals = _totals(hosts, weighers)

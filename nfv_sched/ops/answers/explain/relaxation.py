@@ -108,8 +108,7 @@ class Trials:
                 break
             self.tried += 1
             middle = (low + high) // 2
-            helpful = _try(self.state, several[middle])
-            if helpful is None:
+            if (helpful := _try(self.state, several[middle])) is None:
                 high = middle
             else:
                 low, largest = middle + 1, helpful

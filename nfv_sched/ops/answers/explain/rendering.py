@@ -99,8 +99,7 @@ def _head(explanation: document.Explained) -> list[tables.Part]:
             lines.append(cause.text)
             if cause.kind == 'deployment':
                 lines.append(causes.deployment(cause))
-        more = sum(cause.hosts for cause in explanation.causes[_CAUSES:])
-        if more:
+        if more := sum(cause.hosts for cause in explanation.causes[_CAUSES:]):
             lines.append(f'{_of_hosts(more)} more: other causes, see below.')
     return lines + [f'It would go to {_place(place)}.'
                     for place in explanation.destinations]
@@ -217,8 +216,7 @@ def _lacks(host: document.HostVerdict) -> list[str]:
 
 
 def _weights(explanation: document.Explained) -> list[tables.Part]:
-    weighing = explanation.weighing
-    if weighing is None:
+    if (weighing := explanation.weighing) is None:
         return []
     # The hosts of a multi-create request are weighed again for each server.
     of_first = ('For the first server: '
@@ -285,16 +283,14 @@ def _changes(explanation: document.Explained) -> list[tables.Part]:
     lines: list[tables.Part] = []
     if explanation.nearest:
         lines.append(f'Nearest: {", ".join(explanation.nearest)}')
-    shown = explanation.changes[:_CHANGES]
-    if shown:
+    if shown := explanation.changes[:_CHANGES]:
         lines.append(_side_table(
             ('It would fit if', 'Hosts', 'First'),
             [(each.text, each.hosts, each.host) for each in shown]))
     elif explanation.changes_tried:
         lines.append('No change of the request makes it fit, nor do two '
                      f'together ({explanation.changes_tried} were tried).')
-    more = len(explanation.changes) - len(shown)
-    if more:
+    if more := len(explanation.changes) - len(shown):
         lines.append(f'{strings.count(more, "more change")}, see -f json')
     if explanation.changes_untried:
         untried = strings.count(explanation.changes_untried, 'change')
@@ -333,8 +329,7 @@ def tenant_text(explanation: document.Explained,
         return [f'{who} can be placed now.' if subject.present is None
                 else f'{who} runs.']
     lines = [f'{who} cannot be placed now.']
-    needs = sorted(set(_needed_texts(explanation)))
-    if needs:
+    if needs := sorted(set(_needed_texts(explanation))):
         lines.append('No host has what it needs:' if len(needs) == 1
                      else 'No host has all that it needs:')
     lines += [f'- {need}' for need in needs]

@@ -94,8 +94,7 @@ def _line(where: str, key: str, value: str,
     if translation.is_harmless(value):
         return line(becomes=replacement, kind=translation.kind, do=HARMLESS,
                     lost=False)
-    other = _contradicted_key(key, replacement, specs)
-    if other is not None:
+    if (other := _contradicted_key(key, replacement, specs)) is not None:
         return line(
             becomes={}, kind=translation.kind, lost=True,
             do=f'{other}={specs[other]} contradicts it, and stays: correct it '

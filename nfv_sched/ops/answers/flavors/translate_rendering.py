@@ -29,8 +29,7 @@ def text(all_translated: Sequence[document.FlavorTranslation],
     parts: list[tables.Part] = []
     for each in all_translated:
         heads = [_changes(each, are_new and each.flavor is not None)]
-        lost = sum(line.lost for line in each.keys)
-        if lost:
+        if lost := sum(line.lost for line in each.keys):
             heads.append(f'{strings.count(lost, "key")} not fully translated')
         if each.errors:
             heads.append(
@@ -99,8 +98,7 @@ def _commands(translated: document.FlavorTranslation,
               flavor: snapshot.Flavor | None) -> Iterator[str]:
     yield _comment(f'{_where(translated)} {translated.name}')
     for line in translated.keys:
-        remark = _remark(line)
-        if remark:
+        if remark := _remark(line):
             yield _comment(remark)
     if flavor is not None:
         yield from map(_comment, _limits(flavor))

@@ -139,8 +139,7 @@ def contradictions(host: snapshot.Host,
                for core in node.cores for cpu in core.cpus}
     for node in host.nodes or ():
         cpus = node.shared | node.dedicated
-        gone = cpus - places.keys() - machine.offline.keys()
-        if gone:
+        if gone := cpus - places.keys() - machine.offline.keys():
             yield (f'CPU {cpu_spec.to_text(gone)} of node {node.number} '
                    'missing')
         for other in machine.nodes:

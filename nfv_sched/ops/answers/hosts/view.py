@@ -222,8 +222,7 @@ def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
     names = label_names(cloud)
     networks, places = [], []
     for label in sorted(node.physnets - {names.vswitch}):
-        name = place.place_of(label, names)
-        if name is not None:
+        if (name := place.place_of(label, names)) is not None:
             places.append(name)
         elif names.node(label) is None:
             networks.append(label)
@@ -281,8 +280,7 @@ def _notes(host: snapshot.Host, tenancies: Mapping[int, list[nodes.Tenancy]],
         yield from nodes.problems(node, tenancies.get(node.number, []))
     numbers = {node.number for node in host.nodes or ()}
     for server in servers:
-        lost = sorted({part.node for part in server.numa_nodes} - numbers)
-        if lost:
+        if lost := sorted({part.node for part in server.numa_nodes} - numbers):
             yield (f'{server.label} is on node {", ".join(map(str, lost))}, '
                    'which the host does not report')
     known_servers = {server.server_id for server in servers}

@@ -135,8 +135,7 @@ def text(value: _Entry) -> Iterator[tables.Part]:
         fields.append(('With it', ', '.join(value.before)))
     fields += [('Request', value.request),
                ('Project', value.project or 'unknown')]
-    flavor = value.flavor
-    if flavor is not None:
+    if (flavor := value.flavor) is not None:
         fields.append(('Flavor', f'{flavor.name}: ' + ', '.join((
             f'{flavor.vcpus} vCPUs', f'{flavor.memory} MiB',
             *(f'{key}={value}' for key, value in

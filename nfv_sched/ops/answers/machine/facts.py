@@ -82,8 +82,7 @@ def merge(sources: Iterable[Facts]) -> Facts:
     fields: dict = {'nics': located[0]} if located else {}
     for source in sources:
         for field in dataclasses.fields(Facts):
-            value = getattr(source, field.name)
-            if value is not None:
+            if (value := getattr(source, field.name)) is not None:
                 fields.setdefault(field.name, value)
     return Facts(**fields)
 

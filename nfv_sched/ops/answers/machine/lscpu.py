@@ -75,8 +75,7 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]],
         raise values.MachineError(f'the column NODE is needed: {facts.LSCPU}')
     online, offline = {}, []
     for row in rows:
-        number = _cell_number(row['cpu'])
-        if number is None:
+        if (number := _cell_number(row['cpu'])) is None:
             raise values.MachineError(f'{row["cpu"]!r} is not a CPU')
         if number in online:
             raise values.MachineError(f'CPU {number} is there twice')

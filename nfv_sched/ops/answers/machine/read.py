@@ -213,8 +213,7 @@ def _ironic(data: ty.Any) -> facts.Facts | None:
         if isinstance(part, dict) and _TOPOLOGY in part), data)
     if inspection is data and not isinstance(data.get('inventory'), dict):
         return None
-    topology = inspection.get(_TOPOLOGY)
-    if topology is None:
+    if (topology := inspection.get(_TOPOLOGY)) is None:
         raise values.MachineError(
             f'there is no {_TOPOLOGY}: have Ironic inspect the node with the '
             'collector numa-topology (ipa-inspection-collectors)')
@@ -308,8 +307,7 @@ def _ansible(data: ty.Any) -> facts.Facts | None:
     """
     if not isinstance(data, dict):
         return None
-    ansible_facts = _unwrapped(data)
-    if ansible_facts is None:
+    if (ansible_facts := _unwrapped(data)) is None:
         hosts = {str(name): host_facts for name, each in data.items()
                  if (host_facts := _unwrapped(each))}
         _expect_one(list(hosts))

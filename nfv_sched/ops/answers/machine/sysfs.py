@@ -135,8 +135,7 @@ def _read_number(*path: str) -> int | None:
 
 
 def _node_memory(folder: str) -> int:
-    match = _MEMORY.search(_text(folder, 'meminfo'))
-    if match is None:
+    if (match := _MEMORY.search(_text(folder, 'meminfo'))) is None:
         raise values.MachineError(f'{folder}/meminfo has no MemTotal')
     return int(match[1]) // 1024
 

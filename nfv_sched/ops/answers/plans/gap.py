@@ -64,8 +64,7 @@ def _gaps(cloud: snapshot.Cloud, hosts: Collection[str] | None,
         server.ports or server.ports is None for server in placed)
     if needs_neutron and any(host.network is None for host in cloud.hosts):
         yield GapKind.NEUTRON, ()
-    bare = [host.name for host in cloud.hosts if not host.providers]
-    if bare:
+    if bare := [host.name for host in cloud.hosts if not host.providers]:
         yield GapKind.PLACEMENT, (
             () if len(bare) == len(cloud.hosts) else bare)
     if cloud.servers and not cloud.flavors:

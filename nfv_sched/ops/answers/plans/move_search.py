@@ -104,8 +104,7 @@ class MoveSearch:
         if not (position.came or position.left):
             return self._now[position.host.name]
         key = position.host.name, position.key
-        fits = self._fits.get(key)
-        if fits is None:
+        if (fits := self._fits.get(key)) is None:
             fits = self._fits[key] = self._fits_after(position)
         return fits
 
@@ -204,8 +203,7 @@ class MoveSearch:
         position = self._positions.position(name, arrangement)
         uuids = self._movable(name, arrangement)
         key = name, position.key, moves_left
-        gains = self._most.get(key)
-        if gains is None:
+        if (gains := self._most.get(key)) is None:
             fits = self._count_fits(position)
             gains = [0]
             for size in range(1, moves_left + 1):
@@ -319,8 +317,7 @@ class MoveSearch:
         after = arrangement
         # Large servers first: fewer hosts take them.
         for uuid in sorted(uuids, key=self._cost, reverse=True):
-            step = self._find_move(after, uuid, source)
-            if step is None:
+            if (step := self._find_move(after, uuid, source)) is None:
                 return None
             move, after = step
             moves = (*moves, move)

@@ -97,8 +97,7 @@ def _cause_on_host(positions: arrangements.Positions, uuid: str, name: str,
         return _OnHost(LackKind.GROUP, (positions.policy(uuid) or '',))
     guest = positions.guest(uuid)
     answer, filters = positions.refusals(guest)
-    missing = answer.lacks.get(name)
-    if missing:
+    if missing := answer.lacks.get(name):
         return _OnHost(
             LackKind.PLACEMENT,
             tuple([each.need.text for each in missing if each.need]),

@@ -165,8 +165,7 @@ def _rounds_headline(plan: document.RollingDrain) -> str:
     if not plan.rounds:
         return f'None of {count(len(plan.not_emptied), "host")} is emptied.'
     headline = f'{hosts} emptied in {count(len(plan.rounds), "round")}'
-    moves = plan.moves
-    if not moves:
+    if not (moves := plan.moves):
         return f'{headline}, without a move.'
     times = collections.Counter(move.id for move in moves)
     twice = sum(number > 1 for number in times.values())

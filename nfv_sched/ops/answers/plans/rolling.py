@@ -108,8 +108,7 @@ class _Rolling:
             while self._waiting:
                 update(len(self._hosts) - len(self._waiting),
                        len(self._hosts), 'hosts')
-                plans = self._plans_of_round(self._round())
-                if plans:
+                if plans := self._plans_of_round(self._round()):
                     helped = True
                     yield plans
                     if self._is_shelving:

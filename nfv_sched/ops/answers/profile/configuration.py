@@ -130,8 +130,7 @@ def ovs_options(profile: document.Profile) -> dict[str, str]:
     A running switch starts DPDK as soon as ``dpdk-init`` is set, with the
     options set by then, so it comes last.
     """
-    switch = profile.cpus(cpus.SWITCH)
-    if not switch:
+    if not (switch := profile.cpus(cpus.SWITCH)):
         return {}
     memory = {node.node: node.switch_memory_mib for node in profile.numa_nodes}
     # One number for each NUMA node from 0 on, also for missing numbers. DPDK
@@ -150,8 +149,7 @@ def _mask(numbers: Iterable[int]) -> str:
 
 
 def ovs(profile: document.Profile) -> str:
-    options = profile.ovs_other_config
-    if not options:
+    if not (options := profile.ovs_other_config):
         return '# The virtual switch has no cores of its own.\n'
     return ''.join(
         f'ovs-vsctl --no-wait set Open_vSwitch . other_config:{name}='

@@ -72,8 +72,7 @@ def switch_cores(machine: values.Machine,
     :raises ProfileError: if the switch cannot be on a chosen node
     """
     usable = [node.number for node in machine.usable]
-    cores = chosen.switch_cores
-    if cores is None:
+    if (cores := chosen.switch_cores) is None:
         cores = 0 if chosen.layout == choices.FLOATING else (
             DEFAULT_SWITCH_CORES)
     if isinstance(cores, Mapping):
@@ -93,8 +92,7 @@ def switch_cores(machine: values.Machine,
 
 
 def assign(machine: values.Machine, chosen: choices.Choices) -> Assignment:
-    usable = [node.number for node in machine.usable]
-    if not usable:
+    if not (usable := [node.number for node in machine.usable]):
         raise choices.ProfileError('no NUMA node has both CPUs and memory')
     free_cores = {node.number: list(node.cores) for node in machine.nodes}
     threads = {node.number: max((len(core.cpus) for core in node.cores),

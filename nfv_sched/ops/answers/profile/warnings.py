@@ -95,8 +95,7 @@ def _memory(machine: values.Machine,
 
 def _page_sizes(machine: values.Machine,
                 chosen: choices.Choices) -> Iterator[_Warning]:
-    has = machine.page_sizes
-    if has is None:
+    if (has := machine.page_sizes) is None:
         return
     flag = ' (flag pdpe1gb)' if machine.vendor else ''
     for size, _part in memory.sizes(machine, chosen):

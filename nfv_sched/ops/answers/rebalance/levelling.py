@@ -349,8 +349,7 @@ class _Planner:
                 targets: Iterable[snapshot.NetworkAgent]) -> str:
         hosts: dict[str, list[str]] = {}
         for target in targets:
-            reason = obstacle(self._services[name], target)
-            if reason is None:
+            if (reason := obstacle(self._services[name], target)) is None:
                 reason = 'would be no more even'
                 if name in self._services_of[target.id]:
                     reason = 'has it already'

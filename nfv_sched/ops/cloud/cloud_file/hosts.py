@@ -84,8 +84,7 @@ class HostCompiler:
             if total > _MAX_HOSTS:
                 self._errors.add(path, f'more than {_MAX_HOSTS} hosts')
                 break
-            group = self._group(path, host)
-            if group is None:
+            if (group := self._group(path, host)) is None:
                 continue
             for name in group.names:
                 if name in seen:
@@ -309,8 +308,7 @@ def _ports(host: model.HostGroup) -> dict[str, int]:
 
 
 def _names(host: model.HostGroup) -> tuple[str, ...]:
-    placeholder = re.search(r'\{n(?::0(\d))?\}', host.name)
-    if placeholder is None:
+    if (placeholder := re.search(r'\{n(?::0(\d))?\}', host.name)) is None:
         if host.count is None:
             return (host.name,)
         return tuple(f'{host.name}-{n}' for n in range(1, host.count + 1))
@@ -370,8 +368,7 @@ def _explicit_sets(
     dedicated = host.dedicated_cpus or frozenset()
     shared = host.shared_cpus or frozenset()
     for key, cpus in ('dedicated_cpus', dedicated), ('shared_cpus', shared):
-        outside = cpus - everything
-        if outside:
+        if outside := cpus - everything:
             raise codec.WrongError(
                 f'CPU {min(outside)} is not on the host, which has CPUs '
                 f'0-{max(everything)}', [key])

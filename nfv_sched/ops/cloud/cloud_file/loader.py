@@ -140,8 +140,7 @@ def _check_flavors(contents: model.WhatIf, errors: problems.Problems,
                              f'than {extra_specs.MOST_SPECS}')
             continue
         for key, value in flavor.extra_specs.items():
-            complaint = check_extra_spec(key, value)
-            if complaint:
+            if complaint := check_extra_spec(key, value):
                 errors.add((*path, key),
                            f'the Nova API refuses this: {complaint}')
 
@@ -193,8 +192,7 @@ class _Patterns:
                     self._errors.stop_if_wrong()
                 matches = [name for name in names
                            if fnmatch.fnmatchcase(name, pattern)]
-            matches = matches or meant_by(pattern)
-            if not matches:
+            if not (matches := matches or meant_by(pattern)):
                 self._errors.known(path, kind, pattern, names)
             matched.update(dict.fromkeys(matches))
         return matched
@@ -232,8 +230,7 @@ class _Steps:
         :returns: the step; None if it has problems that prevent reading it
         """
         path: problems.Path = ('steps', number - 1)
-        action = self._action(path, data)
-        if action is None:
+        if (action := self._action(path, data)) is None:
             return None
         kind = actions.TYPES[action]
         names: tuple[str, ...] | None = ()
@@ -245,8 +242,7 @@ class _Steps:
         step = codec.decode_file(kind, data, self._errors, path)
         if step is None or names is None:
             return None
-        expected = step.expect
-        if expected is not None:
+        if (expected := step.expect) is not None:
             line = self._errors.line
             expected = dataclasses.replace(
                 expected, line=line((*path, 'expect')), servers={

@@ -74,8 +74,7 @@ class _MarkedLoader(yaml.SafeLoader):
 
     def marked(self, marks: dict[problems.Path, int]) -> ty.Any:
         """Load the document; ``marks`` gets the line of each field's path."""
-        node = self.get_single_node()
-        if node is None:
+        if (node := self.get_single_node()) is None:
             return None
         # Composing has counted each node once; building counts aliases, too.
         self._items_left = files.max_yaml_items()

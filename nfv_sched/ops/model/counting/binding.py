@@ -77,13 +77,11 @@ def find(case: _Case) -> tuple[HostLimit, ...]:
         return (HostLimit(
             BindingKind.TOPOLOGY,
             why='the host reports no NUMA nodes, or none that can be read'),)
-    reason = _page_reason(case)
-    if reason is not None:
+    if (reason := _page_reason(case)) is not None:
         return (HostLimit(
             BindingKind.PAGE_SIZE, why=reasons.text(reason), alone=False),)
     trials = list(_trials(case))
-    alone = [trial for trial in trials if _fits(case, [trial])]
-    if alone:
+    if alone := [trial for trial in trials if _fits(case, [trial])]:
         rest = [trial for trial in trials if trial not in alone]
         # The server may not fit with all of them lifted, either.
         confining = _fewest(case, rest) if _fits(case, rest) else []
@@ -480,16 +478,14 @@ def _devices_reason(case: _Case, devices: pci.CandidateDevices,
 
 def _without_devices(case: _Case) -> _Case:
     """Drop the PCI devices, and policies that concern them."""
-    terms = case.wanted.terms
-    if terms is not None:
+    if (terms := case.wanted.terms) is not None:
         terms = terms._replace(rules=tuple([
             rule for rule in terms.rules if not rule.devices]))
     return _with_terms(_change_request(case, demands=()), terms)
 
 
 def _with_more_devices(case: _Case) -> _Case:
-    devices = case.room.devices
-    if devices is None:
+    if (devices := case.room.devices) is None:
         return case
     times = sum([demand.count for demand in case.wanted.request.demands])
     return case._replace(room=dataclasses.replace(
@@ -509,8 +505,7 @@ def _change_request(case: _Case, **changes: ty.Any) -> _Case:
 
 
 def _any_threads(case: _Case) -> _Case:
-    terms = case.wanted.terms
-    if terms is not None:
+    if (terms := case.wanted.terms) is not None:
         terms = terms._replace(refusing=tuple([
             rule for rule in terms.refusing if rule.name != 'threads']))
     return _with_cells(

@@ -516,8 +516,7 @@ class CountedGuest:
             ) - counted.fits)
 
         causes = losses.attribute([*most, *limits], functools.cache(gain))
-        rest = granted - counted.fits - sum(causes.values())
-        if rest:
+        if rest := granted - counted.fits - sum(causes.values()):
             cause = losses.Cause((self._remaining_limit(
                 host, granted, on_nodes, inside, bool(causes)),))
             causes[cause] = causes.get(cause, 0) + rest
@@ -532,8 +531,7 @@ class CountedGuest:
         :param remaining: its free capacity after the servers that fit
         :param lifted: of the limits that ``liftable`` returned for it
         """
-        counter = self._counters.get(lifted)
-        if counter is None:
+        if (counter := self._counters.get(lifted)) is None:
             counter = self._counters[lifted] = host_count.Counter(
                 bindings.lift(self.case(host, remaining), lifted))
         case = self.case(host, host.room, lifted)

@@ -98,8 +98,7 @@ class Position:
         :returns: None if the host does not take the server
         """
         counted, host = guest.counted, self.host
-        offers = list(counted.grants.offers(self.used, host.root))
-        if not offers:
+        if not (offers := list(counted.grants.offers(self.used, host.root))):
             return None
         placed = host_count.place_first(counted.case(host, self.room), offers)
         if placed is None or any(

@@ -272,8 +272,7 @@ class _Chain:
         :param put: returns the state with one more server; None if it is full
         """
         while self.fits <= limit and not self.full:
-            after = put(self.left)
-            if after is None:
+            if (after := put(self.left)) is None:
                 self.full = True
             else:
                 self.left = after
@@ -342,7 +341,6 @@ class Counter:
                 (0,), (cell.pagesize,), (0,))))
 
     def _chain(self, key: Hashable, start) -> _Chain:
-        chain = self._chains.get(key)
-        if chain is None:
+        if (chain := self._chains.get(key)) is None:
             chain = self._chains[key] = _Chain(start)
         return chain

@@ -190,8 +190,7 @@ class Grants:
             return []
         best = next((query for query in self.queries
                      if self._has_classes(root, query)), self.queries[0])
-        tree = self._model.tree(root)
-        if not tree:
+        if not (tree := self._model.tree(root)):
             return [HostLimit(BindingKind.PLACEMENT,
                               why='no resource provider in Placement')]
         if best.unsupported:

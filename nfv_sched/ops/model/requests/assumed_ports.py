@@ -244,8 +244,7 @@ def plugs(server: snapshot.Server,
         network = scenario.network_of(port)
         network = dataclasses.replace(network, name=(names or {}).get(
             port.network) or port.network_name or network.name)
-        request = by_port.get(port.id)
-        if request is not None:
+        if (request := by_port.get(port.id)) is not None:
             network = dataclasses.replace(
                 network, trusted=_trusted(request),
                 numa_policy=None if request.numa_policy in own
@@ -381,8 +380,7 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
                 f'one that was not read, add ,{_PHYSNET}=NAME, or '
                 f',{_PHYSNET}= if it has no physical network')
         physnet = options.get(_PHYSNET, network and network.physnet) or None
-        vnic_type = options.get(_VNIC_TYPE)
-        if vnic_type is None:
+        if (vnic_type := options.get(_VNIC_TYPE)) is None:
             vnic_type = network and networks.vnic_type(network) or _NORMAL
             if vnic_type != _NORMAL:
                 notes.append(f'ports on the network {name} are {vnic_type}, '

@@ -52,11 +52,9 @@ def properties(connection: sdk_connection.Connection,
 def _find(connection: sdk_connection.Connection,
           name: str) -> Mapping[str, ty.Any]:
     if names.is_uuid(name):
-        image = _get(connection, f'{_PATH}/{name}')
-        if image is not None:
+        if (image := _get(connection, f'{_PATH}/{name}')) is not None:
             return image
-    images = _list_images(connection, {'name': name})
-    if not images:
+    if not (images := _list_images(connection, {'name': name})):
         raise UnknownImageError(names.unknown('image', name, [
             each['name'] or '' for each in _list_images(
                 connection, {'limit': str(_PAGE)})]))

@@ -148,8 +148,7 @@ def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
                          for network, _groups in ports.plugs):
         raise ExplainError(
             'a request for several servers cannot have ports of SR-IOV')
-    unknown = nova_internals.unknown_image_properties(image or {})
-    if unknown:
+    if unknown := nova_internals.unknown_image_properties(image or {}):
         raise ExplainError(f'Nova knows no image property {unknown[0]!r}')
     try:
         nova_internals.image_meta(image or {})

@@ -102,8 +102,7 @@ def _verdict(
         # One odd host must not hide what the filter says of the others.
         return _one_by_one(name, inner, new_hosts)
     note = notes.note_of(spec)
-    shadow_note = note.shadow
-    if shadow_note is not None:
+    if (shadow_note := note.shadow) is not None:
         shadowed[name] = {
             host: _refusal(name, reason) for host, (_name, reason)
             in shadow_note.rejected.items()}

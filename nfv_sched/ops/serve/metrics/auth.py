@@ -97,8 +97,7 @@ class Users:
         header = request.headers.get('Authorization', '')
         names = _names(request.certificate)
         if header or not names:
-            refusal = self.refusal(request)
-            if refusal is not None:
+            if (refusal := self.refusal(request)) is not None:
                 return refusal
             name, _colon, _password = _credentials(header)
             return User(name, self._roles[name])

@@ -118,8 +118,7 @@ def responder(render: Callable[[str], tuple[str, bytes]],
     :param users: who may read the metrics; None for everyone
     """
     def respond(request: server.HTTPRequest) -> server.Answer:
-        refusal = users and users.refusal(request)
-        if refusal:
+        if refusal := users and users.refusal(request):
             return refusal
         if request.path not in ('/', '/metrics'):
             return server.problem(404)

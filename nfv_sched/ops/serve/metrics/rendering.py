@@ -183,8 +183,7 @@ def _host(metrics: Figures, host: document.HostDetails,
         name, host.availability_zone, host.state.replace(', ', ' ')] += 1
     for resource in _RESOURCES:
         for provider in providers:
-            stock = provider.inventories.get(resource)
-            if stock is not None:
+            if (stock := provider.inventories.get(resource)) is not None:
                 _used_and_free(
                     metrics, 'nfv_sched_host_resources', (name, resource),
                     stock.used, stock.capacity)

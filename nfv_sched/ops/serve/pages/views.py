@@ -110,8 +110,7 @@ class SnapshotPages:
         if path == html.STYLESHEET:
             return html.stylesheet()
         query = {key: value[:_LONGEST] for key, value in query.items()}
-        make = self._page(path)
-        if make is None:
+        if (make := self._page(path)) is None:
             return None
         try:
             template, content = make(query)

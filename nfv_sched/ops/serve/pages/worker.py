@@ -94,8 +94,7 @@ class PageWorker:
     def close(self) -> None:
         """End the process; no page is made after that."""
         self._closed = True
-        process = self._process
-        if process is not None:
+        if (process := self._process) is not None:
             process.terminate()
             process.join(_STOP_SECONDS)
             if process.is_alive():
@@ -110,8 +109,7 @@ class PageWorker:
         """
         self._start()
         while True:
-            running = self._running
-            if running is None:
+            if (running := self._running) is None:
                 self._connection.send_bytes(json.dumps([
                     page_request.path, page_request.query,
                     page_request.version, page_request.age_seconds]).encode())
@@ -187,8 +185,7 @@ class PageRequest:
 def parse(answer: bytes) -> server.Answer | None:
     head, _line_break, body = answer.partition(b'\n')
     try:
-        fields = json.loads(head)
-        if fields is None:
+        if (fields := json.loads(head)) is None:
             return None
         status, content_type, headers = fields
         lines = [content_type, *headers, *headers.values()]

@@ -43,8 +43,7 @@ class NFVDrain(base.NFVStrategy):
         self.add_clauses(plan)
         moves = []
         for move in plan.moves:
-            obstacle = self.obstacle(move)
-            if obstacle is None:
+            if (obstacle := self.obstacle(move)) is None:
                 moves.append(move)
             else:
                 self.add_note(f'{move} ({move.id}) stays on {host}: '

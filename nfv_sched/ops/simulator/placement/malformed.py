@@ -95,8 +95,7 @@ def _faults(pairs: list[tuple[str, str]]) -> Iterator[Malformed]:
         yield Malformed(QueryFault.FORM,
                         tuple(sorted(together - groups.keys())))
     for items in traits.values():
-        both = {item for item in items if f'!{item}' in items}
-        if both:
+        if both := {item for item in items if f'!{item}' in items}:
             yield Malformed(QueryFault.CONFLICT, tuple(sorted(both)))
     numbered = tuple(filter(None, groups))
     if len(numbered) > 1 and not has_policy:

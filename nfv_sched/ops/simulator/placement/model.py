@@ -328,8 +328,7 @@ class PlacementModel:
     # Reasons to show to people
 
     def explain(self, query: Query) -> str:
-        refusal = self.refusal(query)
-        if refusal:
+        if refusal := self.refusal(query):
             return queries.refusal(refusal)
         if query.unsupported:
             return ('not simulated in a Placement request: ' +

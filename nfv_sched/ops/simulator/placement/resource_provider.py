@@ -80,8 +80,7 @@ def add(to: MutableMapping[str, int], amounts: Iterable[tuple[str, int]],
         sign: int = 1) -> None:
     """Add amounts by resource class; classes that reach 0 are removed."""
     for name, amount in amounts:
-        total = to.get(name, 0) + sign * amount
-        if total:
+        if total := to.get(name, 0) + sign * amount:
             to[name] = total
         else:
             to.pop(name, None)

@@ -119,8 +119,7 @@ def unplaceable(subject: values.LintSubject) -> values.Findings:
 
 def query_refused(subject: values.LintSubject) -> values.Findings:
     """Find what makes a query that Placement cannot read."""
-    fault = subject.query_fault
-    if fault is None:
+    if (fault := subject.query_fault) is None:
         return
     specs = {**subject.flavor.extra_specs, **subject.image.properties}
     keys_at_fault = [

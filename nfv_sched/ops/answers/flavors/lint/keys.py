@@ -42,15 +42,13 @@ def too_many(subject: values.LintSubject) -> values.Findings:
 def misshapen(subject: values.LintSubject) -> values.Findings:
     """Find keys or values whose characters or length the API refuses."""
     for key, value in subject.flavor.extra_specs.items():
-        message = flavors.misshapen(key, value)
-        if message is not None:
+        if (message := flavors.misshapen(key, value)) is not None:
             yield values.error(key, message, 'correct or remove it')
 
 
 def values_refused(subject: values.LintSubject) -> values.Findings:
     for key, message in subject.refused.items():
-        spec = _spec_of(key)
-        if spec is not None:
+        if (spec := _spec_of(key)) is not None:
             message = message.removeprefix('Validation failed; ').rstrip('.')
             yield values.error(
                 key, f'{message} (the API, from microversion 2.86)',
@@ -88,8 +86,7 @@ def keys_unchecked(subject: values.LintSubject) -> values.Findings:
                 key, 'a key of Helion / Titanium Carrier Grade that does '
                 'nothing in Nova', _TRANSLATE)
             continue
-        near = nearest(key, flavors.specs())
-        if near is not None:
+        if (near := nearest(key, flavors.specs())) is not None:
             yield values.warning(
                 key, 'the API does not check keys of this namespace, and this '
                 'one is like another', f'set {near} instead, if you meant '

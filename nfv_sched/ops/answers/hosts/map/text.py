@@ -63,8 +63,7 @@ def _host(host: document.HostDetails, width: int | None) -> Iterator[str]:
         if node.shared_cpus:
             yield (f'    shared: {node.shared_vcpus}/'
                    f'{node.shared_vcpu_limit} vCPUs')
-        near = rendering.near(node)
-        if near:
+        if near := rendering.near(node):
             yield f'    near: {near}'
     for server in host.servers:
         sign = marks[server.server_id].text
