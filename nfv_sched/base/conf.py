@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the ``[nfv_sched]`` section of nova.conf.
-
-Registers them on Nova's own configuration object and lists them for
-oslo-config-generator.  Nothing here reads an option's value.
-"""
+"""Options of the ``[nfv_sched]`` section of nova.conf."""
 
 from oslo_config import cfg
 
@@ -18,7 +14,6 @@ of ``nfv-sched-ledger``.
 
 def _without_effect(kind: type[cfg.Opt], name: str, text: str,
                     **options) -> cfg.Opt:
-    """Return an option of releases before, with what it was."""
     return kind(name, deprecated_for_removal=True, deprecated_reason="""
 The scheduler reads neither Neutron nor the ledger in the background any more.
 What it has to know comes with the allocation candidates of a request.

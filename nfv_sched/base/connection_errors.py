@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find out why a connection failed, from the exceptions of the libraries.
 
-Clients wrap the error of the socket several times, each with the text of the
-one before.  These texts, and what clients log, have the URL, with the account
-that may be in it: :func:`mask_session` masks both.
+Their texts, and what clients log, have the URL, with the account that may be
+in it: :func:`mask_session` masks both.
 """
 
 from collections.abc import Iterator
@@ -129,8 +128,7 @@ def mask_session(session: ks_session.Session) -> None:
             mask_texts(exc)
             raise
 
-    # Here, as oslo.log writes the exception that is handled behind a warning
-    # of keystoneauth.
+    # Here: oslo.log writes the exception behind a warning of keystoneauth.
     session.request = masked_request
     for name in (*_LATE_LOGGERS, *logging.root.manager.loggerDict):
         if name.startswith(_CLIENTS):
@@ -152,7 +150,6 @@ def _mask(value):
 
 
 def _mask_record(record: logging.LogRecord) -> bool:
-    """Mask accounts in a record of the log; a filter of ``logging``."""
     try:
         message = record.getMessage()
     except Exception:

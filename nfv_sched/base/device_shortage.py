@@ -30,8 +30,6 @@ class ShortageKind(enum.StrEnum):
 
 
 class MissKind(enum.StrEnum):
-    """The one property that free devices lack for a request."""
-
     TYPE = 'type'
     PHYSICAL_NETWORK = 'physical_network'
     TRUSTED = 'trusted'
@@ -136,10 +134,7 @@ def policy_text(shortage: DeviceShortage) -> str:
 
 def free_text(shortage: DeviceShortage, where: str = '',
               advise: bool = False) -> str:
-    """Return what is free, with why it does not do and the near misses.
-
-    :param where: where so many are free, with a space before it
-    """
+    """Return what is free, and near misses; ``where`` begins with a space."""
     parts = [f'{shortage.free} free{where}']
     several = len({need.alias for need in shortage.needs}) > 1
     match shortage.kind:

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parse the placement policies of a flavor and an image, once per request.
 
-The result is one immutable :class:`NFVPolicy`.  Bad values and contradictions
-do not raise: they are collected in :attr:`NFVPolicy.errors`, and a filter
-refuses every host because of them.  Whether a host can satisfy the policy is
-not decided here.
+Bad values and contradictions do not raise: they are collected in
+:attr:`NFVPolicy.errors`, and a filter refuses every host because of them.
 """
 
 from collections.abc import Mapping
@@ -57,8 +55,7 @@ _NUMBER = re.compile(r'[0-9]{1,4}')
 # Keys that a message shows without quotes.
 _PLAIN_KEY = re.compile(r'[A-Za-z0-9_:.-]{1,40}')
 
-#: Maximum number of extra specs of a flavor that tools look at: Nova takes
-#: seconds for each hundred.
+#: Extra specs that tools look at: Nova takes seconds for each hundred.
 MOST_SPECS = 256
 
 # Maximum number of unknown keys that a message names.
@@ -66,8 +63,6 @@ _NAMED_KEYS = 3
 
 
 class Fault(ty.NamedTuple):
-    """A mistake in the extra specs of a flavor."""
-
     key: str  #: the extra spec; empty if it is about several unknown ones
     text: str
 
@@ -77,8 +72,6 @@ class Fault(ty.NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NFVPolicy:
-    """The placement policies of one request."""
-
     vswitch: str | None = None  #: ``strict``, ``prefer`` or None
     #: the extra spec that sets it, for messages
     vswitch_key: str = VSWITCH_NUMA_AFFINITY
@@ -124,8 +117,7 @@ def _known_keys() -> dict[str, str]:
 
 
 def _closest_key(key: str, known_keys: Mapping[str, str]) -> str | None:
-    # difflib takes quadratic time, and keys in files that commands read may be
-    # of any length.
+    # difflib takes quadratic time, and keys in files may be of any length.
     if len(key) > 2 * max(map(len, known_keys)):
         return None
     names = {name.removeprefix(NAMESPACE): name for name in known_keys}
@@ -146,7 +138,6 @@ def _is_unknown(key: str, known_keys: Mapping[str, str]) -> bool:
 
 
 def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
-    """Add errors for unknown ``nfv:`` keys, which else would be ignored."""
     nfv_keys = [key for key in extra_specs
                 if isinstance(key, str) and key.startswith(NAMESPACE)]
     if not nfv_keys:
@@ -164,7 +155,6 @@ def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
 
 
 def _value_and_spelling(extra_specs: Mapping, key: str, errors: list[Fault]):
-    """Return the value of a key and its spelling: ours or the synonym."""
     synonym = SYNONYMS[key]
     value, other = extra_specs.get(key), extra_specs.get(synonym)
     if value is None:
@@ -227,10 +217,7 @@ def _node_map(extra_specs: Mapping, errors: list[Fault]):
 
 
 def _native_pci(extra_specs: Mapping, image_properties: Mapping):
-    """Return Nova's own PCI NUMA policy, and the key or property that sets it.
-
-    Unknown values are ignored here: Nova refuses them.
-    """
+    """Return Nova's PCI policy and its key; Nova refuses unknown values."""
     for source, key in ((extra_specs, NATIVE_PCI_KEY),
                         (image_properties, NATIVE_PCI_PROPERTY)):
         value = source.get(key)
@@ -243,10 +230,8 @@ def parse(extra_specs: Mapping[str, str] | None,
           image_properties: Mapping[str, ty.Any] | None = None) -> NFVPolicy:
     """Parse the placement policies of a flavor and an image; never raise.
 
-    :param image_properties: image properties by name (only Nova's own are
-        looked at), anything with a ``get`` method
-    :returns: the policy, with mistakes in ``errors``; :data:`NO_POLICY` if it
-        is empty
+    :param image_properties: anything with a ``get`` method
+    :returns: with mistakes in ``errors``; :data:`NO_POLICY` if it is empty
     """
     if not isinstance(extra_specs, Mapping):
         extra_specs = {}

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read files within limits of memory and time.
 
-A file may come from anybody, and may be made to fill the memory of its reader
-or to occupy it for hours.  One number limits all: the size of a file, after
-decompression.  Everything else that costs memory or time, such as items and
-YAML, is limited in proportion to it; depth and single texts have fixed limits.
+A file may be made to fill the memory of its reader or to occupy it for hours.
+One number limits all: the size of a file, after decompression.  Items and YAML
+are limited in proportion to it; depth and single texts have fixed limits.
 """
 
 from collections.abc import Iterator
@@ -27,8 +26,7 @@ OPTION = '--max-file-size'
 MAX_DEPTH = 64
 #: Maximum length of a text, in characters.
 MAX_TEXT = 1 << 18
-#: Maximum number of digits of a number; YAML reads numbers to base 60 in
-#: quadratic time.
+#: Maximum number of digits; YAML reads base 60 in quadratic time.
 MAX_DIGITS = 64
 
 # A file may have one item for each so many bytes of its maximum size. A list
@@ -94,10 +92,9 @@ def read(path: str, size: int | None = None) -> bytes:
 
 
 def unpack(raw: io.BufferedReader, size: int | None = None) -> bytes:
-    """Read an open file, compressed by gzip or not.
+    """Read an open file, compressed by gzip or not; may raise OSError.
 
     :param size: maximum size in bytes, if less than for other files
-    :raises OSError: if it cannot be read
     :raises EOFError, zlib.error: if it is damaged
     :raises FileLimitError: if it is too large
     """
@@ -118,11 +115,7 @@ def _beyond_size(most: int) -> FileLimitError:
 
 
 def _inflate(raw: io.BufferedReader, most: int) -> Iterator[bytes]:
-    """Yield the content of a file compressed by gzip.
-
-    :param most: maximum size of the file in bytes; what the caller gets may be
-        larger
-    """
+    """Yield a gzip file's content, perhaps more than ``most`` bytes."""
     # NOTE: gzip.GzipFile skips empty members, and zeros after the last one,
     # within one call, byte by byte: a sparse file would never end.
     most_members = max(_size // _BYTES_PER_MEMBER, 1)
@@ -155,10 +148,7 @@ def max_size() -> int:
 
 
 def is_named_pipe(path: str) -> bool:
-    """Return whether a file is a pipe whose reader may wait for ever.
-
-    The pipe of another process, as by ``<(command)`` in a shell, has no name.
-    """
+    """Return whether reading may wait for ever; ``<(...)`` has no name."""
     try:
         return stat.S_ISFIFO(os.stat(os.path.realpath(path)).st_mode)
     except OSError:

@@ -96,7 +96,6 @@ def reason(error: BaseException) -> str:
 
 def _check(response: requests.Response, *, size: int,
            timeout: ty.Any = None, **_options: ty.Any) -> None:
-    """Check headers and limit the body of an answer; a hook of requests."""
     location = response.headers.get('Location')
     if (response.status_code in _REDIRECT_STATUSES and location is not None
             and not _is_same_server(response.url, location)):
@@ -144,8 +143,7 @@ class _Body:
         except (urllib3.exceptions.ProtocolError, zlib.error) as exc:
             raise HTTPLimitError(f'the answer is malformed: {exc}') from exc
         finally:
-            # Has no effect if the answer was complete: the connection is back
-            # in its pool.
+            # No effect on a complete answer, whose connection is in its pool.
             self._raw.close()
 
     def _parts(self) -> Iterator[bytes]:

@@ -13,10 +13,7 @@ _LOGGERS = ('nova', 'oslo_config', 'oslo_db', 'keystoneauth')
 
 @contextlib.contextmanager
 def warnings_ignored() -> Iterator[None]:
-    """Ignore Python's warnings, unless ``python -W`` is set.
-
-    Nova's libraries warn of future changes when they are imported.
-    """
+    """Ignore warnings, as at Nova's import, unless ``python -W`` is set."""
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter('ignore')
@@ -28,7 +25,6 @@ def logs_ignored() -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [logger.level for logger in loggers]
     for logger in loggers:
-        # Above the highest that there is.
         logger.setLevel(logging.CRITICAL + 1)
     try:
         yield

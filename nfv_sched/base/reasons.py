@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold the reasons of refusals, and write texts of them.
+"""Hold the reasons of refusals, and write texts of them when they are read.
 
 A reason names the policy, the requirement, and what the host had instead.
-Reasons are values; texts for tenants, operators and the log are made of them
-only when they are read.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -37,8 +35,6 @@ SECURITY_RULES = 93
 
 
 class Resource(enum.StrEnum):
-    """Kind of a resource of which hosts may have too little."""
-
     NUMA_NODES = 'numa_nodes'
     #: Memory in pages of the requested size.
     PAGES = 'pages'
@@ -73,8 +69,6 @@ class Place(enum.StrEnum):
 
 
 class Amount(ty.NamedTuple):
-    """An amount of a resource."""
-
     resource: Resource
     needed: int  #: MiB for memory
     #: name of the PCI devices, or of the pages; empty for other resources
@@ -86,11 +80,8 @@ class Amount(ty.NamedTuple):
 
 
 class Shortage(ty.NamedTuple):
-    """A resource of which a host has too little."""
-
     amount: Amount  #: the resource, and the amount that is needed
-    #: amount on the NUMA node that comes closest among those that may be
-    #: chosen
+    #: amount on the closest of the NUMA nodes that may be chosen
     free: int
     #: properties of the NUMA nodes that may be chosen: each a :class:`Place`
     #: or the noun of a rule, "with the virtual switch"
@@ -144,14 +135,11 @@ def where(places: Iterable[str]) -> str:
 
 
 class Reason(ty.NamedTuple):
-    """The reason why one host was refused."""
-
     #: position among the reasons of a request: ``REQUEST``, ``HOST``, ...
     order: int
     #: the policy that refused: the extra spec with its value, or words
     policy: str
-    #: the requirement. Tenants read it, so it must not contain anything about
-    #: the host.
+    #: the requirement, with nothing about the host: tenants read it
     need: str
     have: str = ''  #: what the host had; may be empty
     #: how close the host came to the requirement; higher is closer
@@ -178,10 +166,7 @@ def text(reason: Reason) -> str:
 def devices_reason(shortage: device_shortage.DeviceShortage, order: int,
                    policy: str, where: str = '',
                    places: Sequence[str] = ()) -> Reason:
-    """Return the reason for PCI devices that do not serve a request.
-
-    :param where: where they must be, with a space before it
-    """
+    """Return the reason for PCI devices; ``where`` begins with a space."""
     amount = Amount(Resource.PCI_DEVICES, shortage.needed, shortage.noun)
     return Reason(
         order, policy,
@@ -238,7 +223,6 @@ def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
 
 
 def _without_implied(refused: Sequence[Reason]) -> list[Reason]:
-    """Return the reasons whose need is not part of the need of another."""
     return [
         reason for reason in refused if reason.shortage is None or not any(
             other.shortage is not None and other is not reason
@@ -255,8 +239,7 @@ def policy_text(refused: Iterable[Reason]) -> str:
     came closest: a tenant who knows the host could learn what other tenants
     run there.  A need that another need includes is left out.
     """
-    # Not in the order of the summary, which would show tenants what more hosts
-    # lack.
+    # The order of the summary would show tenants what more hosts lack.
     sorted_reasons = sorted(
         _without_implied([reason for reason, _count in summarise(refused)]),
         key=lambda reason: (not reason.own, reason[:3]))
@@ -274,10 +257,7 @@ def policy_text(refused: Iterable[Reason]) -> str:
 
 
 def summary_text(refused: Iterable[Reason]) -> str:
-    """Return the text for ``summary``: policies, needs, and the best host.
-
-    No host is named; the best host is the one that came closest.
-    """
+    """Return the text for ``summary``: with the best host, unnamed."""
     parts = []
     for reason, count in summarise(refused):
         if reason.order == REQUEST:

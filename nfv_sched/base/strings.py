@@ -78,9 +78,8 @@ def brief(exc: Exception | str) -> str:
 
 def visible(text: str) -> str:
     """Escape what a terminal hides or obeys, except line breaks and tabs."""
-    # Names come from tenants, and files may have been edited: a control
-    # sequence, a change of direction or a character of no width would falsify
-    # a line.
+    # Names come from tenants, files may have been edited: control sequences,
+    # changes of direction or characters of no width would falsify a line.
     return text if text.isascii() and text.isprintable() else _UNUSUAL.sub(
         _escape, text)
 

@@ -57,17 +57,12 @@ class HostResources:
 
     :param numa_topology: ``nova.objects.NUMATopology``, read when it is
         needed; None if the host reports none
-    :param cpu_ratio: CPU allocation ratio by Nova; None if the host reports
-        none
-    :param ram_ratio: memory allocation ratio; None if the host reports none
+    :param cpu_ratio: by Nova; None, as ``ram_ratio``, if it reports none
     :param pools: pools of its free PCI devices; None if it reports none
     :param limit: returns the value of a limit of ``[nfv_sched]`` for the host,
         by name; None if no rule lowers the CPU allocation ratio
     :param like_devices: PCI devices of earlier hosts, by their shape; changed.
         None to share none
-    :param topology: its NUMA cells, if they have been read
-
-    :ivar evaluation: the guest on the host; None if it was not needed
     """
 
     __slots__ = ('numa_topology', 'cpu_ratio', 'ram_ratio', 'pools',
@@ -99,10 +94,7 @@ class HostResources:
         self, request: Request, sorting: numa_evaluation.CellSorting,
         capping: Iterable[numa_rule.Rule] = (),
     ) -> numa_evaluation.Evaluation:
-        """Return the evaluation of the guest on this host, made on first use.
-
-        The host must report its NUMA cells and allocation ratios.
-        """
+        """Return the evaluation; the host must report cells and ratios."""
         if (evaluation := self.evaluation) is None:
             ratio = self.cpu_ratio
             if self._limit is not None:
@@ -116,10 +108,8 @@ class HostResources:
 
     def devices(self, request: Request,
                 mapping: Mapping | None) -> pci.CandidateDevices | None:
-        """Return the free PCI devices for one allocation candidate.
+        """Return free PCI devices; None if none are requested or reported.
 
-        :returns: None if the request has no PCI requests, or the host reports
-            no devices
         :raises pci.OddDevicesError: if they cannot be read
         """
         if not request.demands or self.pools is None:
@@ -163,7 +153,6 @@ def decide(host: HostResources, request: Request, mapping: Mapping | None,
            terms: Terms) -> Decision:
     """Decide about a host by one of its allocation candidates.
 
-    :param request: the request, without an error
     :param mapping: request group -> resource provider UUIDs of the allocation
         candidate; empty or None without PCI in Placement
     :raises topology.OddTopologyError: if the NUMA cells cannot be read
@@ -180,10 +169,7 @@ def decide(host: HostResources, request: Request, mapping: Mapping | None,
 
 def _decide_one_cell(host: HostResources, request: Request,
                      mapping: Mapping | None, terms: Terms) -> Decision:
-    """Decide for a guest that needs one NUMA cell and nothing else.
-
-    Most requests are such: the search ends at the first cell that fits.
-    """
+    """Decide for a guest that needs one NUMA cell only, as most do."""
     cell, reserved = request.guest.cells[0], request.guest.reserved
     ratios = fit.ratios(host.cpu_ratio, host.ram_ratio)
     devices = None
@@ -218,17 +204,13 @@ def _shortage(host: HostResources, request: Request,
 
 def decide_for_all(host: HostResources, request: Request,
                    terms: Terms) -> Decision | None:
-    """Decide, if the allocation candidate makes no difference.
-
-    :returns: None if it does make one; the host is evaluated then
-    """
+    """Decide; None, with the host evaluated, if the candidate matters."""
     view = host.read()
     # Before the guest's size: on such a host no amount of free CPUs helps.
     if view is not None and terms.refusing:
         if (decision := refuse_always(view, terms.refusing)) is not None:
             return decision
-    # Like Nova's filter, which looks at no host for a guest without NUMA
-    # topology.
+    # Nova's filter looks at no host for a guest without NUMA topology, either.
     if request.guest is None:
         decision = numa_decide.floating(view, terms)
         return _without_card(decision, host, request, None)
@@ -255,10 +237,7 @@ def decide_candidate(
 ) -> Decision:
     """Decide by an allocation candidate, after :func:`decide_for_all`.
 
-    :param traces: the state in which Nova's searches by earlier candidates
-        left the guest cells; changed
-    :param held: the decision for the server that the same request placed on
-        this host last; its labels must do for this server, too
+    For ``traces`` and ``held`` see :func:`nfv_sched.fit.numa.decide.decide`.
     """
     evaluation = host.evaluation
     devices = host.devices(request, mapping)
@@ -312,10 +291,9 @@ def _without_card(decision: Decision, host: HostResources, request: Request,
 def _decide_by_nova(evaluation: numa_evaluation.Evaluation, request: Request,
                     devices: pci.CandidateDevices | None,
                     traces: ty.Any) -> Decision | None:
-    """Decide by Nova's own rules only.
+    """Decide by Nova's own rules; None if that is not enough.
 
-    :returns: None if that is not enough: if the tunnel is uncertain, or Nova's
-        claim might search for too long
+    So if the tunnel is uncertain, or Nova's claim might search for too long.
     """
     if evaluation.many_permutations or request.tunnel_uncertain:
         return None
@@ -323,8 +301,7 @@ def _decide_by_nova(evaluation: numa_evaluation.Evaluation, request: Request,
     if request.physnets or request.tunneled:
         groups = numa_decide.claim_groups(
             evaluation.host, request, numa_decide.PLAIN)
-    # Nova's filter begins with the guest cells as the RequestSpec has them
-    # now; see numa.decide.
+    # Nova's filter begins with the guest cells of the RequestSpec.
     if traces is None and not evaluation.uniform:
         traces = evaluation.request_traces()
     if evaluation.accepted(
@@ -376,8 +353,7 @@ def broken_rules(rules: Iterable[numa_rule.Rule], host: HostTopology | None,
             if isinstance(reason, reasons.Reason):
                 yield reason
         return
-    # The server is part of the usage of the host, so nothing is left to be
-    # compared.
+    # The server is in the usage of the host: nothing is left to be compared.
     guest_on_host = labels.ClaimPredictor(
         numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
     for rule in rules:
@@ -385,8 +361,7 @@ def broken_rules(rules: Iterable[numa_rule.Rule], host: HostTopology | None,
             facts = rule.read(host, names)
             if (reason := rule.missing_reason(facts, guest_on_host)) is None:
                 reason = rule.violation_reason(facts, guest_on_host, pinning)
-            # A network of the server may be what declares the cells; see
-            # VSwitchRule.read.
+            # A network of the server may declare them; see VSwitchRule.read.
             elif not networks_known:
                 continue
         if reason is not None:

@@ -26,8 +26,7 @@ class Share(ty.NamedTuple):
     """A server's share of a NUMA cell of its host."""
 
     position: int  #: position of the host cell on the host
-    #: host CPUs that no other server may be pinned to, idle siblings of
-    #: isolated vCPUs included
+    #: its exclusive host CPUs, idle siblings of isolated vCPUs included
     cpus: frozenset[int]
     shared: int  #: number of vCPUs on shared host CPUs
     memory: int  #: MiB
@@ -68,8 +67,7 @@ def claimed_shares(guest: topology.GuestTopology, host: topology.HostTopology,
     for index, (cell, position, page_size, pinned) in enumerate(zip(
             guest.cells, *claimed)):
         cpus: set[int] = set()
-        # Nova's search may take a guest cell for another that has been fitted
-        # already. Then it has no pins.
+        # A guest cell that Nova's search took for another has no pins.
         if cell.cpus != topology.SHARED and pinned >= 0:
             cpus = pack.pins(host.cells[pinned], cell,
                              0 if index else guest.reserved)
@@ -131,10 +129,7 @@ def empty(host: topology.HostTopology) -> topology.HostTopology:
 
 def freed(host: topology.HostTopology, *, cpus: bool = False,
           shared: bool = False, memory: bool = False) -> topology.HostTopology:
-    """Return a host on which servers occupy nothing of some resources.
-
-    :param memory: free the memory, pages of all sizes included
-    """
+    """Return a host with some resources free, all pages as memory."""
     cells = []
     for cell in host.cells:
         vacant = cell.emptied()
@@ -147,8 +142,6 @@ def freed(host: topology.HostTopology, *, cpus: bool = False,
 
 
 class Usage(ty.NamedTuple):
-    """The usage of a NUMA cell by several servers."""
-
     cpus: frozenset[int]  #: host CPUs that no other server may be pinned to
     shared: int  #: number of vCPUs on shared host CPUs
     memory: int  #: MiB
@@ -201,10 +194,7 @@ def consume(host_state: ty.Any, more: Amounts) -> Callable[[], None]:
 
 
 def record(node: ty.Any, more: Amounts) -> Callable[[], None]:
-    """Change a ``ComputeNode`` as the resource tracker does for a server.
-
-    NUMA cells and PCI devices are not changed.  Return the undo.
-    """
+    """Change a ``ComputeNode``, not its cells or PCI; return the undo."""
     memory, disk = (node.memory_mb_used + more.memory,
                     node.local_gb_used + more.disk)
     return _set_attributes(

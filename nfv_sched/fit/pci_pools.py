@@ -23,8 +23,6 @@ _ADDRESS = 'address'
 
 
 class _Device(ty.NamedTuple):
-    """A PCI device of a host."""
-
     pool: int  #: number of its pool
     server: str | None  #: UUID of its server when the host was read, or None
     parent: int | None  #: number of its PF, or None
@@ -88,8 +86,7 @@ class PCIPools:
                 kinds.append(properties)
                 providers.append(None)
             number = kinds.index(properties)
-            # Nova forgets the resource provider of a pool without free
-            # devices.
+            # Nova forgets the provider of a pool without free devices.
             providers[number] = providers[number] or pool.get(_PROVIDER)
             entries.append((device, number))
         parents, children = _parents([device for device, _number in entries])
@@ -139,8 +136,7 @@ class PCIPools:
         """
         pools, devices = self, []
         for demand in demands:
-            # One by one: the devices that one request blocks are not free
-            # for the next.
+            # One by one: devices that one request blocks are not free then.
             chosen = pci.CandidateDevices(
                 pci.HostDevices(pools.pools, (demand,), host), mapping,
             ).taken(cells)
@@ -153,10 +149,7 @@ class PCIPools:
     def _take_devices(
         self, chosen: Sequence[tuple[int, int]],
     ) -> 'tuple[PCIPools, list[int]]':
-        """Take devices from the end of pools.
-
-        :param chosen: (position of a pool, number of devices) each
-        """
+        """Take (position of a pool, number) each from the ends of pools."""
         free = {pool: list(devices) for pool, devices in self._free.items()}
         pools = list(free)
         dropped = set()
@@ -172,8 +165,7 @@ class PCIPools:
                     if not blocked.isdisjoint(devices):
                         devices[:] = [each for each in devices
                                       if each not in blocked]
-                        # Nova drops a pool that becomes empty in this way, and
-                        # no other.
+                        # Nova drops only pools that become empty this way.
                         if not devices:
                             dropped.add(pool)
         return PCIPools(self._inventory, {
@@ -196,9 +188,8 @@ class PCIPools:
                 free.add(number)
                 pool = inventory.devices[number].pool
                 if pool not in pools:
-                    # NOTE: Nova sorts its pools by the number of their
-                    # properties when it adds one. The new pool does not know
-                    # its resource provider yet.
+                    # NOTE: Nova then sorts its pools by their number of
+                    # properties; this one still lacks its resource provider.
                     pools[pool] = []
                     sizes[pool] = len(inventory.pools[pool])
                     pools = {each: pools[each] for each in sorted(

@@ -18,8 +18,6 @@ from nfv_sched.nova import scheduler
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """The requirements of a request, as far as hosts' NUMA nodes matter."""
-
     policy: nfv_extra_specs.NFVPolicy
     #: the guest's NUMA cells, None if it has none
     guest: topology.GuestTopology | None
@@ -33,8 +31,7 @@ class Request:
     tunneled: bool
     #: ``tunneled`` may be wrong: Nova sets it for every move
     tunnel_uncertain: bool
-    #: Nova has set it although no network is tunnelled; ``tunneled`` is false
-    #: then
+    #: Nova has set it, but no network is tunnelled: ``tunneled`` is false
     tunnel_untrue: bool
     is_move: bool  #: the request moves an existing server
     demands: tuple[pci.Demand, ...]
@@ -165,7 +162,6 @@ def _security_groups(groups) -> tuple[str, ...]:
 
 
 def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:
-    """Return whether flavor or image need pinned CPUs on sibling threads."""
     return (
         'dedicated' in (extra_specs.get('hw:cpu_policy'),
                         properties.get('hw_cpu_policy')) and

@@ -52,10 +52,7 @@ def _pinned_guests_need_cell_memory() -> bool:
 
 
 def live_migration_carries_limits() -> bool:
-    """Return whether a live migration carries limits to its destination.
-
-    :raises Exception: if Nova does not show it
-    """
+    """Return whether live migrations carry limits; raise if not shown."""
     from nova.conductor.tasks import live_migrate
     sent: list = []
     limits = objects.SchedulerLimits()

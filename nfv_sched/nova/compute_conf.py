@@ -42,11 +42,9 @@ class OptionsError(Exception):
 
 
 def read(paths: Sequence[str]) -> cfg.ConfigOpts:
-    """Return the configuration of a compute node.
+    """Return the configuration of a compute node; may raise OptionsError.
 
-    :param paths: files and folders, as nova-compute gets them by
-        ``--config-file`` and ``--config-dir``, in this order
-    :raises OptionsError: if they cannot be read
+    :param paths: those of ``--config-file`` and ``--config-dir``, in order
     """
     names = [name for path in paths for name in _files(path)]
     conf = cfg.ConfigOpts()
@@ -101,10 +99,7 @@ def naming(paths: Sequence[str]) -> Iterator[None]:
 
 def misplaced(conf: cfg.ConfigOpts,
               ) -> Iterator[tuple[str, str, Sequence[str], str]]:
-    """Yield options in wrong sections, with the one in which Nova reads them.
-
-    As (section, option, its values, right section).
-    """
+    """Yield (section, option, its values, section where Nova reads it)."""
     for section in conf.list_all_sections():
         for option, belongs in _SECTIONS.items():
             # Nova finds [Compute], but not [default].

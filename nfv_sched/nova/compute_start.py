@@ -129,12 +129,10 @@ def _configured(conf: cfg.ConfigOpts) -> Iterator[None]:
 def errors(conf: cfg.ConfigOpts, nodes: Mapping[int, frozenset[int]],
            offline: Mapping[int, int | None], governors: Mapping[int, str],
            ) -> Iterator[tuple[bool, str]]:
-    """Yield what nova-compute finds wrong, each reason once.
+    """Yield what nova-compute finds wrong, each reason once, in Nova's words.
 
-    With each reason, in Nova's words, whether nova-compute starts all the
-    same, without reporting its host.
+    With each, whether nova-compute starts all the same, without its host.
 
-    :param conf: result of :func:`nfv_sched.nova.compute_conf.read`
     :param nodes: NUMA node of the machine -> its online CPUs
     :param offline: CPU that is there, but not online -> its NUMA node, or
         None; then Nova may know nodes of which no CPU is online

@@ -31,8 +31,7 @@ def native_threads() -> None:
 
 def service() -> None:
     """Prepare for oslo.service, with eventlet where it knows nothing else."""
-    # NOTE: oslo.service has no native threads before 4.2, that of OpenStack
-    # 2025.2 (Nova 32).
+    # NOTE: oslo.service has no native threads before 4.2 (Nova 32).
     if _select_threading():
         native_threads()
         return

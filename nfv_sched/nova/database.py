@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read Nova's configuration and databases.
+"""Read Nova's configuration and databases, as ``nova-manage`` does.
 
 For commands and the ledger service; filters and weighers do not use this
-module.  Nova's cells are read as ``nova-manage`` reads them.  Errors of the
-API database are raised as they are.
+module.  Errors of the API database are raised as they are.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,16 +22,13 @@ from nfv_sched.nova import scheduler
 
 CONF = scheduler.CONF
 
-# Time limits in seconds of databases for which an operator waits.  Nova gives
-# a cell a minute.
+# Seconds, as an operator waits for databases. Nova gives a cell a minute.
 _CONNECT = 10
 _ANSWER = 30
 _DRIVERS = ('mysqldb', 'pymysql')
 
 
 class ComputeNode(ty.NamedTuple):
-    """A compute node in Nova's database."""
-
     uuid: str  #: UUID, also that of its resource provider
     name: str  #: name of the hypervisor, also that of its resource provider
     host: str  #: name of the compute service
@@ -66,12 +62,10 @@ def parse(conf: cfg.ConfigOpts, args: Sequence[str], prog: str,
           **others) -> None:
     """Make oslo.config read nova.conf and command-line arguments.
 
-    :param args: command-line arguments, without the name of the program
     :raises oslo_config.cfg.ConfigFileParseError: also if a file cannot be read
     :raises oslo_config.cfg.Error: for anything else that is wrong
     """
-    # oslo.config raises errors that are not its own for a directory, and for a
-    # file that is not valid text.
+    # oslo.config raises foreign errors for directories and invalid text.
     try:
         conf(args, project='nova', prog=prog, **others)
     except UnicodeDecodeError as exc:
@@ -104,8 +98,7 @@ def _no_text(args: Iterable[str], prog: str) -> str:
 
 
 def register_profiler() -> None:
-    """Register the options of osprofiler, where that is installed."""
-    # Nova then reads them when it prepares its databases.
+    """Register osprofiler's options, which Nova reads for its databases."""
     if (profiler := importutils.try_import('osprofiler.opts')) is not None:
         profiler.set_defaults(CONF)
 
@@ -160,8 +153,7 @@ def _prepare_messaging() -> None:
                 f'[{section}] transport_url: its messaging driver needs the '
                 f'Python package {exc.name}') from exc
         except Exception as exc:
-            # The error may quote part of a password, which was parsed as the
-            # port.
+            # The error may quote part of a password, parsed as the port.
             raise cfg.ConfigFileValueError(
                 f'[{section}] transport_url is not a URL like '
                 'rabbit://USER:PASSWORD@HOST:PORT/VIRTUAL_HOST; special '
@@ -169,10 +161,7 @@ def _prepare_messaging() -> None:
 
 
 def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
-    """Return the compute nodes of all cells, disabled ones included.
-
-    :returns: (compute nodes, error texts of the cells that cannot be read)
-    """
+    """Return compute nodes, disabled ones too, and errors of other cells."""
     from nova import context as nova_context
     context = nova_context.get_admin_context()
     cells = [cell for cell in all_cells(context) if not cell.is_cell0()]
@@ -204,7 +193,6 @@ def read_cells(cells: Iterable, read: Callable[[ty.Any], ty.Any],
                context=None) -> tuple[dict[str, ty.Any], list[UnreadCell]]:
     """Read cells at once, each in a thread with Nova's time limit.
 
-    :param cells: ``nova.objects.CellMapping`` each
     :param read: gets a context for the cell
     :returns: (UUID of a cell -> what was read, the cells that cannot be read)
     """

@@ -38,8 +38,6 @@ class Feature(enum.Enum):
 
 
 class MissingInterface(ty.NamedTuple):
-    """Something that is used and is not there."""
-
     what: str  #: name with its module, and of a parameter or field
     features: tuple[Feature, ...]  #: what does not work without it
 
@@ -79,7 +77,6 @@ def hides_extra_specs() -> bool:
 
 
 def text(lacking: Iterable[MissingInterface]) -> str:
-    """Return what is missing, by feature, in one line."""
     parts = []
     lacking = list(lacking)
     for feature in Feature:

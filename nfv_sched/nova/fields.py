@@ -27,13 +27,7 @@ def values_of(*names: str) -> Callable[[Mapping[str, ty.Any]], tuple]:
 
 
 def get(obj, name: str) -> ty.Any:
-    """Return the value of a field or attribute of any object; never raise.
-
-    A field that is not set is not loaded from the database.
-
-    :param obj: a versioned object, any other object, or None
-    :returns: None if the field is not set or missing
-    """
+    """Return a field or attribute; None if unset or missing; never raise."""
     if obj is None:
         return None
     value = obj.__dict__.get(PREFIX + name) if hasattr(

@@ -24,8 +24,6 @@ LOG = logging.getLogger(__name__)
 
 
 class Used(ty.NamedTuple):
-    """Something of Nova or of a library."""
-
     module: str  #: name of the module
     #: attribute of the module, with dots; or several, of which one must be
     #: there, with ``|`` between
@@ -41,11 +39,8 @@ def _object(name: str, features: tuple[Feature, ...], *has: str) -> Used:
 
 
 class Trial(ty.NamedTuple):
-    """A small example of a use of Nova or of a library."""
-
     what: str
-    #: returns whether it does what is expected; an exception means that it
-    #: does not
+    #: returns whether it does what is expected, or raises if not
     works: Callable[[], bool]
     features: tuple[Feature, ...]  #: what does not work without it
 
@@ -96,8 +91,7 @@ INTERFACES = (
     Used('nova.pci.stats', 'PciDeviceStats', _POLICIES, ('pools',)),
     Used('nova.exception', 'NoValidHost',
          (Feature.REASONS, Feature.JOURNAL)),
-    # NOTE: The name is private before commit ae064caf16 (bug 2102038, Nova
-    # 32.0.0 and 31.3.1).
+    # NOTE: Private before ae064caf16 (bug 2102038, Nova 32.0.0 and 31.3.1).
     Used('nova.pci.request', 'get_alias_from_config|_get_alias_from_config',
          (Feature.ALIASES,)),
     Used('nova.exception', 'PciInvalidAlias', (Feature.ALIASES,)),
@@ -174,8 +168,7 @@ INTERFACES = (
          ('original',)),
     Used('keystoneauth1.loading', 'load_auth_from_conf_options', _LIMITS,
          ('conf', 'group')),
-    # NOTE: keystoneauth1 of OpenStack 2024.1 (Nova 29) does not show its
-    # parameters.
+    # NOTE: keystoneauth1 of OpenStack 2024.1 (Nova 29) hides its parameters.
     Used('keystoneauth1.loading', 'load_session_from_conf_options', _LIMITS),
     Used('keystoneauth1.loading', 'load_adapter_from_conf_options', _LEDGER),
     Used('keystoneauth1.session', 'Session', _LIMITS,

@@ -36,8 +36,6 @@ _THREAD = threading.local()
 
 
 class FilterRun(ty.NamedTuple):
-    """A run of an enabled filter, of Nova or of others."""
-
     filter: str  #: class name
     given: list  #: ``HostState`` of each host that it was given
     left: list  #: those that it passed
@@ -83,7 +81,6 @@ class FollowedRequest:
         self.candidates = self.candidates or bool(requests)
 
     def queries(self) -> tuple[str, ...]:
-        """Return the queries for allocation candidates, as query strings."""
         return tuple([
             '&'.join([f'{key}={value}' for key, value in parse.parse_qsl(
                 resources.to_querystring()) if key != 'limit'])
@@ -127,8 +124,7 @@ def watch(answered: Callable[[ty.Any, ty.Any], None],
     :param tenant_reason: called with the RequestSpec when Nova has removed its
         claims; returns the reason that replaces Nova's, or an empty text
     """
-    # When a filter or weigher is made, nova-scheduler has its manager, and
-    # takes no requests yet.
+    # Filters and weighers are made after the manager, before any request.
     manager = sys.modules.get('nova.scheduler.manager')
     # In the module of the manager, which is where Nova looks them up.
     for owner, name, wrapper in (
@@ -214,7 +210,6 @@ def _note_refusal(refused: Callable[[FollowedRequest, str], None],
 
 def _set_reason(tenant_reason: Callable[[ty.Any], str], spec_obj,
                 exc: Exception) -> None:
-    """Put our reason into the ``NoValidHost`` that the client is to get."""
     # oslo.messaging sends what ``ExpectedException.exc_info`` has.
     kind, error, traceback = getattr(exc, 'exc_info', (None, None, None))
     if spec_obj is None or not isinstance(error, exception.NoValidHost):

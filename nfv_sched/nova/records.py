@@ -33,23 +33,17 @@ Progress = Callable[[str, int, int], None]
 
 
 class ServerRow(ty.NamedTuple):
-    """A server in the database of its cell."""
-
     cell: str
-    #: columns of the tables ``instances``, ``instance_extra`` and
-    #: ``instance_info_caches``
+    #: columns of ``instances``, ``instance_extra``, ``instance_info_caches``
     columns: ty.Any
     image: dict[str, str]  #: properties of its image, as strings
     fault: str | None  #: message of its last fault; None if it is not in error
     shares: bool = False  #: whether it uses shares of Manila
-    #: when its last move from another host than its present one began; None if
-    #: there is none
+    #: when its last move from another host began; None if there is none
     moved: datetime.datetime | None = None
 
 
 class CellHosts(ty.NamedTuple):
-    """The compute nodes of a cell, with their services and PCI devices."""
-
     uuid: str
     cell: str
     computes: list  #: rows of ``compute_nodes``
@@ -81,7 +75,6 @@ class Cells:
 
     A cell that fails once is not read again.
 
-    :ivar failures: cells that cannot be read
     :ivar empty: whether there are no cells, other than cell0
     """
 
@@ -121,10 +114,7 @@ class Cells:
         return self._groups.service_is_up(dict(service._mapping))
 
     def servers(self, progress: Progress) -> Iterator[ServerRow]:
-        """Yield the servers of all cells that answer, cell0 included.
-
-        Servers that are not yet, or no longer, in a cell are not among them.
-        """
+        """Yield the servers that are in cells that answer, cell0 included."""
         totals = self._read(_count_servers, list(self._cells))
         total, count = sum(totals.values()), 0
         progress('servers', count, total)
@@ -264,8 +254,7 @@ def _servers(context, last: int) -> list[tuple]:
             images[row.instance_uuid][row.key.removeprefix(_IMAGE)] = row.value
     faults: dict[str, str] = {}
     table = models.InstanceFault.__table__
-    # The API shows a fault for these only, and older faults may be of mistakes
-    # long since mended.
+    # The API shows faults for these only; older ones may be long mended.
     for row in _rows_with(context, _select_present(
             table, 'instance_uuid', 'message').order_by(
                 table.c.created_at, table.c.id), table.c.instance_uuid,
@@ -281,9 +270,7 @@ def _servers(context, last: int) -> list[tuple]:
 
 def _last_moves(context, hosts: Mapping[str, str | None],
                 ) -> dict[str, datetime.datetime]:
-    """Return when the last moves of servers from other hosts began, in UTC.
-
-    Moves that failed count as well: the server was elsewhere then.
+    """Return when servers last moved from other hosts, also in vain, in UTC.
 
     :param hosts: UUID of a server -> its present host
     """
@@ -416,10 +403,7 @@ def groups() -> list[dict[str, ty.Any]]:
 
 
 def flavors() -> list[dict[str, ty.Any]]:
-    """Return all flavors, private ones included.
-
-    :returns: columns of the table ``flavors``, and ``extra_specs``, of each
-    """
+    """Return columns and ``extra_specs`` of all flavors, private ones too."""
     from nova.db.api import models
     table = models.Flavors.__table__
     rows_by_id = {

@@ -39,9 +39,7 @@ def request_is_rebuild(spec_obj) -> bool:
 
 
 def weight_multiplier(host_state, name: str, default: float) -> float:
-    """Return a weigher's multiplier, from the aggregates of a host if set.
-
-    The lowest counts if aggregates differ, as in Nova.
+    """Return a weigher's multiplier: the lowest of a host's aggregates.
 
     :param default: value of the option, used if no aggregate sets the key, or
         if the aggregates cannot be read, or the value is not finite
@@ -142,8 +140,6 @@ def _log_bad_number(name: str, value: str, needed: str) -> None:
 def aggregate_numbers(host_state, name: str) -> list[float]:
     """Return the numbers under a key in the metadata of a host's aggregates.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``, or another
-        object with ``host`` and ``aggregates``
     :returns: one for each aggregate that sets the key to a number; empty if
         the aggregates cannot be read
     """
@@ -170,15 +166,10 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
 
 
 def aggregate_limit(host_state, name: str, default: float) -> float:
-    """Return the lowest limit in the metadata of a host's aggregates.
-
-    :param default: used if no aggregate sets the key to a number
-    :returns: infinity for a value of 0 or less, which means no limit
-    """
+    """Return a host's lowest limit; infinity for 0 or less: no limit."""
     return min([
         number if number > 0 else math.inf
-        # A host may be in several aggregates. Nova takes the lowest as well
-        # (validate_num_values).
+        # Nova takes the lowest of several as well (validate_num_values).
         for number in aggregate_numbers(host_state, name) or [default]])
 
 
@@ -208,11 +199,10 @@ def _kind_of(host_state) -> tuple[int, ...]:
 class PerAggregates(ty.Generic[T]):
     """A value by host that depends only on the aggregates of the host.
 
-    It is worked out once for all hosts with the same aggregate objects.  For
-    use within one request, in which Nova shares these objects between hosts.
+    It is worked out once for all hosts with the same aggregate objects, which
+    Nova shares between hosts within one request only.
 
-    :param work_out: works out the value; called with the first such host; must
-        not return None
+    :param work_out: called with the first such host; must not return None
     """
 
     __slots__ = ('_work_out', '_values', '_aggregates')
@@ -271,8 +261,7 @@ def claims_sort_by_devices() -> bool:
 
 def pinned_guests_need_cell_memory() -> bool:
     """Return whether pinned servers need free memory of a NUMA cell itself."""
-    # Otherwise they need free pages, of the smallest size if they request
-    # none.
+    # Else free pages, of the smallest size if they request none.
     # NOTE: Before commit f14c16af82 (bug 1811886, Nova 30.0.0) the memory that
     # is left of a cell is compared, that of all page sizes, also for servers
     # that request huge pages.
@@ -288,10 +277,7 @@ def live_migration_carries_limits() -> bool:
 
 
 def pci_aliases() -> dict[str, tuple[str, list[dict]]]:
-    """Return NUMA policy and device specs of each PCI alias of nova.conf.
-
-    :raises nova.exception.PciInvalidAlias: if one is malformed
-    """
+    """Return NUMA policy and specs by alias; may raise PciInvalidAlias."""
     return _alias_reader()()
 
 
@@ -320,7 +306,6 @@ def pci_alias_policy(name: str) -> str | None:
 
 def numa_topology_limits(cpu_ratio: float, ram_ratio: float,
                          network_metadata=None):
-    """Return ``NUMATopologyLimits`` for the claim on the compute node."""
     limits = objects.NUMATopologyLimits(
         cpu_allocation_ratio=cpu_ratio, ram_allocation_ratio=ram_ratio)
     if network_metadata is not None:
@@ -329,10 +314,7 @@ def numa_topology_limits(cpu_ratio: float, ram_ratio: float,
 
 
 def host_of_server(uuid: str) -> str:
-    """Return the name of a server's host in Nova's databases.
-
-    Empty if it is on no host, or they cannot be read in ``_CELL_SECONDS``.
-    """
+    """Return a server's host; "" if none or unread in ``_CELL_SECONDS``."""
     try:
         return _server(uuid).host or ''
     except Exception as exc:
@@ -341,10 +323,7 @@ def host_of_server(uuid: str) -> str:
 
 
 def may_be_live_migration(uuid: str) -> bool:
-    """Return whether the request to move a server is for a live migration.
-
-    Also True if Nova's databases cannot be read in ``_CELL_SECONDS``.
-    """
+    """Return whether a move is a live migration; True if unreadable."""
     # NOTE: The conductor sends the same request for each kind of move. But
     # nova-api has set the task of the server before, and "migrating" is that
     # of live migrations only.
@@ -358,11 +337,7 @@ def may_be_live_migration(uuid: str) -> bool:
 
 
 def _server(uuid: str):
-    """Return an ``Instance`` of Nova's databases, without optional fields.
-
-    :raises Exception: any error of the databases; also if that of the cell
-        does not answer in time
-    """
+    """Return an ``Instance`` without optional fields; may raise any error."""
     from nova import context as nova_context
     context = nova_context.get_admin_context()
 
@@ -382,11 +357,9 @@ def _server(uuid: str):
 
 
 def deleted_servers(uuids: Iterable[str]) -> set[str]:
-    """Return the UUIDs of those servers that Nova has deleted or deletes.
+    """Return which servers Nova has deleted or deletes; may raise any error.
 
     Servers that are not in the API database are not included.
-
-    :raises Exception: any error of the API database
     """
     from nova import context as nova_context
     return {
@@ -399,10 +372,8 @@ def deleted_servers(uuids: Iterable[str]) -> set[str]:
 def has_connected_servers(uuids: Iterable[str] | None = None) -> bool:
     """Return whether Nova has plugged a port for any server on a host.
 
-    Only the latest ``_LOOKED_AT`` servers of each cell are read.
-
-    :param uuids: UUIDs of the servers to read; None for all
-    :raises Exception: any error of the databases
+    Only the latest ``_LOOKED_AT`` servers of each cell are read, or those in
+    ``uuids``.  Any error of the databases may be raised.
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()

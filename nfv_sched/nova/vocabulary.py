@@ -91,7 +91,6 @@ def words() -> frozenset[str]:
 
 
 def _classes(package: types.ModuleType) -> set[str]:
-    """Return the names of filters or weighers and of their modules."""
     names = set()
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f'{package.__name__}.{info.name}')
@@ -102,10 +101,7 @@ def _classes(package: types.ModuleType) -> set[str]:
 
 
 def is_image_property(name: str) -> bool:
-    """Return whether an image property has one of a few values, or a number.
-
-    Other properties are free text, or defined by the user.
-    """
+    """Return whether an image property has few values or is a number."""
     if (field := image_meta.ImageMetaProps.fields.get(name)) is not None:
         return name in _NUMBERS or not isinstance(field, _FREE_FIELDS)
     return _PROPERTY.fullmatch(name) is not None

@@ -124,8 +124,7 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
     union = 0
     for mask in masks:
         union |= mask
-    # The smallest groups first: they leave the fewest branches. Equal ones are
-    # tried once.
+    # The smallest groups first: they leave the fewest branches.
     needed = sorted({group & union for group in groups}, key=int.bit_count)
     if not needed:
         return True
@@ -177,7 +176,6 @@ def _sets_meeting(masks: Masks, groups: Sequence[int],
 
 def _can_use_exactly(masks: Masks, groups: Iterable[int], part: int,
                      relevant: int) -> bool:
-    """Return whether an assignment uses exactly these relevant cells."""
     barred = ~(relevant & ~part)
     return feasible([mask & barred for mask in masks],
                     [*groups, *(1 << bit for bit in bits(part))])
@@ -185,10 +183,7 @@ def _can_use_exactly(masks: Masks, groups: Iterable[int], part: int,
 
 def satisfiable(masks: Masks, groups: Sequence[int] = (),
                 condition: Condition | None = None) -> bool:
-    """Return whether an assignment meets the groups and the condition.
-
-    :raises TooManySets: if that takes too long to tell
-    """
+    """Return whether there is an assignment; may raise TooManySets."""
     if condition is None:
         return feasible(masks, groups)
     if len(masks) == 1:
@@ -206,8 +201,6 @@ def assignments(
     condition: Condition | None = None,
 ) -> Iterator[tuple[int, ...]]:
     """Yield the assignments in the order in which Nova tries them.
-
-    Branches of the search without an assignment are not entered.
 
     :returns: tuples of the position of the host cell of each guest cell
     :raises TooManySets: if the next one takes too long to find

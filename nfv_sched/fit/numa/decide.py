@@ -30,8 +30,7 @@ from nfv_sched.fit.numa import rule as numa_rule
 from nfv_sched.fit.numa import shortage
 from nfv_sched.fit.numa import topology
 
-#: The filters that refuse a host on which the guest does not fit by Nova's
-#: own rules.
+#: The filters that refuse a host that the guest does not fit by Nova's rules.
 FIT = ('NFVTopologyFilter',)
 
 # Up to this number of preferred rules, all combinations are tried; of more,
@@ -47,8 +46,6 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision about one guest on one host."""
-
     accepted: bool  #: whether the host can take the guest
     reason: reasons.Lazy | None = None  #: why not; None if accepted
     #: class names of the filters of the rule that leaves no choice; ``FIT`` if
@@ -87,8 +84,7 @@ class Terms(ty.NamedTuple):
     #: degrees, for the weighers
     steered: bool
     names: numa_rule.Names  #: names of the labels
-    #: a host is also accepted for a strict rule if the claim is only predicted
-    #: to satisfy it
+    #: strict rules, too, need only be predicted to be satisfied by the claim
     predicted_is_enough: bool = False
     limits_lost: bool = False  #: the claim is made without the limits
     #: the rules among them that lower the CPU allocation ratio
@@ -155,10 +151,7 @@ def strict_cells(host: topology.HostTopology, masks: Sequence[int],
 
 
 def floating(host: topology.HostTopology | None, terms: Terms) -> Decision:
-    """Decide about a guest whose CPUs float over the whole host.
-
-    :param host: the host's NUMA cells; None if it reports none
-    """
+    """Decide about a guest with floating CPUs; None: no host cells known."""
     degrees = {}
     for rule in terms.rules:
         outcome = rule.floating(host, terms.names)
@@ -188,8 +181,7 @@ def decide(evaluation: Evaluation, networks: RequestNetworks, terms: Terms,
     # each move, so only on moves is the tunnel uncertain.
     if not tunnel or not networks.tunnel_uncertain:
         return decision
-    # All preferred rules are satisfied in full: without the tunnel the host
-    # could not do better.
+    # All preferred rules are satisfied in full: nothing can be better.
     if decision.accepted and (
             not terms.steered
             or decision.value == sum(rule.weighed for rule in terms.rules)):
@@ -208,11 +200,7 @@ def decide(evaluation: Evaluation, networks: RequestNetworks, terms: Terms,
 
 
 class _Decider:
-    """Decides about one guest on one host; see :func:`decide`.
-
-    :param ignore_tunnel: whether the limits must not require the tunnel
-        endpoint
-    """
+    """Decides about one guest on one host; see :func:`decide`."""
 
     def __init__(self, predictor: numa_labels.ClaimPredictor, terms: Terms,
                  ignore_tunnel: bool):
@@ -259,8 +247,7 @@ class _Decider:
         for rule, facts in self.rules:
             if not rule.strict:
                 continue
-            # What the host can never have comes first: no guest that leaves
-            # would help.
+            # First what the host lacks whichever guests leave.
             if (reason := rule.missing_reason(facts, predictor)) is not None:
                 return Decision(False, reason, rule.filters)
             narrowed = self._add_rule(must, rule, facts)
@@ -339,8 +326,7 @@ class _Decider:
             if self._is_enforced(labels, goal) and self._satisfies(
                     goal, predictor.predicted(labels)):
                 return labels
-        # A claim without limits knows neither labels nor networks, with which
-        # the choice is predicted.
+        # Without limits the claim lacks the labels and networks of the choice.
         if enough and not self.terms.limits_lost:
             for labels in options:
                 if self._satisfies(goal, predictor.predicted(labels)):
@@ -351,11 +337,7 @@ class _Decider:
         self, goal: numa_rule.Goal, must: numa_rule.Goal,
         options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """Return the first labels that make the claim satisfy all rules.
-
-        Sets that enforce them come first; then sets with which they are
-        predicted to be satisfied, if these are enough for the strict rules.
-        """
+        """Return the first labels that satisfy all rules, as :meth:`_find`."""
         predictor, fallback = self.predictor, None
         for labels in (predictor.label_sets(goal)
                        if options is None else options):
@@ -371,10 +353,7 @@ class _Decider:
 
     def _keeping_room(self, decision: Decision,
                       held: Decision | None) -> Decision:
-        """Hold the claim to the choice that leaves most capacity, if possible.
-
-        The rules come first: none is satisfied to a lower degree for it.
-        """
+        """Hold the claim to the roomiest choice that meets rules as well."""
         predictor, evaluation = self.predictor, self.predictor.evaluation
         if held is not None:
             # All servers of the request on this host share their limits.
@@ -406,8 +385,7 @@ class _Decider:
                 evaluation.masks, fragmentation.order(evaluation),
                 predictor.label_groups(labels), predictor.stock, _MAX_ROOMY):
             cells = candidates.mask_of(target)
-            # The claim makes this choice anyway: no label is needed, and what
-            # follows would be worse.
+            # The claim makes this choice anyway; what follows would be worse.
             if cells == usual:
                 yield labels
                 return
@@ -415,7 +393,6 @@ class _Decider:
                 yield labels | exact
 
     def _as_good(self, labels: frozenset[str], decision: Decision) -> bool:
-        """Return whether each rule is satisfied as well with more labels."""
         predictor = self.predictor
         chosen = predictor.predicted(labels)
         if chosen is None or not predictor.keeps_pins(labels):
@@ -497,7 +474,6 @@ class _Decider:
         return narrowed
 
     def _text(self) -> str:
-        """Return the texts of all strict rules, for reasons."""
         return ', '.join(
             rule.text for rule in sorted(
                 self.terms.rules, key=lambda rule: rule.order)
@@ -573,14 +549,10 @@ class _Decider:
         preferred: list[tuple[numa_rule.Rule, numa_rule.Facts]],
         strict: frozenset[str], held: Decision | None,
     ) -> Decision:
-        """Accept, with the labels of the highest degrees.
-
-        For preferred rules of which none can be satisfied in full.
-        """
+        """Accept with labels of the highest degrees, none of them full."""
         options: list[frozenset[str]] = [strict]
         if held is not None:
-            # Fewer labels than the last server has are possible: only strict
-            # ones must not be dropped.
+            # Labels of the last server may be dropped, but not strict ones.
             options = [held.labels, held.strict_labels]
         else:
             for rule, facts in preferred:

@@ -23,8 +23,7 @@ from nfv_sched.fit.numa import walk
 # Permutations of host cells that the claim may try without labels. Each takes
 # Nova ten microseconds or more.
 MAX_CLAIM_TRIES = 5_000_000
-# Permutations that the claim may try with labels, which Nova tests only on
-# whole permutations.
+# The same with labels, which Nova tests only on whole permutations.
 MAX_STEERED_TRIES = walk.MAX_STEPS
 
 
@@ -40,8 +39,6 @@ class CellSorting(ty.NamedTuple):
 
 
 class ClaimChoice(ty.NamedTuple):
-    """The choice of the claim on the compute node."""
-
     cells: tuple[int, ...]  #: position of the host cell of each guest cell
     #: page size of each guest cell, KiB; None if it has no page request
     pagesizes: tuple[int | None, ...]
@@ -54,11 +51,8 @@ class ClaimChoice(ty.NamedTuple):
 class Evaluation:
     """A guest on a host, and the host cells that its cells fit.
 
-    :param ratios: allocation ratios of the host
     :param pools: free PCI devices of the host; only the order in which Nova
         tries the host cells depends on them
-    :param pci_requested: whether the guest requests PCI devices
-    :param sorting: how Nova sorts the host cells
     :param pristine: the guest as the claim on the compute node reads it, if
         Nova has changed ``guest`` since
     """
@@ -95,9 +89,8 @@ class Evaluation:
         masks = []
         last, mask = None, 0
         for cell in guest_cells:
-            # Guest cells mostly follow others with the same requirements,
-            # which share a mask. The first one may need a CPU more, for
-            # emulator threads.
+            # Guest cells mostly follow like ones, and share their mask. The
+            # first may need a CPU more, for emulator threads.
             if cell != last or reserved:
                 mask = self._mask(cells, cell, reserved)
                 last = None if reserved else cell
@@ -107,7 +100,6 @@ class Evaluation:
 
     def _mask(self, cells: Sequence[topology.HostCell],
               cell: topology.GuestCell, reserved: int) -> int:
-        """Return the host cells that one guest cell fits, as a bitmask."""
         check, ratios, pagesize = fit.check, self.ratios, cell.pagesize
         mask, bit = 0, 1
         for host_cell in cells:
@@ -154,11 +146,7 @@ class Evaluation:
         return self._fitting_masks(self._empty_cells())
 
     def _empty_cells(self) -> Sequence[topology.HostCell]:
-        """Return the host cells as if no guest were on them.
-
-        Host cells that all guest cells fit now are left as they are: the guest
-        cells would fit them empty, too.
-        """
+        """Return host cells without guests, but as they are if all fit now."""
         fit_all = -1
         for mask in self.masks:
             fit_all &= mask
@@ -217,10 +205,7 @@ class Evaluation:
 
     @property
     def order(self) -> list[int]:
-        """Positions of the host cells, in the order of a claim's search.
-
-        Sorted by PCI devices, CPUs and memory, unless the guest takes all.
-        """
+        """Positions of the host cells, in the order of a claim's search."""
         if self._order is None:
             self._order = self._sorted_cells(
                 self.pci_requested or self.sorting.devices_in_claims)
@@ -235,8 +220,7 @@ class Evaluation:
         # Nova sorts by memory, then by CPUs, then by devices: the last counts
         # most. The signs turn its descending sorts into ascending ones.
         sign = 1 if self.sorting.packing else -1
-        # Nova looks at the policy of the first guest cell only: all have the
-        # same.
+        # Like Nova: all guest cells have the same policy.
         shared = self.guest.cells[0].cpus == topology.SHARED
         free = free_devices(self.pools) if by_devices else {}
         # Without PCI requests Nova fills the cells without devices first.
@@ -267,9 +251,8 @@ class Evaluation:
             page_size = 0
             if pagesize and code != fit.NO_PAGES:
                 page_size = fit.page_size(host, pagesize, cell.memory)
-            # _pack_instance_onto_cores sets the id of a guest cell once it is
-            # pinned. For mixed CPUs the allocation ratios are compared only
-            # after that.
+            # _pack_instance_onto_cores sets the id of a pinned guest cell. For
+            # mixed CPUs the allocation ratios are compared only after that.
             renumbered = code == fit.FITS or (
                 cell.cpus == topology.MIXED and
                 code in (fit.NO_SHARED_ROOM, fit.NO_MEMORY_ROOM))
@@ -305,7 +288,6 @@ class Evaluation:
         """Return the host cells that Nova would choose.
 
         :param groups: bitmasks of host cells; one of each must be chosen
-        :param condition: the condition of the PCI devices on the chosen cells
         :param traces: state of the guest cells before the search, changed; by
             default as the claim reads them
         :returns: position of the host cell of each guest cell; None if Nova
@@ -354,11 +336,9 @@ class Evaluation:
             return False
 
     def _filter_order(self) -> list[int]:
-        """Return the order in which the scheduler's filter tries the cells."""
         order = self.order
         if not (self.pci_requested or self.sorting.devices_in_claims):
-            # NOTE: The scheduler's filter sorts by free devices in every
-            # release; only claims differ.
+            # NOTE: By free devices in every release; only claims differ.
             order = self._sorted_cells(True)
         return order
 
@@ -366,8 +346,7 @@ class Evaluation:
                     traces: walk.Traces | None,
                     order: Sequence[int]) -> tuple[int, ...] | None:
         """Return the choice of Nova's search if it ends early; else None."""
-        # Otherwise it is not known whether there is a choice at all, and Nova
-        # might search for hours.
+        # Else there may be no choice at all, and Nova might search for hours.
         try:
             return self._search(
                 groups, condition, traces or self.claim_traces(), order)

@@ -26,8 +26,6 @@ NO_MEMORY_ROOM = 7  # memory overcommitted beyond the ratio
 
 
 class Ratios(ty.NamedTuple):
-    """Allocation ratios of a host."""
-
     cpu: float  #: unpinned vCPUs per host CPU
     ram: float  #: memory of guests per memory of the host
 
@@ -64,8 +62,7 @@ def _sizes(host: HostCell, requested: int) -> list[int]:
     sizes = sorted((page.size_kb for page in host.pages), reverse=True)
     if requested == topology.PAGES_SMALL:
         return sizes[-1:]
-    # Nova takes all sizes but the smallest of the host cell for large ones,
-    # whatever they are.
+    # Nova takes all sizes but the smallest of the host cell for large ones.
     if requested == topology.PAGES_LARGE:
         return sizes[:-1]
     return [size for size in sizes if requested in (topology.PAGES_ANY, size)]
@@ -80,9 +77,8 @@ def needs_cell_memory() -> bool:
 
 def _counts_used(cell: GuestCell) -> bool:
     """Return whether used pages do not matter to a cell that requests none."""
-    # Nova lets small pages be overcommitted, but not by pinned guests. Up to
-    # Nova 29 it compared the memory of the whole cell for these instead, which
-    # check() does (bug 1811886).
+    # Small pages may be overcommitted, but not by pinned guests. For these
+    # Nova 29 compares the memory of the cell, as check() does (bug 1811886).
     return cell.cpus == topology.SHARED or needs_cell_memory()
 
 
@@ -108,19 +104,16 @@ def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
 
 def _threads_fit(host: HostCell, cell: GuestCell, reserved: int,
                  free: ty.AbstractSet[int]) -> bool:
-    """Return whether the pinned vCPUs fit the cores, by the thread policy."""
     siblings = host.siblings
     # Nova's max() over no cores raises ValueError here.
     if not siblings:
         return False
     need = cell.dedicated
-    # _get_reserved finds no CPU for emulator threads if no vCPU of the cell is
-    # pinned.
+    # _get_reserved finds no CPU if no vCPU of the cell is pinned.
     if reserved and not need:
         return False
 
-    # If sibling threads do not suffice, Nova falls back to single CPUs, so
-    # only their number counts.
+    # Nova falls back to single CPUs, so only their number counts.
     if cell.threads == topology.THREADS_PREFER:
         need += reserved
         for core in siblings:
@@ -132,8 +125,7 @@ def _threads_fit(host: HostCell, cell: GuestCell, reserved: int,
     per_core = max(map(len, siblings)) or 1
     sizes = [len(core & free) for core in siblings]
     if cell.threads == topology.THREADS_REQUIRE:
-        # The CPU for emulator threads may be any that is left, a single one,
-        # too.
+        # The CPU for emulator threads may be any that is left.
         if per_core <= 1 or sum(sizes) < need + reserved:
             return False
         # _get_pinning uses the same number of threads of each core, and
@@ -152,8 +144,7 @@ def _threads_fit(host: HostCell, cell: GuestCell, reserved: int,
         return False
     if whole < need:
         return False
-    # The emulator threads get a core beside those of the vCPUs. It need not be
-    # wholly free.
+    # The emulator threads get a core of their own, which may be partly free.
     return not reserved or len(sizes) - sizes.count(0) > need
 
 
@@ -183,8 +174,7 @@ def check(host: HostCell, cell: GuestCell, pagesize: int | None, reserved: int,
         free = host.free_cpus
         if need > len(free):
             return NO_DEDICATED
-        # Bug 1811886: pages of all sizes count, also for a guest with huge
-        # pages.
+        # Bug 1811886: pages of all sizes count, also with huge pages.
         if (cell.memory > host.memory - host.memory_usage
                 and needs_cell_memory()):
             return NO_MEMORY
@@ -260,7 +250,6 @@ def memory_free(host: HostCell, cell: GuestCell) -> int:
 
 
 def _threads_free(host: HostCell, cell: GuestCell) -> int:
-    """Count the CPUs that a guest cell could have under its thread policy."""
     sizes = [len(core & host.free_cpus) for core in host.siblings]
     most = max(map(len, host.siblings), default=0)
     if cell.threads == topology.THREADS_REQUIRE:

@@ -7,8 +7,6 @@ square of that: a node that is half free has a quarter of the capacity of an
 empty one.  So guests that are placed by the least loss fill one NUMA node
 after the other and leave the others whole, and a guest without huge pages goes
 where these have run out.
-
-Whether a guest fits is checked in :mod:`nfv_sched.fit.numa.fit`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,8 +16,7 @@ from nfv_sched.fit.numa import topology
 
 # Weight of the free CPUs alone, and of the free memory alone.
 _ALONE = 0.1
-# Extra weight of capacity near free PCI devices, so that guests without
-# devices keep away from it.
+# Extra weight near free PCI devices, to keep guests without devices away.
 _NEAR_DEVICES = 0.5
 # Weight of the capacity of the host as a whole, beside that of its NUMA nodes:
 # for guests with several NUMA nodes.
@@ -100,8 +97,7 @@ class _Cell:
         if not pages:
             self._free_kb = (cell.memory - cell.memory_usage) * 1024
             return cell.memory * 1024
-        # Large guests have huge pages; those of the smallest size are for
-        # others.
+        # Large guests have huge pages, not those of the smallest size.
         if len(pages) > 1:
             smallest = min(pages).size_kb
             huge = [page for page in pages if page.size_kb != smallest
@@ -150,7 +146,6 @@ class _Cell:
         return self._room - room, free_then
 
     def _counts_pages(self, pagesize: int | None) -> bool:
-        """Return whether a guest cell takes memory of the counted pages."""
         if not pagesize or pagesize == topology.PAGES_SMALL:
             return not self._huge
         if pagesize < 0 or not self._pages:

@@ -62,9 +62,8 @@ class ClaimPredictor:
         if labels not in self._chosen:
             groups = self.label_groups(labels)
             chosen = None
-            # Without labels the claim is that of stock Nova, and a guess is
-            # enough where its search is too long to follow. Labels must not
-            # rest on one.
+            # Without labels the claim is that of stock Nova: where its search
+            # is too long, a guess is enough. Labels must not rest on one.
             if not labels:
                 chosen = self.evaluation.choose(groups, self.stock)
             elif not self._undecided:
@@ -108,10 +107,7 @@ class ClaimPredictor:
             return False
 
     def keeps_pins(self, labels: frozenset[str]) -> bool:
-        """Return whether every claim pins CPUs of the chosen host cells only.
-
-        If not, :attr:`pins_astray` is set, for the reason.
-        """
+        """Return whether all claims keep pins; else set ``pins_astray``."""
         if self._pins_stay(self.label_groups(labels)):
             return True
         self.pins_astray = True
@@ -138,8 +134,7 @@ class ClaimPredictor:
         count, hosts = len(guest.cells), len(self.host.cells)
         if count == 1 or not guest.isolates or count == hosts == 2:
             return True
-        # A page request that is narrowed on the way is one more way to come
-        # back to a host cell.
+        # A page request that is narrowed may lead back to a host cell.
         if self.evaluation.pristine.any_pages:
             return False
         # All host cells that any guest cell can get.
@@ -166,12 +161,9 @@ class ClaimPredictor:
         return frozenset(labels)
 
     def label_sets(self, goal: numa_rule.Goal) -> Iterator[frozenset[str]]:
-        """Yield sets of labels to try for a goal.
+        """Yield sets of labels to try for a goal; see ``GuestOnHost``.
 
-        First each set with the labels that the rules request to be held in any
-        case, then each without them.  For the order within both see
-        :meth:`_least_labels`.  Sets with which the claim might pin CPUs of
-        other cells are left out.
+        Sets with which the claim might pin CPUs of other cells are left out.
         """
         # Sorted anew: the order of the filters must not matter.
         rule_labels = [rule.labels(facts, self) for rule, facts in sorted(
@@ -185,8 +177,7 @@ class ClaimPredictor:
                 labels |= more
                 if labels not in seen:
                     seen.add(labels)
-                    # Without labels the claim is no worse than with stock
-                    # Nova.
+                    # Without labels the claim is that of stock Nova.
                     if not labels or self.keeps_pins(labels):
                         yield labels
 

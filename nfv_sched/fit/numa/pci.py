@@ -48,15 +48,13 @@ class Demand(ty.NamedTuple):
     """One PCI request of a guest."""
 
     count: int
-    #: alternatives, each with all (property, value) pairs that a device must
-    #: have
+    #: alternatives: all (property, value) pairs that a device must have
     specs: tuple[tuple[tuple[str, ty.Any], ...], ...]
     policy: str  #: Nova's NUMA policy of the request
     #: the NUMA policy that the claim on the compute node follows; the claim of
     #: unshelving follows ``policy``. None if not known
     claimed: str | None
-    #: whether the claim takes only devices of the providers that Placement has
-    #: allocated
+    #: whether the claim takes only devices of providers by Placement
     fixable: bool
     #: ID of the request, the prefix of its groups in the mappings of
     #: allocation candidates; None if it has none
@@ -70,8 +68,7 @@ class Demand(ty.NamedTuple):
     pfs: bool  #: whether physical functions may be given
     vdpas: bool  #: whether vDPA devices may be given
     remote: bool  #: whether devices managed from a SmartNIC may be given
-    #: required value of ``live_migratable``: ``true``, ``false``, or None for
-    #: any
+    #: required ``live_migratable``: ``true``, ``false``, or None for any
     migratable: str | None
     alias: str = ''  #: name of the alias; empty for a port
 
@@ -126,8 +123,7 @@ def is_remote(pool: Mapping) -> bool:
 
 
 def property_matches(pool_value, value) -> bool:
-    # Capabilities such as those of a network device, of which the device may
-    # have more.
+    # Capabilities as of a network device, which may have more.
     if isinstance(value, list) and isinstance(pool_value, list):
         return all(item in pool_value for item in value)
     return _lower(pool_value) == _lower(value)
@@ -137,8 +133,7 @@ def _noun(specs: Sequence[Mapping], from_port: bool) -> str:
     kinds = {spec.get('dev_type') for spec in specs}
     if kinds == {PF}:
         return PF_NOUN
-    # For a port with vnic_type direct Nova asks for a physical network, not
-    # for a type of device.
+    # For a port with vnic_type direct Nova asks for no type of device.
     if kinds == {VF} or (from_port and VDPA not in kinds):
         return VF_NOUN
     return DEVICE_NOUN
@@ -150,9 +145,8 @@ def _demand(request, alias_policy) -> Demand:
     from_port = request.source == request.NEUTRON_PORT
     policy = policy or LEGACY
     claimed = policy
-    # The claim of a move makes the requests for aliases anew from the flavor.
-    # Those for ports come from Neutron's ports again, with the policy of the
-    # request.
+    # The claim of a move makes the requests for aliases anew from the flavor,
+    # those for ports from Neutron's ports, with the policy of the request.
     if alias_policy is not None and not from_port:
         claimed = alias_policy(request.alias_name)
     migratable = None
@@ -160,8 +154,7 @@ def _demand(request, alias_policy) -> Demand:
     live_migratable = {spec.get('live_migratable') for spec in specs}
     if live_migratable in ({'true'}, {'false'}):
         migratable, = live_migratable
-    # Nova, too, reads those of the first alternative only: a string with
-    # commas.
+    # Of the first alternative only, like Nova: a string with commas.
     providers = specs[0].get('rp_uuids') if specs else None
     return Demand(
         request.count,
@@ -233,7 +226,6 @@ class _Pool(ty.NamedTuple):
 class HostDevices:
     """The free PCI devices of a host that match the requests of a guest.
 
-    :param pools: pools of the host; read, never changed
     :raises OddDevicesError: if a pool cannot be read
     :ivar counts: number of free devices in each pool of the host
     :ivar matched: for each request the pools that match it
@@ -263,7 +255,6 @@ class HostDevices:
                 if demand.matches(pool)]
 
     def place(self, index: int, demand: Demand) -> _Pool:
-        """Return where the devices of a pool of the host are."""
         pool = self.pools[index]
         node = pool.get('numa_node')
         return _Pool(
@@ -311,8 +302,7 @@ class HostDevices:
     def same_socket(self, cells: int) -> int:
         """Return the cells on the same sockets; 0 if sockets are unknown."""
         if self._sockets is None:
-            # _filter_pools_for_socket_affinity gives up if a single cell lacks
-            # the number.
+            # _filter_pools_for_socket_affinity gives up if one cell lacks it.
             numbers = [cell.socket for cell in self.host.cells]
             self._sockets = [] if None in numbers else [
                 sum(1 << other for other, number in enumerate(numbers)
@@ -354,8 +344,6 @@ class CandidateDevices:
 
     :param mapping: mappings of the allocation candidate; None or empty without
         PCI in Placement
-
-    :ivar requested: number of devices that the guest requests
     """
 
     __slots__ = ('devices', 'requested', '_providers', '_served')
@@ -464,8 +452,7 @@ class CandidateDevices:
         counts = devices.counts
         if len(devices.wanted) > 1:
             counts = list(counts)
-        # On a host with one node devices without NUMA information are near,
-        # too.
+        # On a host with one node, devices without NUMA information are near.
         everywhere = len(devices.host.cells) == 1
         local = total = 0
         for demand, pools, providers in zip(
@@ -482,11 +469,7 @@ class CandidateDevices:
         return Served(local, total)
 
     def _take(self, demand, pools, providers, counts, cells):
-        """Return (pool, number) pairs as Nova chooses; None if too few.
-
-        :param counts: number of devices left in each pool of the host
-        :param cells: bitmask of the chosen host cells
-        """
+        """Return (pool, number) pairs as Nova chooses; None if too few."""
         need = demand.count
         near = self._pools_by_policy(demand, pools, counts, cells)
         if near is None:
@@ -495,9 +478,8 @@ class CandidateDevices:
             allocated = []
             remaining = need
             for pool in near:
-                # Pools of PFs and other special devices are left out here and
-                # not before: Nova has chosen by NUMA policy then, and counted
-                # them.
+                # Pools of PFs and other special devices are left out only
+                # here: Nova has counted them, and chosen by NUMA policy.
                 if pool.usable:
                     have = counts[pool.index]
                     allocated.append((pool, min(have, remaining)))
@@ -533,8 +515,7 @@ class CandidateDevices:
                 [counts[pool.index] for pool in local]) >= need:
             return local
         if policy == SOCKET:
-            # Devices without NUMA information never suit "socket", unlike
-            # "legacy".
+            # Devices without NUMA information never suit "socket".
             allowed = self.devices.same_socket(cells)
             return [pool for pool in pools if pool.near & allowed]
         near_or_unknown = [pool for pool in pools
@@ -557,8 +538,7 @@ class CandidateDevices:
         cells = 0
         for pool in self.devices.matched[index]:
             if pool.provider in providers:
-                # This device has no NUMA node, so no labels bring the guest
-                # near it.
+                # No labels bring the guest near a device without NUMA node.
                 if not pool.near:
                     return None
                 cells |= pool.near

@@ -21,9 +21,8 @@ from nfv_sched.base.device_shortage import STRICT
 from nfv_sched.fit.numa import candidates
 from nfv_sched.fit.numa import pci
 
-# Pools of devices that are looked at in each of two searches for the fewest
-# requests, at most: about 10 ms. All sets of 8 requests for 8 pools take half
-# of it.
+# Most pools that each of two searches for the fewest requests looks at: about
+# 10 ms. All sets of 8 requests for 8 pools take half of it.
 _MOST_LOOKS = 16_000
 _LOOKS_BESIDE = 8  # as much as one more test of host cells takes
 
@@ -63,10 +62,7 @@ class _CellChoice(ty.NamedTuple):
 
     def serve(self, devices: pci.CandidateDevices,
               effort: _Effort | None = None) -> bool:
-        """Return whether all devices are there for some of the cells.
-
-        :raises _TooLongError: if that is more than the effort
-        """
+        """Return whether some of the cells do; may raise _TooLongError."""
         looks = _looks(devices)
 
         def test(cells: int) -> bool:
@@ -126,7 +122,6 @@ def find(devices: pci.CandidateDevices, masks: Sequence[int] | None = None,
 
 
 def _looks(devices: pci.CandidateDevices) -> int:
-    """Return how many pools of devices one test looks at."""
     return _LOOKS_BESIDE + sum(map(len, devices.devices.matched))
 
 
@@ -157,10 +152,7 @@ def _fewest(devices: pci.CandidateDevices,
 
 def _smallest(devices: pci.CandidateDevices,
               served: Callable[..., bool]) -> Sequence[int]:
-    """Return the first of the smallest sets of requests not served.
-
-    :raises _TooLongError: if there are too many sets to try
-    """
+    """Return the first of the smallest sets; may raise _TooLongError."""
     host_devices, effort = devices.devices, _Effort()
     every = range(len(host_devices.wanted))
     # Requests for the same devices are alike: most of many ports are.
@@ -232,7 +224,6 @@ def needs(devices: pci.CandidateDevices) -> list[DeviceNeed]:
 
 def _suits(devices: pci.HostDevices, cells: int, local: bool,
            demand: pci.Demand, pool: ty.Any) -> bool:
-    """Return whether devices suit the NUMA policy of a request."""
     if local:
         return bool(pool.near & cells) or len(devices.host.cells) == 1
     match demand.policy:
@@ -306,7 +297,6 @@ def _misses(devices: pci.CandidateDevices, cells: int | None,
 
 def _far(devices: pci.HostDevices, demand: pci.Demand, pool: Mapping,
          place: ty.Any, local: bool) -> NearMiss:
-    """Return what devices lack that do not suit the NUMA policy."""
     policy = STRICT if local else demand.policy
     miss = NearMiss(MissKind.OTHER_NODE, 0, _noun(pool), policy)
     if not place.near:

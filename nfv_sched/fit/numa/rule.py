@@ -71,8 +71,7 @@ class Names(ty.NamedTuple):
     """Names of the labels, from nova.conf."""
 
     vswitch: str  #: label of the host cells with the virtual switch
-    #: prefix of the label of a single host cell; the number of the NUMA node
-    #: follows
+    #: prefix of the label of a host cell; the NUMA node number follows
     node_prefix: str
 
     def of_node(self, number: int) -> str:
@@ -127,48 +126,34 @@ class Goal(ty.NamedTuple):
 
 
 class GuestOnHost(ty.Protocol):
-    """A guest on a host, as methods of a rule see it beside their facts."""
+    """A guest on a host, as methods of a rule see it beside their facts.
+
+    ``cells`` and ``groups`` are bitmasks; claims take one cell of each group.
+    """
 
     evaluation: ty.Any  #: where the guest fits, by Nova's own rules
     names: Names  #: names of the labels
-    #: the host's free PCI devices; None if the guest requests none, or the
-    #: host reports none
+    #: the host's free PCI devices; None if none are requested or reported
     devices: pci.CandidateDevices | None
     #: the texts of all strict rules, for reasons that concern them all
     strict_text: str
     #: host cells near each network of the request, as bitmasks
     groups: list[int]
-    #: the condition that the devices meet Nova's own NUMA policies; None
-    #: without devices
+    #: that devices meet Nova's own NUMA policies; None without devices
     stock: candidates.Condition | None
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
-        """Return whether no claim, in any host state, takes other cells.
-
-        :param groups: bitmasks of host cells; the claim takes one of each
-        :param cells: bitmask of the host cells that may be chosen
-        """
+        """Return whether no claim, in any host state, takes other cells."""
 
     def always_on(self, groups: Sequence[int], cells: int) -> bool:
-        """Return whether every claim, in any host state, takes these cells.
-
-        :param groups: bitmasks of host cells; the claim takes one of each
-        :param cells: bitmask of the host cells that must all be chosen
-        """
+        """Return whether every claim, in any host state, takes all cells."""
 
     def always_meets(self, groups: Sequence[int],
                      condition: candidates.Condition) -> bool:
-        """Return whether every claim, in any host state, meets a condition.
-
-        :param groups: bitmasks of host cells; the claim takes one of each
-        """
+        """Return whether every claim, in any host state, meets a condition."""
 
     def node_labels(self, cells: int) -> frozenset[str] | None:
-        """Return the node labels of some host cells.
-
-        :param cells: bitmask
-        :returns: None if one of the cells has no label of its own
-        """
+        """Return their node labels; None if one has none of its own."""
 
     def possible(self, goal: Goal) -> bool:
         """Return whether any choice satisfies a goal."""
@@ -218,8 +203,7 @@ class Rule(abc.ABC):
     devices: ty.ClassVar[bool] = False
 
     text: str  #: the policy for reasons: the key with its value
-    #: the host is refused if it cannot satisfy the rule; else the rule is only
-    #: preferred
+    #: a host that cannot satisfy it is refused; else it is only preferred
     strict: bool = True
     #: the request has it by a key of nfv-sched, not by one of Nova. If no rule
     #: of a request is ours, no labels are added to its limits.
@@ -489,8 +473,7 @@ class CellsRule(Rule):
         host = guest_on_host.evaluation.host
         nodes = host.nodes(facts)
         cells = len(guest_on_host.evaluation.guest.cells)
-        # A mapping that contradicts the rule is the flavor's mistake, whatever
-        # is free on the host.
+        # A mapping that contradicts the rule is the flavor's mistake.
         for rule, rule_facts in before.rules:
             for _guest, mask, key in rule.assigned_cells(rule_facts):
                 if not mask & facts:

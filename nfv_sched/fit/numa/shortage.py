@@ -86,8 +86,7 @@ def capacity_reason(
                  for index in candidates.bits(allowed[number])]
         if not lacks:
             break
-        # The host cell that is nearest to fitting is what the operator can do
-        # something about.
+        # About the cell that is nearest to fitting something can be done.
         _count, _missing, _code, best = min(lacks)
         if best[0] == fit.FITS:
             break
@@ -185,8 +184,7 @@ def _lack(host_cell: topology.HostCell, cell: topology.GuestCell,
     """
     lack = code, needed, free = fit.shortage(host_cell, cell, reserved, ratios)
     count = 1
-    # Nova stops at memory, which it checks first. A cell that lacks CPUs as
-    # well is farther from fitting.
+    # Nova stops at memory; a cell that lacks CPUs, too, is farther away.
     if code in (fit.NO_PAGES, fit.NO_MEMORY) and fit.check(
             host_cell, cell._replace(memory=0), None, reserved,
             ratios) != fit.FITS:

@@ -105,8 +105,7 @@ class HostCell:
         if None in (self.id, self.shared_cpus, self.memory):
             raise OddTopologyError(
                 'a NUMA node without number, CPUs or memory')
-        # NUMACell has pcpuset since version 1.4. A host without it has no CPUs
-        # for pinned vCPUs.
+        # Without pcpuset (NUMACell before 1.4): no CPUs for pinned vCPUs.
         self.dedicated_cpus = fields.read(obj, 'pcpuset', set())
         self.siblings = fields.read(obj, 'siblings', [])
         self.cpu_usage = fields.read(obj, 'cpu_usage', 0)
@@ -140,11 +139,7 @@ class HostCell:
         return pages
 
     def free_kb(self, size_kb: int) -> int | None:
-        """Return the free memory in pages of one size, in KiB.
-
-        :returns: None if the cell has no pages of this size
-        :raises OddTopologyError: if a size is not positive
-        """
+        """Return free KiB in pages of a size; None without; may raise."""
         if self._pages is None:
             # No need to read the others.
             for page in self._obj.__dict__.get(_MEMPAGES) or ():
@@ -251,8 +246,6 @@ class _EmptyCell(HostCell):
 
 
 class GuestCell(ty.NamedTuple):
-    """One NUMA cell of a guest."""
-
     shared: int  #: number of vCPUs on shared host CPUs
     dedicated: int  #: number of vCPUs pinned to a host CPU each
     memory: int  #: MiB
@@ -268,13 +261,10 @@ class GuestCell(ty.NamedTuple):
 
 
 class GuestTopology(ty.NamedTuple):
-    """The NUMA topology of a guest."""
-
     cells: tuple[GuestCell, ...]  #: guest cells in Nova's order
     #: the current ``id`` of each cell; Nova's search changes it
     ids: tuple[int, ...]
-    #: extra dedicated CPUs that the first guest cell needs for isolated
-    #: emulator threads
+    #: extra dedicated CPUs of the first guest cell for emulator threads
     reserved: int
     #: whether a cell requests "small", "large" or "any" pages, which may be of
     #: different sizes on different host cells
@@ -309,8 +299,7 @@ def _pages(obj, occupied: bool) -> CellPages:
                               total * size, reserved * size))
 
 
-#: Of each host cell: physical networks (and labels) near it, and whether the
-#: tunnel endpoint is.
+#: Of each host cell: networks and labels near it, and whether the tunnel is.
 Near = tuple[tuple[frozenset[str], bool], ...]
 
 _NO_NETWORK: tuple[frozenset[str], bool] = (frozenset(), False)

@@ -14,8 +14,7 @@ that change nothing, and accepts a host if and only if Nova does.
 
 from collections.abc import Callable, Sequence
 
-# Permutations after which the search is given up; stock Nova needs tens of
-# milliseconds for as many.
+# Most permutations of a search; stock Nova needs tens of milliseconds.
 MAX_STEPS = 4000
 
 # (guest cell, host cell, page request) -> (whether it fits, page size found
@@ -48,11 +47,7 @@ class Traces:
 
 
 def _advance(current: list[int], depth: int, hosts: int) -> bool:
-    """Advance to the next permutation that differs at ``depth`` or before.
-
-    :param current: the permutation, changed in place
-    :returns: False after the last one
-    """
+    """Step to the next permutation by ``depth``; False after the last."""
     count = len(current)
     while depth >= 0:
         used = set(current[:depth])
@@ -123,8 +118,7 @@ def search(host_ids: Sequence[int], order: Sequence[int], traces: Traces,
             # so the next one differs in the last cell.
             broken = count - 1
         elif changed:
-            # The guest cells have changed, so the same first host cells may
-            # fit next time.
+            # The guest cells have changed: the same cells may fit next time.
             broken = count - 1
         if not _advance(current, broken, hosts):
             return None

@@ -20,10 +20,7 @@ LOG = logging.getLogger(__name__)
 
 @functools.cache
 def classes() -> tuple[type[numa_rule.Rule], ...]:
-    """Return the classes of all rules, sorted by ``order`` and name.
-
-    Entry points that are not rules are logged and left out.
-    """
+    """Return rules by ``order`` and name; log entry points that are none."""
     rule_classes = []
     for cls in extensions.classes('nfv_sched.rules'):
         if isinstance(cls, type) and issubclass(cls, numa_rule.Rule) and all(
@@ -31,8 +28,7 @@ def classes() -> tuple[type[numa_rule.Rule], ...]:
             rule_classes.append(cls)
         else:
             LOG.error('%s of nfv_sched.rules is not a rule; ignored', cls)
-    # Entry points come in the order of the installed packages, on which no
-    # decision may depend.
+    # No decision may depend on the order of the installed packages.
     return tuple(sorted(rule_classes, key=lambda cls: (cls.order, cls.name)))
 
 

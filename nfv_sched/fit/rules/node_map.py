@@ -94,8 +94,7 @@ class NodeMapRule(rule.Rule):
             # like guest cells fit in any order, they fit in that one.
             return all(bit == 1 << row
                        for (row, _node), bit in zip(self.pairs, facts))
-        # A page request that is narrowed at one host cell may rule out the
-        # next.
+        # A page request narrowed at one host cell may rule out the next.
         if cells > 1 and guest.any_pages:
             return False
         if cells > 1 and not cells == len(evaluation.host.cells) == 2:

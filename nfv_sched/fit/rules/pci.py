@@ -42,9 +42,8 @@ class PCIRule(rule.Rule):
         return (cls(text, degree == extra_specs.STRICT, ours),)
 
     def missing_reason(self, facts, guest_on_host):
-        # numa_fit_instance_to_host ignores PCI requests on a host without
-        # pci_stats. PciPassthroughFilter would refuse it, but need not be
-        # enabled.
+        # numa_fit_instance_to_host ignores PCI requests without pci_stats, and
+        # PciPassthroughFilter need not be enabled.
         if guest_on_host.devices is None:
             return reasons.Reason(
                 self.order, self.text, 'PCI devices needed',

@@ -43,8 +43,7 @@ class SharedVCPURule(rule.Rule):
         if (vcpu := policy.shared_vcpu) is None:
             return ()
         text = f'{policy.shared_vcpu_key}={vcpu}'
-        # With hw:cpu_policy=dedicated nova-compute pins every vCPU, whatever
-        # other keys say.
+        # With hw:cpu_policy=dedicated nova-compute pins every vCPU.
         if (request_parts.extra_specs.get('hw:cpu_policy') or
                 request_parts.properties.get('hw_cpu_policy')) != 'mixed':
             raise rule.RequestError(
@@ -57,8 +56,7 @@ class SharedVCPURule(rule.Rule):
 
     def cpu_ratio(self, host, ratio, limit):
         most = limit(_LIMIT)
-        # NUMATopologyLimits have one ratio for all cells, so the strictest
-        # cell counts.
+        # NUMATopologyLimits have one ratio: the strictest cell counts.
         return min([ratio, *(most * cell.shared_cores / cell.shared
                              for cell in host.cells if cell.shared)])
 
@@ -93,8 +91,7 @@ class SharedVCPURule(rule.Rule):
     def cpu_ratio_reason(self, evaluation: numa_evaluation.Evaluation,
                          ratios: fit.Ratios) -> reasons.Reason | None:
         """Return a reason if shared CPUs are full, but not by Nova's ratio."""
-        # The limit does not lower Nova's ratio, or the guest cell fits with
-        # it.
+        # The limit does not lower Nova's ratio, or the guest cell fits.
         if evaluation.ratios.cpu >= ratios.cpu or evaluation.masks[self.cell]:
             return None
         wider = numa_evaluation.Evaluation(
@@ -113,10 +110,7 @@ class SharedVCPURule(rule.Rule):
 
     def left(self, evaluation: numa_evaluation.Evaluation,
              chosen: Sequence[int] | None) -> float:
-        """Return the free part of the shared vCPUs of the host cell, 0 to 1.
-
-        The guest is counted as placed.  0 if its host cells are not known.
-        """
+        """Return the free part, 0 to 1, after the guest; 0 if unknown."""
         if chosen is None:
             return 0.0
         cell = evaluation.host.cells[chosen[self.cell]]

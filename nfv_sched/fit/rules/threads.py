@@ -74,7 +74,6 @@ class ThreadsRule(rule.Rule):
     @staticmethod
     def _shares_a_core(siblings, cores, other_guest_cpus) -> bool:
         return any(
-            # CPUs of other guests on the core count only if this guest is
-            # there.
+            # CPUs of others on the core count only if this guest is there.
             len(own) > 1 or own and not core.isdisjoint(other_guest_cpus)
             for core, own in zip(siblings, cores))
