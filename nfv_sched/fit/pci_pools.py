@@ -128,10 +128,8 @@ class PCIPools:
              cells: int | None) -> 'tuple[PCIPools, tuple[int, ...]] | None':
         """Return the pools after the claim of a server, and its devices.
 
-        :param mapping: mappings of the allocation candidate; None or empty
-            without PCI in Placement
-        :param cells: bitmask of the host cells of the server; None for one
-            without NUMA topology
+        :param mapping: None or empty without PCI in Placement
+        :param cells: bitmask; None for a server without NUMA topology
         :returns: None if there are too few devices
         """
         pools, devices = self, []

@@ -51,7 +51,6 @@ class FollowedRequest:
     """A request on its way through nova-scheduler.
 
     :ivar spec_obj: ``nova.objects.RequestSpec``; None if not known
-    :ivar servers: UUIDs of the servers of the request
     :ivar runs: filters that have run for the last server that Nova looked for
         a host for
     :ivar answered: whether Placement has answered each query

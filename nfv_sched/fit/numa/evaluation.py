@@ -362,12 +362,10 @@ class Evaluation:
         Labels make Nova discard whole permutations, which it otherwise rarely
         does.  It may then search for long, or reuse an earlier fit without the
         pins that belong to it, so that the claim cannot be recorded.
-        Parameters are those of :meth:`choose`.
 
         :returns: position of the host cell of each guest cell; None if the
             claim fails, cannot be recorded or would take too long
-        :raises nfv_sched.fit.numa.walk.Undecided: if there are too many
-            permutations to tell
+        :raises walk.Undecided: if there are too many permutations to tell
         """
         if self.too_few_cells:
             return None

@@ -29,7 +29,6 @@ class ClaimPredictor:
     Rules see it as :class:`nfv_sched.fit.numa.rule.GuestOnHost`.
 
     :param devices: the PCI devices of the host; None if none are requested
-    :param groups: host cells near each network of the request, as bitmasks
     """
 
     def __init__(self, evaluation: Evaluation, names: numa_rule.Names,

@@ -330,11 +330,7 @@ class HostDevices:
         return any(pool.unknown for pool in self.matched[index])
 
     def free(self, index: int, cells: int | None = None) -> int:
-        """Count the free devices for one request.
-
-        :param cells: bitmask of the host cells that count; None for all
-            devices, also those without NUMA information
-        """
+        """Count the free devices for a request, near ``cells`` if given."""
         return sum(self.counts[pool.index] for pool in self.matched[index]
                    if pool.usable and (cells is None or pool.near & cells))
 

@@ -87,7 +87,6 @@ def find(devices: pci.CandidateDevices, masks: Sequence[int] | None = None,
 
     :param masks: host cells that each guest cell fits, as bitmasks; None if
         only devices count, wherever they are
-    :param groups: host cells near each network of the request, as bitmasks
     :param local: whether devices must be on the chosen host cells, whatever
         Nova's NUMA policy of the request is
     :param empty: ``masks`` if nothing else ran on the host; all cells if None

@@ -24,8 +24,7 @@ def host_shape(evaluation: numa_evaluation.Evaluation, terms: decide.Terms,
                mapping: Mapping | None) -> Hashable | None:
     """Return the shape of a host for a request.
 
-    :param mapping: request group -> resource provider UUIDs; None or empty
-        without PCI in Placement
+    :param mapping: None or empty without PCI in Placement
     :returns: None if the host must be decided about by itself: if Nova's
         answer depends on the course of its search, if a guest with several
         NUMA nodes does not fit, or if the PCI devices cannot be read

@@ -68,7 +68,6 @@ def search(host_ids: Sequence[int], order: Sequence[int], traces: Traces,
            max_steps: int = MAX_STEPS) -> tuple[int, ...] | None:
     """Return the assignment that Nova chooses.
 
-    :param order: positions of the host cells in Nova's order
     :param traces: state of the guest cells, changed as Nova changes it
     :param accepts: returns whether the chosen host cells, as a bitmask,
         satisfy the networks and PCI requests

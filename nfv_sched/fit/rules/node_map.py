@@ -98,7 +98,6 @@ class NodeMapRule(rule.Rule):
         if cells > 1 and guest.any_pages:
             return False
         if cells > 1 and not cells == len(evaluation.host.cells) == 2:
-            # Nova may take one guest cell for another on its way.
             return False
         static = (evaluation.static_masks if cells == 1
                   else evaluation.static_fits)

@@ -140,7 +140,6 @@ def _stays_local(guest_on_host: rule.GuestOnHost, number: int,
     """Return whether a claim takes all devices from its host cells.
 
     :param policy: NUMA policy that the claim follows; None if not known
-    :param groups: bitmasks of host cells of which the claim takes one each
     """
     devices = guest_on_host.devices.devices
     if (fixed := guest_on_host.devices.fixed(number)) is not None:

@@ -46,8 +46,7 @@ class VSwitchRule(rule.CellsRule):
         """
         labels = host.labels
         declared = labels.get(names.vswitch)
-        # The label is what an operator has said of the switch; network
-        # affinity says it only indirectly.
+        # The label says where the switch is, network affinity indirectly.
         if declared:
             return declared
         cells = 0
