@@ -152,8 +152,6 @@ class Site:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Whole:
-    """Indexes of a cloud that the checks of all its hosts share."""
-
     cloud: snapshot.Cloud
     servers: Mapping[str, snapshot.Server]  #: the servers by UUID
     #: resource provider -> its consumers, each with all of its allocations
@@ -225,10 +223,7 @@ def settled(server: snapshot.Server) -> str:
 
 
 def describe_other(uuid: str | None, server: snapshot.Server | None) -> str:
-    """Describe the server of a UUID, which is not on the host in question.
-
-    :param server: None if there is none
-    """
+    """Describe a server not on the host in question; None if there is none."""
     if server is None:
         return f'{uuid}, for which there is no server'
     return f'a server that is on {server.host or "no host"}'

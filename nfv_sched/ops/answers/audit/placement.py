@@ -196,7 +196,6 @@ def check_ledger(site: hosts.Site) -> hosts.Findings:
 
 def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
               ledger: str) -> dict[str, inventory.Account]:
-    """Return limit and usage of ports, and of rules if those are known."""
     guests = {}
     rules_known = network.security_rules is not None
     for server in site.servers:

@@ -156,10 +156,7 @@ def _find_unknown(site: hosts.Site, node: snapshot.Node,
 
 def _excess(node: snapshot.Node, usage: occupancy.Usage,
             sign: int) -> list[str]:
-    """Name what a record has more than servers use, or less.
-
-    :param sign: 1 for more, -1 for less
-    """
+    """Name what a record has more (sign 1) or less (-1) than servers use."""
     memory = sign * (node.memory_used - usage.memory)
     shared = sign * (node.shared_used - usage.shared)
     phrases = [f'{memory} MiB'] if memory > 0 else []

@@ -169,8 +169,6 @@ class HostFits:
 
 
 class CloudPart(ty.NamedTuple):
-    """A part of the cloud that a row is for."""
-
     hosts: Collection[str]  #: names of its hosts
     host: snapshot.Host | None = None  #: its only one, by host
     #: the aggregate, by aggregate; None also for hosts in no aggregate

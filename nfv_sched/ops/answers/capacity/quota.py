@@ -78,8 +78,7 @@ def from_nova(project: str) -> OfFlavor:
     return of_flavor
 
 
-def keystone() -> contextlib.AbstractContextManager[
-        sdk_connection.Connection]:
+def keystone() -> contextlib.AbstractContextManager[sdk_connection.Connection]:
     """Connect to Keystone; raise QuotaError if the account fails."""
     return nova_account.connection('identity', 'Keystone', QuotaError)
 

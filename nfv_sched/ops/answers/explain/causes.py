@@ -132,7 +132,6 @@ def _failures(host: document.HostVerdict) -> Iterator[_Failure]:
 def _kind_of(
     refusal: values.HostRefusal,
 ) -> tuple[document.CauseKind, Hashable]:
-    """Return the kind of a failure, and its detail."""
     shortage = refusal.lacks
     if refusal.raised:
         return 'error', (refusal.filter, refusal.why)

@@ -96,10 +96,7 @@ def _needed_hosts(count: int, group: snapshot.Group | None) -> int:
 
 def _larger_hosts(state: states.State, requested: request.BootRequest,
                   number: int) -> Iterator[document.HelpfulStep]:
-    """Yield the step to add hosts that are larger than all.
-
-    :param state: the cloud without servers
-    """
+    """Yield the step to add larger hosts; ``state`` has no servers."""
     try:
         with scheduling.booting(state, requested) as (spec, _booted):
             counting = capacity.Counting(state)

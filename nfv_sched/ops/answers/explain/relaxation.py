@@ -63,8 +63,6 @@ _MOST_PAIRS = 3
 
 
 class Change(ty.NamedTuple):
-    """A change of a request."""
-
     text: str
     size: int  #: rank of its size, the smallest first
     requested: request.BootRequest
@@ -252,10 +250,7 @@ def _single_changes(state: states.State,
 
 
 def lenient_values(specs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the extra specs that insist on something.
-
-    :returns: of each, the key and the most lenient value
-    """
+    """Yield extra specs that insist: (key, most lenient value)."""
     for key, value in specs.items():
         lenient = _LENIENT.get(key)
         if lenient is None and key.startswith(('nfv:', 'hw:wrs:')) and (

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Run a request through Nova's own scheduler and the claim, and undo it.
-
-Filters and weighers are watched while Nova's scheduler runs them.  Allocations
-and claims in the model of the cloud are undone afterwards.
-"""
+"""Run a request through Nova's own scheduler and the claim, and undo it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 import contextlib
@@ -48,8 +44,6 @@ class Weighed:
 
 @dataclasses.dataclass(slots=True)
 class Course:
-    """The outcome of a request."""
-
     queries: tuple[placement.Query, ...] = ()  #: to Placement
     # What ran for the first server, in order.
     filters: list[Filtering] = dataclasses.field(default_factory=list)
@@ -63,8 +57,6 @@ class Course:
 
 
 class _Recorded:
-    """A filter or weigher of which a run is recorded."""
-
     def __init__(self, inner: ty.Any, course: Course):
         self._inner = inner
         self._course = course
@@ -74,8 +66,6 @@ class _Recorded:
 
 
 class _Filter(_Recorded):
-    """A recorder of the hosts that a filter is given and passes."""
-
     def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
         hosts = list(hosts)
         noted = Filtering(type(self).__name__, _names(hosts))
@@ -95,8 +85,6 @@ class _Filter(_Recorded):
 
 
 class _Weigher(_Recorded):
-    """A recorder of the weights that a weigher returns."""
-
     def weigh_objects(self, weighed: list, spec_obj: ty.Any):
         raw = list(self._inner.weigh_objects(weighed, spec_obj))
         self._course.weighers.append(Weighed(
@@ -115,7 +103,6 @@ def _names(hosts: Iterable) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _record_first(state: states.State, course: Course) -> Iterator[None]:
-    """Record in this context what runs for the first server."""
     manager = state.manager
     filters, weighers = manager.enabled_filters, manager.weighers
     filter_hosts = manager.get_filtered_hosts

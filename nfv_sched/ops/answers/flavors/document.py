@@ -8,8 +8,6 @@ import typing as ty
 
 
 class Image(ty.NamedTuple):
-    """An image with which flavors are checked or translated."""
-
     #: UUID with which commands name it; empty if it is not known
     id: str = ''
     properties: Mapping[str, str] = types.MappingProxyType({})

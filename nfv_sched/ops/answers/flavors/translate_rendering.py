@@ -22,10 +22,7 @@ _ERROR = 'error'
 
 def text(all_translated: Sequence[document.FlavorTranslation],
          are_new: bool = False) -> list[tables.Part]:
-    """Return a table for each flavor.
-
-    :param are_new: whether the commands create the flavors
-    """
+    """Return a table for each flavor; ``are_new`` if they are created."""
     parts: list[tables.Part] = []
     for each in all_translated:
         heads = [_changes(each, are_new and each.flavor is not None)]

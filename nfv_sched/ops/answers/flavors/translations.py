@@ -42,8 +42,6 @@ Becomes = Callable[[str, Specs], Specs]
 
 
 class Translation(ty.NamedTuple):
-    """The translation of one key."""
-
     where: str  #: where it is used, such as :data:`FLAVOR`
     #: the key; ``.N`` at its end stands for a number, ``*`` for anything
     key: str

@@ -432,7 +432,6 @@ def _mib(pages: Iterable[snapshot.Pages], field: str) -> int:
 
 def _network_use(host: snapshot.Host,
                  most: limits.Limits) -> document.NetworkUse:
-    """Compare the ports and security group rules of a host with its limits."""
     network = host.network or snapshot.HostNetwork()
     uuid = ledger_names.provider_uuid(host.uuid)
     ledger: Mapping[str, snapshot.Inventory] = next((

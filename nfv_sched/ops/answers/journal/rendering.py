@@ -53,10 +53,7 @@ def shadow_text(report: document.ShadowReport) -> list[tables.Part]:
 
 
 def columns(full: bool) -> Sequence[tables.Column]:
-    """Return the columns of a list of entries.
-
-    :param full: whether to give all reasons, with the hosts of each
-    """
+    """Return the columns of entries; ``full`` gives reasons with hosts."""
     return (
         tables.Column('Time', 'time'), tables.Column('Server', 'server'),
         tables.Column('Flavor', lambda value: (

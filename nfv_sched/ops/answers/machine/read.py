@@ -255,7 +255,6 @@ def _number_in(entry: ty.Any, name: str) -> int:
 
 
 def _joins_cores(entries: list, sockets: ty.Any) -> bool:
-    """Return whether entries may stand for several cores each."""
     cores = [entry for entry in entries if isinstance(entry, dict)
              and isinstance(entry.get('thread_siblings'), list)
              and len(entry['thread_siblings']) > 1]

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan few live migrations after which more servers of a flavor fit.
-
-Each plan is carried out in the simulator before it is returned.
-"""
+"""Plan few live migrations after which more servers of a flavor fit."""
 
 from collections.abc import Collection, Iterator, Sequence
 import fnmatch
@@ -66,8 +63,6 @@ def plan(cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
 
 
 class _DefragSearch(move_search.MoveSearch):
-    """A search for moves after which new servers of a flavor fit."""
-
     def __init__(self, positions: arrangements.Positions,
                  flavor: snapshot.Flavor,
                  count: int, options: document.DefragOptions,

@@ -47,8 +47,6 @@ NONE_FAILED: Failed = types.MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DrainTerms:
-    """Bounds of each step of a plan."""
-
     options: document.DrainOptions
     failed: Failed
     seconds: float  #: time limit of each search
@@ -81,7 +79,6 @@ def plan(cloud: snapshot.Cloud, host: str,
 
 
 def numbered(plan: document.Drain, first: int = 1) -> document.Drain:
-    """Return a plan with its moves numbered from ``first`` on."""
     return dataclasses.replace(plan, servers=tuple([
         dataclasses.replace(each, move=number if each.how else None)
         for number, each in enumerate(plan.servers, first)]))

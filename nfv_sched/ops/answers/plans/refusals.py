@@ -121,8 +121,6 @@ def _cause_on_host(positions: arrangements.Positions, uuid: str, name: str,
 
 
 class _Change(ty.NamedTuple):
-    """A policy, and what becomes of it."""
-
     policy: str
     becomes: str
     key: str  #: extra spec that changes

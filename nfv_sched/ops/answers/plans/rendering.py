@@ -90,7 +90,6 @@ def drain_records(plan: _Drain) -> list[Sequence[ty.Any]]:
 
 def _drain_rows(plan: _Drain,
                 for_people: bool) -> Iterator[Mapping[str, ty.Any]]:
-    """Yield cells by the titles of their columns."""
     if isinstance(plan, document.RollingDrain):
         for number, each in (
                 *((of_round.round, each) for of_round in plan.rounds
@@ -359,7 +358,6 @@ def _openstack(version: str | None, *words: str) -> str:
 
 
 def _why_none(each: document.DrainServer | document.StrandedServer) -> str:
-    """Return why a server goes to no other host."""
     return (lacking_text(each.lacks) if each.obstacle is None
             else each.obstacle.text)
 

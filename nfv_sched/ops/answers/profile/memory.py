@@ -63,10 +63,7 @@ def platform_memory(machine: values.Machine,
 
 
 def spread(total: int, parts: Mapping[int, int]) -> dict[int, int]:
-    """Split a number into whole parts that add up to it.
-
-    :param parts: node -> weight, such as a number of OSDs
-    """
+    """Split a number into whole parts by weight: node -> weight."""
     amounts, seen, distributed = {}, 0, 0
     for node, part in parts.items():
         seen += part

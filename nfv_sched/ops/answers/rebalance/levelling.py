@@ -259,7 +259,6 @@ class _Planner:
 
     def _choices(self, source: snapshot.NetworkAgent,
                  target: snapshot.NetworkAgent) -> list[str]:
-        """Return the services whose move makes the two loads more alike."""
         gap = self._gap(source, target)
         return [
             name for names in self._groups[source.id].values()

@@ -37,7 +37,6 @@ COLUMNS = (
 
 
 def summary(plan: document.Rebalance, cloud: snapshot.Cloud) -> list[str]:
-    """Describe the plans for a cloud, a sentence each."""
     agents = {agent.id: agent for agent in cloud.network_agents or ()}
     return [*(sentence for each in plan.plans for sentence in _of_plan(
         each, len(plan.moves_of(each)), agents)), *_of_gain(plan)]

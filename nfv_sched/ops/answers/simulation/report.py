@@ -247,7 +247,6 @@ def _group(result: engine.SimulationResult, host: str) -> str:
 
 
 def _group_titles(result: engine.SimulationResult) -> dict[str, str]:
-    """Return the title of the group of equal hosts that each host is of."""
     groups: dict[str, list[str]] = {}
     for host in result.hosts:
         groups.setdefault(_group(result, host.name), []).append(host.name)

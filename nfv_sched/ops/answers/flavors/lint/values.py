@@ -40,8 +40,6 @@ _IMAGES = ({'hw_firmware_type': 'uefi'},
 
 
 class LintFinding(ty.NamedTuple):
-    """A problem of a flavor."""
-
     severity: str  #: one of :data:`SEVERITIES`
     #: the extra spec or image property; another subject such as ``RAM`` if it
     #: is about neither
@@ -60,8 +58,6 @@ Findings = Iterator[LintFinding]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorHosts:
-    """The hosts of a cloud with regard to a flavor."""
-
     cloud: snapshot.Cloud  #: the cloud, with all hosts in service
     #: how many servers fit if the hosts are empty
     capacity: capacity.FlavorCapacity
@@ -189,7 +185,6 @@ class LintSubject:
 
     @functools.cached_property
     def policy(self) -> extra_specs.NFVPolicy:
-        """Its policies by the keys of nfv-sched."""
         return extra_specs.parse(
             self.flavor.extra_specs, self._meta.properties)
 

@@ -1,5 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw maps of hosts: each core, who uses it, and what is near it.
-
-As text for terminals, as a picture, and as a self-contained page.
-"""
+"""Draw maps of hosts: each core, who uses it, and what is near it."""

@@ -192,10 +192,7 @@ def columns(text: str) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return a text of at most some width, without control characters.
-
-    :param width: in Latin characters
-    """
+    """Return a text cut to ``width`` Latin characters, no control ones."""
     text = strings.line(text)
     if columns(text) <= width:
         return text

@@ -32,8 +32,6 @@ _SIGNS: Mapping[str, tuple[str, str, str]] = {
 
 
 class Sign(ty.NamedTuple):
-    """The mark of a server, or of a CPU."""
-
     text: str  #: one or more characters; empty for a server without pins
     #: the colour: ``0`` and so on for servers, else ``e``, ``i``, ``u``,
     #: ``x``, ``s``, ``f``, ``n``

@@ -218,7 +218,6 @@ def _rows(items: Sequence[_T], columns: int) -> Iterator[list[tuple[int, _T]]]:
 
 
 def _texts(server: document.ServerOnHost) -> tuple[str, str, str]:
-    """Return the lines of a server, and all that they were shortened from."""
     room = int((drawing.WIDTH - 34) / _LETTER)
     text, far = rendering.server_caption(server), '; '.join(server.remote)
     name = drawing.shortened(server.label, max(room - len(text) - 2, 8))
