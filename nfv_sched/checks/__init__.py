@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the installation for ``nfv-sched-status upgrade check``.
 
-Each check is a function that returns an ``oslo_upgradecheck`` result, whose
-details tell the operator what to do.  Checks change nothing.
+Each check is a function that returns an ``oslo_upgradecheck`` result.  Checks
+change nothing.
 """

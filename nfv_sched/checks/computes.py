@@ -155,10 +155,7 @@ _NO_TOPOLOGY = (
 
 def _label_faults(conf, host_topology: topology.HostTopology,
                   switch: bool) -> list[str]:
-    """Return the faults in the labels of a compute node, as text.
-
-    :param switch: whether it needs the label of the virtual switch
-    """
+    """Return the faults in the labels of a compute node, as text."""
     faults = []
     names = rule.Names(conf.nfv_sched.vswitch_label,
                        conf.nfv_sched.node_label_prefix)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check filters, weighers, options and validators.
-
-Only the configuration and the installed packages are read.
-"""
+"""Check filters, weighers, options and validators."""
 
 from collections.abc import Iterable
 import contextlib
@@ -116,7 +113,6 @@ def _load(handler, names: Iterable[str],
           option: str) -> tuple[dict[str, str], list[findings.Finding]]:
     """Load the classes of an option, as Nova does.
 
-    :param handler: Nova's loader of filters or weighers
     :returns: (class name -> value that offers it, a failure for each value
         that cannot be loaded)
     """
@@ -229,7 +225,6 @@ def _check_combination(enabled: list[str]) -> list[findings.Finding]:
 
 def _check_shadow(enabled: list[str],
                   shadowed: set[str]) -> list[findings.Finding]:
-    """Warn of filters in shadow that are not enabled, or are missed."""
     problems = []
     if idle := sorted(shadowed.difference(enabled)):
         problems.append(findings.warning(

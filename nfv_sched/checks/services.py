@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check Neutron, Placement and the ledger.
-
-Connections use the credentials and time-outs of nova.conf.
-"""
+"""Check Neutron, Placement and the ledger."""
 
 from collections.abc import Callable
 import contextlib
@@ -116,7 +113,6 @@ def _unpublished_findings(conf, hosts: dict[publisher.Action, list[str]],
     """Return findings about the hosts that a round would change.
 
     :param hosts: action -> names of the hosts for which it would be done
-    :param limits: whether a filter of limits is enabled
     """
     problems = []
     interval = conf.nfv_sched.ledger_publish_interval

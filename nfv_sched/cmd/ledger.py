@@ -42,10 +42,7 @@ _HEADERS = ('host', 'action', 'ports', 'reserved', 'allocated',
 
 
 def table(round_report, dry_run: bool = False) -> str:
-    """Return the results of a round as a table in plain text.
-
-    :param round_report: ``nfv_sched.ledger.publisher.RoundReport``
-    """
+    """Return a ``publisher.RoundReport`` as a table in plain text."""
     from nfv_sched.limits import names
     rows = [_HEADERS]
     for report in round_report.hosts:

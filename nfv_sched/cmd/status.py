@@ -199,7 +199,6 @@ def _check() -> int:
 
 
 def _probe() -> int:
-    """Probe Placement, write the results, and return the exit code."""
     from nfv_sched.ledger import client
     from nfv_sched.ledger import probe
     from nfv_sched.nova import scheduler as nova_scheduler

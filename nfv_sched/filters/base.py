@@ -2,9 +2,7 @@
 """Define the base classes of the filters.
 
 A filter decides about one host and gives the reason.  The base class does the
-rest: it reads the request once for all hosts, collects the reasons, reports
-them to the log and the user when no host is left, and turns exceptions into
-refusals.
+rest, and turns exceptions into refusals.
 """
 
 import abc
@@ -77,7 +75,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         """
 
     def concerns(self, request: nfv_request.Request) -> bool:
-        """Return whether the filter has to look at hosts for this request."""
         return True
 
     def is_broken(self, request: nfv_request.Request) -> bool:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Define the base class of the filters that limit network load on a host.
-
-That is the ports of its virtual switch, and their security group rules.
-"""
+"""Define the base class of the filters that limit network load on a host."""
 
 from nfv_sched.filters import base
 from nfv_sched.fit.numa import decide
@@ -30,7 +27,6 @@ class NetworkLimitFilter(base.NFVHostFilter):
         return features.is_broken(features.Feature.LIMITS)
 
     def prepare(self, request, request_note):
-        """Return the network note of the request, and what a server takes."""
         network = limits_note.for_request(request_note, request)
         return network, network.demand
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of Placement's API for the resource providers of the ledger.
 
-It only reads and writes; callers decide about the contents.  Every write is
-guarded by the generation that was read before, or is idempotent, so that
-several writers do not undo each other's work.
+Every write is guarded by the generation that was read before, or is
+idempotent, so that several writers do not undo each other's work.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -66,8 +65,6 @@ class NoParentError(PlacementError):
 
 
 class ProviderRow(ty.NamedTuple):
-    """A resource provider as Placement lists it, of the ledger or not."""
-
     uuid: str
     name: str
     #: UUID of its parent, for one of the ledger its compute node; None for a
@@ -95,7 +92,6 @@ _DEFINITIONS = (*(f'/resource_classes/{name}' for name in (
 class Client:
     """A connection to Placement; for use by several threads.
 
-    :param conf: configuration object with ``[placement]``
     :param threads: number of these threads
     :raises UnavailableError: if ``[placement]`` cannot be used
     """
@@ -119,7 +115,6 @@ class Client:
                 if not self._exists(path)]
 
     def providers(self) -> list[ProviderRow]:
-        """Return the providers of the ledger."""
         try:
             providers = self.members(f'?required={names.TRAIT}')
         except PlacementError as exc:
@@ -183,7 +178,6 @@ class Client:
         Call it after the inventories are written, so that a client that finds
         a provider by its trait finds these, too.
 
-        :param generation: its generation when it was read
         :param new: whether it was just created, and has no traits yet
         :returns: its new generation
         :raises ConflictError: if it has another generation by now
@@ -255,7 +249,6 @@ class Client:
                 inventories: Mapping[str, dict]) -> int:
         """Replace all inventories; return the provider's new generation.
 
-        :param generation: its generation when it was read
         :raises ConflictError: if it has another generation by now
         :raises InUseError: if there are allocations of a resource class that
             is not in ``inventories``
@@ -272,7 +265,6 @@ class Client:
 
         Its allocations from other providers stay.
 
-        :param held: its allocation from the provider when that was read
         :param remaining: resource class -> amount that it keeps
         :returns: False if the allocation has changed since it was read
         :raises ConflictError: if it changes at the same time

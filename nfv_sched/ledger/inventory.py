@@ -73,8 +73,6 @@ Allocations = Mapping[str, Mapping[str, int]]
 
 
 class LedgerInventory(ty.NamedTuple):
-    """The inventory of one resource class on one host."""
-
     total: int  #: total of the inventory; never less than what is allocated
     reserved: int  #: part of ``total`` that no server may allocate
 
@@ -103,7 +101,6 @@ class Load(ty.NamedTuple):
     routers: int = 0  #: number of routers
 
     def figures(self) -> dict[str, LedgerInventory]:
-        """Return resource class -> inventory that tells a number."""
         return {name: LedgerInventory(names.UNLIMITED, number)
                 for name, number in (
                     (names.DHCP_SERVERS, self.dhcp_servers),
@@ -111,8 +108,6 @@ class Load(ty.NamedTuple):
 
 
 class Account(ty.NamedTuple):
-    """Limit and usage of one resource class on one host."""
-
     #: amount that the host may carry; infinity if there is no limit
     limit: float
     allocated: int  #: amount that servers have allocated
@@ -143,8 +138,6 @@ def update(
 ) -> tuple[dict[str, Mapping], bool]:
     """Work out the inventories to write to a provider.
 
-    :param existing: resource class -> inventory in Placement
-    :param new_inventories: resource class -> inventory to publish
     :param can_raise: whether a capacity may be raised
     :param figures: those of :meth:`Load.figures`; written if capacities may be
         raised
@@ -177,7 +170,7 @@ def by_server(allocations: Allocations,
               migrations: Mapping[str, str]) -> dict[str, dict[str, int]]:
     """Return server -> resource class -> amount that it has allocated.
 
-    :param migrations: UUID of a migration -> UUID of the server that it moves
+    :param migrations: UUID of a migration -> UUID of its server
     """
     amounts: dict[str, dict[str, int]] = collections.defaultdict(
         collections.Counter)
@@ -226,7 +219,6 @@ def doubtful_ports(load: Load, covered: Mapping[str, Mapping[str, int]],
 
 def accounts(load: Load, covered: Mapping[str, Mapping[str, int]],
              host_limits: options.Limits) -> dict[str, Account]:
-    """Return resource class -> limit and usage of it on a host."""
     by_class = {}
     for quantity in decide.QUANTITIES:
         name = quantity.resource_class
@@ -263,7 +255,6 @@ def look(before: Sight | None, held: names.Held, guest: usage.GuestUsage,
          number: int) -> Sight:
     """Return the sight of a server, updated by this round.
 
-    :param before: the last sight; None if there is none
     :param number: number of this round; several calls in a round count once
     """
     bound = bool(guest.ports)

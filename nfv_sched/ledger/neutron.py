@@ -80,16 +80,12 @@ class ImplausibleError(NeutronError):
 
 
 class _StatusError(NeutronError):
-    """Neutron answered with a status other than 200."""
-
     def __init__(self, message: str, status: int):
         super().__init__(message)
         self.status = status
 
 
 class _Doubt(ty.NamedTuple):
-    """A reason to doubt the figures of a reading."""
-
     project: str  #: UUID of the project concerned; empty for all
     resource: str  #: ``'ports'`` or ``'rules'``
     reason: str  #: the sign that figures are incomplete
@@ -100,8 +96,6 @@ class _Doubt(ty.NamedTuple):
 
 
 class _Open(ty.NamedTuple):
-    """A doubt that is not settled yet."""
-
     readings: int  #: number of readings in a row that raise it
     #: when the first of them was taken, seconds of ``time.monotonic()``
     since: float
@@ -324,10 +318,8 @@ class Reader:
     def read(self, previous: usage.Snapshot | None = None) -> usage.Snapshot:
         """Read a complete snapshot.
 
-        :param previous: the snapshot before, to compare with, and to share
-            unchanged ports with
-        :raises ImplausibleError: if most ports or rules are missing; see
-            :class:`ReadingCheck`
+        :param previous: to compare with, and to share unchanged ports with
+        :raises ImplausibleError: see :class:`ReadingCheck`
         """
         seconds = self._conf.nfv_sched.max_snapshot_age
         self._deadline = time.monotonic() + seconds
@@ -415,7 +407,6 @@ class Reader:
                 ports[start:start + _LOOKED_UP])}
 
     def _rules_of_default_groups(self) -> int:
-        """Return the number of rules that new ``default`` groups get."""
         try:
             return sum(
                 rule.get('used_in_default_sg') is not False
@@ -503,12 +494,9 @@ class Reader:
               key: str | None = None) -> Iterator[dict]:
         """Yield all items of a resource, each once.
 
-        :param resource: its name in the URL
-        :param fields: fields to read, with ``id``; empty for all
-        :param optional: whether to yield nothing, rather than raise, if this
-            Neutron does not have the resource
-        :param key: name of the list in the answer; None for that of the
-            resource
+        :param fields: read with ``id``; empty for all
+        :param optional: yield nothing if this Neutron lacks the resource
+        :param key: of the list in the answer; None for ``resource``
         """
         limit = self._conf.nfv_sched.neutron_page_size
         query = [('fields', field) for field in fields]
@@ -647,7 +635,6 @@ class Lookups:
     ``neutron_lookup_timeout``.  Nothing is started, and no connection made,
     before the first.
 
-    :ivar readers: idle readers, to be used again
     :ivar failures: number of failures since the last answer
     :ivar last_error: the last failure; empty if there was none
     """

@@ -125,7 +125,7 @@ class Probe:
     """A probe: a context manager within which its provider exists.
 
     :param capacity: total of the inventory, so many claims can be granted
-    :param claims: number of claims that come at once, more than ``capacity``
+    :param claims: more than ``capacity``
     :raises client.PlacementError: if Placement refuses a request
     """
 

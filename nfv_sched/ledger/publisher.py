@@ -20,9 +20,6 @@ round before.  Otherwise the host waits for the next round.  Less capacity is
 always published.  (Two changes of others that cancel each other out within one
 round are not noticed; the next round corrects the consequences.)
 
-Amounts that a server has allocated and does not use are given back, guarded by
-the generation of the consumer.
-
 No provider is deleted: nova-compute caches the providers below its own, and
 cannot report to Placement while one of them is missing.
 
@@ -94,8 +91,6 @@ class Action(enum.Enum):
 
 
 class HostReport(ty.NamedTuple):
-    """The result of a round, or of a dry run, for a host."""
-
     #: name of the compute service; of the provider if the compute node is gone
     host: str
     action: Action
@@ -124,8 +119,6 @@ class RoundReport(ty.NamedTuple):
 
 
 class _LastResult(ty.NamedTuple):
-    """The last result for a host, to see whether anything has changed."""
-
     generation: int
     load: ledger_inventory.Load
     uncovered: dict[str, int]
@@ -147,8 +140,6 @@ class _LastResult(ty.NamedTuple):
 
 
 class _State(ty.NamedTuple):
-    """The state of a provider of the ledger in Placement at one moment."""
-
     generation: int
     held: dict[str, ledger_names.Held]
     inventories: dict[str, dict]
@@ -326,7 +317,7 @@ class Publisher:
     def _map_in_threads(self, function, items: list, began: float) -> list:
         """Call a function with each item in threads; return results unordered.
 
-        :param began: when the round began, seconds of ``time.monotonic()``
+        :param began: of the round, seconds of ``time.monotonic()``
         :raises RoundError: if the publisher is stopped
         """
         results: list = []
@@ -461,7 +452,6 @@ class Publisher:
                  dry_run: bool) -> HostReport:
         """Bring the provider of one compute node up to date, in one attempt.
 
-        :param load: as Neutron was read in this round
         :param returned: resource class -> amount; amounts given back are added
         :raises ConflictError: if another client changes the provider meanwhile
         """
@@ -543,7 +533,6 @@ class Publisher:
 
     def _reread(self, node: database.ComputeNode,
                 doubtful: Sequence[str]) -> ledger_inventory.Load:
-        """Return the load of a host once some ports were read again."""
         unplugged = [port for port in doubtful if port not in self._servers]
         # Of a cell that does not answer they stay unplugged, hence reserved.
         servers = records.plugged_servers(
@@ -719,10 +708,7 @@ def _in_words(amounts: Mapping[str, int]) -> str:
 
 
 class Keeper:
-    """A loop of rounds, which logs their results.
-
-    After a failure the next round comes sooner.
-    """
+    """A loop of rounds, which logs their results."""
 
     #: Pause after a first failure, in seconds; it doubles with each further
     #: one, up to the interval.

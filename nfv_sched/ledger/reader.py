@@ -44,7 +44,6 @@ class Reading:
                  resource_class: str) -> tuple[int | None, int] | None:
         """Return capacity, None without an inventory, and what is free.
 
-        :param compute_node: UUID of the compute node
         :returns: None if the host has no ledger, or its summary is malformed
         """
         summary = self.summaries.get(names.provider_uuid(compute_node))

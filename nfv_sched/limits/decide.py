@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decide whether a host may carry the ports and rules of a server.
 
-This is the only place that does so, and that works out what is free: filters,
-weighers, the ledger's service and the tools all come here.  No I/O.
+Nothing else does so, or works out what is free.  No I/O.
 """
 
 from collections.abc import Callable
@@ -19,8 +18,6 @@ from nfv_sched.limits import usage
 
 
 class Quantity(ty.NamedTuple):
-    """A quantity that a limit counts."""
-
     resource_class: str  #: its resource class in the ledger
     order: int
     noun: str  #: its name in reasons

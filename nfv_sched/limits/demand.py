@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count the ports and security group rules that a server will take.
 
-The counts start from the networks and ports of its request.  The vNIC types of
-ports and the rules of security groups are looked up in Neutron for it.  No
-I/O here.
+No I/O here; callers look up vNIC types and rules in Neutron.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,8 +20,6 @@ ASSUMED_RULES = 128
 
 
 class RequestedNIC(ty.NamedTuple):
-    """One network interface of a request."""
-
     #: UUID of the network, ``auto`` or ``none``; None if a port is given
     network: str | None = None
     port: str | None = None  #: UUID of an existing port, or None
@@ -68,8 +64,7 @@ class Interfaces:
 
     :param security_groups: UUIDs of the security groups of ports that Nova
         will create, or ``default`` for that of the project
-    :param server: UUID of the server if it exists.  Its ports count as well,
-        if they belong to its project.
+    :param server: its UUID if it exists; ports of its project count as well
 
     :ivar nics: the interfaces to count
     :ivar found: what Neutron has answered; None if it has not

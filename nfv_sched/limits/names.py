@@ -5,8 +5,6 @@ Each compute node has a nested resource provider with an inventory of vSwitch
 ports and one of security group rules.  The filters add the demand of a server
 to the allocation candidates of a host, and Nova claims it in Placement
 together with everything else, or not at all.
-
-Nothing in this module contacts Placement.
 """
 
 import functools
@@ -51,7 +49,6 @@ def provider_uuid(compute_node: str) -> str:
 def ask(host_state, resource_class: str, amount: int) -> None:
     """Add an amount to all allocation candidates of a host.
 
-    Nova then claims it from the host's ledger together with everything else.
     No other request uses these allocation candidates.  Calling this again with
     the same amount changes nothing.
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the network load of hosts from Neutron's ports and agents.
 
-That is ports and their security group rules, DHCP servers and routers.
-
 A :class:`Snapshot` is immutable, and is built here from single ports, rules
 and agents; :mod:`nfv_sched.ledger.neutron` reads them.  No I/O.  The physical
 ports of a virtual switch are an option and do not count here.
@@ -83,8 +81,6 @@ class NeutronPort:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestUsage:
-    """Usage of the virtual switch of one host by one server."""
-
     ports: tuple[str, ...]  #: UUIDs of its ports on the switch
     #: number of security group rules of these ports, ingress and egress
     rules: int
@@ -195,8 +191,6 @@ class Snapshot:
 
 
 class Supplement(ty.NamedTuple):
-    """Items looked up for a request."""
-
     #: port UUID -> port; None if there is no such port
     ports: Mapping[str, NeutronPort | None] = types.MappingProxyType({})
     #: security group UUID -> number of its rules, also 0
@@ -316,7 +310,7 @@ class SnapshotBuilder:
     :param previous: the snapshot before, if any; unchanged ports are shared
         with it, to save memory
 
-    :ivar hides_groups: see :class:`Snapshot`; to be set by the caller
+    :ivar hides_groups: to be set by the caller
     """
 
     def __init__(self, previous: Snapshot | None = None):
@@ -360,12 +354,7 @@ class SnapshotBuilder:
     def add_port(self, port_id: str, owner: str, device: str, host: str,
                  vnic_type: str, security_groups: tuple[str, ...],
                  project: str = '') -> None:
-        """Count a port.
-
-        :param owner: ``device_owner``, empty if none
-        :param device: ``device_id``, empty if none
-        :param host: ``binding:host_id``, empty if not bound
-        """
+        """Count a port; owner, device and host are empty if there is none."""
         of_neutron = owner.startswith(_NETWORK_OWNER)
         if of_neutron and not host:
             return

@@ -6,8 +6,7 @@ A section that raises would lose the whole report, so each part of this one is
 worked out by itself; a part that fails is replaced by a message.
 
 The report may be made at any time, in the thread that was interrupted: nothing
-here waits for a lock or for another process, and nothing is started.  What the
-configuration says is in another section of the report.
+here waits for a lock or for another process, and nothing is started.
 """
 
 from collections.abc import Callable, Iterator
@@ -84,7 +83,6 @@ def _versions() -> Iterator[str]:
 
 
 def _lookups() -> Iterator[str]:
-    """Yield the failures of look-ups in Neutron."""
     if (lookups := process.STATE.lookups) is None:
         yield 'nothing was looked up in this process yet'
         return

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keep the network demand of one request, and what hosts have left for it.
 
-There is one object for each request, kept on the request note, so that all
-filters of limits and weighers see the same data.  Facts about NUMA nodes are
-kept for each host; see :mod:`nfv_sched.scheduler.visit`.
+All filters of limits and weighers see the same object.  Facts about NUMA nodes
+are kept for each host; see :mod:`nfv_sched.scheduler.visit`.
 """
 
 import collections
@@ -58,7 +57,6 @@ class NetworkNote:
 
     @property
     def demand(self) -> network_demand.NetworkDemand:
-        """The network demand of a server."""
         if self._demand is not None:
             return self._demand
         request = self.request
@@ -135,7 +133,6 @@ class NetworkNote:
         return self.ledgers.figure(host_state.uuid, name)
 
     def services(self, host_state) -> int:
-        """Return the number of DHCP servers and routers on a host."""
         return sum(self.figure(name, host_state) or 0
                    for name in (names.DHCP_SERVERS, names.ROUTERS))
 

@@ -119,8 +119,7 @@ class RequestNote:
     def begin(self, index: int | None, spec_obj=None) -> None:
         """Start a filter; forget what concerned another server.
 
-        :param index: number of the server that is being placed, from 0; None
-            if not known
+        :param index: number of the server, from 0; None if not known
         """
         # Nova schedules the servers of a multi-create request one after the
         # other with the same RequestSpec: _schedule() only sets another

@@ -7,8 +7,6 @@ started by that.
 
 Each worker has a copy after the fork.  It is empty, as the parent schedules
 nothing.
-
-It ends with the process.  Tests reset it.
 """
 
 import collections
@@ -18,8 +16,6 @@ import typing as ty
 
 
 class LoggedRefusal(ty.NamedTuple):
-    """A refusal that was logged."""
-
     seconds: float  #: time since the epoch
     server: str | None  #: UUID; None if not known
     filter: str  #: class name of the filter that refused the last host
@@ -44,8 +40,7 @@ class Process:
 
     :ivar passes: those of each filter by its name; they are measured once for
         all hosts of a request, so that it costs nothing per host
-    :ivar refusals: the last refusals
-    :ivar lookups: looks up items in Neutron; None until it is needed
+    :ivar lookups: None until needed
     """
 
     #: Name under which servers are counted, whatever examined them.

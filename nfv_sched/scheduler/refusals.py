@@ -4,7 +4,7 @@
 The log gets all reasons.  The tenant gets what ``[nfv_sched] expose_reasons``
 allows, as the message of a ``NoValidHost``: Nova has no other way for it.  It
 must not be raised once a server of the request has been claimed.  The journal
-gets all reasons, if there is one, and refusals by others than nfv-sched, too.
+also gets refusals by others than nfv-sched.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,8 +48,7 @@ def resolve(reason: reasons.Lazy) -> reasons.Reason:
 def report(name: str, request_note: RequestNote, index: int | None) -> None:
     """Log the reasons, and add them to the journal and to the fault.
 
-    :param index: number of the server in the request, from 0; None
-        if not known
+    :param index: number of the server, from 0; None if not known
     :raises nova.exception.NoValidHost: with the reason, for the first server
         of a request, if ``expose_reasons`` lets users see it
     """
@@ -127,7 +126,7 @@ def _tenant_reason(spec_obj) -> str:
     """Return the reason that a filter could not raise for a later server."""
     request_note = note_of(spec_obj)
     # Simulations give their own.
-    return (request_note.tenant_reason if request_note.lookups is None else '')
+    return request_note.tenant_reason if request_note.lookups is None else ''
 
 
 def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
@@ -235,7 +234,6 @@ def entry_passes(
 
 
 def _flavor(flavor) -> entry.RefusedFlavor | None:
-    """Return the part of a ``nova.objects.Flavor`` for the journal."""
     if flavor is None:
         return None
     return entry.RefusedFlavor(

@@ -49,8 +49,6 @@ class Outcome(ty.NamedTuple):
 
 
 class _Weights(ty.NamedTuple):
-    """The weights that a weigher in shadow would have given."""
-
     weigher: str
     #: ``nova.scheduler.weights.WeighedHost`` each; their weights grow until
     #: all weighers have run
@@ -61,10 +59,7 @@ class _Weights(ty.NamedTuple):
 class ShadowNote:
     """The decisions of filters and weighers in shadow about a request.
 
-    It is kept on the note of the request.
-
     :ivar note: the request as it would be if nothing were in shadow
-    :ivar instance: UUID of the server that is being placed
     :ivar examined_by: names of the filters and weighers in shadow that have
         examined hosts for it, in order
     :ivar rejected: host -> (filter, reason); hosts that were refused for an
@@ -123,10 +118,7 @@ class ShadowNote:
             scheduler.when_placed(each.obj, _RECORDER)
 
     def outcome(self, host: str) -> Outcome | None:
-        """Return what would have been different; None if it is known already.
-
-        :param host: name of the host on which Nova has placed the server
-        """
+        """Return what would have been different; None if known already."""
         if self.instance in self._placed or not self.examined_by:
             return None
         self._placed.add(self.instance)
@@ -285,7 +277,6 @@ def _record(request_note: RequestNote, shadow_note: ShadowNote,
 
 def _write(request_note: RequestNote, examined_by: Iterable[str],
            outcome: Outcome, rejected: Iterable) -> None:
-    """Write an outcome to the journal, if there is one."""
     if CONF.nfv_sched.decision_journal:
         refusals.write(
             entry.PlacedServer, request_note, host=outcome.host,

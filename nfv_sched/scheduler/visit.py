@@ -148,8 +148,7 @@ class Visit(scheduler.ConsumeListener):
     def decision(self, host_state, request: Request, terms: Terms) -> Decision:
         """Decide by the first allocation candidate; change nothing.
 
-        For weighers.  Parameters, result and errors are those of
-        :meth:`judge`, whose decision is used if it still holds.
+        For weighers; as :meth:`judge`, whose decision is used if it holds.
         """
         key = self._key(host_state, request, terms)
         if self._decided_key != key:
@@ -261,8 +260,7 @@ class Visit(scheduler.ConsumeListener):
         To be called after :meth:`judge` or :meth:`decision` has accepted the
         host.
 
-        :returns: position of the host cell of each guest cell; None if it is
-            not known
+        :returns: position of that of each guest cell; None if not known
         """
         return decide.expected_cells(
             self.host, request, first_mapping(host_state), self._decision)

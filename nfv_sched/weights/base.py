@@ -42,7 +42,6 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
               decision: decide.Decision) -> float:
         """Return the weight of a host that can take the guest.
 
-        :param decision: the decision, which accepts the host
         :raises Exception: any; the host weighs 0 then
         """
 

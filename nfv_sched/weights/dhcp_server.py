@@ -16,5 +16,4 @@ class DHCPServerWeigher(network.NetworkLoadWeigher):
     multiplier = 'dhcp_server_weight_multiplier'
 
     def load(self, network, host_state):
-        """Return the number of DHCP servers on a host."""
         return network.figure(names.DHCP_SERVERS, host_state)

@@ -63,11 +63,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         """
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """Return the weights of all hosts of a request; called by Nova.
-
-        :param weighed_obj_list: ``nova.scheduler.weights.WeighedHost`` each
-        :param weight_properties: ``nova.objects.RequestSpec``
-        """
+        """Return the weights of all hosts of a request; called by Nova."""
         # What is there is of the request before in this thread.
         self._thread.in_shadow = False
         raw = self.weigh_hosts(weighed_obj_list, weight_properties)

@@ -15,5 +15,4 @@ class RouterWeigher(network.NetworkLoadWeigher):
     multiplier = 'router_weight_multiplier'
 
     def load(self, network, host_state):
-        """Return the number of routers on a host."""
         return network.figure(names.ROUTERS, host_state)

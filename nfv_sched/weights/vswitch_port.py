@@ -13,5 +13,4 @@ class VSwitchPortWeigher(network.NetworkLoadWeigher):
     multiplier = 'vswitch_port_weight_multiplier'
 
     def load(self, network, host_state):
-        """Return the number of ports of a host's virtual switch."""
         return network.ports(host_state)

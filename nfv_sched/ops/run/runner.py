@@ -276,9 +276,7 @@ def depends(move: values.Move, earlier: values.Move) -> bool:
 class PlanRun:
     """The execution of a plan.
 
-    :param most: number of moves at a time
     :param timeout: seconds after which a move is not waited for any longer
-    :param say: called with a line about each event
     :ivar failed: number of each move that failed -> why
     :ivar refused: UUID and destination of each of them that Nova has tried ->
         why
@@ -383,7 +381,6 @@ class PlanRun:
 
         Those that had begun go on in any case.
 
-        :param only_begun: begin no other
         :raises moves.MoveError: if a host cannot be disabled, or NoAnswerError
         """
         self._stopping |= only_begun

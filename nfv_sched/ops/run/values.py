@@ -88,8 +88,6 @@ class Move:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MovePlan:
-    """Moves to be made."""
-
     moves: tuple[Move, ...]  #: in the order in which they were planned
     #: names of the hosts that are disabled first
     closed_hosts: tuple[str, ...] = ()
@@ -148,7 +146,6 @@ def _check_host(name: str, what: str) -> None:
 
 
 def is_uuid(text: str) -> bool:
-    """Return whether a text is a UUID as Nova and Neutron write them."""
     try:
         return str(uuid.UUID(text)) == text
     except ValueError:

@@ -52,8 +52,7 @@ class Publication:
     """The latest snapshot, with its names and anonymized.
 
     :param users: who may read it; without readers nothing is anonymized
-    :param render: takes an ``Accept`` header; returns content type and text of
-        the metrics
+    :param render: takes an ``Accept`` header; returns content type and text
     """
 
     def __init__(self, users: auth.Users,

@@ -45,8 +45,6 @@ _DENIED = server.Answer(401, headers={
 
 
 class Role(enum.Enum):
-    """The rights of a user of a served snapshot."""
-
     READER = 'reader'  # the anonymized snapshot
     METRICS = 'metrics'  # the metrics alone
     OPERATOR = 'operator'  # everything
@@ -56,8 +54,6 @@ _ROLES = {role.value: role for role in Role}
 
 
 class User(ty.NamedTuple):
-    """A user who has proved to be it."""
-
     name: bytes
     role: Role
 
@@ -73,8 +69,7 @@ class Users:
     by bcrypt again.  Each user has the same share of the checks, whoever
     guesses the password, and all names without a line have one together.
 
-    :param hashes: user name -> bcrypt hash
-    :param roles: user name -> role; others are readers
+    :param roles: others are readers
     """
 
     def __init__(self, hashes: Mapping[bytes, bytes],

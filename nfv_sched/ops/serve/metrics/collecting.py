@@ -42,8 +42,6 @@ _LATEST = 253402300800
 class Collection:
     """A reader of the cloud that keeps its metrics.
 
-    :param parsed_args: with the options of ``service``, and those that choose
-        the cloud
     :param publish: gets each cloud that was read
     """
 

@@ -115,7 +115,7 @@ def responder(render: Callable[[str], tuple[str, bytes]],
     """Return a function that answers requests for the metrics.
 
     :param render: takes an ``Accept`` header; returns content type and text
-    :param users: who may read the metrics; None for everyone
+    :param users: None for everyone
     """
     def respond(request: server.HTTPRequest) -> server.Answer:
         if refusal := users and users.refusal(request):

@@ -213,8 +213,6 @@ def _used_and_free(metrics: Figures, name: str, labels: Key, used: int | None,
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Figures:
-    """Figures of the NUMA nodes of a host."""
-
     metric: str
     #: node, and values of the labels after it -> figure
     by_node: Mapping[tuple[str, Key], float]
@@ -310,7 +308,6 @@ class Collector(registry.Collector):
     """A collector that yields the latest metrics at each scrape.
 
     :ivar collected: None before the first reading
-    :ivar errors: number of failed attempts to read the cloud
     :param clock: returns seconds since the epoch
     """
 

@@ -63,10 +63,8 @@ def connections_within_limit() -> int:
 class Connection:
     """A connection, which is closed when its time is up, or for others.
 
-    :ivar network: of the client's address
     :ivar user: name of a user with a right to the answer; None until it is
         known
-    :ivar closed: set when it has been closed
     :ivar woken: set when its turn has come, or it has been closed
     """
 
@@ -190,8 +188,6 @@ def problem(status: int, text: str = '', **headers: str) -> Answer:
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """A handler that answers one request of a connection."""
-
     server: 'Listener'
     # The server has it in place of the address.
     client_address: Connection  # type: ignore[assignment]
@@ -273,7 +269,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 class Listener(http.server.ThreadingHTTPServer):
     """A server with threads of its own.
 
-    :param respond: answers a request, in one of several threads
+    :param respond: called in one of several threads
     :param tls: settings for HTTPS; None for HTTP
     :raises OSError: if it cannot listen there
     """

@@ -65,7 +65,6 @@ def run(parsed_args: argparse.Namespace, collection: 'collecting.Collection',
         tls: ssl.SSLContext | None, stdout: ty.TextIO, path: str = '') -> None:
     """Serve until SIGTERM or SIGINT.
 
-    :param parsed_args: with the options of :func:`add_options`, and ``listen``
     :param stdout: gets the URL of the server, with the path
     :raises CloudUnreadError: if it cannot listen there
     :raises source.UsageError: if the first reading finds no chosen flavor

@@ -39,8 +39,6 @@ HEADERS: Mapping[str, str] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageLink:
-    """A cell of a table that leads to another page."""
-
     text: str
     href: str
 

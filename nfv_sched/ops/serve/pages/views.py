@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answer requests for pages of a snapshot.
 
-All values come from the functions of the commands.  What takes long is
-calculated once for a snapshot.
+What takes long is calculated once for a snapshot.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -74,8 +73,6 @@ class _OutOfTimeError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListPart(ty.Generic[_T]):
-    """The part of a list that is on one page."""
-
     items: Sequence[_T]
     first: int  #: number of the first item, from 1
     count: int

@@ -71,9 +71,7 @@ class PageWorker:
 
         May be called by several threads, but by one at a time.
 
-        :param query: first value of each key
         :param version: changes whenever the snapshot does
-        :param age_seconds: time since the cloud was read
         """
         if not is_page(path):
             return None

@@ -40,7 +40,6 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
                   metaclass=abc.ABCMeta):
     """Base of the strategies.
 
-    :cvar GOAL: name of the goal
     :cvar PARAMETERS: name of each parameter -> its schema
     :cvar REQUIRED: names of those that an audit must have
     """
