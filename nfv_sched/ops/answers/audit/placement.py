@@ -111,11 +111,7 @@ def _allocation(server: snapshot.Server,
 
 def _expected_amounts(site: hosts.Site,
                       server: snapshot.Server) -> dict[str, int]:
-    """Return the CPUs and memory that a server should have allocated.
-
-    Resource classes that its flavor sets itself (``resources:...``) are not
-    included.
-    """
+    """Return CPUs and memory; not classes that the flavor sets itself."""
     amounts = occupied.allocation(
         server, _PCPU in site.host.providers[0].inventories)
     expected = {name: amounts.get(name, 0) for name in (_PCPU, _VCPU, _MEMORY)}

@@ -181,7 +181,6 @@ def fit(counted: 'capacity.FlavorCapacity', part: CloudPart, *,
         allowance: QuotaAllowance | None = None) -> FlavorFit:
     """Return the row of a flavor for a part of the cloud.
 
-    :param counted: for all hosts
     :param allowance: what the quota of the project allows; None if not known
     :param survive: number of hosts lost; None if that is of no interest
     :param if_empty: counted for empty hosts; None likewise

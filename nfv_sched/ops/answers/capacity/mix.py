@@ -39,7 +39,6 @@ def times(cloud: snapshot.Cloud, mix: Sequence[tuple[snapshot.Flavor, int]],
             collections.Counter())
 
         def put(guest: host_changes.MovableGuest) -> bool:
-            """Put a server on the first host that takes it."""
             for number in range(first[guest], len(positions)):
                 first[guest] = number
                 if (after := positions[number].put(guest)) is not None:

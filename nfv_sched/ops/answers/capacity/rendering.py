@@ -115,7 +115,6 @@ def host_columns(
 ) -> list[tables.Column]:
     """Return the columns of hosts.
 
-    :param leaving: whether to show the server to leave each host
     :param shared: limits of all hosts, which people do not see
     """
     def own(host: counting.HostFit) -> list[counting.HostLimit]:
@@ -158,7 +157,6 @@ def _node_pcpus(node: int, position: int,
 
 
 def _used_text(host: counting.HostFit) -> str:
-    """Return used and all CPUs for pinned servers of each NUMA node."""
     return ', '.join(f'{used}/{total}'
                      for used, total in host.used_pcpus.values() if total)
 
@@ -177,7 +175,6 @@ def _why(fits: int, limits: Iterable[counting.HostLimit]) -> str:
 
 
 def _held(host: counting.HostFit) -> str:
-    """Describe the server to leave, with the CPUs or memory that it has."""
     if (server := host.next) is None:
         return ''
     parts = [f'{strings.count(part.pcpus, "pCPU")} on node {part.node}'

@@ -289,6 +289,6 @@ def requested(boot_request: 'request.BootRequest') -> RequestedServers:
 
 
 def _cut_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return properties; only those of an edited file can be too long."""
+    """Cut long properties, which only an edited file has."""
     return {strings.short(key, _LONGEST): strings.short(value, _LONGEST)
             for key, value in properties.items()}

@@ -149,8 +149,7 @@ def pairs(state: states.State,
           boot_request: request.BootRequest) -> list[Changes]:
     """Return the pairs of changes that are worth trying, the smallest first.
 
-    Two changes that each take away a part of the request are left out, such as
-    two networks: that is another server.
+    Not two that each take away a part of it: that is another server.
     """
     both: dict[frozenset[str], Changes] = {}
     # None is searched for twice: of many ports, none is left.
@@ -363,7 +362,6 @@ def _port_counts(requested: request.BootRequest) -> collections.Counter:
 
 def _fewer_ports(requested: request.BootRequest, network: ty.Any, count: int,
                  fewer: int) -> Change:
-    """Return a change without the last ``fewer`` of the ports on a network."""
     label = assumed_ports.network_label(network)
     if fewer < count:
         text, size = (f'with {strings.count(fewer, "port")} fewer on {label}',
@@ -419,7 +417,6 @@ def _smaller(amount: int, step: int, most: int) -> Iterator[int]:
 
 
 def _has_topology(vcpus: int, requested: request.BootRequest) -> bool:
-    """Return whether flavor and image allow a virtual CPU topology."""
     def limit(part: str) -> int | None:
         return _positive(requested.flavor.extra_specs.get(
             f'hw:cpu_{part}', requested.image.get(f'hw_cpu_{part}', '')))

@@ -23,8 +23,6 @@ _NAME = 'explained'
 
 @dataclasses.dataclass(slots=True)
 class Filtering:
-    """The run of a filter for the first server of the request."""
-
     name: str
     before: tuple[str, ...]
     after: tuple[str, ...] = ()
@@ -34,8 +32,6 @@ class Filtering:
 
 @dataclasses.dataclass(slots=True)
 class Weighed:
-    """The run of a weigher for the first server of the request."""
-
     weigher: ty.Any
     hosts: tuple[str, ...]
     raw: Sequence[float]  #: weight of each host, not normalized

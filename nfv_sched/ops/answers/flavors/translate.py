@@ -158,7 +158,7 @@ def _told_what_floats(line: document.KeyTranslation, flavor: snapshot.Flavor,
 
 
 def _merge_lines(lines: list[document.KeyTranslation]) -> dict[str, str]:
-    """Return all keys and values; those of combinations take precedence."""
+    """Return keys and values; those of combinations take precedence."""
     merged: dict[str, str] = {}
     for line in sorted(lines, key=lambda line: line.kind ==
                        translations.COMBINATION):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """List keys of Helion / Titanium Carrier Grade and Intel with translations.
 
-A table of flavor keys and image properties, each with its translation to Nova
-and nfv-sched.  Sources: validators and metadata
-definitions of Titanium, the Helion Carrier Grade guide, Intel's guide to
-Enhanced Platform Awareness.  Values are not checked here.
+Sources: validators and metadata definitions of Titanium, the Helion Carrier
+Grade guide, Intel's guide to Enhanced Platform Awareness.  Values are not
+checked here.
 """
 
 from collections.abc import Callable, Mapping

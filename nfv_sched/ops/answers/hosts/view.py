@@ -33,7 +33,7 @@ def views(cloud: snapshot.Cloud,
           ) -> tuple[document.HostDetails, ...]:
     """Return hosts of a cloud, in its order.
 
-    :param hosts: hosts to return; None for all
+    :param hosts: None for all
     :param facts: UUID of a host -> facts about it that do not contradict
         Nova, see :func:`nfv_sched.ops.answers.hosts.nodes.contradictions`
     """

@@ -39,8 +39,7 @@ def machine(files: Sequence[str] = (), root: str | None = None,
             memory: Sequence[int] | None = None) -> values.Machine:
     """Read a machine.
 
-    :param files: paths of files with facts, the best first; if there are
-        none, ``/sys`` is read
+    :param files: with facts, the best first; without any, ``/sys`` is read
     :param root: path of ``/sys`` or a copy; None reads none if there are files
     :param memory: MiB of each NUMA node, by number; overrides all files
     :raises MachineError: if facts cannot be read or are missing

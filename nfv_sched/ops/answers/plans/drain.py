@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan how to empty a host: move each server live, cold or not at all.
 
-What no move takes off the host is shelved, if that is wanted.
-
-Or some of its servers only, such as those whose strict policy is not kept:
-every move ends where the strict policies of the server are kept.
+Or some of its servers only: every move ends where their strict policies are
+kept.  What no move takes off the host is shelved, if that is wanted.
 
 A server that many hosts take always finds one that no other server of the plan
 has gone to; for the others all combinations are tried, within a time limit.
-Each plan is carried out in the simulator before it is returned.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator

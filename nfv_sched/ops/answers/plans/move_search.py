@@ -39,7 +39,6 @@ _SEARCHING = 'searching for moves'
 class MoveSearch:
     """A search for moves after which new servers fit.
 
-    :param guest: one of the new servers
     :param fits_now: name of each host -> number of new servers that fit it
     :param fits_after: returns the same for a host after moves
     :param fixed: UUIDs of servers that stay
@@ -182,10 +181,7 @@ class MoveSearch:
 
     def _most_gained(self, arrangement: arrangements.Arrangement,
                      moves_left: int) -> int:
-        """Return an upper bound of what a number of moves can gain.
-
-        It assumes that servers can leave without going to another host.
-        """
+        """Return an upper bound: servers leave without going elsewhere."""
         # More servers than there are cannot leave.
         moves_left = min(moves_left, sum(
             map(len, self._positions.on_host.values())))
@@ -327,7 +323,6 @@ class MoveSearch:
         self, arrangement: arrangements.Arrangement, uuid: str,
         source: str,
     ) -> tuple[values.Move, arrangements.Arrangement] | None:
-        """Return the move that displaces the fewest new servers."""
         hosts = sorted(
             (name for name in self._positions.hosts if name != source),
             # Hosts that take no new server have nothing to lose.
@@ -368,10 +363,8 @@ def make_room(
     They were carried out in the simulator, with the move of the server itself.
     To be called within :func:`simulator.start.started`.
 
-    :param fixed: UUIDs of servers that are not moved
-    :param closed: names of hosts that neither lose nor get servers
-    :param forbidden: (UUID of the server, destination) of moves that must not
-        be made
+    For ``fixed``, ``closed`` and ``forbidden`` see :class:`MoveSearch`.
+
     :returns: moves of others, then that of the server, or none; the cloud
         after them; and reasons of moves that the simulator refused
     """

@@ -32,7 +32,6 @@ def plan(cloud: snapshot.Cloud, hosts: Sequence[str],
 
     A host of which a server cannot be moved is left as it is.
 
-    :param at_once: highest number of hosts of a round
     :param begun: names of those hosts of which a round has begun, so that they
         are disabled: they are the first round, as far as they can be emptied,
         even if it has no host then; each is enabled after its round
@@ -158,7 +157,6 @@ class _Rolling:
         return plans
 
     def _empty_hosts(self, hosts: Sequence[str]) -> tuple[document.Drain, ...]:
-        """Empty those of some hosts that can be emptied at once."""
         plans = []
         options = self._terms.options
         terms = dataclasses.replace(self._terms, options=dataclasses.replace(
@@ -198,7 +196,6 @@ class _Rolling:
             for server in plan.staying))
 
     def staying(self, host: str) -> document.Drain:
-        """Return the plan of a host of which no server is moved."""
         plan = self.stuck[host]
         staying = plan.staying
         if self._is_to_shelve:

@@ -87,11 +87,9 @@ def plan(chosen: choices.Choices, memory: int, cpus: int,
 
 
 def refuse_much(chosen: choices.Choices, reserved: int, memory: int) -> None:
-    """Refuse OSDs on hosts that keep nearly all memory from servers.
+    """Raise ProfileError if more than 80 % of the memory is reserved.
 
-    :param reserved: in MB of ``--mb-per-gb``
-    :param memory: in MiB
-    :raises ProfileError: if that is more than 80 %
+    ``reserved`` is in MB of ``--mb-per-gb``, ``memory`` in MiB.
     """
     most = MOST_RESERVED * Fraction(memory * chosen.mb_per_gb, 1024)
     if chosen.osd_count and reserved > most:

@@ -144,8 +144,7 @@ def _is_placed(machine: values.Machine, cpus: frozenset[int],
     It is if all cores that are not for pinned servers are whole, and none of
     the CPUs, wherever it may be, would be chosen before one of them.
 
-    :param machine: the machine without these CPUs
-    :param host_profile: profile of the machine with them
+    :param host_profile: of the machine with these CPUs, which it lacks
     :param has: settings, which may name a node of which no CPU is online
     """
     threads = max(machine.threads, machine.core_threads or 1)

@@ -97,8 +97,8 @@ def share(machine: values.Machine, chosen: choices.Choices,
           ) -> dict[int, tuple[document.ProfilePages, ...]]:
     """Return the huge pages of each NUMA node.
 
-    :param kept_memory: NUMA node -> MiB for the platform
-    :param switch: NUMA node -> MiB for the switch
+    ``kept_memory`` (of the platform) and ``switch`` are in MiB by node.
+
     :raises ProfileError: if a NUMA node has too little memory
     """
     page_shares = sizes(machine, chosen)

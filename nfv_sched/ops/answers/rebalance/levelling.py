@@ -15,8 +15,6 @@ infrastructure manager of StarlingX.  No service is moved twice.
 Each of these moves makes two loads more alike and neither as high as the
 higher one was, so the search ends.  If numbers are levelled and every agent
 can take every service, the number of moves is minimal.
-
-This module does no I/O and does not use Nova.
 """
 
 import bisect
@@ -43,7 +41,6 @@ class PlanError(Exception):
 
 
 def in_use(agent: snapshot.NetworkAgent) -> bool:
-    """Return whether an agent serves the services assigned to it."""
     return (agent.alive and agent.enabled
             and agent.mode not in _DISTRIBUTED_ONLY)
 

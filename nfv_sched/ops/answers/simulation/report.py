@@ -109,7 +109,6 @@ def _has_devices(result: engine.SimulationResult) -> bool:
 
 
 def _place_columns(result: engine.SimulationResult) -> list[tables.Column]:
-    """Return a column of all places for people, and one of each."""
     names = sorted(set().union(*result.scenario.places.values()))
     columns = [_detail(f'Place {name}',
                        lambda row, name=name: row.places.get(name))

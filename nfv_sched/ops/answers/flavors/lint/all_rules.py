@@ -118,7 +118,6 @@ def lint(flavors: Sequence[snapshot.Flavor], *,
          total: None) -> list[document.FlavorFinding]:
     """Return the findings of all rules about some flavors.
 
-    :param image: the image that servers are booted with
     :param cloud: the cloud, for ``on_hosts`` and ``used``
     :param on_hosts: also check whether hosts accept the flavors
     :param used: also check whether servers have the flavors

@@ -139,7 +139,6 @@ def query_refused(subject: values.LintSubject) -> values.Findings:
 
 
 def _asks_for(key: str, name: str) -> bool:
-    """Return whether an extra spec is of a request group, or has a name."""
     kind, _colon, own = key.partition(':')
     return bool(_colon) and (name in (
         own, kind.removeprefix('resources'), kind.removeprefix('trait')))
@@ -351,7 +350,6 @@ def only_vfs(subject: values.LintSubject) -> values.Findings:
 
 
 def devices(subject: values.LintSubject) -> int:
-    """Return the number of PCI devices that aliases of a flavor request."""
     count = 0
     value = subject.flavor.extra_specs.get('pci_passthrough:alias', '')
     for part in value.split(','):

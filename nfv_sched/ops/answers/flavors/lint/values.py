@@ -161,10 +161,7 @@ class LintSubject:
 
     @functools.cached_property
     def image_needed(self) -> Mapping[str, str]:
-        """Image properties without which Nova refuses all servers.
-
-        Empty if an image was given.
-        """
+        """Properties without which Nova refuses; empty if given an image."""
         if self.image.properties or not self._refusals_without_image:
             return _NOTHING
         return next((each for each in _IMAGES if not flavors.refusals(

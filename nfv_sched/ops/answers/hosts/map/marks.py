@@ -63,7 +63,7 @@ def of_host(host: document.HostDetails) -> dict[str, Sign]:
 
 
 def _letters(number: int) -> str:
-    """Return the letters for a number: A to Z, then AA, AB and so on."""
+    """Return A to Z, then AA, AB and so on."""
     text = ''
     while number >= 0:
         text = string.ascii_uppercase[number % 26] + text
