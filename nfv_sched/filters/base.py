@@ -257,7 +257,6 @@ class RuleFilter(NFVHostFilter):
     order; see :mod:`nfv_sched.fit.numa.rule`.
     """
 
-    #: The class of the rules.
     rule: type[numa_rule.Rule]
 
     def concerns(self, request):

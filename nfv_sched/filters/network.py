@@ -20,7 +20,6 @@ class NetworkLimitFilter(base.NFVHostFilter):
     refused before.  Hosts without one are accepted.
     """
 
-    #: What is counted.
     counted: limits_decide.Quantity
 
     def is_broken(self, request):

@@ -20,7 +20,6 @@ import uuid
 
 from nfv_sched.ledger import client
 
-#: Prefix of the names of the providers.
 PREFIX = 'nfv-sched-probe-'
 #: Resource class, and trait by which leftovers of other probes are found.
 NAME = 'CUSTOM_NFV_PROBE'
@@ -47,8 +46,6 @@ class ClaimAnswer(enum.Enum):
 
 
 class Burst(ty.NamedTuple):
-    """Results of claims that came at once."""
-
     granted: int  #: number of claims granted at the first attempt
     #: number of claims whose first attempt conflicted with another claim
     conflicts: int

@@ -11,7 +11,6 @@ import functools
 import typing as ty
 import uuid
 
-#: Resource classes.
 PORTS = 'CUSTOM_NFV_VSWITCH_PORT'
 RULES = 'CUSTOM_NFV_SECURITY_RULE'
 

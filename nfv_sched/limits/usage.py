@@ -45,7 +45,6 @@ _SINGLED_OUT = 3
 
 _GUEST_OWNER = 'compute:'
 _NETWORK_OWNER = 'network:'
-#: Owner of the ports of DHCP servers.
 DHCP_OWNER = 'network:dhcp'
 AGENT_GATEWAY_OWNER = 'network:floatingip_agent_gateway'
 GATEWAY_OWNER = 'network:router_gateway'
@@ -86,7 +85,6 @@ class GuestUsage:
     rules: int
 
 
-#: A server without ports on the virtual switch of a host.
 NOTHING = GuestUsage((), 0)
 
 
@@ -121,8 +119,6 @@ class HostUsage:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """The figures from one reading of Neutron."""
-
     #: host name -> usage; hosts without any are missing
     hosts: Mapping[str, HostUsage]
     #: security group UUID -> number of its rules, ingress and egress; groups

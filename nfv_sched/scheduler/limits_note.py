@@ -161,7 +161,6 @@ class _Rememberer(scheduler.ConsumeListener):
     __slots__ = ()
 
     def after_placed(self, host_state, spec_obj):
-        """Count the ports and rules of the server on the host."""
         if (network := note_of(spec_obj).network) is not None:
             network.placed[host_state.host].add(spec_obj.instance_uuid)
 

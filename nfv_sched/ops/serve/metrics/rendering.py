@@ -296,8 +296,6 @@ def _flavor(metrics: Figures, cloud: snapshot.Cloud,
 
 
 class Collected(ty.NamedTuple):
-    """The metrics of a cloud as it was read."""
-
     families: Sequence[core.Metric]
     taken: float  #: when the cloud was read, seconds since the epoch
     seconds: float  #: how long it took to collect them
