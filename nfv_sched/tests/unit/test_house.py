@@ -37,9 +37,9 @@ ROOMS = (
 #: Mirrored types share 70 % of the names of their fields, and say nowhere that
 #: one is the border to something.
 MOST = {
-    'floors': 10, 'arrows': 94, 'mirrored types': 0, 'renamed imports': 293,
-    'lines': 63_465, 'lines of tests': 76_964, 'modules loaded': 85,
-    'lines loaded': 14_144}
+    'floors': 10, 'arrows': 94, 'mirrored types': 0, 'renamed imports': 272,
+    'lines': 63_000, 'lines of tests': 78_000, 'modules loaded': 84,
+    'lines loaded': 13_500}
 #: Names under which anything may be imported.
 ALIASES = ('ty', 'orc', 'sa', 'np')
 #: What nova-scheduler loads.
