@@ -176,7 +176,7 @@ def by_server(allocations: Allocations,
         collections.Counter)
     for consumer, resources in allocations.items():
         amounts[migrations.get(consumer, consumer)].update(resources)
-    return amounts
+    return dict(amounts)
 
 
 def uncovered(load: Load, covered: Mapping[str, Mapping[str, int]],
