@@ -7,7 +7,7 @@ packages can add theirs.
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
 import difflib
@@ -29,13 +29,23 @@ from cliff import show
 from nfv_sched.base import files
 from nfv_sched.base import quiet
 from nfv_sched.base import strings
+from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.cli import tables
 
 NAMESPACE = 'nfv_sched.cli'
+
+UNREAD = 1
+FINDINGS = 3
+
+EXIT_CODES = """\
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong.
+"""
 
 TABLE = 'table'
 
@@ -232,7 +242,7 @@ def _size(argument: str) -> int:
     return int(argument)
 
 
-class _Subcommand:
+class Subcommand:
     """Base of the subcommands, of ``nfv-sched`` and of ``openstack nfv``.
 
     ``--help`` prints the docstring and epilog of a subcommand, with the line
@@ -245,32 +255,101 @@ class _Subcommand:
     #: For ``openstack``: most subcommands need a nova.conf, not an account.
     auth_required = False
 
+    #: The cloud that the command works on, a ``source.Source``; None if it has
+    #: no options that choose one.
+    cloud: ty.Any = None
+
+    #: Option of a file that is written beside what is printed.
+    writes = ''
+
+    #: Set by a command if the operator should act on the result.
+    has_findings = False
+
     def __init__(self, app: app.App | None, app_args: ty.Any,
                  cmd_name: str | None = None):
         super().__init__(app, app_args, cmd_name)
+        #: What could not be read.
+        self.unread: list[str] = []
+        #: Reads the live cloud again; None before it was read.
+        self.read_live: Callable[[], ty.Any] | None = None
         if app is not None:
             protect(app)
 
+    @property
+    def in_client(self) -> bool:
+        """True for a command of ``openstack``, not of nfv-sched."""
+        return self.app is not None and self.app.NAME != NFVSched.NAME
+
     def get_epilog(self) -> str:
         """Return the epilog; cliff would add the name of the package."""
-        if self.app is None or self.app.NAME == NFVSched.NAME:
+        if not self.in_client:
             return self.epilog
         return self.epilog.replace(
             f'\n  {NFVSched.NAME} ', f'\n  {self.app.NAME} nfv ')
 
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Check the command line before anything is read.
+
+        :raises UsageError: if options contradict each other
+        """
+        if self.cloud is not None:
+            self.cloud.check(parsed_args)
+
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command, libraries' warnings and logs suppressed."""
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(files.limited(parsed_args.max_file_size))
-            stack.enter_context(quiet.warnings_ignored())
-            if self.app.options.verbose_level <= 1 and (
-                    not self.app.options.debug):
-                stack.enter_context(quiet.logs_ignored())
-            return super().run(parsed_args)
+        """Run the command, libraries' warnings and logs suppressed.
+
+        Errors are printed in one line each, and decide the exit code.
+        """
+        self.unread = []
+        self.read_live = None
+        stdout = self.app.stdout
+        try:
+            self.check(parsed_args)
+            if self.writes and atomic_file.is_stdout(
+                    getattr(parsed_args, self.writes)):
+                self.app.stdout = self.app.stderr
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(files.limited(parsed_args.max_file_size))
+                stack.enter_context(quiet.warnings_ignored())
+                if self.app.options.verbose_level <= 1 and (
+                        not self.app.options.debug):
+                    stack.enter_context(quiet.logs_ignored())
+                code = super().run(parsed_args)
+        except errors.CommandError as exc:
+            for line in str(exc).splitlines():
+                self.print_error(line)
+            if isinstance(exc, errors.NotConfiguredError):
+                self._print_sources()
+            if not (self.unread and exc.may_be_unread):
+                return 2 if isinstance(exc, errors.UsageError) else UNREAD
+        except BrokenPipeError:
+            raise  # main() ends the command without an error
+        except OSError as exc:
+            return self.print_error(exc.strerror or exc)
+        except Exception as exc:
+            if self.app.options.debug:
+                raise
+            return self.print_error(
+                f'internal error: {type(exc).__name__}: {exc}; '
+                '--debug before the command shows where')
+        finally:
+            self.app.stdout = stdout
+        for text in self.unread:
+            self.print_error(text)
+        if self.unread:
+            return UNREAD
+        return code or (FINDINGS if self.has_findings else 0)
+
+    def _print_sources(self) -> None:
+        for option, help_text in (
+                ('--config-file FILE', 'nova.conf of nova-scheduler, which '
+                 "names Nova's databases"),
+                *(self.cloud.usage(self.in_client) if self.cloud else ())):
+            self.app.stderr.write(f'  {option:<18}  {help_text}\n')
 
     def print_error(self, error: ty.Any) -> int:
         self.app.stderr.write(f'error: {strings.one_line(error)}\n')
-        return 1
+        return UNREAD
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -284,10 +363,12 @@ class _Subcommand:
             help='maximum size of a file to read, after decompression; the '
                  'number of items that it may have grows with it (default: '
                  f'{files.DEFAULT})')
+        if self.cloud is not None:
+            self.cloud.add_options(parser, self.in_client)
         return parser
 
 
-class _Displaying(_Subcommand):
+class _Displaying(Subcommand):
     """Base of the subcommands that print values in several formats.
 
     For ``openstack``, too, only these formats are loaded: other packages may
@@ -310,19 +391,40 @@ class _Displaying(_Subcommand):
                        column_names: Sequence[str], data: Iterable) -> int:
         """Print a document, or what cliff prints; called by cliff.
 
-        :raises documents.UnknownKeyError: if no requested column is a key
+        :raises UsageError: if no requested column is a key
         """
         if parsed_args.formatter not in documents.FORMATS:
             return super().produce_output(parsed_args, column_names, data)
-        self.app.stdout.write(self._document.text(
-            parsed_args.formatter, columns=parsed_args.columns,
-            sort_columns=getattr(parsed_args, 'sort_columns', ()),
-            descending=getattr(parsed_args, 'sort_direction', '') == 'desc',
-            indent=not parsed_args.noindent))
+        try:
+            self.app.stdout.write(self._document.text(
+                parsed_args.formatter, columns=parsed_args.columns,
+                sort_columns=getattr(parsed_args, 'sort_columns', ()),
+                descending=(
+                    getattr(parsed_args, 'sort_direction', '') == 'desc'),
+                indent=not parsed_args.noindent))
+        except documents.UnknownKeyError as exc:
+            raise errors.UsageError(str(exc)) from exc
         return 0
 
+    @staticmethod
+    def check_columns(parsed_args: argparse.Namespace,
+                      column_names: Sequence[str]) -> None:
+        """Check that the requested columns exist, and use their titles."""
+        # As in a document, server_id stands for "Server ID".
+        titles = {documents.key_of(name): name for name in column_names}
+        unknown = [
+            name for name in (*parsed_args.columns,
+                              *getattr(parsed_args, 'sort_columns', ()))
+            if documents.key_of(name) not in titles]
+        if unknown:
+            raise errors.UsageError(
+                f'no column {", ".join(unknown)}; there are: '
+                f'{", ".join(column_names)}')
+        parsed_args.columns = [titles[documents.key_of(name)]
+                               for name in parsed_args.columns]
 
-class Command(_Subcommand, command.Command):
+
+class Command(Subcommand, command.Command):
     """Base of the subcommands that print free text."""
 
 
@@ -354,6 +456,7 @@ class Lister(_Displaying, lister.Lister):
                        data: Iterable[Sequence[ty.Any]]) -> int:
         # A document has rows of its own.
         if parsed_args.formatter not in documents.FORMATS:
+            self.check_columns(parsed_args, column_names)
             data = sorted_by(parsed_args, column_names, data)
         if parsed_args.formatter == TABLE and not parsed_args.columns:
             shown = [name not in self.details for name in column_names]
@@ -416,6 +519,12 @@ def on_screen(
 
 class ShowOne(_Displaying, show.ShowOne):
     formats = formats.SHOW
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str], data: Iterable) -> int:
+        if parsed_args.formatter not in documents.FORMATS:
+            self.check_columns(parsed_args, column_names)
+        return super().produce_output(parsed_args, column_names, data)
 
 
 def add_configuration(

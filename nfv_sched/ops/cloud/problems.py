@@ -7,6 +7,7 @@ import difflib
 import re
 
 from nfv_sched.base import strings
+from nfv_sched.ops.cli import errors
 
 Path = tuple[str | int, ...]
 
@@ -17,8 +18,10 @@ MAX_FOUND = 1000
 _MAX_NAMES = 10_000
 
 
-class InputError(Exception):
+class InputError(errors.CommandError):
     """A cloud file with problems; each message is shown as a line."""
+
+    may_be_unread = True
 
     def __init__(self, problems: Sequence[str]):
         # Messages contain names of the file, which may have line breaks.

@@ -10,7 +10,9 @@ from nfv_sched.base import strings
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
@@ -47,18 +49,19 @@ _CONFIRM = 90.0
 _MOST = 3600.0
 
 
-class AuditCloud(source.CloudMixin, base.Lister):
+class AuditCloud(base.Lister):
     """Check placement guarantees and find inconsistent records."""
 
     epilog = _EPILOG
-    takes_changes = False  # findings are of the cloud as it is
+    # Findings are of the cloud as it is.
+    cloud = source.Source(takes_changes=False)
     schemas = {'cloud-audit': values.Audit}
     formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
     least_important = ('Server ID', 'Since', 'Kind', 'What to do')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        source.add_hosts(parser)
+        arguments.add_hosts(parser)
         parser.add_argument(
             '--kind', action='append', default=[], metavar='PATTERN',
             help='only findings of these kinds; * and ? stand for anything; '
@@ -70,7 +73,7 @@ class AuditCloud(source.CloudMixin, base.Lister):
         return parser
 
     def take_action(self, parsed_args):
-        kinds = set(source.chosen(values.KINDS, parsed_args.kind, 'kind'))
+        kinds = set(arguments.chosen(values.KINDS, parsed_args.kind, 'kind'))
         findings = self._findings(parsed_args, kinds)
         if findings and parsed_args.source is None and parsed_args.confirm:
             self.app.stderr.write(
@@ -102,18 +105,18 @@ class AuditCloud(source.CloudMixin, base.Lister):
 
     def _findings(self, parsed_args: argparse.Namespace,
                   kinds: Collection[str]) -> list[values.AuditedFinding]:
-        cloud = self.cloud(parsed_args)
+        cloud = self.cloud.read(self, parsed_args)
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.audit import all_checks
         from nfv_sched.ops.answers.audit import hosts
-        chosen = {host.uuid for host in source.hosts(
+        chosen = {host.uuid for host in arguments.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)}
         self._hosts = sum(
             host.uuid in chosen for host in hosts.readable(cloud))
         if not hosts.names_unread(cloud):
-            raise source.CloudUnreadError('\n'.join([
+            raise errors.CloudUnreadError('\n'.join([
                 'no host can be checked: the file does not say which of them '
-                'were read completely', *self._missing]))
+                'were read completely', *self.unread]))
         with progress.shown() as update:
             return [finding for finding in all_checks.findings(
                 cloud, hosts=chosen,

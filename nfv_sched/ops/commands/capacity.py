@@ -10,9 +10,11 @@ from nfv_sched.ops.answers.capacity import document as capacity_document
 from nfv_sched.ops.answers.capacity import rendering
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import blazar
 from nfv_sched.ops.cloud import names as name_checks
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
@@ -48,7 +50,7 @@ examples:
   nfv-sched capacity list --by host --from cloud.json.gz
   nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --like router-7
 
-{source.EXIT_CODES}"""
+{base.EXIT_CODES}"""
 
 _SHOW_EPILOG = f"""\
 {_MEANING}
@@ -66,7 +68,7 @@ examples:
   nfv-sched capacity show vrouter.16 --host compute-3 --next
   nfv-sched capacity show vrouter.16 --network mgmt --network data
 
-{source.EXIT_CODES}"""
+{base.EXIT_CODES}"""
 
 #: Maximum number of flavors in a note.
 _MOST_NAMES = 3
@@ -74,19 +76,19 @@ _MOST_NAMES = 3
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 
 
-class _Capacity(source.CloudMixin, base.Lister):
+class _Capacity(base.Lister):
     """Base of both commands: the options for hosts."""
 
-    simulates = True
+    cloud = source.Source(simulates=True)
 
     #: The reservation of the command line.
     _reservation: blazar.BlazarReservation | None = None
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        source.add_hosts(parser)
-        source.add_ports(parser)
-        source.add_image(parser)
+        arguments.add_hosts(parser)
+        arguments.add_ports(parser)
+        arguments.add_image(parser)
         parser.add_argument(
             '--project', metavar='NAME|ID',
             help='count for this project, without hosts that aggregates '
@@ -97,15 +99,15 @@ class _Capacity(source.CloudMixin, base.Lister):
                  'project unless --project names another')
         return parser
 
-    def cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
-        cloud = super().cloud(parsed_args)
+    def _read_cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
+        cloud = self.cloud.read(self, parsed_args)
         project = parsed_args.project
         if parsed_args.reservation is not None:
             reservations = {each.id: each for each in map(
                 blazar.reservation, cloud.aggregates) if each is not None}
             self._reservation = reservations.get(parsed_args.reservation)
             if self._reservation is None:
-                raise source.NotInCloudError(name_checks.unknown(
+                raise errors.NotInCloudError(name_checks.unknown(
                     'reservation of Blazar', parsed_args.reservation,
                     reservations))
         if project is None:
@@ -120,7 +122,7 @@ class _Capacity(source.CloudMixin, base.Lister):
         elif not _is_known(cloud, project):
             text = f'no server and no aggregate is of project {project}'
             if not name_checks.is_uuid(project):
-                raise source.NotInCloudError(
+                raise errors.NotInCloudError(
                     f'{text}; with --from, --project needs the ID of the '
                     'project')
             self.app.stderr.write(f'note: {text}\n')
@@ -133,10 +135,10 @@ class _Capacity(source.CloudMixin, base.Lister):
             with quota.keystone() as connection:
                 return quota.project_id(connection, name)
         except quota.UnknownProjectError as exc:
-            raise source.NotInCloudError(str(exc)) from exc
+            raise errors.NotInCloudError(str(exc)) from exc
         except quota.QuotaError as exc:
             if not name_checks.is_uuid(name):
-                raise source.CloudUnreadError(
+                raise errors.CloudUnreadError(
                     f'--project {name}: {exc}; the ID of the project is '
                     'enough') from exc
             # Few accounts may list projects; an ID needs no look-up.
@@ -145,14 +147,14 @@ class _Capacity(source.CloudMixin, base.Lister):
     def _new(self, parsed_args: argparse.Namespace,
              cloud: snapshot.Cloud) -> 'capacity.NewServers':
         from nfv_sched.ops.model.counting import capacity
-        image = self.image_properties(parsed_args)
-        source.check_image_properties(image)
+        image = arguments.glance_properties(parsed_args)
+        arguments.check_image_properties(image)
         hints = {}
         reserved = self._reservation
         if reserved is not None and reserved.kind == 'host':
             hints[blazar.HINT] = [reserved.id]
         return capacity.NewServers(
-            ports=source.ports(cloud, parsed_args), image=image,
+            ports=arguments.ports(cloud, parsed_args), image=image,
             project=parsed_args.project, hints=hints)
 
     def _tell(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
@@ -222,7 +224,7 @@ class ListCapacity(_Capacity):
             '--empty', action='store_true',
             help='add how many would fit if there were no servers')
         parser.add_argument(
-            '--survive', type=source.number, metavar='N',
+            '--survive', type=arguments.number, metavar='N',
             help='add how many can be booted that still have a host after '
                  'the loss of any N hosts; existing servers are not moved')
         parser.add_argument(
@@ -232,12 +234,12 @@ class ListCapacity(_Capacity):
         return parser
 
     def take_action(self, parsed_args):
-        cloud = self.cloud(parsed_args)
+        cloud = self._read_cloud(parsed_args)
         hosts = _chosen(cloud, parsed_args)
         if parsed_args.mix:
             return self._mix(parsed_args, cloud, hosts)
         enabled = [each for each in cloud.flavors if not each.disabled]
-        names = source.chosen(
+        names = arguments.chosen(
             [each.name for each in enabled], parsed_args.flavor, 'flavor')
         flavors = [each for each in enabled if each.name in names]
         new = self._new(parsed_args, cloud)
@@ -280,7 +282,7 @@ class ListCapacity(_Capacity):
             for flavor in flavors:
                 allowances[flavor.name] = of_flavor(flavor)
         except quota.QuotaError as exc:
-            self._missing.append(str(exc))
+            self.unread.append(str(exc))
         return allowances
 
     def _mix(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
@@ -289,9 +291,9 @@ class ListCapacity(_Capacity):
         from nfv_sched.ops.model.requests import assumed_ports
         from nfv_sched.ops.simulator import servers
         if parsed_args.by != _CLOUD or parsed_args.survive is not None:
-            raise source.UsageError('--mix goes with neither --by nor '
+            raise errors.UsageError('--mix goes with neither --by nor '
                                     '--survive')
-        flavor_counts = [(source.flavor(cloud, name), count)
+        flavor_counts = [(arguments.flavor(cloud, name), count)
                          for name, count in parsed_args.mix.items()]
         new = self._new(parsed_args, cloud)
         try:
@@ -299,7 +301,7 @@ class ListCapacity(_Capacity):
                               empty=empty)
                     for empty in (False, True)[:1 + parsed_args.empty]]
         except servers.Refused as exc:
-            raise source.UsageError(f'--mix: {exc}') from exc
+            raise errors.UsageError(f'--mix: {exc}') from exc
         of_flavor = assumed_ports.per_flavor(cloud, new.ports)
         ports = {flavor.name: of_flavor(flavor)
                  for flavor, _number in flavor_counts}
@@ -347,8 +349,8 @@ class ShowCapacity(_Capacity):
         return parser
 
     def take_action(self, parsed_args):
-        cloud = self.cloud(parsed_args)
-        flavor = source.flavor(cloud, parsed_args.flavor)
+        cloud = self._read_cloud(parsed_args)
+        flavor = arguments.flavor(cloud, parsed_args.flavor)
         hosts = _chosen(cloud, parsed_args)
         new = self._new(parsed_args, cloud)
         counted, = _count(cloud, [flavor], new, hosts)
@@ -416,11 +418,11 @@ def _chosen(cloud: snapshot.Cloud,
     Unlike other commands, an aggregate without hosts is accepted: nothing fits
     there.
     """
-    chosen = list(dict.fromkeys(host.name for host in source.hosts(
+    chosen = list(dict.fromkeys(host.name for host in arguments.hosts(
         cloud, parsed_args.host, parsed_args.az)))
     if parsed_args.aggregate:
-        names = source.chosen([each.name for each in cloud.aggregates],
-                              parsed_args.aggregate, 'aggregate')
+        names = arguments.chosen([each.name for each in cloud.aggregates],
+                                 parsed_args.aggregate, 'aggregate')
         members = {name for each in cloud.aggregates
                    if each.name in names for name in each.hosts}
         chosen = [name for name in chosen if name in members]

@@ -4,6 +4,7 @@
 import argparse
 
 from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
@@ -38,7 +39,7 @@ line is wrong; 3 if no moves were found that make room for so many.
 class DefragCloud(planning.MovePlanCommand):
     """Plan live migrations that make room for more servers of a flavor."""
 
-    simulates = True
+    cloud = source.Source(simulates=True, has_account=False)
     epilog = _EPILOG
     schemas = {'cloud-defrag': document.Defrag}
 
@@ -48,20 +49,20 @@ class DefragCloud(planning.MovePlanCommand):
             '--flavor', required=True, metavar='NAME',
             help='flavor of the new servers')
         parser.add_argument(
-            '--count', type=source.positive, default=1, metavar='N',
+            '--count', type=arguments.positive, default=1, metavar='N',
             help='number of new servers (default: 1)')
         parser.add_argument(
-            '--max-moves', type=source.positive, default=10, metavar='M',
+            '--max-moves', type=arguments.positive, default=10, metavar='M',
             help='maximum number of moves (default: 10)')
         parser.add_argument(
             '--avoid', action='append', default=[], metavar='PATTERN',
             help='do not move servers with such names, nor servers from or '
                  'to hosts with such names; can be repeated')
-        source.add_ports(parser)
+        arguments.add_ports(parser)
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        cloud = self.cloud(parsed_args)
+        cloud = self.cloud.read(self, parsed_args)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.commands import replanning

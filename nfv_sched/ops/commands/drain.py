@@ -4,8 +4,10 @@
 import argparse
 
 from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
@@ -57,7 +59,7 @@ or come back: by a resize that is not confirmed, or a move under way.
 class DrainHost(planning.MovePlanCommand):
     """Plan draining hosts: each server live, cold or not at all."""
 
-    simulates = True
+    cloud = source.Source(simulates=True, has_account=False)
     closes_hosts = True
     epilog = _EPILOG
     schemas = {'host-drain': document.Drain,
@@ -69,9 +71,9 @@ class DrainHost(planning.MovePlanCommand):
             'hosts', metavar='HOST', nargs='*',
             help='name of the host; of several hosts names, or patterns in '
                  'which * and ? stand for anything')
-        source.add_host_groups(parser)
+        arguments.add_host_groups(parser)
         parser.add_argument(
-            '--at-once', type=source.positive, metavar='N',
+            '--at-once', type=arguments.positive, metavar='N',
             help='of several hosts: how many are empty at the same time '
                  '(default: 1)')
         parser.add_argument(
@@ -94,22 +96,22 @@ class DrainHost(planning.MovePlanCommand):
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         if not (parsed_args.hosts or parsed_args.aggregate or parsed_args.az):
-            raise source.UsageError(
+            raise errors.UsageError(
                 'HOST, --aggregate or --availability-zone is needed')
         if _has_rounds(parsed_args):
             if parsed_args.server:
-                raise source.UsageError('--server is for one host')
+                raise errors.UsageError('--server is for one host')
             if parsed_args.formatter == formats.COMMANDS:
-                raise source.UsageError(
+                raise errors.UsageError(
                     '-f commands is for one host; several are emptied in '
                     'rounds by "plan run": write the plan with --save FILE')
         if parsed_args.enable_after and (
                 _has_rounds(parsed_args) or parsed_args.server):
-            raise source.UsageError(plan_execution.NO_ENABLE)
+            raise errors.UsageError(plan_execution.NO_ENABLE)
         super().check(parsed_args)
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        cloud = self.cloud(parsed_args)
+        cloud = self.cloud.read(self, parsed_args)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import drain
         from nfv_sched.ops.answers.plans import rendering
@@ -120,16 +122,16 @@ class DrainHost(planning.MovePlanCommand):
         plan: document.Drain | document.RollingDrain
         with progress.shown() as update:
             if _has_rounds(parsed_args):
-                hosts = list(dict.fromkeys(host.name for host in source.hosts(
-                    cloud, parsed_args.hosts, parsed_args.az,
-                    parsed_args.aggregate)))
+                chosen = arguments.hosts(cloud, parsed_args.hosts,
+                                         parsed_args.az, parsed_args.aggregate)
+                hosts = list(dict.fromkeys(host.name for host in chosen))
                 plan = rolling.plan(
                     cloud, hosts, options, at_once=parsed_args.at_once or 1,
                     update=update)
                 self.has_findings = bool(plan.not_emptied)
                 commands = ()
             else:
-                host = source.host_name(
+                host = arguments.host_name(
                     [host.name for host in cloud.hosts], parsed_args.hosts[0])
                 plan = drain.plan(
                     cloud, host, options, update=update,
@@ -147,15 +149,15 @@ def _has_rounds(parsed_args: argparse.Namespace) -> bool:
     """Return whether a command line may mean several hosts."""
     return bool(
         len(parsed_args.hosts) != 1 or parsed_args.aggregate or parsed_args.az
-        or parsed_args.at_once or source.is_pattern(parsed_args.hosts[0]))
+        or parsed_args.at_once or arguments.is_pattern(parsed_args.hosts[0]))
 
 
 def _uuids(cloud: snapshot.Cloud, host: str,
            names: list[str]) -> set[str] | None:
-    servers = [source.server(cloud, name) for name in names]
+    servers = [arguments.server(cloud, name) for name in names]
     for server in servers:
         if server.host != host:
-            raise source.NotInCloudError(
+            raise errors.NotInCloudError(
                 f'server {server.name} is not on {host}, but on '
                 f'{server.host or "no host"}')
     return {server.uuid for server in servers} or None

@@ -19,7 +19,9 @@ from nfv_sched.ops.answers.journal import reading
 from nfv_sched.ops.answers.journal import rendering
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
@@ -42,10 +44,10 @@ notified.
 """
 
 
-class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
+class _Explain(base.Lister, metaclass=abc.ABCMeta):
     """Base of both commands."""
 
-    simulates = True
+    cloud = source.Source(simulates=True)
 
     #: What --network takes the place of, for its help text.
     replaced_networks = ''
@@ -57,7 +59,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        source.add_networks(parser, self.replaced_networks)
+        arguments.add_networks(parser, self.replaced_networks)
         parser.add_argument(
             '--host', action='append', default=[], dest='patterns',
             metavar='PATTERN',
@@ -83,7 +85,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         super().check(parsed_args)
         if parsed_args.for_tenant and (
                 parsed_args.formatter != base.TABLE or parsed_args.columns):
-            raise source.UsageError(
+            raise errors.UsageError(
                 '--for-tenant is a text: it does not go with -f and -c')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -101,7 +103,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
         """Return an ``ops.model.requests.subject.ExplainSubject``."""
 
     def take_action(self, parsed_args: argparse.Namespace):
-        cloud = self.cloud(parsed_args)
+        cloud = self.cloud.read(self, parsed_args)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.explain import explanation
         from nfv_sched.ops.answers.explain import next_steps
@@ -116,7 +118,7 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
                         state, about, progress=update,
                         relax_seconds=parsed_args.try_seconds)
         except subject.ExplainError as exc:
-            raise source.NotInCloudError(str(exc)) from exc
+            raise errors.NotInCloudError(str(exc)) from exc
         # The same cloud and ports, for other commands.
         options = base.configuration(parsed_args)
         if parsed_args.source is not None:
@@ -127,12 +129,13 @@ class _Explain(source.CloudMixin, base.Lister, metaclass=abc.ABCMeta):
             options += next_steps.own_ports(about)
         explained = dataclasses.replace(explained, next_steps=tuple(
             next_steps.find(cloud, about, explained, options)))
-        names = source.chosen(
+        names = arguments.chosen(
             [host.host for host in explained.hosts], parsed_args.patterns,
             'host')
         self.has_findings = not explained.fits
+        of_names = frozenset(names)
         shown = {each.host: each for each in explained.hosts
-                 if each.host in frozenset(names)}
+                 if each.host in of_names}
         self._document = documents.Document(dataclasses.replace(
             explained, hosts=tuple(shown.values())), ('hosts',))
         best_first = of_explain.best_first(
@@ -237,21 +240,21 @@ is wrong.
     def check(self, parsed_args: argparse.Namespace) -> None:
         super().check(parsed_args)
         if parsed_args.shadow and parsed_args.server is not None:
-            raise source.UsageError('--shadow is about all servers')
+            raise errors.UsageError('--shadow is about all servers')
         if parsed_args.days is not None and not (
                 parsed_args.shadow and parsed_args.days > 0):
-            raise source.UsageError(
+            raise errors.UsageError(
                 '--days goes with --shadow, and needs a number above 0')
         if parsed_args.then:
             if parsed_args.for_tenant:
-                raise source.UsageError('--for-tenant does not go with --then')
+                raise errors.UsageError('--for-tenant does not go with --then')
             return
         if parsed_args.server is None:
-            raise source.UsageError(
+            raise errors.UsageError(
                 'name a server, or add --then to list all refusals')
         for option in ('full', 'shadow', 'journal'):
             if getattr(parsed_args, option):
-                raise source.UsageError(f'--{option} needs --then')
+                raise errors.UsageError(f'--{option} needs --then')
 
     def take_action(self, parsed_args):
         if not parsed_args.then:
@@ -261,7 +264,7 @@ is wrong.
             source.configure(base.configuration(parsed_args), databases=False)
             directories = [source.journal_folder()]
             if not directories[0]:
-                raise source.CloudUnreadError(
+                raise errors.CloudUnreadError(
                     'there is no journal: [nfv_sched] decision_journal is '
                     'not set')
         try:
@@ -269,8 +272,8 @@ is wrong.
                 *directories, required=bool(parsed_args.journal),
                 server=None if lists_all else self._uuid(parsed_args))
         except reading.JournalError as exc:
-            raise source.CloudUnreadError(str(exc)) from exc
-        self._missing += read.unread
+            raise errors.CloudUnreadError(str(exc)) from exc
+        self.unread += read.unread
         if lists_all or not read.refusals:
             self.app.stderr.write(rendering.missing(read.lost, read.removed))
         if parsed_args.shadow:
@@ -301,7 +304,8 @@ is wrong.
     def _uuid(self, parsed_args: argparse.Namespace) -> str:
         if uuidutils.is_uuid_like(parsed_args.server):
             return parsed_args.server
-        return source.server(self.cloud(parsed_args), parsed_args.server).uuid
+        cloud = self.cloud.read(self, parsed_args)
+        return arguments.server(cloud, parsed_args.server).uuid
 
     def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.model.requests import subject
@@ -327,9 +331,9 @@ read, and is named, 2 if the command line is wrong.
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('flavor', metavar='NAME', help='the flavor')
-        source.add_image(parser)
-        source.add_zone(parser, dest='zone', metavar='ZONE',
-                        help='availability zone')
+        arguments.add_image(parser)
+        arguments.add_zone(parser, dest='zone', metavar='ZONE',
+                           help='availability zone')
         parser.add_argument(
             '--group', metavar='UUID|NAME', help='server group')
         parser.add_argument(
@@ -341,9 +345,9 @@ read, and is named, 2 if the command line is wrong.
     def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.model.requests import subject
         if not 1 <= parsed_args.count <= _MOST_SERVERS:
-            raise source.UsageError(f'--count: 1 to {_MOST_SERVERS} needed')
+            raise errors.UsageError(f'--count: 1 to {_MOST_SERVERS} needed')
         return subject.flavor(
             cloud, state, parsed_args.flavor,
-            image=self.image_properties(parsed_args),
+            image=arguments.glance_properties(parsed_args),
             networks=parsed_args.networks, zone=parsed_args.zone,
             group=parsed_args.group, count=parsed_args.count)

@@ -5,6 +5,7 @@ import argparse
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
@@ -41,13 +42,13 @@ class FailoverCloud(planning.Report):
     such server, json and yaml all hosts.
     """
 
-    simulates = True
+    cloud = source.Source(simulates=True)
     epilog = _EPILOG
     schemas = {'cloud-failover': document.Failover}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        source.add_hosts(parser)
+        arguments.add_hosts(parser)
         lost = parser.add_mutually_exclusive_group()
         lost.add_argument(
             '--each', action='store_true',
@@ -59,8 +60,8 @@ class FailoverCloud(planning.Report):
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        cloud = self.cloud(parsed_args)
-        names = list(dict.fromkeys(host.name for host in source.hosts(
+        cloud = self.cloud.read(self, parsed_args)
+        names = list(dict.fromkeys(host.name for host in arguments.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import failover

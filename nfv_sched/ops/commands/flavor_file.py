@@ -17,9 +17,9 @@ from nfv_sched.base import cpu_spec
 from nfv_sched.base import extra_specs
 from nfv_sched.base import files
 from nfv_sched.ops.answers.flavors import document
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.commands import source
 
 # Field -> its names in the different sources.
 _NAMES = {
@@ -72,7 +72,7 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     titles = collections.Counter(each.name for each in flavors)
     for name, count in titles.items():
         if count > 1:
-            raise source.CloudUnreadError(f'{path}: several flavors are named '
+            raise errors.CloudUnreadError(f'{path}: several flavors are named '
                                           f'{extra_specs.shown(name, 100)}')
     return flavors
 
@@ -92,7 +92,7 @@ def image(path: str) -> document.Image:
                 data.get('properties'), (Mapping, str))):
         if isinstance(data, Mapping) and any(
                 isinstance(value, (Mapping, list)) for value in data.values()):
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 f'{path}: neither an image nor properties; {_SHOW_IMAGE}')
         return document.Image(properties=_texts(data, where, lenient=True))
     memory, disk, size = (
@@ -120,12 +120,12 @@ def _only_image(data: ty.Any, path: str) -> ty.Any:
         data = data['image']
     if isinstance(data, list):
         if len(data) != 1:
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 f'{path}: {len(data)} images, not one; {_SHOW_IMAGE}')
         data, = data
     if isinstance(data, Mapping) and {'ID', 'Name'} <= data.keys() and (
             'Properties' not in data):
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{path}: no properties in the file; {_SHOW_IMAGE}')
     return data
 
@@ -138,7 +138,7 @@ def _image_id(value: ty.Any, path: str) -> str:
     if value in (None, ''):
         return ''
     if not isinstance(value, str) or not names.is_uuid(value):
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{path}: id {names.UUID.text}, not {extra_specs.shown(value)}')
     return value
 
@@ -154,14 +154,14 @@ def _read_content(path: str) -> ty.Any:
                 files.check(data)
                 return data
             except files.FileLimitError as exc:
-                raise source.CloudUnreadError(f'{path}: {exc}') from exc
+                raise errors.CloudUnreadError(f'{path}: {exc}') from exc
             except ValueError:
                 pass  # YAML can begin with these characters, too
         return cloud_text.parse(text, path)[0]
     except problems.InputError as exc:
-        raise source.CloudUnreadError(str(exc)) from exc
+        raise errors.CloudUnreadError(str(exc)) from exc
     except RecursionError as exc:
-        raise source.CloudUnreadError(f'{path}: nested too deeply') from exc
+        raise errors.CloudUnreadError(f'{path}: nested too deeply') from exc
 
 
 def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
@@ -181,7 +181,7 @@ def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
         entries = [(f'[{number}]', None, each)
                    for number, each in enumerate(data)]
     else:
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{path}: no flavors in it; {_LIST_FLAVORS}')
     for where, name, each in entries:
         _check_flavor(each, data, path, where)
@@ -198,11 +198,11 @@ def _check_flavor(value: ty.Any, data: ty.Any, path: str, where: str) -> None:
     if _may_be_flavor(value):
         return
     if place := next(_places(data), ''):
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{path}: a file of another tool; flavors are in {place}: write '
             'them alone into a file, as a list or below their names; or '
             f'{_LIST_FLAVORS}')
-    raise source.CloudUnreadError(
+    raise errors.CloudUnreadError(
         f'{path}: {where} is not a flavor: an object with vcpus, ram and '
         f'properties is needed; {_LIST_FLAVORS}')
 
@@ -228,16 +228,16 @@ def _flavor(data: Mapping[str, ty.Any], name: str | None,
               for field, keys in _NAMES.items()}
     name = name if fields['name'] is None else str(fields['name'])
     if not name:
-        raise source.CloudUnreadError(f'{where}: it has no name')
+        raise errors.CloudUnreadError(f'{where}: it has no name')
     for key, value in (('name', name), ('id', str(fields['id'] or ''))):
         if not names.is_printable(value):
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 f'{where}: {key} {names.PRINTABLE.text}, not '
                 f'{extra_specs.shown(value)}')
     specs = fields['extra_specs']
     if _WITHOUT_PROPERTIES.intersection(data) and not (
             data.keys() & {*_NAMES['extra_specs']}):
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{where}: no properties in the file; "openstack flavor list '
             '--long -f json" prints them, and Nova from microversion 2.61')
     return snapshot.Flavor(
@@ -259,7 +259,7 @@ def _number(value: ty.Any, where: str, what: str, least: int,
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not (
             least <= value < most):
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{where}: {what} must be a number from {least} to {most - 1}, '
             f'not {extra_specs.shown(value)}')
     return value
@@ -275,7 +275,7 @@ def _size(value: ty.Any, where: str, what: str = '') -> int:
             value = (values.parse_gib if what in ('disk', 'ephemeral')
                      else values.parse_mib)(value)
         except ValueError as exc:
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 f'{where}: {what or "ram"}: {exc}') from exc
     return _number(value, where, what or 'ram', 0 if what else 1, _MOST)
 
@@ -288,7 +288,7 @@ def _texts(data: ty.Any, where: str, lenient: bool = False) -> dict[str, str]:
     if isinstance(data, str):
         return _parse_printed(data, where)
     if not isinstance(data, Mapping):
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{where} must be an object with a value for each key, not '
             f'{extra_specs.shown(data)}')
     texts = {}
@@ -300,7 +300,7 @@ def _texts(data: ty.Any, where: str, lenient: bool = False) -> dict[str, str]:
         elif not isinstance(value, str):
             if lenient:
                 continue
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 f'{where}: {key} must be a text, not '
                 f'{extra_specs.shown(value)}')
         texts[str(key)] = value
@@ -315,7 +315,7 @@ def _parse_printed(text: str, where: str) -> dict[str, str]:
         match = _PROPERTY.match(text, position)
         # Not "a='1' b='2'" with a value of "1' b='2".
         if match is None or match[1] in properties or "='" in match[2]:
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 f"{where} must be an object, or a text such as a='1', b='2', "
                 f'not {extra_specs.shown(text)}')
         properties[match[1]] = match[2]

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import flavor_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
@@ -88,7 +90,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help='flavors of this file, not of the cloud (all, without NAME)')
     parser.add_argument(
         '--image', metavar='FILE', help='properties of an image')
-    source.add_image_properties(parser)
+    arguments.add_image_properties(parser)
 
 
 def _image(parsed_args: argparse.Namespace) -> document.Image:
@@ -99,21 +101,21 @@ def _image(parsed_args: argparse.Namespace) -> document.Image:
     return image._replace(
         id=image.id or 'IMAGE',
         properties={**image.properties,
-                    **source.image_properties(parsed_args)})
+                    **arguments.image_properties(parsed_args)})
 
 
 def _chosen(flavors: Sequence[snapshot.Flavor],
             parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
-    names = set(source.chosen([each.name for each in flavors],
-                              parsed_args.names, 'flavor'))
+    names = set(arguments.chosen([each.name for each in flavors],
+                                 parsed_args.names, 'flavor'))
     return [each for each in flavors if each.name in names]
 
 
 def _check(parsed_args: argparse.Namespace) -> None:
     if parsed_args.all and parsed_args.names:
-        raise source.UsageError('either NAME or --all')
+        raise errors.UsageError('either NAME or --all')
     if not (parsed_args.all or parsed_args.names or parsed_args.file):
-        raise source.UsageError('NAME, --all or --file needed')
+        raise errors.UsageError('NAME, --all or --file needed')
 
 
 class LintFlavor(planning.Report):
@@ -122,7 +124,7 @@ class LintFlavor(planning.Report):
     epilog = _LINT_EPILOG
     schemas = {'flavor-lint': document.FlavorLint}
 
-    takes_api = True
+    cloud = source.Source(takes_api=True)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -140,9 +142,10 @@ class LintFlavor(planning.Report):
         image = _image(parsed_args)
         cloud = None
         if parsed_args.file is None or parsed_args.hosts or parsed_args.used:
-            cloud = self.cloud(parsed_args, None if parsed_args.hosts else (
-                *(('flavors',) if parsed_args.file is None else ()),
-                *(('servers',) if parsed_args.used else ())))
+            parts = (*(('flavors',) if parsed_args.file is None else ()),
+                     *(('servers',) if parsed_args.used else ()))
+            cloud = self.cloud.read(
+                self, parsed_args, None if parsed_args.hosts else parts)
         chosen = _chosen(cloud.flavors if parsed_args.file is None else
                          flavor_file.flavors(parsed_args.file), parsed_args)
         # Imported here so that --help does not wait for Nova.
@@ -177,8 +180,8 @@ class TranslateFlavor(planning.PlanCommand):
     epilog = _TRANSLATE_EPILOG
     schemas = {'flavor-translate': document.Translations}
 
-    takes_api = True
-    takes_changes = False  # no hosts are looked at
+    # No hosts are looked at.
+    cloud = source.Source(takes_api=True, takes_changes=False)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -194,8 +197,8 @@ class TranslateFlavor(planning.PlanCommand):
             chosen = _chosen(flavor_file.flavors(parsed_args.file),
                              parsed_args)
         elif parsed_args.names or parsed_args.all:
-            chosen = _chosen(
-                self.cloud(parsed_args, ('flavors',)).flavors, parsed_args)
+            cloud = self.cloud.read(self, parsed_args, ('flavors',))
+            chosen = _chosen(cloud.flavors, parsed_args)
         from nfv_sched.ops.answers.flavors import translate
         from nfv_sched.ops.answers.flavors import translate_rendering
         all_translated = [translate.flavor(each) for each in chosen]

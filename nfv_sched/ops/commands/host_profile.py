@@ -18,9 +18,9 @@ from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.answers.profile import tables
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.commands import planning
-from nfv_sched.ops.commands import source
 
 #: Format that is a configuration file -> function that writes it.
 _CONFIGURATION = {
@@ -174,7 +174,7 @@ def _label(text: str) -> str:
     return text
 
 
-class ProfileHost(planning.PlainReport):
+class ProfileHost(planning.Report):
     """Propose the settings of a new host: CPUs, memory, pages, labels."""
 
     epilog = _EPILOG
@@ -199,9 +199,9 @@ class ProfileHost(planning.PlainReport):
                 return self._compare(parsed_args, chosen, machine)
             host_profile = derivation.derive(machine, chosen)
         except values.MachineError as exc:
-            raise source.CloudUnreadError(str(exc)) from exc
+            raise errors.CloudUnreadError(str(exc)) from exc
         except choices.ProfileError as exc:
-            raise source.UsageError(str(exc)) from exc
+            raise errors.UsageError(str(exc)) from exc
         text = ''
         if parsed_args.formatter in _CONFIGURATION:
             # These have no place for them that every reader keeps.
@@ -211,7 +211,8 @@ class ProfileHost(planning.PlainReport):
             text = _CONFIGURATION[parsed_args.formatter](host_profile)
         return planning.Output(
             text=tables.text(host_profile), columns=tables.COLUMNS,
-            rows=tables.rows(host_profile), commands=text.splitlines(),
+            rows=tables.rows(host_profile),
+            commands=text.removesuffix('\n').split('\n') if text else (),
             document=documents.Document(host_profile))
 
     def _compare(self, parsed_args: argparse.Namespace,
@@ -219,17 +220,17 @@ class ProfileHost(planning.PlainReport):
                  machine: values.Machine) -> planning.Output:
         formatter = parsed_args.formatter
         if formatter in _CONFIGURATION:
-            raise source.UsageError(
+            raise errors.UsageError(
                 f'--check has no format {formatter}; use table, json, yaml, '
                 'csv or value')
         from nfv_sched.nova import compute_conf
         try:
             compared = check.compare(parsed_args.check, chosen, machine)
         except compute_conf.OptionsError as exc:
-            raise source.CloudUnreadError(str(exc)) from exc
+            raise errors.CloudUnreadError(str(exc)) from exc
         self.has_findings = bool(compared.differences or compared.start_errors)
         if not self.has_findings and not compared.compares:
-            raise source.CloudUnreadError(tables.powered_down(compared))
+            raise errors.CloudUnreadError(tables.powered_down(compared))
         if formatter not in documents.FORMATS and (
                 formatter != base.TABLE or parsed_args.columns):
             # The columns have no place for them.
@@ -250,7 +251,7 @@ def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
             if chosen[name] is None:
                 chosen[name] = usual
     elif chosen['utilisation'] is not None and chosen['guest_gb'] is None:
-        raise source.UsageError('--utilisation needs --guest-gb')
+        raise errors.UsageError('--utilisation needs --guest-gb')
     if chosen['utilisation'] is None:
         del chosen['utilisation']
     chosen['mtus'] = frozenset().union(*chosen['mtus'])

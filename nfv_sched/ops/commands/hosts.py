@@ -18,8 +18,10 @@ from nfv_sched.ops.answers.machine import values
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import source
 
 if ty.TYPE_CHECKING:
@@ -55,7 +57,7 @@ examples:
   nfv-sched host list --host 'compute-1*' --from cloud.json.gz
   nfv-sched host list --aggregate dpdk --full 90
 
-{source.EXIT_CODES}"""
+{base.EXIT_CODES}"""
 
 _FACTS_EPILOG = """\
 Nova does not know CPUs in none of its sets, such as those of the platform or
@@ -78,7 +80,7 @@ examples:
   nfv-sched host show compute-3 --facts machines
   nfv-sched host show compute-3 --from cloud.json.gz -f json
 
-{source.EXIT_CODES}"""
+{base.EXIT_CODES}"""
 
 _MAP_EPILOG = f"""\
 Letters stand for the servers with pinned CPUs of a host, the oldest is A.
@@ -97,7 +99,7 @@ examples:
   nfv-sched host map --format html -o map.html --facts machines
   nfv-sched host map --host compute-3 --format svg -o compute-3.svg
 
-{source.EXIT_CODES}"""
+{base.EXIT_CODES}"""
 
 #: Value of --sort -> sort key of a host.
 _ORDERS: dict[str, Callable[[host_document.HostDetails], tuple]] = {
@@ -108,12 +110,13 @@ _ORDERS: dict[str, Callable[[host_document.HostDetails], tuple]] = {
 }
 
 
-class ListHost(source.CloudMixin, base.Lister):
+class ListHost(base.Lister):
     """List the NUMA nodes of hosts with used and free resources.
 
     A row for each NUMA node.
     """
 
+    cloud = source.Source()
     epilog = _LIST_EPILOG
     schemas = {'host-list': host_document.NodeRows}
     least_important = ('Availability zone', 'VFs used', 'Ports used',
@@ -122,7 +125,7 @@ class ListHost(source.CloudMixin, base.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        source.add_hosts(parser)
+        arguments.add_hosts(parser)
         parser.add_argument(
             '--sort', choices=tuple(_ORDERS), default='name',
             help='order of the hosts: by name, most free pinned CPUs first, '
@@ -136,11 +139,11 @@ class ListHost(source.CloudMixin, base.Lister):
         return parser
 
     def take_action(self, parsed_args):
-        cloud = self.cloud(parsed_args)
+        cloud = self.cloud.read(self, parsed_args)
         # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.hosts import view
         hosts = sorted((
-            host for host in view.views(cloud, source.hosts(
+            host for host in view.views(cloud, arguments.hosts(
                 cloud, parsed_args.host, parsed_args.az,
                 parsed_args.aggregate))
             if parsed_args.full is None
@@ -166,8 +169,10 @@ def _percent(text: str) -> float:
     return value
 
 
-class _WithFacts(source.CloudMixin):
+class _WithFacts:
     """Mixin of a subcommand with the option --facts."""
+
+    cloud = source.Source()
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -183,7 +188,7 @@ class _WithFacts(source.CloudMixin):
         chosen: Callable[['snapshot.Cloud'], list['snapshot.Host']],
     ) -> tuple['snapshot.Cloud', Sequence[host_document.HostDetails]]:
         files = fact_files(parsed_args.facts)
-        cloud = self.cloud(parsed_args)
+        cloud = self.cloud.read(self, parsed_args)
         hosts = chosen(cloud)
         facts_of_hosts = machines(
             files, cloud, hosts, lambda text: self.app.stderr.write(
@@ -201,7 +206,7 @@ def fact_files(folder: str | None) -> dict[str, str] | None:
         return {name: os.path.join(folder, name)
                 for name in os.listdir(folder)}
     except OSError as exc:
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{folder}: {exc.strerror or exc}') from exc
 
 
@@ -245,7 +250,7 @@ def machines(files: Mapping[str, str] | None, cloud: 'snapshot.Cloud',
 def _path(files: Mapping[str, str], name: str) -> str | None:
     paths = [files[each] for each in (f'{name}.json', name) if each in files]
     if len(paths) > 1:
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{paths[0]} and {paths[1]} are both of host {name}')
     return paths[0] if paths else None
 
@@ -253,7 +258,7 @@ def _path(files: Mapping[str, str], name: str) -> str | None:
 def _machine(path: str) -> values.Machine:
     """Read a machine from a file; its memory need not be known."""
     if os.path.isdir(path):
-        raise source.CloudUnreadError(f'{path}: is a folder; a file is needed')
+        raise errors.CloudUnreadError(f'{path}: is a folder; a file is needed')
     try:
         raw_facts = read.load(path)
         if not raw_facts.cpus:
@@ -263,12 +268,12 @@ def _machine(path: str) -> values.Machine:
                 + (f', as {raw_facts.unusable}' if raw_facts.unusable else '')
                 + f'; "{facts.LSCPU}" prints them there')
     except values.MachineError as exc:
-        raise source.CloudUnreadError(str(exc)) from exc
+        raise errors.CloudUnreadError(str(exc)) from exc
     try:
         return facts.machine(dataclasses.replace(
             raw_facts, memory=None, total_memory=0))
     except values.MachineError as exc:
-        raise source.CloudUnreadError(f'{path}: {exc}') from exc
+        raise errors.CloudUnreadError(f'{path}: {exc}') from exc
 
 
 class ShowHost(_WithFacts, base.ShowOne):
@@ -303,10 +308,10 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
         titles[host.uuid], host.uuid)] or [
         host for host in cloud.hosts if host.name == name]
     if not hosts:
-        name = source.host_name([host.name for host in cloud.hosts], name)
+        name = arguments.host_name([host.name for host in cloud.hosts], name)
         hosts = [host for host in cloud.hosts if host.name == name]
     if len(hosts) > 1:
-        raise source.UsageError(
+        raise errors.UsageError(
             f'several compute nodes of host {name!r}: ' +
             ', '.join(titles[host.uuid] for host in hosts))
     return hosts
@@ -372,7 +377,7 @@ class MapHost(_WithFacts, base.Command):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        source.add_hosts(parser)
+        arguments.add_hosts(parser)
         parser.add_argument(
             '--format', choices=('text', 'svg', 'html'), default='text',
             help='of the map (default: text)')
@@ -389,7 +394,7 @@ class MapHost(_WithFacts, base.Command):
         return parser
 
     def take_action(self, parsed_args) -> None:
-        cloud, hosts = self.views(parsed_args, lambda cloud: source.hosts(
+        cloud, hosts = self.views(parsed_args, lambda cloud: arguments.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate))
         from nfv_sched.ops.answers.hosts.map import page
         from nfv_sched.ops.answers.hosts.map import text
@@ -408,4 +413,4 @@ class MapHost(_WithFacts, base.Command):
             atomic_file.write(parsed_args.output, lambda opened: (
                 opened.writelines(piece.encode() for piece in pieces)))
         except atomic_file.WriteError as exc:
-            raise source.CloudUnreadError(str(exc)) from exc
+            raise errors.CloudUnreadError(str(exc)) from exc

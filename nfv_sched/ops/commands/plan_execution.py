@@ -12,7 +12,9 @@ import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
@@ -32,19 +34,17 @@ NO_ENABLE = '--enable-after is for a plan that empties one host'
 _CHANGED = 'Nothing was changed: the cloud is not as the plan says.'
 
 
-class RunMixin(source.ErrorMixin):
+class RunMixin:
     """Mixin of a subcommand that carries out a plan.
 
     :cvar closes_hosts: whether plans may empty a host
-    :cvar takes_api: whether --os-cloud is not for carrying out alone
     """
 
     closes_hosts = False
-    takes_api = False
 
     def add_run_options(self, parser: argparse.ArgumentParser,
                         condition: str = '') -> None:
-        if not (self.takes_api or self._in_client()):
+        if not (self.in_client or self.cloud and self.cloud.has_account):
             parser.add_argument(
                 '--os-cloud', metavar='NAME',
                 help=f'{condition}the account of this name in clouds.yaml '
@@ -58,11 +58,11 @@ class RunMixin(source.ErrorMixin):
             help=f'{condition}check the plan against the cloud, and change '
                  'nothing')
         parser.add_argument(
-            '--parallel', type=source.positive, metavar='N',
+            '--parallel', type=arguments.positive, metavar='N',
             help=f'{condition}maximum number of moves at a time (default: '
                  f'{PARALLEL})')
         parser.add_argument(
-            '--timeout', type=source.positive, metavar='SECONDS',
+            '--timeout', type=arguments.positive, metavar='SECONDS',
             help=f'{condition}time after which a move is not waited for any '
                  f'longer (default: {TIMEOUT})')
         parser.set_defaults(enable_after=False, journal=None)
@@ -72,14 +72,15 @@ class RunMixin(source.ErrorMixin):
                 help=f'{condition}enable the host again when all moves are '
                      'made')
         parser.add_argument(
-            '--replan', type=source.positive, metavar='N', default=0,
+            '--replan', type=arguments.positive, metavar='N', default=0,
             help=f'{condition}if a move fails, or the cloud is not as the '
                  'plan says, plan again and go on, at most N times')
 
     def cloud_again(self, parsed_args: argparse.Namespace,
                     saved: plan_file.SavedPlan) -> snapshot.Cloud:
         """Read the cloud as it is now, for a new plan."""
-        return self.cloud(parsed_args, ('network_agents',), self.print_line)
+        return self.cloud.read(
+            self, parsed_args, ('network_agents',), self.print_line)
 
     def current_cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
         """Read the cloud as it is now, or wait for a snapshot of it.
@@ -88,9 +89,9 @@ class RunMixin(source.ErrorMixin):
         :raises CloudUnreadError: if it cannot be read
         """
         if parsed_args.source is None:
-            return self.live_cloud(parsed_args)
+            return source.live_cloud(self, parsed_args)
         if not source.is_url(parsed_args.source):
-            raise source.NotConfiguredError('a file, not a cloud')
+            raise errors.NotConfiguredError('a file, not a cloud')
         return source.load(
             parsed_args.source, parsed_args.config_file, self.print_line)
 
@@ -101,14 +102,14 @@ class RunMixin(source.ErrorMixin):
     def check_terminal(self, parsed_args: argparse.Namespace) -> None:
         """Check that somebody can be asked, unless --yes is given."""
         if not (parsed_args.yes or self.app.stdin.isatty()):
-            raise source.UsageError(
+            raise errors.UsageError(
                 '--yes is needed where nobody can be asked: standard input '
                 'is not a terminal')
 
     def check_complete(self) -> None:
-        missing, self._missing = self._missing, []
+        missing, self.unread = self.unread, []
         if missing:
-            raise source.CloudUnreadError('\n'.join([
+            raise errors.CloudUnreadError('\n'.join([
                 *missing, 'the plan is not run, as it may be wrong: '
                 'see "plan run"']))
 
@@ -122,7 +123,7 @@ class RunMixin(source.ErrorMixin):
         try:
             saved.plan.check()
         except ValueError as exc:
-            raise source.CloudUnreadError(f'the plan: {exc}') from exc
+            raise errors.CloudUnreadError(f'the plan: {exc}') from exc
         path, journal_plan = plan_file.journal_of(
             saved.path, saved.digest, saved.plan.round)
         # The client's libraries take a second to import.
@@ -136,14 +137,15 @@ class RunMixin(source.ErrorMixin):
                         parsed_args.journal or path, journal_plan,
                         write=not parsed_args.dry_run)))
             except runner.MoveJournalError as exc:
-                raise source.CloudUnreadError(str(exc)) from exc
+                raise errors.CloudUnreadError(str(exc)) from exc
             execution = _Execution(self, parsed_args, saved, journal)
             # Whatever happens: errors, signals, and a cloud that has changed.
             stack.callback(execution.say_closed)
             stack.enter_context(_on_signal(
                 signal.default_int_handler, signal.SIGTERM))
             execution.print_plan()
-            connection = stack.enter_context(self._connection(parsed_args))
+            connection = stack.enter_context(
+                source.connection(self, parsed_args))
             if connection.session.timeout is None:
                 connection.session.timeout = moves.TIMEOUT
             stack.enter_context(http_limits.limited(connection.session))
@@ -151,10 +153,10 @@ class RunMixin(source.ErrorMixin):
                 return (execution.compare if parsed_args.dry_run
                         else execution.make)(connection)
             except (moves.NoAnswerError, moves.MoveError) as exc:
-                raise source.CloudUnreadError(str(exc)) from exc
+                raise errors.CloudUnreadError(str(exc)) from exc
 
     def command_text(self, words: Iterable[str]) -> str:
-        program = self.app.NAME + (' nfv' if self._in_client() else '')
+        program = self.app.NAME + (' nfv' if self.in_client else '')
         return f'{program} {shlex.join(words)}'
 
     def print_error(self, error: ty.Any) -> int:
@@ -233,12 +235,12 @@ class _Execution:
         run = self._run_of(connection)
         if self._differs(run):
             self._print(_CHANGED)
-            return source.FINDINGS
+            return base.FINDINGS
         self._print('Nothing was changed: --dry-run.')
         returned = list(run.returned())
         for clause in returned:
             self._print_error(clause)
-        return source.FINDINGS if returned else 0
+        return base.FINDINGS if returned else 0
 
     def make(self, connection: ty.Any) -> int:
         from nfv_sched.ops.run import moves
@@ -257,7 +259,7 @@ class _Execution:
             if not is_changed or run.in_progress():
                 if not (agreed or self._is_agreed()):
                     self._print('Nothing was changed.')
-                    return source.FINDINGS
+                    return base.FINDINGS
                 agreed = True
 
                 def stop(_number: int, _frame: ty.Any) -> None:
@@ -274,7 +276,7 @@ class _Execution:
                 # Hosts that are not back yet are no reason for a new plan.
                 if not run.is_early:
                     self._offer()
-                return source.FINDINGS
+                return base.FINDINGS
             # A new plan would not know where a move in progress ends, or would
             # do without a host that comes back.
             if run.interrupted or not (is_changed or run.failed) or (
@@ -284,12 +286,12 @@ class _Execution:
             failed.update(run.refused)
             try:
                 self._plan_rest(failed)
-            except (KeyboardInterrupt, *source.EXPECTED) as exc:
+            except (KeyboardInterrupt, errors.CommandError) as exc:
                 for line in str(exc).splitlines():
                     self._print_error(line)
                 self._summarize(run)
                 return (_INTERRUPTED if isinstance(exc, KeyboardInterrupt)
-                        else source.UNREAD)
+                        else base.UNREAD)
             self.print_plan()
         return self._summarize(run)
 
@@ -316,9 +318,9 @@ class _Execution:
                     document.text('json').encode()), plan.round)
             journal.announce(journal_plan)
         except ValueError as exc:
-            raise source.CloudUnreadError(f'the new plan: {exc}') from exc
+            raise errors.CloudUnreadError(f'the new plan: {exc}') from exc
         except OSError as exc:
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 'the journal cannot be written: '
                 f'{exc.strerror or exc}') from exc
         # What is left of the old plan is said if this one is not saved.
@@ -367,7 +369,7 @@ class _Execution:
             return _INTERRUPTED
         checked = self._verify(run.moved())
         if remaining or unfinished or returned:
-            return source.FINDINGS
+            return base.FINDINGS
         return checked
 
     def _verify(self, uuids: set[str]) -> int:
@@ -378,12 +380,12 @@ class _Execution:
         try:
             cloud = self._command.current_cloud(self._args)
             findings, unchecked = all_checks.of_places(cloud, uuids)
-        except source.NotConfiguredError:
+        except errors.NotConfiguredError:
             self._print("Strict policies were not checked: this needs Nova's "
                         'databases, or --from with the URL of "snapshot '
                         'serve".')
             return 0
-        except (source.CloudUnreadError, KeyboardInterrupt) as exc:
+        except (errors.CloudUnreadError, KeyboardInterrupt) as exc:
             why = str(exc) or 'interrupted'
             self._print_error(
                 f'strict policies of {strings.count(len(uuids), "server")} '
@@ -391,7 +393,7 @@ class _Execution:
             command = self._command.rest_command(self._args)
             self._print('The same command checks them.' if command is None
                         else f'To check them: {command}')
-            return (source.UNREAD if isinstance(exc, source.CloudUnreadError)
+            return (base.UNREAD if isinstance(exc, errors.CloudUnreadError)
                     else _INTERRUPTED)
         for each in findings:
             self._print_error(
@@ -402,9 +404,9 @@ class _Execution:
             self._print_error('strict policies were not checked of ' +
                               strings.some([names.get(uuid, uuid)
                                             for uuid in unchecked]))
-            return source.UNREAD
+            return base.UNREAD
         if findings:
-            return source.FINDINGS
+            return base.FINDINGS
         self._print('Checked: the strict policies of the servers that were '
                     'moved are kept.')
         return 0

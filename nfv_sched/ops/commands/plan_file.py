@@ -13,9 +13,9 @@ from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 
 #: Document with moves -> the lists of its rows.
@@ -51,7 +51,7 @@ def save(path: str, saved: documents.Document) -> SavedPlan:
     try:
         atomic_file.write(path, lambda file: file.write(content))
     except atomic_file.WriteError as exc:
-        raise source.CloudUnreadError(str(exc)) from exc
+        raise errors.CloudUnreadError(str(exc)) from exc
     return SavedPlan(path=path, document=saved.content,
                      plan=moves_of(saved.content), digest=digest(content))
 
@@ -93,14 +93,14 @@ def read(path: str, round_number: int | None = None) -> SavedPlan:
     try:
         content = files.read(path)
     except (OSError, EOFError, zlib.error, files.FileLimitError) as exc:
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
     try:
         parsed = parse(content)
         plan = moves_of(parsed, round_number)
         plan.check()
     except (ValueError, RecursionError) as exc:
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{path}: {strings.one_line(exc)}') from exc
     return SavedPlan(path=path, document=parsed, plan=plan,
                      digest=digest(content))

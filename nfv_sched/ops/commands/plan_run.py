@@ -7,7 +7,9 @@ import os
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
@@ -79,7 +81,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
                  'the plan, with .journal, or .round-N.journal, after its '
                  'name)')
         parser.add_argument(
-            '--round', type=source.positive, metavar='N',
+            '--round', type=arguments.positive, metavar='N',
             help='of a plan of several hosts: the round to carry out '
                  '(default: the first that is left)')
         self.add_run_options(parser)
@@ -92,19 +94,19 @@ class RunPlan(plan_execution.RunMixin, base.Command):
     def check(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.source is not None and not source.is_url(
                 parsed_args.source):
-            raise source.UsageError(
+            raise errors.UsageError(
                 '--from needs the https URL of "snapshot serve": a file does '
                 'not show the cloud as it is after the moves')
         if parsed_args.dry_run and parsed_args.replan:
-            raise source.UsageError('either --dry-run or --replan')
+            raise errors.UsageError('either --dry-run or --replan')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         saved = plan_file.read(parsed_args.file, parsed_args.round)
         plan = saved.plan
         if parsed_args.round and not plan.round:
-            raise source.UsageError('--round is for a plan of several hosts')
+            raise errors.UsageError('--round is for a plan of several hosts')
         if parsed_args.enable_after and (plan.round or not plan.closed_hosts):
-            raise source.UsageError(plan_execution.NO_ENABLE)
+            raise errors.UsageError(plan_execution.NO_ENABLE)
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)
         return self.carry_out(parsed_args, saved)
@@ -120,10 +122,10 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             _check_earlier_rounds(saved)
         if saved.is_of_agents and parsed_args.source is None and (
                 not parsed_args.config_file):
-            cloud = self.api_cloud(parsed_args, ('network_agents',))
+            cloud = source.api_cloud(self, parsed_args, ('network_agents',))
         else:
             cloud = self.current_cloud(parsed_args)
-        self._missing = list(map(str, cloud.missing))
+        self.unread = list(map(str, cloud.missing))
         return cloud
 
 
@@ -137,7 +139,7 @@ def _check_earlier_rounds(saved: plan_file.SavedPlan) -> None:
         if each.round < saved.plan.round and any(
                 host.moves for host in each.hosts) and (
                 not os.path.lexists(journal)):
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 f'there is no new plan: round {each.round} was not carried '
                 'out, and its hosts would be left out: '
                 + ', '.join(strings.line(host.host) for host in each.hosts))

@@ -19,7 +19,9 @@ import typing as ty
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.commands import changes
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
@@ -56,7 +58,7 @@ class Output:
     table: 'tables.Table | None' = None
 
 
-class PlainReport(source.ErrorMixin, base.Lister, metaclass=abc.ABCMeta):
+class Report(base.Lister, metaclass=abc.ABCMeta):
     """Base of the commands that report something."""
 
     @abc.abstractmethod
@@ -88,10 +90,6 @@ class PlainReport(source.ErrorMixin, base.Lister, metaclass=abc.ABCMeta):
         return 0
 
 
-class Report(source.CloudMixin, PlainReport):
-    """Base of the commands that report something about the cloud."""
-
-
 class PlanCommand(Report):
     """Base of the commands that plan; adds the format ``commands``."""
 
@@ -114,22 +112,17 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             help='with --save: carry the plan out, too, as "plan run" does, '
                  'with the account of the OS_* variables or of --os-cloud')
         self.add_run_options(parser, 'with --run: ')
-        if self.simulates:  # the moves are those of servers
+        if self.cloud.simulates:  # the moves are those of servers
             parser.add_argument(
                 '--cold-for-vfs', action='store_true',
                 help='migrate a server cold if Nova would detach VFs from it '
                      'during a live migration')
         return parser
 
-    def add_account(self, group: argparse._ArgumentGroup) -> None:
-        """Add the option for an account, unless it is one of --run."""
-        if self.takes_api:
-            super().add_account(group)
-
     def check(self, parsed_args: argparse.Namespace) -> None:
-        if parsed_args.save is not None and source.is_changed(parsed_args):
-            raise source.UsageError(
-                f'--save goes with none of {source.CHANGES}: the plan would '
+        if parsed_args.save is not None and changes.is_changed(parsed_args):
+            raise errors.UsageError(
+                f'--save goes with none of {changes.CHANGES}: the plan would '
                 'not suit the cloud')
         if parsed_args.run:
             self._check_run(parsed_args)
@@ -137,34 +130,30 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             for option in ('yes', 'replan', 'dry_run', 'parallel', 'timeout',
                            'enable_after'):
                 if getattr(parsed_args, option):
-                    raise source.UsageError(
+                    raise errors.UsageError(
                         f'--{option.replace("_", "-")} is for --run')
-        account = getattr(parsed_args, 'os_cloud', None)
-        if self.takes_api or account is None:
-            return super().check(parsed_args)
-        if not parsed_args.run:
-            raise source.UsageError(
+        if not (parsed_args.run or self.cloud.has_account) and (
+                getattr(parsed_args, 'os_cloud', None) is not None):
+            raise errors.UsageError(
                 "--os-cloud is for --run: the plan needs Nova's databases, "
                 'where nova.conf names them, or --from FILE')
-        parsed_args.os_cloud = None  # for --run, not for the plan
         super().check(parsed_args)
-        parsed_args.os_cloud = account
 
     def _check_run(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.save is None or atomic_file.is_stdout(parsed_args.save):
-            raise source.UsageError('--run needs --save FILE: "plan run FILE" '
+            raise errors.UsageError('--run needs --save FILE: "plan run FILE" '
                                     'goes on after an interruption')
         if parsed_args.formatter != base.TABLE:
-            raise source.UsageError('--run is not for -f')
+            raise errors.UsageError('--run is not for -f')
         if parsed_args.replan and parsed_args.source is not None and (
                 not source.is_url(parsed_args.source)):
-            raise source.UsageError(
+            raise errors.UsageError(
                 '--replan is not for --from: the file does not show the '
                 'cloud as it is after a failure')
         if not parsed_args.dry_run:
             self.check_terminal(parsed_args)
         elif parsed_args.replan:
-            raise source.UsageError('either --dry-run or --replan')
+            raise errors.UsageError('either --dry-run or --replan')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         # Cliff does not return what produce_output() does.
@@ -196,7 +185,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
                     stack.enter_context(contextlib.closing(
                         runner.MoveJournal(journal, plan)))
                 except runner.MoveJournalError as exc:
-                    raise source.CloudUnreadError(
+                    raise errors.CloudUnreadError(
                         f'{path} is not written: {exc}; to go on with the '
                         'plan in it: '
                         + self._run_command(parsed_args, number)) from exc

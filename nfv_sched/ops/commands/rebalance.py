@@ -5,8 +5,10 @@ import argparse
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.rebalance import document as rebalance_document
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
@@ -56,7 +58,7 @@ class RebalanceAgent(planning.MovePlanCommand):
     epilog = _EPILOG
     schemas = {'agent-rebalance': rebalance_document.Rebalance}
 
-    takes_api = True
+    cloud = source.Source(takes_api=True)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -64,7 +66,7 @@ class RebalanceAgent(planning.MovePlanCommand):
             '--kind', choices=(snapshot.DHCP, snapshot.ROUTER),
             help='only DHCP servers, or routers')
         parser.add_argument(
-            '--threshold', type=source.positive, metavar='N',
+            '--threshold', type=arguments.positive, metavar='N',
             help='how much more one agent may carry than another, 1 or more '
                  '(default: 3)')
         parser.add_argument(
@@ -73,10 +75,10 @@ class RebalanceAgent(planning.MovePlanCommand):
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        cloud = self.cloud(parsed_args, ('network_agents',))
+        cloud = self.cloud.read(self, parsed_args, ('network_agents',))
         if cloud.network_agents is None:
-            raise source.CloudUnreadError('\n'.join(
-                self._missing or ['the agents of Neutron are not known']))
+            raise errors.CloudUnreadError('\n'.join(
+                self.unread or ['the agents of Neutron are not known']))
         from nfv_sched.ops.answers.hosts import view
         from nfv_sched.ops.answers.rebalance import freed_capacity
         from nfv_sched.ops.answers.rebalance import levelling
@@ -89,7 +91,7 @@ class RebalanceAgent(planning.MovePlanCommand):
         self.has_findings = bool(plan.moves) or any(
             each.stays for each in plan.plans)
         if unknown := plan.unknown_networks:
-            self._missing.append(
+            self.unread.append(
                 f'Neutron does not show the networks of '
                 f'{strings.count(len(unknown), "router")}: '
                 f'{strings.some(map(rendering.name_of, unknown))}')

@@ -14,9 +14,10 @@ from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.answers.rebalance import freed_capacity
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import plan_file
-from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import progress
 from nfv_sched.ops.simulator import servers
@@ -40,7 +41,7 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
             case document.Drain():
                 # Servers that have already left the host need no further move.
                 again = drain.plan(
-                    cloud, source.host_name(
+                    cloud, arguments.host_name(
                         [host.name for host in cloud.hosts], plan.host),
                     plan.options, failed=failed, update=update,
                     uuids=None if plan.others is None else set(
@@ -53,7 +54,7 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
                         ports=options.ports), update, failed)
             case _:
                 if cloud.network_agents is None:
-                    raise source.CloudUnreadError(
+                    raise errors.CloudUnreadError(
                         'the agents of Neutron are not known')
                 again = freed_capacity.with_gain(
                     cloud, levelling.plans(
@@ -72,16 +73,16 @@ def plan_defrag(cloud: snapshot.Cloud, flavor_name: str, count: int,
                 failed: drain.Failed = drain.NONE_FAILED) -> document.Defrag:
     """Plan moves for a flavor.
 
-    :param ports: values of the options of :func:`source.add_ports`
+    :param ports: values of the options of :func:`arguments.add_ports`
     :raises UsageError: if Nova refuses the flavor
     """
-    flavor = source.flavor(cloud, flavor_name)
+    flavor = arguments.flavor(cloud, flavor_name)
     try:
         return defrag.plan(
             cloud, flavor, count, options, failed=failed, update=update,
-            ports=source.ports(cloud, ports))
+            ports=arguments.ports(cloud, ports))
     except servers.Refused as exc:
-        raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
+        raise errors.UsageError(f'flavor {flavor.name}: {exc}') from exc
 
 
 def _roll_again(plan: document.RollingDrain, cloud: snapshot.Cloud,

@@ -12,7 +12,9 @@ from nfv_sched.base import strings
 from nfv_sched.ops.answers.simulation import document
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud.cloud_file import examples
+from nfv_sched.ops.commands import changes
 from nfv_sched.ops.commands import snapshot as snapshot_command
 from nfv_sched.ops.commands import source
 
@@ -55,7 +57,7 @@ def _servers_and_hosts(result, all_hosts: bool):
                if all_hosts or host.name in hosts])
 
 
-class RunSimulation(source.ErrorMixin, base.Lister):
+class RunSimulation(base.Lister):
     """Simulate a cloud file with Nova's own scheduler and claims.
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
@@ -94,7 +96,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
                  'cloud file of the simulator, whose steps are run first, or '
                  'the name of an example: CLOUD has no hosts, but steps for '
                  'the servers and hosts that are there')
-        source.add_changes(parser)
+        changes.add_changes(parser)
         parser.add_argument(
             '--show', choices=[*_ALL, *_SECTIONS],
             help='what to show: servers at the end, used resources of the '
@@ -126,14 +128,14 @@ class RunSimulation(source.ErrorMixin, base.Lister):
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.anonymize and parsed_args.save is None:
-            raise source.UsageError('--anonymize is for --save')
+            raise errors.UsageError('--anonymize is for --save')
         if parsed_args.save is not None and (
                 parsed_args.list_examples or len(parsed_args.clouds) > 1):
-            raise source.UsageError('--save is for a single cloud')
-        if parsed_args.source is None and source.is_changed(parsed_args):
-            raise source.UsageError(
-                f'{source.CHANGES} are for --from; a cloud file has its hosts '
-                'and options in itself')
+            raise errors.UsageError('--save is for a single cloud')
+        if parsed_args.source is None and changes.is_changed(parsed_args):
+            raise errors.UsageError(
+                f'{changes.CHANGES} are for --from; a cloud file has its '
+                'hosts and options in itself')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         self._failures: list[str] = []
@@ -149,7 +151,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
             f'{strings.count(len(self._failures), "expectation")} failed:\n')
         for failure in self._failures:
             self.app.stderr.write(f'  {failure}\n')
-        return code or source.FINDINGS
+        return code or base.FINDINGS
 
     def take_action(self, parsed_args: argparse.Namespace):
         # Imported here so that --help is quick.
@@ -169,23 +171,23 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         paths = parsed_args.clouds
         if parsed_args.source is not None:
             if not paths:
-                raise source.UsageError('--from needs files with steps')
+                raise errors.UsageError('--from needs files with steps')
             self._cloud = source.load(parsed_args.source,
                                       parsed_args.config_file)
-            self._missing = [f'{parsed_args.source}: {missing}'
-                             for missing in self._cloud.missing]
-            self._cloud, notes = source.changed(self._cloud, parsed_args)
+            self.unread = [f'{parsed_args.source}: {missing}'
+                           for missing in self._cloud.missing]
+            self._cloud, notes = changes.changed(self._cloud, parsed_args)
             self.app.stderr.writelines(f'note: {note}\n' for note in notes)
         if parsed_args.example is not None:
             by_name = examples.find()
             if parsed_args.example not in by_name:
-                raise source.UsageError(
+                raise errors.UsageError(
                     f'no example named {parsed_args.example!r}; there are: '
                     f'{", ".join(by_name) or "none"}')
             paths = [str(by_name[parsed_args.example])]
         if len(paths) > 1:
             if parsed_args.show:
-                raise source.UsageError('--show is for a single file')
+                raise errors.UsageError('--show is for a single file')
             files = tuple([self._check(path, parsed_args) for path in paths])
             self._document = documents.Document(
                 document.SimulatedFiles(files=files), ('files',))
@@ -212,7 +214,7 @@ class RunSimulation(source.ErrorMixin, base.Lister):
         show = parsed_args.show or ('servers' if one_table else 'both')
         sections = _SECTIONS.get(show, (show,))
         if one_table and len(sections) > 1:
-            raise source.UsageError(
+            raise errors.UsageError(
                 f'-f {parsed_args.formatter} has room for one table: use '
                 '--show servers, hosts, network or steps')
         return sections

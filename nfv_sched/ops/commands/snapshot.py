@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import anonymize
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
@@ -33,7 +34,7 @@ could; 2 if the command line is wrong.
 """
 
 
-class SaveSnapshot(source.ErrorMixin, base.Command):
+class SaveSnapshot(base.Command):
     """Save the cloud as it is now to a file.
 
     The file has hosts with NUMA nodes, devices, state and resource providers;
@@ -58,10 +59,10 @@ class SaveSnapshot(source.ErrorMixin, base.Command):
         return parser
 
     def take_action(self, parsed_args) -> int:
-        cloud = self.live_cloud(parsed_args)
+        cloud = source.live_cloud(self, parsed_args)
         self.app.stdout.writelines(
             save(cloud, parsed_args.file, parsed_args.anonymize))
-        self._missing += map(str, cloud.missing)
+        self.unread += map(str, cloud.missing)
         return 0
 
 
@@ -79,7 +80,7 @@ def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
     try:
         size = file.save(cloud, path)
     except file.FileError as exc:
-        raise source.CloudUnreadError(str(exc)) from exc
+        raise errors.CloudUnreadError(str(exc)) from exc
     size_text = (f'{size / 10 ** 3:.1f} kB' if size < 10 ** 6
                  else f'{size / 10 ** 6:.1f} MB')
     lines = [

@@ -6,6 +6,7 @@ import contextlib
 import ssl
 
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.serve.metrics import service
 
@@ -33,10 +34,10 @@ examples:
   nfv-sched snapshot serve --listen 0.0.0.0:9181 --tls-cert pem --auth-file who
   nfv-sched host list --from https://controller1.example.org:9181
 
-{source.EXIT_CODES}"""
+{base.EXIT_CODES}"""
 
 
-class ServeSnapshot(source.CloudMixin, base.Command):
+class ServeSnapshot(base.Command):
     """Serve a snapshot of the cloud, and metrics, over HTTPS.
 
     Commands on other machines then need neither Nova's configuration nor its
@@ -45,7 +46,8 @@ class ServeSnapshot(source.CloudMixin, base.Command):
 
     epilog = _EPILOG
 
-    takes_changes = False  # the clients choose
+    # The clients choose.
+    cloud = source.Source(takes_changes=False)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -72,7 +74,7 @@ class ServeSnapshot(source.CloudMixin, base.Command):
         super().check(parsed_args)
         if parsed_args.tls_cert is None and not remote.is_loopback(
                 parsed_args.listen[0]):
-            raise source.UsageError(
+            raise errors.UsageError(
                 f'--tls-cert needed: others can reach '
                 f'{parsed_args.listen[0]}')
 

@@ -234,6 +234,7 @@ def blazar_hosts(cloud: snapshot.Cloud,
                  names: Collection[str]) -> BlazarHosts | None:
     """Return the hosts of Blazar among those named; None if there are none."""
     of_host = blazar.hosts(cloud)
+    names = frozenset(names)
     hosts = tuple([
         BlazarHost(host=host.name, host_id=host.uuid,
                    reservations=of_host[host.name])

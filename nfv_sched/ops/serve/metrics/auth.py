@@ -20,7 +20,7 @@ import typing as ty
 
 import bcrypt
 
-from nfv_sched.ops.commands import source
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.serve.metrics import server
 
 #: Most bytes of a file.
@@ -58,7 +58,7 @@ class User(ty.NamedTuple):
     role: Role
 
 
-class AuthFileError(source.CloudUnreadError):
+class AuthFileError(errors.CloudUnreadError):
     """A file of users cannot be used; the message says why."""
 
 

@@ -28,6 +28,7 @@ from nfv_sched.ops.answers.plans import failover
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.serve.metrics import rendering
@@ -79,9 +80,9 @@ class Collection:
         """Read the cloud and the journal again.
 
         :returns: what could not be read, a sentence each
-        :raises source.CloudUnreadError: if the cloud cannot be read at all, or
+        :raises CloudUnreadError: if the cloud cannot be read at all, or
             not be published
-        :raises source.UsageError: if no flavor matches
+        :raises UsageError: if no flavor matches
         :raises InputError: if the cloud cannot be simulated
         """
         began = time.monotonic()
@@ -162,7 +163,7 @@ class Collection:
 
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
         enabled = [flavor for flavor in cloud.flavors if not flavor.disabled]
-        names = set(source.chosen(
+        names = set(arguments.chosen(
             [flavor.name for flavor in enabled], self._args.flavors,
             'flavor'))
         with progress.shown() as update:

@@ -7,6 +7,7 @@ import typing as ty
 
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.metrics import service
@@ -32,10 +33,10 @@ examples:
   nfv-sched metrics --textfile /var/lib/node_exporter/nfv.prom
   nfv-sched metrics --listen 127.0.0.1:9180 --interval 300
 
-{source.EXIT_CODES}"""
+{base.EXIT_CODES}"""
 
 
-class ServeMetrics(source.CloudMixin, base.Command):
+class ServeMetrics(base.Command):
     """Export metrics of the cloud for Prometheus.
 
     For each host NUMA node: CPUs, largest guest that fits, pages, PCI devices.
@@ -48,7 +49,8 @@ class ServeMetrics(source.CloudMixin, base.Command):
 
     epilog = _EPILOG
 
-    takes_changes = False  # metrics are of the cloud as it is
+    # Metrics are of the cloud as it is.
+    cloud = source.Source(takes_changes=False)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -78,7 +80,7 @@ class ServeMetrics(source.CloudMixin, base.Command):
         for option in ('tls_cert', 'tls_key', 'tls_client_ca', 'auth_file'):
             if parsed_args.listen is None and (
                     getattr(parsed_args, option) is not None):
-                raise source.UsageError(
+                raise errors.UsageError(
                     f'--{option.replace("_", "-")} goes with --listen')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -101,11 +103,11 @@ class ServeMetrics(source.CloudMixin, base.Command):
                 # Check it before reading the cloud, which takes minutes.
                 atomic_file.target(path)
                 collection.resume(path)
-            self._missing += collection.collect()
+            self.unread += collection.collect()
             atomic_file.write(path, lambda opened: opened.write(
                 prometheus_client.generate_latest(collection.registry)))
         except atomic_file.WriteError as exc:
-            raise source.CloudUnreadError(str(exc)) from exc
+            raise errors.CloudUnreadError(str(exc)) from exc
         return 0
 
 

@@ -13,7 +13,7 @@ import types
 import typing as ty
 
 from nfv_sched.base import strings
-from nfv_sched.ops.commands import source
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.serve.metrics import server
 
 if ty.TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run(parsed_args: argparse.Namespace, collection: 'collecting.Collection',
 
     :param stdout: gets the URL of the server, with the path
     :raises CloudUnreadError: if it cannot listen there
-    :raises source.UsageError: if the first reading finds no chosen flavor
+    :raises UsageError: if the first reading finds no chosen flavor
     """
     address, port = parsed_args.listen
     connections = server.connections_within_limit()
@@ -86,7 +86,7 @@ def run(parsed_args: argparse.Namespace, collection: 'collecting.Collection',
     try:
         listener = server.Listener((address, port), respond, tls, connections)
     except OSError as exc:
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{address}:{port}: {exc.strerror or exc}') from exc
     listener.start()
     try:
@@ -112,17 +112,17 @@ def run(parsed_args: argparse.Namespace, collection: 'collecting.Collection',
 def _try(collection: 'collecting.Collection', first: bool) -> None:
     """Collect; log errors.
 
-    :raises source.UsageError: at the first collection only: later, a
+    :raises UsageError: at the first collection only: later, a
         chosen flavor may have been deleted
     """
     try:
         for message in collection.collect():
             LOG.warning('%s', message)
     except Exception as exc:
-        if first and isinstance(exc, source.UsageError):
+        if first and isinstance(exc, errors.UsageError):
             raise
         collection.collector.errors += 1
-        if isinstance(exc, source.EXPECTED):
+        if isinstance(exc, errors.CommandError):
             LOG.error('The last figures are kept: %s',
                       strings.mask_secrets(str(exc)))
         else:
@@ -138,7 +138,7 @@ def tls_context(parsed_args: argparse.Namespace,
     """
     if parsed_args.tls_cert is None:
         if parsed_args.tls_key or parsed_args.tls_client_ca:
-            raise source.UsageError('--tls-cert needed')
+            raise errors.UsageError('--tls-cert needed')
         return None
     try:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -147,7 +147,7 @@ def tls_context(parsed_args: argparse.Namespace,
             context.load_verify_locations(parsed_args.tls_client_ca)
             context.verify_mode = certificates
     except OSError as exc:
-        raise source.CloudUnreadError(
+        raise errors.CloudUnreadError(
             f'{parsed_args.tls_cert}: the certificate, its key or the '
             f'authorities cannot be used: {exc.strerror or exc}') from exc
     return context

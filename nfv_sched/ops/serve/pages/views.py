@@ -33,9 +33,11 @@ from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.answers.rebalance import freed_capacity
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.answers.rebalance import rendering as rebalance_rendering
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import subject as subjects
@@ -111,14 +113,14 @@ class SnapshotPages:
             return None
         try:
             template, content = make(query)
-        except (source.NotInCloudError, subjects.ExplainError) as exc:
+        except (errors.NotInCloudError, subjects.ExplainError) as exc:
             return html.message(http.HTTPStatus.NOT_FOUND, str(exc))
-        except source.UsageError as exc:
+        except errors.UsageError as exc:
             return html.message(http.HTTPStatus.BAD_REQUEST, str(exc))
         except problems.InputError as exc:
             return html.message(
                 http.HTTPStatus.INTERNAL_SERVER_ERROR, str(exc))
-        except source.CloudUnreadError as exc:
+        except errors.CloudUnreadError as exc:
             template, content = 'unread.html', {'text': str(exc)}
         current = '/' + path.split('/')[1]
         return html.page(template, **{
@@ -149,7 +151,7 @@ class SnapshotPages:
         return sorted(view.views(self._cloud), key=lambda host: host.order)
 
     def _map(self, query: _Query) -> _Content:
-        chosen = {host.uuid for host in source.hosts(
+        chosen = {host.uuid for host in arguments.hosts(
             self._cloud, [query['host']] if query.get('host') else [])}
         words = query.get('q', '').lower().split()
         shown = _part([
@@ -166,9 +168,10 @@ class SnapshotPages:
         enabled = {flavor.name: flavor for flavor in self._cloud.flavors
                    if not flavor.disabled}
         if 'show' in query:
-            return self._flavor(source.flavor(self._cloud, query['show']))
+            return self._flavor(arguments.flavor(self._cloud, query['show']))
         pattern = query.get('flavor', '').strip()
-        names = source.chosen(enabled, [pattern] if pattern else [], 'flavor')
+        names = arguments.chosen(
+            enabled, [pattern] if pattern else [], 'flavor')
         self._count([enabled[name] for name in names])
         counted = [self._capacities[name] for name in names
                    if name in self._capacities]
@@ -265,7 +268,7 @@ class SnapshotPages:
     @functools.cached_property
     def _audited(self) -> audit_values.Audit:
         if not audit_hosts.names_unread(self._cloud):
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 'no host can be checked: the snapshot does not say which of '
                 'them were read completely')
         return audit_values.Audit(
@@ -275,7 +278,7 @@ class SnapshotPages:
     def _audit(self, query: _Query) -> _Content:
         audited = self._audited
         kind = query.get('kind', '')
-        chosen = source.chosen(
+        chosen = arguments.chosen(
             audit_values.KINDS, [kind] if kind else [], 'kind')
         counts = {name: sum(each.kind == name for each in audited.findings)
                   for name in audit_values.KINDS}
@@ -296,7 +299,7 @@ class SnapshotPages:
     def _rebalance(self) -> tuple[rebalance_document.Rebalance, bool]:
         """The plans for agents, and whether it is counted what they free."""
         if self._cloud.network_agents is None:
-            raise source.CloudUnreadError(
+            raise errors.CloudUnreadError(
                 'the agents of Neutron are not known')
         plan = levelling.plans(self._cloud, room=view.free_ports(self._cloud))
         end = time.monotonic() + CALCULATION_SECONDS

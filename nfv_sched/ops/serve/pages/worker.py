@@ -20,6 +20,7 @@ import urllib.parse
 
 from nfv_sched.base import quiet
 from nfv_sched.base import strings
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.pages import html
 
@@ -241,7 +242,7 @@ def _serve(connection: mp_connection.Connection,
             sites[version] = site = sites.pop(version)
             page = site.respond(path, query, age_seconds)
         except Exception as exc:
-            if isinstance(exc, source.EXPECTED):
+            if isinstance(exc, errors.CommandError):
                 LOG.error('No page of %s: %s', strings.visible(path),
                           strings.one_line(exc))
             else:

@@ -17,7 +17,6 @@ from watcher.decision_engine.strategy.strategies import base
 
 from nfv_sched.base import strings
 from nfv_sched.ops.commands import plan_file
-from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 from nfv_sched.ops.serve.watcher import goals
 from nfv_sched.ops.serve.watcher import planner
@@ -117,7 +116,7 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
                        if not name.startswith('OS_')}
         try:
             content, messages = processutils.execute(
-                *command, check_exit_code=[0, source.FINDINGS], binary=True,
+                *command, check_exit_code=[0, base.FINDINGS], binary=True,
                 env_variables={**environment, 'LC_ALL': 'C.UTF-8',
                                **(account or {})})
         except processutils.ProcessExecutionError as exc:

@@ -6,8 +6,8 @@ import os
 
 import fixtures
 
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import hosts as hosts_command
-from nfv_sched.ops.commands import source
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 
@@ -49,7 +49,7 @@ class FactsTest(base.TestCase):
 
     def refused(self, *hosts):
         return str(self.assertRaises(
-            source.CloudUnreadError, self.machines, *hosts))
+            errors.CloudUnreadError, self.machines, *hosts))
 
     def test_names(self):
         self.write(a_json=lscpu(), b=lscpu(), c='of no host')

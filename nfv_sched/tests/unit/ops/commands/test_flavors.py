@@ -11,9 +11,9 @@ import fixtures
 from osc_lib import utils
 import yaml
 
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.commands import flavor_file as flavors_file
-from nfv_sched.ops.commands import source
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit.ops.answers.plans import test_rendering
 from nfv_sched.tests.unit.ops.commands import base
@@ -92,7 +92,7 @@ class FlavorFileTest(tests_base.TestCase):
                     without = {each: data[each] for each in data
                                if each != key}
                     error = self.assertRaises(
-                        source.CloudUnreadError, self.read, [without])
+                        errors.CloudUnreadError, self.read, [without])
                     self.assertIn('--long', str(error))
                     empty, = self.read([{**without, key: {}}])
                     self.assertEqual({}, empty.extra_specs)
@@ -161,7 +161,7 @@ class FlavorFileTest(tests_base.TestCase):
             ('[{"name": "f", "vcpus": 1, "ram": 1}, '
              '{"name": "f", "vcpus": 1, "ram": 1}]', 'several flavors'),
         ):
-            error = self.assertRaises(source.CloudUnreadError, self.read,
+            error = self.assertRaises(errors.CloudUnreadError, self.read,
                                       content)
             self.assertIn(said, str(error), content[:50])
             self.assertEqual(1, len(str(error).splitlines()))
@@ -188,7 +188,7 @@ class FlavorFileTest(tests_base.TestCase):
                         {'images': [{'id': 'a' * 32}, {'id': 'b' * 32}]},
                         [{'ID': 'a' * 32, 'Name': 'x', 'Status': 'active'}],
                         {'resources': {'i': {'properties': {}}}}):
-            self.assertRaises(source.CloudUnreadError, flavors_file.image,
+            self.assertRaises(errors.CloudUnreadError, flavors_file.image,
                               self.files.write(content))
 
     def test_image_needs(self):

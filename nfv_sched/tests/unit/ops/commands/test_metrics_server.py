@@ -18,7 +18,7 @@ import urllib.request
 import bcrypt
 import fixtures
 
-from nfv_sched.ops.commands import source
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.serve.metrics import auth
 from nfv_sched.ops.serve.metrics import command
 from nfv_sched.ops.serve.metrics import server
@@ -253,7 +253,7 @@ class ServerTest(base.TestCase):
         pathlib.Path(broken).write_bytes(b'-----BEGIN CERTIFICATE-----\n\xff')
         for name in ('tls_cert', 'tls_key', 'tls_client_ca'):
             self.assertRaises(
-                source.CloudUnreadError, service.tls_context,
+                errors.CloudUnreadError, service.tls_context,
                 argparse.Namespace(**{**vars(arguments), name: broken}))
 
     def scrape_tls(self, path):

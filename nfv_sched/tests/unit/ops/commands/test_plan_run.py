@@ -16,6 +16,7 @@ import uuid
 
 import fixtures
 
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import api
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
@@ -34,12 +35,13 @@ from nfv_sched.tests.unit.ops.run import migrating_nova
 
 _PROGRAM = """\
 from nfv_sched.ops.cli import base
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import runner
 import sys
 
 def reader(arguments):
-    raise source.NotConfiguredError
+    raise errors.NotConfiguredError
 
 runner.INTERVAL = 0.02
 source.reader = reader
@@ -83,7 +85,7 @@ class PlanRunTestCase(base.CommandTestCase):
         self.useFixture(fixtures.MockPatchObject(moves, 'GRACE', 0.3))
         # There are no databases.
         self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', side_effect=source.NotConfiguredError))
+            source, 'reader', side_effect=errors.NotConfiguredError))
         self.path = os.path.join(self.folder, 'plan.json')
 
     def plan(self, *texts, **fields):
@@ -822,7 +824,7 @@ class ReplanTest(ReplanTestCase):
         """The moves are made, but the cloud cannot be read any more."""
         cloud = self.read()
         with mock.patch.object(source, 'reader', return_value=mock.Mock(
-                side_effect=[cloud, source.CloudUnreadError('gone')])):
+                side_effect=[cloud, errors.CloudUnreadError('gone')])):
             _out, err = self.drain(code=1)
         self.assertEqual(
             'error: strict policies of 2 servers that were moved were not '

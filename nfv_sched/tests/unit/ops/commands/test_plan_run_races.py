@@ -11,8 +11,8 @@ from unittest import mock
 
 import fixtures
 
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import plan_file
-from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import moves
 from nfv_sched.ops.run import runner
 from nfv_sched.tests.unit.ops.commands import test_plan_run
@@ -365,7 +365,7 @@ class UnsavedPlanTest(test_plan_run.ReplanTestCase):
         self.drain(code=3)
         with mock.patch.object(
                 plan_file, 'save',
-                side_effect=source.CloudUnreadError('disk full')):
+                side_effect=errors.CloudUnreadError('disk full')):
             out, err = self.carry_out('--yes', '--replan', '1', code=1)
         self.assertIn('error: disk full\n', err)
         self.assertIn('1 of 2 moves made.\n', out)

@@ -9,6 +9,7 @@ from unittest import mock
 
 import fixtures
 
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import remote
 from nfv_sched.ops.commands import plan_file
@@ -165,7 +166,7 @@ class ServedTestCase(test_plan_run.ReplanTestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', side_effect=source.NotConfiguredError))
+            source, 'reader', side_effect=errors.NotConfiguredError))
         self.useFixture(fixtures.MockPatchObject(
             remote, 'NEWER_INTERVAL', 0.3))
         for name in (remote.TOKEN, remote.CERT, remote.KEY):

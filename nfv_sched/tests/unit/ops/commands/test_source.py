@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from nfv_sched.nova import database
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import database as snapshot_database
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.commands import source
@@ -486,7 +487,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
     def test_password_in_url(self):
         for error in (
             ValueError('GET https://nova:s3cret@host:5000/v3: refused'),
-            source.CloudUnreadError(
+            errors.CloudUnreadError(
                 'auth_url http://nova:s3/cr@et@host is odd'),
             cfg.ConfigFileValueError('mysql+pymysql://nova:s3cret@db/nova'),
         ):

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define options that several commands have, and find what they name."""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+import fnmatch
+import re
+import typing as ty
+
+from nfv_sched.ops.cli import errors
+from nfv_sched.ops.cloud import names as name_checks
+from nfv_sched.ops.cloud import snapshot
+
+HOST = 'host'
+# Maximum number of ports of a new server; each is an object of Nova.
+_MOST_PORTS = 1000
+# What makes a pattern of a name.
+_WILDCARD = re.compile('[*?[]')
+
+
+def chosen(names: Iterable[str], patterns: Sequence[str],
+           noun: str) -> list[str]:
+    """Return the names that match a pattern; all names without patterns.
+
+    :param patterns: with ``*`` and ``?``
+    :param noun: noun for the names in the error message; of a ``host`` the
+        first label is enough
+    :raises NotInCloudError: if a pattern matches none
+    """
+    names = list(names)
+    if not patterns:
+        return names
+    selected = set()
+    for pattern in patterns:
+        # A name with brackets does not match itself as a pattern.
+        matches = {name for name in names if name == pattern
+                   or fnmatch.fnmatchcase(name, pattern)}
+        if not matches and is_pattern(pattern):
+            raise errors.NotInCloudError(f'no {noun} matches {pattern!r}')
+        if not matches and noun == HOST:
+            matches = {host_name(names, pattern)}
+        if not matches:
+            raise errors.NotInCloudError(
+                name_checks.unknown(noun, pattern, names))
+        selected |= matches
+    return [name for name in names if name in selected]
+
+
+def host_name(hosts: Iterable[str], name: str) -> str:
+    """Return the name of the host that a command line means.
+
+    :param name: name of a host, or the first label of it if it is unique
+    :raises NotInCloudError: if no host or several match
+    """
+    hosts = list(hosts)
+    if name in hosts:
+        return name
+    matches = sorted({
+        each for each in hosts if each.partition('.')[0] == name})
+    if not matches:
+        raise errors.NotInCloudError(name_checks.unknown(HOST, name, hosts))
+    if len(matches) > 1:
+        raise errors.NotInCloudError(
+            f'several hosts named {name!r}: {", ".join(matches)}')
+    return matches[0]
+
+
+def is_pattern(text: str) -> bool:
+    return _WILDCARD.search(text) is not None
+
+
+def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
+    for each in cloud.flavors:
+        if each.name == name:
+            return each
+    raise errors.NotInCloudError(name_checks.unknown(
+        'flavor', name, [each.name for each in cloud.flavors]))
+
+
+def number(text: str, least: int = 0) -> int:
+    value = int(text)
+    if value < least:
+        raise argparse.ArgumentTypeError(f'a number from {least} is needed')
+    return value
+
+
+def positive(text: str) -> int:
+    return number(text, 1)
+
+
+def add_image(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--image', metavar='NAME|ID',
+        help='the image, whose properties are read from Glance')
+    add_image_properties(parser)
+
+
+def add_image_properties(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--image-property', action='append', default=[],
+        dest='properties', metavar='KEY=VALUE',
+        help='a property of the image; can be repeated')
+
+
+def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
+    properties = {}
+    for text in parsed_args.properties:
+        key, equals, value = text.partition('=')
+        if not (key and equals):
+            raise errors.UsageError(
+                f'--image-property {text}: KEY=VALUE needed')
+        properties[key] = value
+    return properties
+
+
+def glance_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
+    """Return the image properties of :func:`add_image`.
+
+    Those of ``--image`` are read from Glance; ``--image-property`` takes
+    precedence.
+    """
+    properties = image_properties(parsed_args)
+    if parsed_args.image is None:
+        return properties
+    if parsed_args.source is not None:
+        raise errors.UsageError(
+            '--image: a file has no images; give the properties with '
+            '--image-property KEY=VALUE')
+    from nfv_sched.ops.model.requests import images
+    with images.connection() as connection:
+        try:
+            return {**images.properties(connection, parsed_args.image),
+                    **properties}
+        except images.UnknownImageError as exc:
+            raise errors.NotInCloudError(str(exc)) from exc
+        except images.GlanceError as exc:
+            raise errors.CloudUnreadError(str(exc)) from exc
+
+
+def add_networks(parser: argparse.ArgumentParser, replaced: str = '') -> None:
+    parser.add_argument(
+        '--network', action='append', default=[], dest='networks',
+        metavar='NET[,physnet=P][,vnic-type=T][,trusted=B]',
+        help='a network, by name or ID, on which the server has a port'
+             f'{replaced}; one that the cloud does not show needs physnet=P; '
+             'without a vNIC type the port is normal, or as all ports of the '
+             'network; can be repeated')
+
+
+def add_ports(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        '--like', metavar='UUID|NAME',
+        help='new servers have the ports of this server (default: those '
+             'that most servers of the flavor have)')
+    group.add_argument(
+        '--ports', type=number, metavar='N',
+        help='new servers have N ports on the virtual switch, on networks '
+             'that are not near any NUMA node')
+    add_networks(group)
+
+
+def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
+    """Return the ``assumed_ports.Choice`` of the options of ``add_ports``."""
+    from nfv_sched.ops.model.requests import assumed_ports
+    # The plan that is made again may be a file that somebody edited.
+    if (parsed_args.ports or 0) > _MOST_PORTS:
+        raise errors.UsageError(f'--ports: {_MOST_PORTS} at most')
+    try:
+        if parsed_args.networks:
+            return assumed_ports.of_networks(cloud, parsed_args.networks)
+        if parsed_args.like is not None:
+            return assumed_ports.of_server(server(cloud, parsed_args.like))
+    except assumed_ports.UnknownNetworkError as exc:
+        raise errors.NotInCloudError(str(exc)) from exc
+    return parsed_args.ports
+
+
+def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
+    """Return a server by its UUID, or by its name if that is unique."""
+    from nfv_sched.ops.model.requests import subject
+    try:
+        return subject.find(cloud, name)
+    except subject.ExplainError as exc:
+        raise errors.NotInCloudError(str(exc)) from exc
+
+
+def check_image_properties(properties: Mapping[str, str]) -> None:
+    from nova import exception
+
+    from nfv_sched.ops.simulator import nova_internals
+    if unknown := nova_internals.unknown_image_properties(properties):
+        raise errors.UsageError(f'Nova knows no image property {unknown[0]!r}')
+    try:
+        nova_internals.image_meta(properties)
+    except (ValueError, exception.NovaException) as exc:
+        raise errors.UsageError(
+            f'Nova does not take the image: {exc}') from exc
+
+
+def add_hosts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--host', action='append', default=[], metavar='PATTERN',
+        help='only these hosts; * and ? stand for anything; can be repeated')
+    add_host_groups(parser)
+
+
+def add_host_groups(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--aggregate', action='append', default=[], metavar='PATTERN',
+        help='only hosts of these aggregates; * and ? stand for anything; '
+             'can be repeated')
+    add_zone(parser, action='append', default=[], dest='az', metavar='PATTERN',
+             help='only hosts of these availability zones; * and ? stand for '
+                  'anything; can be repeated')
+
+
+def add_zone(parser: argparse.ArgumentParser, *, help: str,
+             **options: ty.Any) -> None:
+    parser.add_argument('--availability-zone', help=help, **options)
+    parser.add_argument('--az', '--zone', help=argparse.SUPPRESS, **options)
+
+
+def hosts(cloud: snapshot.Cloud, names: Sequence[str] = (),
+          zones: Sequence[str] = (),
+          aggregates: Sequence[str] = ()) -> list[snapshot.Host]:
+    """Return hosts that match each kind of pattern given; all without any.
+
+    :raises NotInCloudError: if a pattern matches nothing
+    """
+    hosts = list(cloud.hosts)
+    for each in cloud.aggregates:
+        if each.name in aggregates and not each.hosts:
+            raise errors.NotInCloudError(
+                f'aggregate {each.name!r} has no hosts')
+    for patterns, what, of in (
+        (names, HOST, lambda host: (host.name,)),
+        (zones, 'availability zone', lambda host: (host.zone,)),
+        (aggregates, 'aggregate', lambda host: host.aggregates),
+    ):
+        if patterns:
+            all_names = {name for host in cloud.hosts for name in of(host)}
+            chosen_names = set(chosen(sorted(all_names), patterns, what))
+            hosts = [host for host in hosts if chosen_names & set(of(host))]
+    return hosts
