@@ -10,8 +10,8 @@ that a change in Nova is dealt with in one place.
 from collections.abc import Callable, Iterable
 import functools
 import math
+import threading
 import typing as ty
-import weakref
 
 import nova.conf
 from nova import exception
@@ -23,7 +23,8 @@ from nfv_sched.nova import features
 LOG = logging.getLogger(__name__)
 
 _KIND = '_nfv_sched_kind'
-_CONSUME = '_nfv_sched_consume'
+_LISTENERS = '_nfv_sched_listeners'
+_WRAPPING = threading.Lock()
 _LOOKED_AT = 100  # latest servers of each cell that are read
 _CELL_SECONDS = 2  # seconds that a request waits for the database of a cell
 
@@ -80,45 +81,39 @@ class ConsumeListener:
         """Handle a server that has been counted; ``spec_obj`` has its UUID."""
 
 
-class _Consume:
-    """A replacement for ``HostState.consume_from_request`` of one host."""
-
-    __slots__ = ('_host', '_before', 'listeners')
-
-    def __init__(self, host_state):
-        # A strong reference would keep the host longer than its request.
-        self._host = weakref.ref(host_state)
-        # A replacement by another plugin, if there is one.
-        self._before = host_state.__dict__.get('consume_from_request')
-        self.listeners: list[ConsumeListener] = []
-
-    def __call__(self, spec_obj):
-        host_state = self._host()
-        for listener in self.listeners:
-            _run_hook(listener.before_placed, host_state)
-        if self._before is None:
-            type(host_state).consume_from_request(host_state, spec_obj)
-        else:
-            self._before(spec_obj)
-        for listener in self.listeners:
-            _run_hook(listener.after_placed, host_state, spec_obj)
-
-
 def when_placed(host_state, listener: ConsumeListener) -> None:
     """Register a listener to be called when Nova places a server on a host.
 
     That is when Nova calls ``HostState.consume_from_request``, right after the
     claim in Placement.  Registering the same listener again changes nothing.
-    Listeners are called in the order in which they were registered.
+    Listeners are called in the order in which they were registered; copies of
+    the HostState that other filters make have them, too.
     """
-    # A HostState belongs to one request, so the method is wrapped on this
-    # object only. The wrapper is kept under a name of its own, because other
-    # plugins may have wrapped the method since.
-    if (consume := host_state.__dict__.get(_CONSUME)) is None:
-        consume = host_state.__dict__[_CONSUME] = _Consume(host_state)
-        host_state.consume_from_request = consume
-    if listener not in consume.listeners:
-        consume.listeners.append(listener)
+    _tell_listeners(type(host_state))
+    listeners = host_state.__dict__.get(_LISTENERS, ())
+    if listener not in listeners:
+        # Of a copy they are its own from now on.
+        host_state.__dict__[_LISTENERS] = (*listeners, listener)
+
+
+def _tell_listeners(host_class: type) -> None:
+    """Wrap the method of a class once, so that it calls the listeners."""
+    with _WRAPPING:
+        method = host_class.consume_from_request
+        if hasattr(method, _LISTENERS):
+            return
+
+        @functools.wraps(method)
+        def consume_from_request(self, spec_obj):
+            listeners = self.__dict__.get(_LISTENERS, ())
+            for listener in listeners:
+                _run_hook(listener.before_placed, self)
+            method(self, spec_obj)
+            for listener in listeners:
+                _run_hook(listener.after_placed, self, spec_obj)
+
+        setattr(consume_from_request, _LISTENERS, True)
+        host_class.consume_from_request = consume_from_request
 
 
 def _run_hook(hook: Callable, host_state, *args) -> None:
@@ -126,7 +121,7 @@ def _run_hook(hook: Callable, host_state, *args) -> None:
         hook(host_state, *args)
     except Exception:
         LOG.exception('What was placed on host %s cannot be noted',
-                      host_state.host)
+                      getattr(host_state, 'host', '-'))
 
 
 @functools.lru_cache(maxsize=64)

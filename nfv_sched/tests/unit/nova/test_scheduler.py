@@ -2,6 +2,8 @@
 
 """What Nova tells without having been made for it."""
 
+import copy
+
 from nova import objects
 
 from nfv_sched.nova import scheduler as nova_scheduler
@@ -45,9 +47,24 @@ class PlacedTest(base.TestCase):
         nova_scheduler.when_placed(host, second)
         host.consume_from_request(spec)
         self.assertEqual(
-            ['another', 'first before', 'second before', 'other',
+            ['another', 'other', 'first before', 'second before',
              'first after', 'second after'], calls)
         self.assertEqual(1, host.num_instances)
+
+    def test_copy(self):
+        """A filter may hand on a copy, and the HostState may be gone."""
+        calls = []
+        host = clouds.host()
+        nova_scheduler.when_placed(host, Listener('both', calls))
+        copied = copy.copy(host)
+        nova_scheduler.when_placed(copied, Listener('copy', calls))
+        copied.consume_from_request(clouds.spec())
+        self.assertEqual(
+            ['both before', 'copy before', 'both after', 'copy after'], calls)
+        self.assertEqual((0, 1), (host.num_instances, copied.num_instances))
+        calls.clear()
+        host.consume_from_request(clouds.spec())
+        self.assertEqual(['both before', 'both after'], calls)
 
     def test_one_that_raises(self):
         host, calls = clouds.host(), []
