@@ -56,10 +56,10 @@ def find(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
         count=subject.requested.count - len(explanation.destinations))
     group = scenario.groups_by_name(cloud).get(requested.group or '')
     # To a host, or to that of the other servers of the group.
-    bound = ':' in (requested.zone or '') or (
-        group is not None and group.policy == 'affinity' and any(
-            server.host and server.uuid in group.members
-            for server in cloud.servers))
+    beside = frozenset(group.members if group is not None and (
+        group.policy == 'affinity') else ())
+    bound = ':' in (requested.zone or '') or any(
+        server.host and server.uuid in beside for server in cloud.servers)
     with start.started(changed_hosts.emptied(cloud)) as state:
         ran = scheduling.run(state, requested)
         like = tuple(dict.fromkeys(place.host for place in ran.places))

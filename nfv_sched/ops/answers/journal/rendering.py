@@ -128,26 +128,28 @@ def text(value: _Entry) -> Iterator[tables.Part]:
                 if value.by == entry.RefusedBy.PLACEMENT
                 else _cause(value)), indent=2)
     fields = [('Server', value.server)]
-    if isinstance(value, entry.Refusal):
+    if isinstance(value, entry.Refusal) and value.before:
         fields.append(('With it', ', '.join(value.before)))
-    fields += [('Request', value.request),
-               ('Project', value.project or 'unknown')]
+    if value.request:
+        fields.append(('Request', value.request))
+    fields.append(('Project', value.project or 'unknown'))
     if (flavor := value.flavor) is not None:
         fields.append(('Flavor', f'{flavor.name}: ' + ', '.join((
             f'{flavor.vcpus} vCPUs', f'{flavor.memory} MiB',
             *(f'{key}={value}' for key, value in
               sorted(flavor.extra_specs.items()))))))
-    fields.append(('Move', 'yes' if value.move else ''))
+    if value.move:
+        fields.append(('Move', 'yes'))
     if isinstance(value, entry.Refusal):
         for number, query in enumerate(value.queries):
             fields += itertools.zip_longest(
                 ['or' if number else 'Asked'], query.split('&'), fillvalue='')
-    fields += itertools.zip_longest(['Filters'], [
-        f'{each.filter}: {strings.count(each.hosts, "host")}, '
-        f'{each.left} left' for each in value.passes], fillvalue='')
+    for number, each in enumerate(value.passes):
+        fields.append(('' if number else 'Filters', (
+            f'{each.filter}: {strings.count(each.hosts, "host")}, '
+            f'{each.left} left')))
     for name, field in fields:
-        if field:
-            yield tables.Line(f'{name:10}{field}', indent=12)
+        yield tables.Line(f'{name:10}{field}', indent=12)
     for name, reasons in itertools.groupby(
             value.reasons, lambda reason: reason.filter):
         yield name
