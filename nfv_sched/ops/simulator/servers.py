@@ -92,7 +92,7 @@ class SimulatedServer:
 
     def __getattr__(self, name: str) -> ty.Any:
         if name not in ('instance', 'spec', 'image_meta', 'claimed'):
-            raise AttributeError(name)
+            return object.__getattribute__(self, name)  # says what is wrong
         if self.work_out is not None:
             # Before the call, as that reads such attributes itself.
             work_out, self.work_out = self.work_out, None

@@ -19,18 +19,12 @@ from prometheus_client import parser
 from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.journal import writer
-from nfv_sched.ops.answers.audit import all_checks
-from nfv_sched.ops.answers.audit import hosts
-from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.answers.journal import reading
 from nfv_sched.ops.answers.plans import document
-from nfv_sched.ops.answers.plans import failover
-from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.serve.metrics import rendering
 from nfv_sched.ops.simulator import progress
 
@@ -162,6 +156,12 @@ class Collection:
         return list(content.unread)
 
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
+        # Importing Nova takes seconds, in which the listener is to answer.
+        from nfv_sched.ops.answers.audit import all_checks
+        from nfv_sched.ops.answers.audit import hosts
+        from nfv_sched.ops.answers.hosts import view
+        from nfv_sched.ops.answers.rebalance import levelling
+        from nfv_sched.ops.model.counting import capacity
         enabled = [flavor for flavor in cloud.flavors if not flavor.disabled]
         names = set(arguments.chosen(
             [flavor.name for flavor in enabled], self._args.flavors,
@@ -181,6 +181,7 @@ class Collection:
     def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[document.LostHost]:
         if not self._args.failover:
             return ()
+        from nfv_sched.ops.answers.plans import failover
         with progress.shown() as update:
             return failover.check(
                 cloud, list(dict.fromkeys(
