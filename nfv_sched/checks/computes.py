@@ -26,6 +26,10 @@ _BARE_METAL = 'ironic'
 # Maximum number of different mistakes in flavors to show.
 _MOST = 10
 
+#: Attempts with which no server of a storm was lost.
+ATTEMPTS = 10
+_PINNED = ('dedicated', 'mixed')
+
 #: Shown below the mistakes.
 ADVICE = (
     'No host takes servers of these flavors. Correct them with "openstack '
@@ -281,13 +285,37 @@ def _has_dedicated_set(host_topology: topology.HostTopology) -> bool:
                for cell in host_topology.cells)
 
 
+def retries(conf) -> upgradecheck.Result:
+    """Check that Nova makes enough attempts for pinned servers in a burst.
+
+    Placement counts the CPUs of whole hosts, so that servers requested at the
+    same moment are granted the same NUMA node, and all but one fail there.
+    """
+    most = conf.scheduler.max_attempts
+    try:
+        pinned = [] if most >= ATTEMPTS else sorted(
+            flavor.name for flavor in database.flavors()
+            if flavor.extra_specs.get('hw:cpu_policy') in _PINNED)
+    except Exception as exc:
+        return _unread_flavors(exc)
+    return findings.conclude([findings.warning(
+        f'[scheduler] max_attempts is {most}: of servers with pinned CPUs '
+        f'({strings.some(pinned)}) that are booted at the same moment, some '
+        f'end in ERROR. Set {ATTEMPTS} where nova-scheduler and '
+        'nova-conductor run.')] if pinned else [], 'Nova tries enough hosts.')
+
+
+def _unread_flavors(exc: Exception) -> upgradecheck.Result:
+    return findings.unread(
+        'Flavors', f'see [api_database] connection: {strings.brief(exc)}.')
+
+
 def flavors() -> upgradecheck.Result:
     """Check that the extra specs of nfv-sched are valid in all flavors."""
     try:
         all_flavors = database.flavors()
     except Exception as exc:
-        return findings.unread(
-            'Flavors', f'see [api_database] connection: {strings.brief(exc)}.')
+        return _unread_flavors(exc)
     faults: dict[str, list[str]] = {}
     for flavor in all_flavors:
         for error in rules.faults(flavor.extra_specs):

@@ -91,6 +91,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 ('Weighers', lambda: scheduler.weighers(conf)),
                 ('Extra-spec validators', scheduler.validators),
                 ('Flavors', computes.flavors),
+                ('Attempts', lambda: computes.retries(conf)),
                 ('Labels of compute nodes',
                  lambda: computes.labels(conf, nodes)),
                 ('Pinned CPUs in Placement',

@@ -269,6 +269,7 @@ class _Writer:
                        'valid_interfaces': 'internal'},
             'pci': {'alias': [json.dumps(alias) for alias in aliases]},
             'quota': {'instances': -1, 'cores': -1, 'ram': -1},
+            'scheduler': {'max_attempts': 10},
             'placement': self._client('placement'),
             'neutron': self._client('neutron'),
             'service_user': {**self._client('nova'),

@@ -97,6 +97,24 @@ class FlavorsTest(base.TestCase):
         self.assertEqual(['3 more mistakes in flavors.', computes.ADVICE],
                          lines[-2:])
 
+    def test_retries(self):
+        """Pinned servers need more attempts than Nova makes by default."""
+        well = (SUCCESS, 'Nova tries enough hosts.')
+        self.make('shared', hw__cpu_policy='shared')
+        for attempts, flavor, found in (
+                (3, 'plain', well),
+                (3, 'pinned', (WARNING, (
+                    '[scheduler] max_attempts is 3: of servers with pinned '
+                    'CPUs (pinned) that are booted at the same moment, some '
+                    'end in ERROR. Set 10 where nova-scheduler and '
+                    'nova-conductor run.'))),
+                (10, 'mixed', well)):
+            self.make(flavor, **{} if flavor == 'plain' else {
+                'hw__cpu_policy': flavor.replace('pinned', 'dedicated')})
+            self.flags('scheduler', max_attempts=attempts)
+            result = computes.retries(base.CONF)
+            self.assertEqual(found, (result.code, result.details))
+
 
 class UnreadTest(base.TestCase):
 

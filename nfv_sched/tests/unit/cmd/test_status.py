@@ -37,7 +37,7 @@ class ChecksTest(test_scheduler.CheckTestCase):
         self.assertIn('ram_weight_multiplier', weighers)
         self.assertIn('Correct nova.conf', weighers)
         # The others are there all the same.
-        self.assertEqual(13, len(rows))
+        self.assertEqual(14, len(rows))
         self.assertIn('| Check: Ledger ', table)
 
     def test_unforeseen(self):
@@ -49,7 +49,7 @@ class ChecksTest(test_scheduler.CheckTestCase):
         rows = table.split('| Check: ')
         placement, = [row for row in rows if row.startswith('Placement')]
         self.assertIn("The check itself failed: KeyError: 'odd'", placement)
-        self.assertEqual(13, len(rows))
+        self.assertEqual(14, len(rows))
 
     def test_a_line_for_each_finding(self):
         self.read('enabled_filters = Typo,VSwitchPortLimitFilter\n',
