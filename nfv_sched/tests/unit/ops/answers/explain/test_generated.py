@@ -15,9 +15,12 @@ import random
 import os_traits
 
 from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import engine
+from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.tests.unit.ops.answers.explain import clouds
@@ -57,6 +60,19 @@ class GeneratedTest(base.SimulatorTestCase):
             state.placement.delete_allocation_for_instance(
                 None, server.uuid)
         return True
+
+    def compare_capacity(self, cloud, asked, told) -> None:
+        """A server fits the hosts that pass, and no others."""
+        if asked.group is not None or asked.count > 1:
+            return
+        networks = [network.name for network, _groups in asked.ports]
+        counted, = capacity.capacities(
+            cloud, [asked.flavor], capacity.NewServers(
+                ports=assumed_ports.of_networks(cloud, networks)
+                if networks else 0))
+        self.assertEqual(told, {
+            name for name, host in counted.hosts.items() if host.fits})
+        self.seen['counted'] += 1
 
     def boot(self, found, change) -> engine.SimulationResult:
         new = change.requested
@@ -104,6 +120,7 @@ class GeneratedTest(base.SimulatorTestCase):
             really = {name for name in state.hosts
                       if self.passes(state, asked, name)}
             self.assertEqual(really, told)
+            cloud = record.cloud(state)
             # Each filter alone, and Placement, say the same together.
             if said.filters:
                 self.assertEqual(told, {
@@ -122,6 +139,7 @@ class GeneratedTest(base.SimulatorTestCase):
             self.seen['fits' if said.fits else 'refused'] += 1
             self.seen['hosts'] += len(said.hosts)
             self.seen['passing hosts'] += len(told)
+        self.compare_capacity(cloud, asked, told)
         for each in said.changes:
             self.seen['changes'] += 1
             result = self.boot(found, each)
