@@ -24,6 +24,7 @@ LOG = logging.getLogger(__name__)
 
 _KIND = '_nfv_sched_kind'
 _LISTENERS = '_nfv_sched_listeners'
+_TELLS = '_nfv_sched_tells'
 _WRAPPING = threading.Lock()
 _LOOKED_AT = 100  # latest servers of each cell that are read
 _CELL_SECONDS = 2  # seconds that a request waits for the database of a cell
@@ -89,7 +90,8 @@ def when_placed(host_state, listener: ConsumeListener) -> None:
     Listeners are called in the order in which they were registered; copies of
     the HostState that other filters make have them, too.
     """
-    _tell_listeners(type(host_state))
+    if not hasattr(type(host_state), _TELLS):
+        _tell_listeners(type(host_state))
     listeners = host_state.__dict__.get(_LISTENERS, ())
     if listener not in listeners:
         # Of a copy they are its own from now on.
@@ -99,9 +101,10 @@ def when_placed(host_state, listener: ConsumeListener) -> None:
 def _tell_listeners(host_class: type) -> None:
     """Wrap the method of a class once, so that it calls the listeners."""
     with _WRAPPING:
-        method = host_class.consume_from_request
-        if hasattr(method, _LISTENERS):
+        # Not a mark on the method: others may wrap it in turn.
+        if hasattr(host_class, _TELLS):
             return
+        method = host_class.consume_from_request
 
         @functools.wraps(method)
         def consume_from_request(self, spec_obj):
@@ -112,8 +115,8 @@ def _tell_listeners(host_class: type) -> None:
             for listener in listeners:
                 _run_hook(listener.after_placed, self, spec_obj)
 
-        setattr(consume_from_request, _LISTENERS, True)
         host_class.consume_from_request = consume_from_request
+        setattr(host_class, _TELLS, True)
 
 
 def _run_hook(hook: Callable, host_state, *args) -> None:

@@ -4,6 +4,7 @@
 
 import copy
 
+import fixtures
 from nova import objects
 
 from nfv_sched.nova import scheduler as nova_scheduler
@@ -50,6 +51,19 @@ class PlacedTest(base.TestCase):
             ['another', 'other', 'first before', 'second before',
              'first after', 'second after'], calls)
         self.assertEqual(1, host.num_instances)
+
+    def test_another_wraps_the_class(self):
+        calls = []
+        host = clouds.host()
+        nova_scheduler.when_placed(host, Listener('first', calls))
+        wrapped = type(host).consume_from_request
+        self.useFixture(fixtures.MockPatchObject(
+            type(host), 'consume_from_request',
+            lambda host, spec_obj: wrapped(host, spec_obj)))
+        nova_scheduler.when_placed(host, Listener('second', calls))
+        host.consume_from_request(clouds.spec())
+        self.assertEqual(['first before', 'second before', 'first after',
+                          'second after'], calls)
 
     def test_copy(self):
         """A filter may hand on a copy, and the HostState may be gone."""
