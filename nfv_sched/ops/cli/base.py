@@ -288,10 +288,7 @@ class Subcommand:
             f'\n  {NFVSched.NAME} ', f'\n  {self.app.NAME} nfv ')
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        """Check the command line before anything is read.
-
-        :raises UsageError: if options contradict each other
-        """
+        """Check the command line; raise UsageError if options contradict."""
         if self.cloud is not None:
             self.cloud.check(parsed_args)
 
