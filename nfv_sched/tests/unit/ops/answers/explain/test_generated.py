@@ -26,7 +26,7 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.tests.unit.ops.answers.explain import clouds
 from nfv_sched.tests.unit.ops.simulator import base
 
-CASES = int(os.environ.get('NFV_SCHED_EXPLAIN_CASES', '20'))
+CASES = int(os.environ.get('NFV_SCHED_EXPLAIN_CASES', '60'))
 FIRST = int(os.environ.get('NFV_SCHED_EXPLAIN_FIRST', '0'))
 
 
