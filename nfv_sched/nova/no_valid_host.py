@@ -3,7 +3,7 @@
 
 Nova tells filters nothing of what Placement has answered.  It logs what
 Placement was asked and how many hosts each filter left, and keeps neither.
-So two methods of it are wrapped, and with a journal the filters as they are
+So methods of it are wrapped, and with a journal the filters as they are
 seen for the first time.  The wrappers change no result, and of exceptions only
 the reason in ``NoValidHost``.
 """
@@ -19,14 +19,12 @@ from nova import exception
 from oslo_log import log as logging
 
 from nfv_sched.nova import fields
+from nfv_sched.nova import scheduler
 
 LOG = logging.getLogger(__name__)
 
-_FOLLOWED = '_nfv_sched_followed'
-
 #: All methods of Nova that are wrapped in a running nova-scheduler; beside
-#: them, with a journal, ``filter_all`` of the enabled filters.  The first is
-#: wrapped by ``scheduler.when_placed``.
+#: them, with a journal, ``filter_all`` of the enabled filters.
 WRAPPED = ('HostState.consume_from_request',
            'SchedulerManager.select_destinations',
            'SchedulerReportClient.get_allocation_candidates')
@@ -133,29 +131,12 @@ def watch(answered: Callable[[ty.Any, ty.Any], None],
             (getattr(getattr(manager, 'report', None),
                      'SchedulerReportClient', None),
              'get_allocation_candidates',
-             functools.partial(_query, answered))):
-        method = getattr(owner, name, None)
-        if method is not None and not _is_wrapped(method):
-            setattr(owner, name, _wrap(method, wrapper))
-
-
-def _is_wrapped(function: Callable | None) -> bool:
-    """Return whether a function is a wrapper of ours, or wraps one."""
-    while function is not None:
-        if getattr(function, _FOLLOWED, False):
-            return True
-        function = getattr(function, '__wrapped__', None)
-    return False
-
-
-def _wrap(method: Callable, wrapper: Callable) -> Callable:
-    """Return a function that calls the wrapper with the method first."""
-    @functools.wraps(method)
-    def call(*args, **kwargs):
-        return wrapper(method, *args, **kwargs)
-
-    setattr(call, _FOLLOWED, True)
-    return call
+             functools.partial(_query, answered)),
+            (getattr(sys.modules.get('nova.scheduler.host_manager'),
+                     'HostState', None),
+             'consume_from_request', scheduler.place)):
+        if hasattr(owner, name):
+            scheduler.wrap(owner, name, wrapper)
 
 
 def _followed_request() -> FollowedRequest | None:
@@ -239,13 +220,12 @@ def _wrap_filters(manager) -> None:
     for host_filter in getattr(
             getattr(manager, 'host_manager', None), 'enabled_filters', ()):
         # Objects of filters live as long as the process.
-        if not _is_wrapped(host_filter.filter_all):
-            name = type(host_filter).__name__
-            try:
-                host_filter.filter_all = _wrap(
-                    host_filter.filter_all, functools.partial(_filter, name))
-            except Exception:
-                LOG.exception('What %s does cannot be noted', name)
+        name = type(host_filter).__name__
+        try:
+            scheduler.wrap(host_filter, 'filter_all',
+                           functools.partial(_filter, name))
+        except Exception:
+            LOG.exception('What %s does cannot be noted', name)
 
 
 def _filter(name: str, method: Callable, filter_obj_list, spec_obj):

@@ -10,7 +10,6 @@ that a change in Nova is dealt with in one place.
 from collections.abc import Callable, Iterable
 import functools
 import math
-import threading
 import typing as ty
 
 import nova.conf
@@ -24,8 +23,7 @@ LOG = logging.getLogger(__name__)
 
 _KIND = '_nfv_sched_kind'
 _LISTENERS = '_nfv_sched_listeners'
-_TELLS = '_nfv_sched_tells'
-_WRAPPING = threading.Lock()
+_FOLLOWED = '_nfv_sched_followed'
 _LOOKED_AT = 100  # latest servers of each cell that are read
 _CELL_SECONDS = 2  # seconds that a request waits for the database of a cell
 
@@ -75,6 +73,9 @@ class ConsumeListener:
 
     __slots__ = ()
 
+    def __deepcopy__(self, memo: dict) -> 'ConsumeListener':
+        return self  # of a deep copy of a HostState, too
+
     def before_placed(self, host_state) -> None:
         """Handle a server that is about to be counted on the HostState."""
 
@@ -90,33 +91,46 @@ def when_placed(host_state, listener: ConsumeListener) -> None:
     Listeners are called in the order in which they were registered; copies of
     the HostState that other filters make have them, too.
     """
-    if not hasattr(type(host_state), _TELLS):
-        _tell_listeners(type(host_state))
+    # Nova's class is wrapped already, but not one of another host manager.
+    wrap(type(host_state), 'consume_from_request', place)
     listeners = host_state.__dict__.get(_LISTENERS, ())
     if listener not in listeners:
         # Of a copy they are its own from now on.
         host_state.__dict__[_LISTENERS] = (*listeners, listener)
 
 
-def _tell_listeners(host_class: type) -> None:
-    """Wrap the method of a class once, so that it calls the listeners."""
-    with _WRAPPING:
-        # Not a mark on the method: others may wrap it in turn.
-        if hasattr(host_class, _TELLS):
+def place(method: Callable, host_state, spec_obj) -> None:
+    """Call ``HostState.consume_from_request``, and tell the listeners."""
+    # A method that calls that of its base, if both are wrapped, tells once.
+    listeners = host_state.__dict__.pop(_LISTENERS, ())
+    for listener in listeners:
+        _run_hook(listener.before_placed, host_state)
+    try:
+        method(host_state, spec_obj)
+    finally:
+        if listeners:
+            host_state.__dict__[_LISTENERS] = listeners
+    for listener in listeners:
+        _run_hook(listener.after_placed, host_state, spec_obj)
+
+
+def wrap(owner, name: str, wrapper: Callable) -> None:
+    """Have a method of Nova call a wrapper, with the method first.
+
+    Nothing happens if it is such a wrapper already, or wraps one.
+    """
+    method = known = getattr(owner, name)
+    while known is not None:
+        if getattr(known, _FOLLOWED, False):
             return
-        method = host_class.consume_from_request
+        known = getattr(known, '__wrapped__', None)
 
-        @functools.wraps(method)
-        def consume_from_request(self, spec_obj):
-            listeners = self.__dict__.get(_LISTENERS, ())
-            for listener in listeners:
-                _run_hook(listener.before_placed, self)
-            method(self, spec_obj)
-            for listener in listeners:
-                _run_hook(listener.after_placed, self, spec_obj)
+    @functools.wraps(method)
+    def call(*args, **kwargs):
+        return wrapper(method, *args, **kwargs)
 
-        host_class.consume_from_request = consume_from_request
-        setattr(host_class, _TELLS, True)
+    setattr(call, _FOLLOWED, True)
+    setattr(owner, name, call)
 
 
 def _run_hook(hook: Callable, host_state, *args) -> None:

@@ -6,6 +6,7 @@ import copy
 
 import fixtures
 from nova import objects
+from nova.scheduler import host_manager
 
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.tests import base
@@ -30,6 +31,8 @@ class PlacedTest(base.TestCase):
     def test_others_in_between(self):
         calls = []
         host, spec = clouds.host(), clouds.spec()
+        # Filters have done so when they were made.
+        nova_scheduler.when_placed(clouds.host(), Listener('any', []))
 
         def wrap(name):
             method = host.consume_from_request
@@ -67,18 +70,42 @@ class PlacedTest(base.TestCase):
 
     def test_copy(self):
         """A filter may hand on a copy, and the HostState may be gone."""
-        calls = []
-        host = clouds.host()
-        nova_scheduler.when_placed(host, Listener('both', calls))
-        copied = copy.copy(host)
-        nova_scheduler.when_placed(copied, Listener('copy', calls))
-        copied.consume_from_request(clouds.spec())
-        self.assertEqual(
-            ['both before', 'copy before', 'both after', 'copy after'], calls)
-        self.assertEqual((0, 1), (host.num_instances, copied.num_instances))
-        calls.clear()
-        host.consume_from_request(clouds.spec())
-        self.assertEqual(['both before', 'both after'], calls)
+        for duplicate in copy.copy, copy.deepcopy:
+            calls = []
+            host = clouds.host()
+            both = Listener('both', calls)
+            nova_scheduler.when_placed(host, both)
+            copied = duplicate(host)
+            for listener in both, Listener('copy', calls):
+                nova_scheduler.when_placed(copied, listener)
+            copied.consume_from_request(clouds.spec())
+            self.assertEqual(['both before', 'copy before', 'both after',
+                              'copy after'], calls)
+            self.assertEqual(
+                (0, 1), (host.num_instances, copied.num_instances))
+            calls.clear()
+            host.consume_from_request(clouds.spec())
+            self.assertEqual(['both before', 'both after'], calls)
+
+    def test_classes_of_other_host_managers(self):
+        class Calling(host_manager.HostState):
+            def consume_from_request(self, spec_obj):
+                super().consume_from_request(spec_obj)
+
+        class Other(host_manager.HostState):
+            def consume_from_request(self, spec_obj):
+                pass
+
+        for number in range(2):
+            for host_class in Calling, host_manager.HostState, Other:
+                calls = []
+                host = clouds.host()
+                host.__class__ = host_class
+                nova_scheduler.when_placed(host, Listener(number, calls))
+                for _ in range(2):
+                    host.consume_from_request(clouds.spec())
+                self.assertEqual(
+                    2 * [f'{number} before', f'{number} after'], calls)
 
     def test_one_that_raises(self):
         host, calls = clouds.host(), []
