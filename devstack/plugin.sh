@@ -208,7 +208,6 @@ function configure_nfv_sched_scheduler {
     done
     nfv_conf_set workarounds disable_fallback_pcpu_query \
         "$NFV_SCHED_DISABLE_FALLBACK_PCPU_QUERY"
-    nfv_conf_set scheduler max_attempts "$NFV_SCHED_MAX_ATTEMPTS"
     if [[ $NFV_SCHED_LEDGER == placement ]] && \
             ! is_service_enabled nfv-sched-ledger; then
         warn $LINENO "The service nfv-sched-ledger is disabled here: run it \

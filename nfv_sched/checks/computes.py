@@ -302,7 +302,9 @@ def retries(conf) -> upgradecheck.Result:
         f'[scheduler] max_attempts is {most}: of servers with pinned CPUs '
         f'({strings.some(pinned)}) that are booted at the same moment, some '
         f'end in ERROR. Set {ATTEMPTS} where nova-scheduler and '
-        'nova-conductor run.')] if pinned else [], 'Nova tries enough hosts.')
+        'nova-conductor run.')] if pinned else [], (
+            '[scheduler] max_attempts is enough here; nova-conductor needs '
+            'the same.'))
 
 
 def _unread_flavors(exc: Exception) -> upgradecheck.Result:

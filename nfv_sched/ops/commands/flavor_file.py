@@ -63,7 +63,7 @@ _PROPERTY = re.compile(
 def flavors(path: str) -> list[snapshot.Flavor]:
     """Read the flavors in a file.
 
-    :raises nfv_sched.ops.commands.source.CloudUnreadError: if it cannot be
+    :raises nfv_sched.ops.cli.errors.CloudUnreadError: if it cannot be
         read, or has no valid flavors
     """
     flavors = [_flavor(each, name, f'{path}: {where}')
@@ -82,7 +82,7 @@ def image(path: str) -> document.Image:
 
     :param path: a file with the output of ``openstack image show``, or with
         properties and their values
-    :raises nfv_sched.ops.commands.source.CloudUnreadError: if it cannot be
+    :raises nfv_sched.ops.cli.errors.CloudUnreadError: if it cannot be
         read, or has no valid image
     """
     data = _only_image(_read_content(path), path)

@@ -159,14 +159,13 @@ def connection(command: base.Subcommand,
                parsed_args: argparse.Namespace) -> ty.Any:
     """Return a connection of openstacksdk, by the account of the options."""
     import openstack
-    from openstack import connection
     try:
         if not command.in_client:
             return openstack.connect(cloud=parsed_args.os_cloud)
         # The client has not authenticated: other commands need no account
         # (``auth_required`` is False).
         options = command.app.options
-        return connection.Connection(
+        return openstack.connection.Connection(
             config=command.app.cloud_config.get_one(
                 cloud=options.cloud, argparse=options))
     except Exception as exc:  # clouds.yaml can be wrong in any way

@@ -82,7 +82,6 @@ class TestOptions(base.TestCase):
         conf = self.load()
         self.assertEqual(254, conf.nfv_sched.vswitch_ports_per_node)
         self.assertTrue(conf.workarounds.disable_fallback_pcpu_query)
-        self.assertEqual(10, conf.scheduler.max_attempts)
 
     def test_settings(self):
         given = {

@@ -16,6 +16,7 @@ from watcher.decision_engine.model import element
 from watcher.decision_engine.strategy.strategies import base
 
 from nfv_sched.base import strings
+from nfv_sched.ops.cli.base import FINDINGS
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.run import values
 from nfv_sched.ops.serve.watcher import goals
@@ -116,7 +117,7 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
                        if not name.startswith('OS_')}
         try:
             content, messages = processutils.execute(
-                *command, check_exit_code=[0, base.FINDINGS], binary=True,
+                *command, check_exit_code=[0, FINDINGS], binary=True,
                 env_variables={**environment, 'LC_ALL': 'C.UTF-8',
                                **(account or {})})
         except processutils.ProcessExecutionError as exc:

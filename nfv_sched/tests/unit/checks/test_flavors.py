@@ -99,7 +99,8 @@ class FlavorsTest(base.TestCase):
 
     def test_retries(self):
         """Pinned servers need more attempts than Nova makes by default."""
-        well = (SUCCESS, 'Nova tries enough hosts.')
+        well = (SUCCESS, '[scheduler] max_attempts is enough here; '
+                'nova-conductor needs the same.')
         self.make('shared', hw__cpu_policy='shared')
         for attempts, flavor, found in (
                 (3, 'plain', well),
