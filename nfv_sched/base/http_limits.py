@@ -15,7 +15,6 @@ import typing as ty
 import urllib.parse
 import zlib
 
-from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import session as ks_session
 import requests
 import urllib3
@@ -80,9 +79,9 @@ def bounded(session: requests.Session, size: int) -> requests.Session:
 def reason(error: BaseException) -> str:
     """Return why a request failed; mask accounts in the error."""
     connection_errors.mask_texts(error)
-    if isinstance(error, ks_exceptions.UnknownConnectionError) and isinstance(
-            error.original, HTTPLimitError):
-        return str(error.original)  # without the URL
+    for each in connection_errors.causes(error):
+        if isinstance(each, HTTPLimitError):
+            return str(each)  # without the URL
     if isinstance(error, MALFORMED) and not isinstance(error, OSError):
         return (f'malformed URL or answer: {error.__class__.__name__}: '
                 f'{error}')

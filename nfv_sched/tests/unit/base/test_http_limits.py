@@ -279,7 +279,7 @@ class LimitsTest(base.NeutronTestCase):
         for name in ('endless body', 'slow body', 'bomb', 'deep'):
             self.server.fault = FAULTS[name]
             self.cloud.url = self.server.url
-            self.assertRaises(api.APIError, self.nova)
+            self.assert_refused('nova', name)
 
     def test_sound_answers(self):
         """Compressed or not, with cookies for the next request."""
