@@ -10,6 +10,7 @@ that a change in Nova is dealt with in one place.
 from collections.abc import Callable, Iterable
 import functools
 import math
+import threading
 import typing as ty
 
 import nova.conf
@@ -26,6 +27,8 @@ _LISTENERS = '_nfv_sched_listeners'
 _FOLLOWED = '_nfv_sched_followed'
 _LOOKED_AT = 100  # latest servers of each cell that are read
 _CELL_SECONDS = 2  # seconds that a request waits for the database of a cell
+
+_THREAD = threading.local()
 
 CONF = nova.conf.CONF
 
@@ -101,15 +104,18 @@ def when_placed(host_state, listener: ConsumeListener) -> None:
 
 def place(method: Callable, host_state, spec_obj) -> None:
     """Call ``HostState.consume_from_request``, and tell the listeners."""
-    # A method that calls that of its base, if both are wrapped, tells once.
-    listeners = host_state.__dict__.pop(_LISTENERS, ())
+    if getattr(_THREAD, 'placed_on', None) is host_state:
+        # The method calls that of its base; both are wrapped, and tell once.
+        method(host_state, spec_obj)
+        return
+    listeners = host_state.__dict__.get(_LISTENERS, ())
     for listener in listeners:
         _run_hook(listener.before_placed, host_state)
+    _THREAD.placed_on = host_state
     try:
         method(host_state, spec_obj)
     finally:
-        if listeners:
-            host_state.__dict__[_LISTENERS] = listeners
+        _THREAD.placed_on = None
     for listener in listeners:
         _run_hook(listener.after_placed, host_state, spec_obj)
 

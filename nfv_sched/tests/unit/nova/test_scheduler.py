@@ -3,6 +3,7 @@
 """What Nova tells without having been made for it."""
 
 import copy
+import threading
 
 import fixtures
 from nova import objects
@@ -106,6 +107,30 @@ class PlacedTest(base.TestCase):
                     host.consume_from_request(clouds.spec())
                 self.assertEqual(
                     2 * [f'{number} before', f'{number} after'], calls)
+
+    def test_requests_at_once(self):
+        """They share the HostState; another is told meanwhile."""
+        calls = []
+
+        class Waiting(host_manager.HostState):
+            def consume_from_request(self, spec_obj):
+                if spec_obj is first:
+                    nova_scheduler.when_placed(self, Listener('two', calls))
+                    thread = threading.Thread(
+                        target=self.consume_from_request, args=[second])
+                    thread.start()
+                    thread.join()
+
+        first, second = clouds.spec(), clouds.spec()
+        host = clouds.host()
+        host.__class__ = Waiting
+        nova_scheduler.when_placed(host, Listener('one', calls))
+        host.consume_from_request(first)
+        both = ['one before', 'two before', 'one after', 'two after']
+        self.assertEqual(['one before', *both, 'one after'], calls)
+        calls.clear()
+        host.consume_from_request(second)
+        self.assertEqual(both, calls)
 
     def test_one_that_raises(self):
         host, calls = clouds.host(), []
