@@ -208,11 +208,23 @@ function configure_nfv_sched_scheduler {
     done
     nfv_conf_set workarounds disable_fallback_pcpu_query \
         "$NFV_SCHED_DISABLE_FALLBACK_PCPU_QUERY"
+    if ! nfv_conf_is_foreign scheduler max_attempts; then
+        nfv_conf_set scheduler max_attempts 10
+    fi
     if [[ $NFV_SCHED_LEDGER == placement ]] && \
             ! is_service_enabled nfv-sched-ledger; then
         warn $LINENO "The service nfv-sched-ledger is disabled here: run it \
 on another node, or set NFV_SCHED_LEDGER=none"
     fi
+}
+
+# The conductors of cells count attempts. DevStack makes their files anew in
+# every run of stack.sh.
+function configure_nfv_sched_conductors {
+    local number
+    for number in $(seq 1 "${NOVA_NUM_CELLS:-1}"); do
+        iniset "$(conductor_conf "$number")" scheduler max_attempts 10
+    done
 }
 
 # Declare labels for the NUMA nodes of this machine.
@@ -314,6 +326,9 @@ function configure_nfv_sched {
     nfv_conf_begin
     if is_service_enabled n-sch; then
         configure_nfv_sched_scheduler
+    fi
+    if is_service_enabled n-cond; then
+        configure_nfv_sched_conductors
     fi
     if is_service_enabled n-cpu; then
         configure_nfv_sched_compute

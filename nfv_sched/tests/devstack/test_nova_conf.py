@@ -82,6 +82,10 @@ class TestOptions(base.TestCase):
         conf = self.load()
         self.assertEqual(254, conf.nfv_sched.vswitch_ports_per_node)
         self.assertTrue(conf.workarounds.disable_fallback_pcpu_query)
+        self.assertEqual(10, conf.scheduler.max_attempts)
+        self.assertEqual(
+            {'scheduler': {'max_attempts': ['10']}}, base.parse(
+                (self.nova_conf.parent / 'nova_cell1.conf').read_text()))
 
     def test_settings(self):
         given = {
@@ -297,8 +301,9 @@ class TestTwice(base.TestCase):
         self.assert_undone(name)
         self.assertEqual(self.comments(self.original(name)),
                          self.comments(self.text()))
-        self.assertEqual(['nova.conf'], [
-            path.name for path in self.nova_conf.parent.iterdir()])
+        # DevStack makes, and removes, that of the cell.
+        self.assertEqual({'nova.conf', 'nova_cell1.conf'}, {
+            path.name for path in self.nova_conf.parent.iterdir()})
         undone = self.text()
         self.run_phases('clean')
         self.assertEqual(undone, self.text())

@@ -189,6 +189,7 @@ class ConfigurationTest(base.TestCase):
     #: What Kolla-Ansible merges; a name of a host is compute1.
     MERGED = {
         '/etc/kolla/config/nova/nova-scheduler.conf',
+        '/etc/kolla/config/nova/nova-conductor.conf',
         '/etc/kolla/config/nova/nova-compute.conf',
         '/etc/kolla/config/nova/compute1/nova.conf',
         '/etc/kolla/config/placement.conf'}
@@ -329,9 +330,13 @@ class ConfigurationTest(base.TestCase):
         for document in documents:
             if document.get('kind') == 'OpenStackControlPlane':
                 spec = document['spec']
+                nova = spec['nova']['template']
                 files += [
-                    spec['nova']['template']['schedulerServiceTemplate'][
-                        'customServiceConfig'],
+                    service['customServiceConfig'] for service in (
+                        nova['schedulerServiceTemplate'],
+                        nova['cellTemplates']['cell1'][
+                            'conductorServiceTemplate'])]
+                files += [
                     spec['placement']['template']['customServiceConfig']]
             elif document.get('kind') == 'ConfigMap':
                 # They are read after, and among, those of the operator.
@@ -340,7 +345,7 @@ class ConfigurationTest(base.TestCase):
                 files += document['data'].values()
         for text in files:
             self.assertEqual([], self.wrong(text))
-        self.assertEqual(3, len(files))
+        self.assertEqual(4, len(files))
         self.assertEqual(1, sum(map(self.has_all_filters, files)))
 
     def objects(self, kind):
