@@ -66,8 +66,8 @@ GROUPS = (
     ('How many more fit', ('capacity list', 'capacity show')),
     ('What runs where', ('host list', 'host show', 'host map')),
     ('Move servers and agents', (
-        'host drain', 'cloud defrag', 'cloud failover', 'agent rebalance',
-        'plan run')),
+        'host drain', 'host evacuate', 'cloud defrag', 'cloud failover',
+        'agent rebalance', 'plan run')),
     ('Check cloud, flavors and hosts', (
         'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
     ('Save, watch and simulate', (

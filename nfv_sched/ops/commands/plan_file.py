@@ -20,7 +20,8 @@ from nfv_sched.ops.run import values
 
 #: Document with moves -> the lists of its rows.
 _PLANS: dict[type, tuple[str, ...]] = {
-    document.Drain: ('servers',), document.Defrag: ('moves',),
+    document.Drain: ('servers',), document.Evacuation: ('servers',),
+    document.Defrag: ('moves',),
     rebalance_document.Rebalance: ('moves',),
     document.RollingDrain: ('rounds', 'not_emptied')}
 #: Field of several values -> the option that is repeated.
@@ -83,6 +84,8 @@ def moves_of(plan: ty.Any, round_number: int | None = None) -> values.MovePlan:
             return _moves_of_round(plan, round_number)
         case document.Drain():
             return _moves_of_drain(plan)
+        case document.Evacuation():
+            return _moves_of_evacuation(plan)
         case document.Defrag():
             return _moves_of_defrag(plan)
     return _moves_of_rebalance(plan)
@@ -114,8 +117,8 @@ def parse(content: bytes) -> ty.Any:
     """
     data = documents.parse(
         content, lambda data: _type_of(data) is not None, 'not a plan',
-        ': the JSON document of host drain, cloud defrag or agent rebalance '
-        'is needed')
+        ': the JSON document of host drain, host evacuate, cloud defrag or '
+        'agent rebalance is needed')
     plan = codec.decode_document(ty.cast(type, _type_of(data)), data)
     moves_of(plan).check()
     return plan
@@ -216,12 +219,26 @@ def rounds_from(plan: document.RollingDrain,
 
 def _left_undone(plan: document.Drain) -> tuple[str, ...]:
     return (
-        *(f'{each.server} ({each.server_id}) stays on {plan.host}'
-          + ''.join(f'; its move to {lack.nearest} has failed: {lack.why}'
-                    for lack in each.lacks if lack.kind == _FAILED)
-          for each in plan.servers if each.how is None),
+        *_staying(plan.servers),
         *(f'{each.server} ({each.server_id}) also holds resources of '
           f'{plan.host}' for each in plan.unfinished))
+
+
+def _staying(servers: Iterable[document.DrainServer]) -> Iterator[str]:
+    for each in servers:
+        if each.how is None:
+            yield ''.join((
+                f'{each.server} ({each.server_id}) stays on {each.source}',
+                *(f'; its move to {lack.nearest} has failed: {lack.why}'
+                  for lack in each.lacks if lack.kind == _FAILED)))
+
+
+def _moves_of_evacuation(plan: document.Evacuation) -> values.MovePlan:
+    return values.MovePlan(
+        moves=plan.moves, warnings=_warnings(plan.unread),
+        left_undone=tuple(_staying(plan.servers)),
+        command=('host', 'evacuate', *options_of({'relax': plan.relax}),
+                 '--', *plan.hosts))
 
 
 def _moves_of_defrag(plan: document.Defrag) -> values.MovePlan:

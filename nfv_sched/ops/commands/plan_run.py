@@ -15,12 +15,13 @@ from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 
 _EPILOG = """\
-FILE is what host drain, cloud defrag or agent rebalance have written with
---save FILE, or with -f json.
+FILE is what host drain, host evacuate, cloud defrag or agent rebalance have
+written with --save FILE, or with -f json.
 
 First everything is checked, and nothing is done if the cloud is not as the
 plan says: each server is on its host, idle, not locked, and in a state in
-which Nova migrates it; hosts are up, destinations are enabled. A plan that
+which Nova migrates it; hosts are up, destinations are enabled. Before
+evacuations hosts must be down, and servers may be busy or locked. A plan that
 empties a host then disables it. Of a plan of several hosts, one round is
 carried out; hosts of earlier rounds must be enabled again. Each migration is
 waited for by its record in Nova, and the host of the server is checked; cold
@@ -36,9 +37,9 @@ command checks later.
 
 Several moves are made at a time (--parallel), but only one to a host, and none
 before an earlier one whose capacity it may need. After a failure no other move
-begins. Ctrl-C has the same effect; pressed again, it ends the command, not
-the migrations. FILE.journal says how far the plan has come, so the same
-command goes on after an interruption, and tries again what failed.
+begins, except evacuations. Ctrl-C has the same effect; pressed again, it ends
+the command, not the migrations. FILE.journal says how far the plan has come,
+so the same command goes on after an interruption, and tries again what failed.
 
 With --replan, after a failure or if the cloud is not as the plan says, the
 rest is planned again, with what was asked for at first, and carried out. The
@@ -66,7 +67,7 @@ was interrupted before the end.
 
 
 class RunPlan(plan_execution.RunMixin, base.Command):
-    """Carry out a plan of host drain, cloud defrag or agent rebalance."""
+    """Carry out a plan of moves, or of evacuations."""
 
     closes_hosts = True
     epilog = _EPILOG

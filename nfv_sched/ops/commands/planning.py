@@ -97,9 +97,13 @@ class PlanCommand(Report):
 
 
 class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
-    """Base of the commands whose plans can be saved and carried out."""
+    """Base of the commands whose plans can be saved and carried out.
+
+    :cvar migrates: whether the moves are migrations of servers
+    """
 
     writes = 'save'
+    migrates = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -112,7 +116,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             help='with --save: carry the plan out, too, as "plan run" does, '
                  'with the account of the OS_* variables or of --os-cloud')
         self.add_run_options(parser, 'with --run: ')
-        if self.cloud.simulates:  # the moves are those of servers
+        if self.migrates:
             parser.add_argument(
                 '--cold-for-vfs', action='store_true',
                 help='migrate a server cold if Nova would detach VFs from it '

@@ -56,6 +56,7 @@ class RebalanceAgent(planning.MovePlanCommand):
     """
 
     epilog = _EPILOG
+    migrates = False
     schemas = {'agent-rebalance': rebalance_document.Rebalance}
 
     cloud = source.Source(takes_api=True)

@@ -46,6 +46,11 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
                     plan.options, failed=failed, update=update,
                     uuids=None if plan.others is None else set(
                         plan_file.to_leave(plan)))
+            case document.Evacuation():
+                names = {host.name for host in cloud.hosts}
+                again = drain.evacuate(
+                    cloud, [host for host in plan.hosts if host in names],
+                    relax=plan.relax, failed=failed, update=update)
             case document.Defrag(options=options):
                 again = plan_defrag(
                     cloud, plan.flavor, plan.wanted, options,

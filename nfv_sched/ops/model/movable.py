@@ -91,8 +91,6 @@ def obstacle(kind: ObstacleKind, name: str = '') -> MoveObstacle:
 #: State of a server that can be live-migrated, and is not running then.
 PAUSED = 'paused'
 
-_STATES: ty.Mapping[str, tuple[str, ...]] = {
-    **values.STATES, EVACUATE: ('active', 'stopped', 'error')}
 _ACCELERATED = 'accelerator-'
 #: vNIC types of ports whose devices Nova detaches at the start of a live
 #: migration; on the destination it attaches others.  So all releases since
@@ -125,7 +123,7 @@ def why_not(kind: MoveKind, server: snapshot.Server,
     if kind != EVACUATE and server.task:
         return obstacle(ObstacleKind.BUSY, server.task)
     # Nova's API checks vm_states, not statuses (check_instance_state).
-    if server.state not in _STATES[kind]:
+    if server.state not in values.STATES[kind]:
         return obstacle(ObstacleKind.STATE, server.state)
     # Nova lets administrators move it; somebody did not want that.
     if kind != EVACUATE and server.locked:

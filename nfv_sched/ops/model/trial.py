@@ -5,7 +5,8 @@ The simulator calls Nova's own scheduler with the destination of each move, and
 claims resources with Nova's own code, one move after the other.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Sequence
 import dataclasses
 import typing as ty
 
@@ -22,6 +23,8 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 from nfv_sched.ops.simulator import state as states
 
+_STEPS: Mapping[str, ty.Any] = {
+    movable.LIVE: 'live_migrate', movable.EVACUATE: 'evacuate'}
 # Degrees are sums of fractions.
 _EPSILON = 1e-9
 
@@ -116,7 +119,7 @@ def failure(state: states.State, positions: arrangements.Positions,
             total: None) -> Failure | None:
     """Carry out a plan; return why it fails, or None.
 
-    No move may keep a policy of the server less than it is kept before.
+    No migration may keep a policy of the server less than it is kept before.
 
     :param state: the cloud in the simulator, at least the hosts of the plan
         and those for the new servers; changed
@@ -132,21 +135,22 @@ def failure(state: states.State, positions: arrangements.Positions,
         server = simulated[move.id]
         is_shelved = move.kind == movable.SHELVE
         # Right before the move: an earlier one of the plan may have moved it.
-        before = {} if is_shelved else positions.degrees_of(server)
+        is_free = is_shelved or move.kind == movable.EVACUATE
+        before = {} if is_free else positions.degrees_of(server)
         step: dict[str, ty.Any] = {
             'number': index + 1, 'targets': (server.name,)}
         if is_shelved:
             simulation.step(actions.ServerStep(action='shelve', **step))
-        elif move.kind == movable.LIVE:
+        elif move.kind in _STEPS:
             simulation.step(actions.MoveStep(
-                action='live_migrate', host=move.destination, **step))
+                action=_STEPS[move.kind], host=move.destination, **step))
         else:
             simulation.step(actions.ColdMove(
                 action='cold_migrate', host=move.destination, **step))
         outcome = simulation.outcomes[-1]
         if not outcome.ok:
             return Failure(index, move, outcome.reason)
-        if is_shelved:
+        if is_free:
             continue
         after = positions.degrees_of(server)
         worse = [policy for policy, degree in before.items()

@@ -37,18 +37,23 @@ _NO_REASON = 'Nova gives no reason'
 # Number of migrations of a server that are read, the newest first.
 _MIGRATIONS = 50
 
-_ACTIONS = {'live': 'os-migrateLive', 'cold': 'migrate'}
+_ACTIONS = {'live': 'os-migrateLive', 'cold': 'migrate',
+            'evacuate': 'evacuate'}
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
-    'live': {'block_migration': 'auto'}, 'cold': {}}
-_TYPES = {'live': 'live-migration', 'cold': 'migration'}
+    'live': {'block_migration': 'auto'}, 'cold': {}, 'evacuate': {}}
+_TYPES = {'live': 'live-migration', 'cold': 'migration',
+          'evacuate': 'evacuation'}
 _SHELVE, _OFFLOAD = 'shelve', 'shelveOffload'
 _ACTION_NAMES = {'live': ('live-migration',), 'cold': ('migrate',),
-                 'shelve': (_SHELVE, _OFFLOAD)}
+                 'evacuate': ('evacuate',), 'shelve': (_SHELVE, _OFFLOAD)}
 #: Status of a migration record when the move is over.
-_OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',)}
+_OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',),
+         'evacuate': ('completed', 'done')}
 _FAILED = ('cancelled', 'error', 'failed', 'reverted')
 _CONFIRM = 'openstack server resize confirm --'
 _TO_CONFIRM, _UNCONFIRMED = 'finished', 'VERIFY_RESIZE'
+# Begin of the task of a server that is evacuated.
+_REBUILDING = 'rebuild'
 # A shelved server is on its host until it is offloaded.
 _SHELVED, _OFFLOADED = 'SHELVED', 'SHELVED_OFFLOADED'
 # What an agent serves: its path, and the key of its UUID in a request.
@@ -144,10 +149,15 @@ def problems(connection: _Connection, moves: Iterable[values.Move],
                 if not move.is_shelving])):
             if services.get(host, {}).get('status') != 'enabled':
                 yield f'{host} is not an enabled compute host'
+        lost = {move.source for move in of_servers if move.is_evacuation}
         for host in dict.fromkeys((*enabled_hosts, *[
                 name for move in of_servers
                 for name in (move.source, move.destination)])):
-            if services.get(host, {}).get('state') == 'down':
+            state = services.get(host, {}).get('state')
+            if host in lost and state == 'up':
+                yield (f'nova-compute on {host} is up: Nova evacuates only '
+                       'from hosts that are down')
+            elif state == 'down' and host not in lost:
                 yield f'nova-compute on {host} is down'
     agents: dict[str, Mapping] = {}
     for move in moves:
@@ -357,9 +367,11 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
 
     :raises MoveError: if it cannot be moved as planned; a clause
     """
-    host = _host(server)
-    if _task(server) is not None:
-        raise MoveError(f'is busy on {host} ({_task(server)})')
+    host, task = _host(server), _task(server)
+    # Nova evacuates a server whatever task it had when the host was lost.
+    if task is not None and not (
+            move.is_evacuation and not task.startswith(_REBUILDING)):
+        raise MoveError(f'is busy on {host} ({task})')
     # A cold migration that is not confirmed has to be confirmed by hand: it
     # may not be ours.
     if _has_left(server) if move.is_shelving else (
@@ -371,7 +383,7 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
                         f'{move.source}')
     if server['OS-EXT-STS:vm_state'] not in values.STATES[move.kind]:
         raise MoveError(f'is {server["status"]}')
-    if server['locked']:
+    if server['locked'] and not move.is_evacuation:
         raise MoveError('is locked')
     return True
 
@@ -490,8 +502,10 @@ def _find_migration(connection: _Connection, move: values.Move,
                 migration = each
         if migration is not None:
             return migration
-        # Nova sets the task of the server before it answers.
-        if _task(server) is None and time.monotonic() >= end:
+        # Nova sets the task of the server before it answers; one of a lost
+        # host may have had another, for ever.
+        if (_task(server) is None or move.is_evacuation) and (
+                time.monotonic() >= end):
             return None
         yield ''
 

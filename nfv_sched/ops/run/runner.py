@@ -2,7 +2,8 @@
 """Carry out a plan: several moves at a time, with a journal.
 
 A move begins when no earlier move of the plan that it may depend on is left.
-After a failure no other begins, and those that have begun are waited for.
+After a failure no other begins, except evacuations, and those that have begun
+are waited for.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -254,8 +255,9 @@ def _number(plan: values.MovePlan, move: values.Move) -> str:
 def _line(plan: values.MovePlan, move: values.Move) -> str:
     if move.is_shelving:
         return f'{_number(plan, move)} {move}: shelving on {move.source}'
-    return (f'{_number(plan, move)} {move}: {move.kind} '
-            f'{"migration" if move.is_of_server else "move"} from '
+    what = ('evacuation' if move.is_evacuation else f'{move.kind} migration'
+            if move.is_of_server else f'{move.kind} move')
+    return (f'{_number(plan, move)} {move}: {what} from '
             + values.how(f'{move.source} to {move.destination}',
                          move.vfs_detached))
 
@@ -541,7 +543,8 @@ class PlanRun:
         del self._running[move]
 
     def _fail(self, move: values.Move, why: str) -> None:
-        self._stopping = True
+        # What is left on a lost host does not run: others are not kept there.
+        self._stopping |= not move.is_evacuation
         self.failed[move.number] = strings.one_line(why)
         self._say(f'{_number(self.plan, move)} {move}: '
                   f'{self.failed[move.number]}')

@@ -8,11 +8,12 @@ import uuid
 
 from nfv_sched.base import strings
 
-Kind = ty.Literal['live', 'cold', 'shelve', 'dhcp', 'router']
+Kind = ty.Literal['live', 'cold', 'evacuate', 'shelve', 'dhcp', 'router']
 
-#: States of servers that Nova migrates, or shelves.
+#: States of servers that Nova migrates, evacuates or shelves.
 STATES: Mapping[str, tuple[str, ...]] = {
     'live': ('active', 'paused'), 'cold': ('active', 'stopped'),
+    'evacuate': ('active', 'stopped', 'error'),
     'shelve': ('active', 'stopped', 'paused', 'suspended', 'shelved')}
 
 #: Seconds in which Nova frees the resources of a server on its old host: the
@@ -69,6 +70,10 @@ class Move:
     @property
     def is_shelving(self) -> bool:
         return self.kind == 'shelve'
+
+    @property
+    def is_evacuation(self) -> bool:
+        return self.kind == 'evacuate'
 
     def check(self) -> None:
         for each in (self.id,) if self.is_of_server else (

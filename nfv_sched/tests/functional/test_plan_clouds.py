@@ -11,7 +11,9 @@ import random
 import time
 
 import fixtures
+from nova.compute import resource_tracker
 from nova import context
+from nova import exception
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client
 
@@ -24,6 +26,7 @@ from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.cloud import database
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.model import movable
+from nfv_sched.ops.run import moves
 from nfv_sched.ops.run import runner
 from nfv_sched.ops.run import values
 from nfv_sched.tests.functional import base
@@ -249,9 +252,23 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
             compute.manager._sync_scheduler_instance_info(
                 context.get_admin_context())
 
-    def carry_out(self, plan):
-        """Carry out a plan as ``plan run`` does."""
+    def carry_out(self, plan, fails=False):
+        """Carry out a plan as ``plan run`` does.
+
+        :param fails: whether the first claim of an evacuation fails
+        """
         self.has_moved = True
+        failures = [exception.ComputeResourcesUnavailable(
+            reason='taken')] * fails
+        claim = resource_tracker.ResourceTracker.rebuild_claim
+
+        def claim_or_fail(*args, **kwargs):
+            if failures:
+                raise failures.pop()
+            return claim(*args, **kwargs)
+
+        self.useFixture(fixtures.MockPatchObject(
+            resource_tracker.ResourceTracker, 'rebuild_claim', claim_or_fail))
 
         def say(text):
             self.made.append(text)
@@ -267,6 +284,12 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
                                   journal, most=4, timeout=60.0, say=say)
             self.assertEqual([], list(run_.problems()), self.made)
             run_.run()
+            if fails:
+                # The others went on.
+                failed, = run_.left()
+                self.assertEqual({failed.number}, set(run_.failed))
+                self.assertIn('taken', run_.failed[failed.number])
+                return
             self.assertEqual([], run_.left(), self.made)
         for move in plan.moves:
             server = self.admin_api.get_server(move.id)
@@ -343,6 +366,31 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
                              (uuid, stranded.get(uuid), why, self.made))
         self.assertEqual(loss.evacuable, evacuated)
 
+    def evacuation(self, seed):
+        """The fullest host is lost, or two; a destination fails once."""
+        cloud = self.fill(seed)
+        hosts = sorted(self.hosts, key=lambda name: -sum(
+            server.host == name for server in cloud.servers))[:1 + seed % 2]
+        plan = drain.evacuate(cloud, hosts)
+        self.addDetail('plan', base.content.text_content(repr(plan)))
+        if plan.moves:
+            self.assertIn(
+                'is up: Nova evacuates only from hosts that are down',
+                ''.join(moves.problems(
+                    test_api.connect(self.admin_api), plan.moves)))
+        for host in hosts:
+            self.fail_host(host)
+        if seed % 3 == 0 and plan.moves:
+            self.carry_out(plan_file.moves_of(plan), fails=True)
+            plan = drain.evacuate(database.read(base.CONF), hosts)
+        self.carry_out(plan_file.moves_of(plan))
+        for each in plan.servers:
+            if each.how is None:
+                # For want of a host, or by Nova's API.
+                self.assertIsNotNone(
+                    self.make(each.server_id, movable.EVACUATE),
+                    (each, self.made))
+
     def defrag(self, seed):
         cloud = self.fill(seed)
         number = self.flavors[2 + seed % 2]
@@ -362,7 +410,7 @@ _CHANGES = (CloudsTestCase.paused, CloudsTestCase.locked,
             CloudsTestCase.in_error, CloudsTestCase.resized)
 
 # stestr runs a class in one process; these fill two equally.
-for _kind in ('drain', 'rolling', 'failover', 'defrag'):
+for _kind in ('drain', 'rolling', 'failover', 'evacuation', 'defrag'):
     for _part in range(2):
         _name = f'{_kind.title()}{_part}Test'
         globals()[_name] = type(_name, (CloudsTestCase,), {

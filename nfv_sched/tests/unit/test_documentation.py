@@ -172,7 +172,7 @@ class ConfigurationTest(base.TestCase):
     #: By their first section, what is not for Nova.
     FOREIGN = re.compile(
         r'\[\[local\|localrc\]\]|\[(Unit|Service|Timer)\]'
-        r'|\[nova-base-plugin-|\[watcher_strategies\.')
+        r'|\[nova-base-plugin-|\[watcher_strategies\.|\[taskflow_')
     #: What roles of OpenStack-Ansible have variables for.
     VARIABLES = {
         'nova_user_pip_packages', 'nova_scheduler_default_filters',

@@ -71,8 +71,8 @@ class DrainServer:
     server_id: str  #: its UUID
     flavor: str  #: name of its flavor
     flavor_id: str | None = None  #: ID of the flavor; null if it was not read
-    #: "live" or "cold" migration, or "shelve"; null if it stays
-    how: ty.Literal['live', 'cold', 'shelve'] | None
+    #: "live" or "cold" migration, "evacuate" or "shelve"; null if it stays
+    how: ty.Literal['live', 'cold', 'evacuate', 'shelve'] | None
     source: str  #: name of its host
     source_id: str | None = None  #: UUID of its compute node
     #: name of the host to which it goes; null if it stays or is shelved
@@ -167,6 +167,24 @@ class Drain:
         """Servers of other hosts that are moved, once for each move."""
         return tuple([each for each in self.servers
                       if each.makes_room_for is not None])
+
+    @property
+    def moves(self) -> tuple[values.Move, ...]:
+        return tuple([move_of(each) for each in self.servers
+                      if each.how is not None])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Evacuation:
+    """A plan that evacuates the servers of hosts that are down."""
+
+    hosts: tuple[str, ...]  #: names of the hosts
+    #: servers that are evacuated, in order, then those that stay
+    servers: tuple[DrainServer, ...]
+    failed: tuple[str, ...]  #: moves that the simulator refused, for people
+    exact: bool  #: whether no plan evacuates more servers
+    relax: bool  #: whether policies are named that keep servers there
+    unread: tuple[UnreadData, ...]  #: data that was not read
 
     @property
     def moves(self) -> tuple[values.Move, ...]:

@@ -2,7 +2,8 @@
 """Plan how to empty a host: move each server live, cold or not at all.
 
 Or some of its servers only: every move ends where their strict policies are
-kept.  What no move takes off the host is shelved, if that is wanted.
+kept.  What no move takes off the host is shelved, if that is wanted.  Servers
+of hosts that are down are evacuated.
 
 A server that many hosts take always finds one that no other server of the plan
 has gone to; for the others all combinations are tried, within a time limit.
@@ -40,6 +41,7 @@ Update = Callable[[int, int, str], None]
 #: has failed -> why; the destination is empty for shelving.
 Failed = Mapping[tuple[str, str], str]
 NONE_FAILED: Failed = types.MappingProxyType({})
+_P = ty.TypeVar('_P', document.Drain, document.Evacuation)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def plan(cloud: snapshot.Cloud, host: str,
             options, failed, seconds, update), uuids)[0])
 
 
-def numbered(plan: document.Drain, first: int = 1) -> document.Drain:
+def numbered(plan: _P, first: int = 1) -> _P:
     return dataclasses.replace(plan, servers=tuple([
         dataclasses.replace(each, move=number if each.how else None)
         for number, each in enumerate(plan.servers, first)]))
@@ -94,12 +96,63 @@ def empty(
     :param later: names of hosts that get servers only if no others take them
     :returns: also the cloud after the moves
     """
+    search = _DrainSearch(positions, (host,), uuids, closed, later, terms)
+    moves, exact, reasons, after = _possible_moves(cloud, search, terms)
+    unread = gap.of_cloud(cloud, (host,))
+    result = document.Drain(
+        host=host, host_id=positions.of_name[host].uuid,
+        servers=tuple(search.servers(moves)), others=search.others,
+        unfinished=unfinished(cloud, host) if uuids is None else (),
+        failed=reasons, exact=exact and not unread,
+        options=terms.options, unread=unread)
+    if terms.options.make_room and any(
+            server.obstacle is None for server in result.staying):
+        result, after = _with_room(
+            result, after, search, frozenset((host, *closed)), terms)
+    if terms.options.relax:
+        result = _with_relaxations(result, after, search, (host, *closed))
+    if terms.options.shelve:
+        result, after = _with_shelving(result, after, positions, terms.failed)
+    return result, after
+
+
+def evacuate(cloud: snapshot.Cloud, hosts: Sequence[str], *,
+             relax: bool = False, failed: Failed = NONE_FAILED,
+             seconds: float = SECONDS, update: Update = lambda done, total,
+             what: None) -> document.Evacuation:
+    """Plan evacuations of as many servers as possible, from hosts at once.
+
+    The hosts count as down, whatever the snapshot says.  See :func:`plan`.
+    """
+    with start.started(cloud) as state:
+        positions = arrangements.Positions(cloud, state)
+        terms = DrainTerms(document.NO_OPTIONS, failed, seconds, update)
+        search = _DrainSearch(
+            positions, hosts, None, (), (), terms, movable.EVACUATE)
+        moves, exact, reasons, after = _possible_moves(cloud, search, terms)
+        unread = gap.of_cloud(cloud, hosts)
+        result = document.Evacuation(
+            hosts=tuple(hosts), servers=tuple(search.servers(moves)),
+            failed=reasons, exact=exact and not unread, relax=relax,
+            unread=unread)
+        if relax:
+            result = _with_relaxations(result, after, search, hosts)
+        return numbered(result)
+
+
+def _possible_moves(
+    cloud: snapshot.Cloud, search: '_DrainSearch', terms: DrainTerms,
+) -> tuple[Sequence[values.Move], bool, tuple[str, ...], snapshot.Cloud]:
+    """Return moves that the simulator makes.
+
+    :returns: (moves, whether no others move more servers, moves that the
+        simulator refused, for people, the cloud after the moves)
+    """
     reasons: list[str] = []
-    search = _DrainSearch(positions, host, uuids, closed, later, terms)
     until = time.monotonic() + terms.seconds
     while True:
         moves, exact = search.moves(until)
-        after, failure = terms.run(cloud, positions, moves)
+        after, failure = terms.run(cloud, search.positions, moves)
         if failure is None:
             break
         refused = failure.move or moves[-1]
@@ -109,29 +162,23 @@ def empty(
         if len(reasons) == _ROUNDS:
             # The moves before the one that fails are good by themselves.
             moves, exact = moves[:failure.done], False
-            after, _failure = terms.run(cloud, positions, moves)
+            after, _failure = terms.run(cloud, search.positions, moves)
             break
-    unread = gap.of_cloud(cloud, (host,))
-    result = document.Drain(
-        host=host, host_id=positions.of_name[host].uuid,
-        servers=tuple(search.servers(moves)), others=search.others,
-        unfinished=unfinished(cloud, host) if uuids is None else (),
-        failed=tuple(reasons), exact=exact and not unread,
-        options=terms.options, unread=unread)
-    if terms.options.make_room and any(
-            server.obstacle is None for server in result.staying):
-        result, after = _with_room(
-            result, after, search, frozenset((host, *closed)), terms)
-    if terms.options.relax:
-        result = dataclasses.replace(result, servers=tuple([
-            server if server.how or server.obstacle else dataclasses.replace(
-                server, relaxations=refusals.relaxations(
-                    after, server.server_id, search.kinds[server.server_id],
-                    (host, *closed)))
-            for server in result.servers]))
-    if terms.options.shelve:
-        result, after = _with_shelving(result, after, positions, terms.failed)
-    return result, after
+    return moves, exact, tuple(reasons), after
+
+
+def _with_relaxations(plan: _P, cloud: snapshot.Cloud, search: '_DrainSearch',
+                      closed: Collection[str]) -> _P:
+    """Say of servers that stay which policies keep them.
+
+    :param cloud: the cloud after the plan
+    """
+    return dataclasses.replace(plan, servers=tuple([
+        server if server.how or server.obstacle else dataclasses.replace(
+            server, relaxations=refusals.relaxations(
+                cloud, server.server_id, search.kinds[server.server_id],
+                closed))
+        for server in plan.servers]))
 
 
 def _row(positions: arrangements.Positions, uuid: str, source: str,
@@ -263,36 +310,43 @@ def unfinished(cloud: snapshot.Cloud,
 class _DrainSearch:
     """A search for destinations; for its parameters see :func:`empty`.
 
-    :ivar others: number of other servers of the host, which are not to be
+    :param hosts: names of the hosts that the servers leave
+    :param kind: kind of all moves; None for live migrations, or cold ones
+    :ivar others: number of other servers of the hosts, which are not to be
         moved; None if all are
     """
 
-    def __init__(self, positions: arrangements.Positions, host: str,
+    def __init__(self, positions: arrangements.Positions, hosts: Sequence[str],
                  uuids: Collection[str] | None, closed: Collection[str],
-                 later: Collection[str], terms: DrainTerms):
+                 later: Collection[str], terms: DrainTerms,
+                 kind: movable.MoveKind | None = None):
         self.positions = positions
-        self._host = host
-        self._closed = frozenset((host, *closed))
+        self._closed = frozenset((*hosts, *closed))
         self._failed = terms.failed
         self._update = terms.update
         # Moves that the simulator refused: (server, how, destination) -> why.
         self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}
         self._live_rounds = 0
         self._takes: dict[Hashable, bool] = {}
+        cells = {positions.of_name[host].cell for host in hosts}
         #: Hosts with the fewest free CPUs first.
         self._hosts = sorted(
             (name for name in positions.hosts if name not in self._closed
-             and positions.of_name[name].cell == positions.of_name[host].cell),
+             and positions.of_name[name].cell in cells),
             # Full hosts first: what is free on the others stays together.
             key=lambda name: (name in later, positions.free_cpus(name)))
-        self._uuids = [uuid for uuid in positions.on_host[host]
-                       if uuids is None or uuid in uuids]
-        self.others = None if uuids is None else (
-            len(positions.on_host[host]) - len(self._uuids))
+        own = [uuid for host in hosts for uuid in positions.on_host[host]]
+        self._uuids = [uuid for uuid in own if uuids is None or uuid in uuids]
+        self.others = None if uuids is None else len(own) - len(self._uuids)
         #: UUID of each server that can be moved -> how.
         self.kinds: dict[str, movable.MoveKind] = {}
         self._reasons: dict[str, movable.MoveObstacle | None] = {}
         for uuid in self._uuids:
+            if kind is not None:
+                if (why := positions.why_not(kind, uuid)) is None:
+                    self.kinds[uuid] = kind
+                self._reasons[uuid] = why
+                continue
             live = positions.why_not(movable.LIVE, uuid)
             cold = positions.why_not(movable.COLD, uuid)
             # Before Nova 34 the claim of a live migration gets no limits (bug
@@ -370,21 +424,29 @@ class _DrainSearch:
         Either as they are, or after a server of its hint same_host has come.
         """
         positions = self.positions
+        worse: list[str] = []  # these keep a policy less
         hosts = sorted(self._hosts, key=lambda name: not positions.together(
             arrangements.AS_IS, uuid, name))
         for name in hosts:
             if (uuid, name) in self._failed or (
                     uuid, self.kinds[uuid], name) in self._forbidden or (
+                    not positions.in_cell(uuid, name)) or (
                     not self._may_join(uuid, name)):
                 continue
             if self._takes_alone(name, uuid, self.kinds[uuid]):
-                yield name
+                if self.kinds[uuid] is not movable.EVACUATE or (
+                        self._takes_alone(name, uuid, movable.COLD)):
+                    yield name
+                else:
+                    worse.append(name)
+        yield from worse
 
     def _takes_alone(self, name: str, uuid: str,
                      kind: movable.MoveKind) -> bool:
         positions = self.positions
-        key = name, positions.guest(uuid, kind), tuple(sorted(
-            positions.degrees(uuid).items()))
+        key = (name, positions.guest(uuid, kind),
+               kind is movable.EVACUATE, tuple(sorted(
+                   positions.degrees(uuid).items())))
         if key not in self._takes:
             self._takes[key] = positions.take(
                 positions.position(name), uuid, kind) is not None
@@ -457,7 +519,10 @@ class _DrainSearch:
 
     def _move(self, uuid: str, name: str) -> values.Move:
         return trial.move_of(
-            self.positions, uuid, self._host, name, self.kinds[uuid])
+            self.positions, uuid, self._source(uuid), name, self.kinds[uuid])
+
+    def _source(self, uuid: str) -> str:
+        return ty.cast(str, self.positions.servers[uuid].host)
 
     def _choose(self, few: Mapping[str, Sequence[str]],
                 until: float) -> tuple[Mapping[str, frozenset[str]], bool]:
@@ -564,19 +629,22 @@ class _DrainSearch:
         positions = self.positions
         moved = {move.id for move in moves}
         for move in moves:
-            yield _row(positions, move.id, self._host, move,
+            yield _row(positions, move.id, move.source, move,
                        obstacle=self._reasons[move.id])
         for uuid in self._uuids:
             if uuid in moved:
                 continue
             if uuid not in self.kinds:
-                yield _row(positions, uuid, self._host,
+                yield _row(positions, uuid, self._source(uuid),
                            obstacle=self._reasons[uuid])
                 continue
-            yield _row(positions, uuid, self._host, lacks=refusals.lacks(
-                positions, uuid, self._closed, positions.degrees(uuid),
+            lacks = refusals.lacks(
+                positions, uuid, self._closed,
+                {} if self.kinds[uuid] is movable.EVACUATE
+                else positions.degrees(uuid),
                 {name: text for (refused, kind, name), text
                  in self._forbidden.items()
                  if (refused, kind) == (uuid, self.kinds[uuid])},
                 {name: text for (moved_uuid, name), text
-                 in self._failed.items() if moved_uuid == uuid}))
+                 in self._failed.items() if moved_uuid == uuid})
+            yield _row(positions, uuid, self._source(uuid), lacks=lacks)

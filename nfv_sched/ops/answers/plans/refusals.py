@@ -180,8 +180,9 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
     except servers.Refused:
         return None
     relaxed = {change.becomes for change in changes}
-    degrees = {text: degree for text, degree
-               in positions.degrees(uuid).items() if text not in relaxed}
+    degrees = {} if kind is movable.EVACUATE else {
+        text: degree for text, degree in positions.degrees(uuid).items()
+        if text not in relaxed}
     for name in sorted(positions.hosts, key=positions.free_cpus):
         if name in closed or not (
                 positions.in_cell(uuid, name) and positions.together(

@@ -16,22 +16,23 @@ from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import values
 
 #: Microversions of the compute API from which a destination can be named.
-_LIVE, _COLD = '2.30', '2.56'
+_LIVE, _COLD, _EVACUATE = '2.30', '2.56', '2.29'
 #: Maximum number of kinds of hosts in the reason of one server.
 _LACKS = 3
 #: Maximum number of reasons to report for servers that stay.
 _REASONS = 5
 
-#: Columns for one host that is emptied; for several "Round" and "Host" precede
-#: them.
-_DRAIN = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To', 'Why',
-          'VFs detached')
+#: Columns for one host that is emptied, and for hosts that are down; for
+#: several that are emptied "Round" and "Host" precede them.
+DRAIN = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To', 'Why',
+         'VFs detached')
 #: Columns that are not for people.
 _FOR_PROGRAMS = ('Server ID', 'VFs detached')
 #: Kind of the move of a server that stays.
 _STAYS = 'not at all'
 _WORDS = ((movable.LIVE, 'live'), (movable.COLD, 'cold'),
-          (movable.SHELVE, 'shelved'), (None, _STAYS))
+          (movable.EVACUATE, 'evacuated'), (movable.SHELVE, 'shelved'),
+          (None, _STAYS))
 _MIGRATIONS = {'migration': 'cold migration',
                'live-migration': 'live migration'}
 #: How far a host keeps a policy that is relaxed.
@@ -79,8 +80,8 @@ def drain_text(plan: _Drain) -> list[tables.Part]:
 
 
 def drain_columns(plan: _Drain) -> Sequence[str]:
-    return _DRAIN if isinstance(plan, document.Drain) else (
-        'Round', 'Host', *_DRAIN)
+    return DRAIN if isinstance(plan, document.Drain) else (
+        'Round', 'Host', *DRAIN)
 
 
 def drain_records(plan: _Drain) -> list[Sequence[ty.Any]]:
@@ -101,6 +102,11 @@ def _drain_rows(plan: _Drain,
             for row in rows:
                 yield {'Round': number, 'Host': each.host, **row}
         return
+    yield from _server_rows(plan, for_people)
+
+
+def _server_rows(plan: document.Drain | document.Evacuation,
+                 for_people: bool) -> Iterator[Mapping[str, ty.Any]]:
     names = {each.server_id: each.server for each in plan.servers}
     for each in plan.servers:
         yield {
@@ -208,6 +214,35 @@ def drain_commands(plan: document.Drain) -> Iterator[str]:
             None, 'compute', 'service', 'set', '--disable',
             '--disable-reason', values.REASON, '--', plan.host, 'nova-compute')
     yield from commands(plan.moves)
+
+
+# Plans that evacuate servers of hosts that are down
+
+
+def evacuation_text(plan: document.Evacuation) -> list[tables.Part]:
+    hosts = strings.some(plan.hosts)
+    if not plan.servers:
+        return [f'{hosts}: no servers.']
+    kinds = [each.how for each in plan.servers]
+    headline = (f'{strings.count(len(kinds), "server")} of {hosts}: '
+                f'{_counts(kinds)}.')
+    if None in kinds and plan.exact:
+        headline += ' No other order or destinations evacuate more of them.'
+    shown = [title for title in DRAIN if title not in _FOR_PROGRAMS
+             and (len(plan.hosts) > 1 or title != 'From')]
+    parts = [headline, '', tables.Table(shown, [
+        [row[title] or ('' if title == 'Why' else '-') for title in shown]
+        for row in _server_rows(plan, for_people=True)], ('Flavor',)), '']
+    if plan.moves:
+        parts.append('Each evacuation was made in the simulator, one after '
+                     'the other.')
+    parts += [f'Not possible in the simulator: {failed}'
+              for failed in plan.failed]
+    return [*parts, *map(gap_text, plan.unread)]
+
+
+def evacuation_records(plan: document.Evacuation) -> list[Sequence[ty.Any]]:
+    return [tuple(row.values()) for row in _server_rows(plan, False)]
 
 
 # Plans that make room for new servers
@@ -344,6 +379,10 @@ def commands(moves: Iterable[values.Move]) -> Iterator[str]:
         if move.kind == movable.SHELVE:
             yield _openstack(
                 None, 'server', 'shelve', '--offload', '--', move.id)
+            continue
+        if move.is_evacuation:
+            yield _openstack(_EVACUATE, 'server', 'evacuate', '--host',
+                             move.destination, '--', move.id)
             continue
         live = move.kind == movable.LIVE
         yield _openstack(

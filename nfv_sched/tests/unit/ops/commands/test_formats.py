@@ -129,6 +129,7 @@ class StdoutTest(commands.CommandTestCase):
             ('metrics', 'textfile'), ('host map', 'output'),
             ('simulation run', 'save'), ('agent rebalance', 'save'),
             ('cloud defrag', 'save'), ('host drain', 'save'),
+            ('host evacuate', 'save'),
             ('snapshot save', 'file')}, options)
 
     def test_plan_to_run(self):

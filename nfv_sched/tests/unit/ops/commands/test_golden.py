@@ -175,6 +175,7 @@ def of_cloud(path: str) -> dict[str, list[Case]]:
         'flavor translate': [('--all',)],
         'host drain': [(name, *more) for name in hosts
                        for more in ((), ('--make-room',))],
+        'host evacuate': [(name,) for name in hosts],
         'host list': [(), ('--sort', 'fit')],
         'host map': [()],
         'host show': [(name,) for name in hosts],
@@ -503,10 +504,10 @@ class OptionsTest(GoldenTestCase, running.RunningTestCase):
                     'host drain one --make-room --at-once 1')),
                 (('a strict one', 'w strict two', 'x strict two',
                   'y strict three', 'z strict three'),
-                 ('host drain one --relax',)),
+                 ('host drain one --relax', 'host evacuate one --relax')),
                 (('a prefer one', 'w strict two', 'x strict two',
                   'y strict three', 'z strict three'),
-                 ('host drain one --relax',)),
+                 ('host drain one --relax', 'host evacuate o* two')),
                 (('a p1 one',), ('host drain two',))):
             self.ask_all(self.running(*servers), *lines)
         for name, servers in LAYOUTS.items():

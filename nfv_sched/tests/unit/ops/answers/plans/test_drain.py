@@ -52,6 +52,46 @@ class DrainTest(running.RunningTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.ops.model.trial.failure', failure))
 
+    def evacuate(self, *servers, hosts=('one',), **changes):
+        """Return the destination of each server; None if it stays."""
+        cloud = self.running(*servers)
+        self.found = drain.evacuate(dataclasses.replace(cloud, servers=tuple([
+            dataclasses.replace(each, **changes.get(each.name, {}))
+            for each in cloud.servers])), hosts)
+        self.assertEqual({'evacuate'}, {
+            move.kind for move in self.found.moves})
+        return {each.server: each.destination for each in self.found.servers}
+
+    def test_evacuated(self):
+        """In whatever task, and locked, but not in every state."""
+        found = self.evacuate(
+            'a p4 one', 'b p1 one', 'c strict one', 'd p1 one', 'x p4 two',
+            'y p4 two', b={'task': 'migrating', 'locked': True},
+            d={'state': 'shelved'})
+        self.assertEqual({'a': 'three', 'b': 'three', 'c': 'three',
+                          'd': None}, found)
+        self.assertEqual(Kind.STATE, self.found.servers[-1].obstacle.kind)
+
+    def test_evacuated_without_what_they_prefer(self):
+        """Where that is kept if there is such a host."""
+        found = self.evacuate('a prefer one', 'x strict two', 'y strict two',
+                              'z strict three')
+        self.assertEqual({'a': 'three'}, found)
+        found = self.evacuate(
+            'a prefer one', 'v strict two', 'w strict two',
+            'y strict three', 'z strict three')
+        self.assertIsNotNone(found['a'])
+
+    def test_evacuated_together(self):
+        """All servers of the hosts count; none goes to one of them."""
+        found = self.evacuate(
+            'a p4 one', 'b p4 one', 'd p4 two', 'z p4 three',
+            hosts=('one', 'two'))
+        self.assertEqual(1, sum(
+            found[name] == 'three' for name in ('a', 'b', 'd')))
+        self.assertEqual({None, 'three'}, set(found.values()))
+        self.assertTrue(self.found.exact)
+
     def shelve(self, *servers, **changes):
         return self.plan(*servers, options={'shelve': True}, **changes)
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``nfv-sched host evacuate``."""
+
+import argparse
+
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.cli import errors
+from nfv_sched.ops.commands import arguments
+from nfv_sched.ops.commands import plan_file
+from nfv_sched.ops.commands import planning
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.simulator import progress
+
+_EPILOG = f"""\
+Where the servers of hosts go that are down. Evacuations that are requested at
+once are often granted the same NUMA node, and Nova makes one attempt: a server
+that loses stays on its dead host. The plan gives each a destination, to as
+many as possible, servers with few possible hosts first. Strict policies are
+kept, others if a host allows it, and server groups are respected; "Why" says
+why a server finds no host.
+
+The hosts count as down, even where a snapshot was saved before that. Nova's
+databases are read, or --from; the plan is then carried out by Nova's API alone
+(--run, "plan run"), which refuses it while a host is up. One server at a time
+goes to a host. If an evacuation fails the others go on; --replan plans the
+failed ones anew, to other hosts.
+
+{planning.MOVES_HELP}
+examples:
+  nfv-sched host evacuate compute-3 --from cloud.json.gz
+  nfv-sched host evacuate compute-3 --save lost.json --run --yes --replan 3
+  nfv-sched host evacuate --aggregate rack-7 --relax -f json
+
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong; 3 if a server is not evacuated.
+"""
+
+
+class EvacuateHost(planning.MovePlanCommand):
+    """Plan the evacuation of the servers of hosts that are down."""
+
+    cloud = source.Source(simulates=True, has_account=False)
+    epilog = _EPILOG
+    migrates = False
+    schemas = {'host-evacuate': document.Evacuation}
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'hosts', metavar='HOST', nargs='*',
+            help='name of a host, or a pattern in which * and ? stand for '
+                 'anything')
+        arguments.add_host_groups(parser)
+        parser.add_argument(
+            '--relax', action='store_true',
+            help='if no host takes a server, say which of its policies, one '
+                 'or two, would have to be relaxed; nothing is changed')
+        return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        if not (parsed_args.hosts or parsed_args.aggregate or parsed_args.az):
+            raise errors.UsageError(
+                'HOST, --aggregate or --availability-zone is needed')
+        super().check(parsed_args)
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        cloud = self.cloud.read(self, parsed_args)
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.ops.answers.plans import drain
+        from nfv_sched.ops.answers.plans import rendering
+        hosts = arguments.hosts(cloud, parsed_args.hosts, parsed_args.az,
+                                parsed_args.aggregate)
+        with progress.shown() as update:
+            plan = drain.evacuate(
+                cloud, list(dict.fromkeys(host.name for host in hosts)),
+                relax=parsed_args.relax, update=update)
+        self.has_findings = any(each.how is None for each in plan.servers)
+        return planning.Output(
+            text=rendering.evacuation_text(plan),
+            rows=rendering.evacuation_records(plan), columns=rendering.DRAIN,
+            commands=list(rendering.commands(plan.moves)),
+            document=plan_file.document_of(plan))
