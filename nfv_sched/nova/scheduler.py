@@ -125,11 +125,11 @@ def wrap(owner, name: str, wrapper: Callable) -> None:
 
     Nothing happens if it is such a wrapper already, or wraps one.
     """
-    method = known = getattr(owner, name)
-    while known is not None:
-        if getattr(known, _FOLLOWED, False):
+    method = wrapped = getattr(owner, name)
+    while wrapped is not None:
+        if getattr(wrapped, _FOLLOWED, False):
             return
-        known = getattr(known, '__wrapped__', None)
+        wrapped = getattr(wrapped, '__wrapped__', None)
 
     @functools.wraps(method)
     def call(*args, **kwargs):

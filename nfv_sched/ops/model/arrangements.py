@@ -231,10 +231,8 @@ class Positions:
 
     def take(self, position: Position, uuid: str,
              kind: movable.MoveKind | None = None) -> Position | None:
-        """Return a host with a server that keeps its policies as now.
-
-        Of one that is evacuated only strict ones count.
-        """
+        """Return a host with a server that keeps its policies as now."""
+        # Of one that is evacuated only strict ones count.
         return self.put(
             position, self.guest(uuid, kind), uuid, _NOTHING
             if kind is movable.EVACUATE else self.degrees(uuid))

@@ -52,8 +52,9 @@ _OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',),
 _FAILED = ('cancelled', 'error', 'failed', 'reverted')
 _CONFIRM = 'openstack server resize confirm --'
 _TO_CONFIRM, _UNCONFIRMED = 'finished', 'VERIFY_RESIZE'
-# Begin of the task of a server that is evacuated.
-_REBUILDING = 'rebuild'
+# Tasks of a server that is evacuated.
+_REBUILDING = ('rebuilding', 'rebuild_block_device_mapping',
+               'rebuild_spawning')
 # A shelved server is on its host until it is offloaded.
 _SHELVED, _OFFLOADED = 'SHELVED', 'SHELVED_OFFLOADED'
 # What an agent serves: its path, and the key of its UUID in a request.
@@ -370,7 +371,7 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
     host, task = _host(server), _task(server)
     # Nova evacuates a server whatever task it had when the host was lost.
     if task is not None and not (
-            move.is_evacuation and not task.startswith(_REBUILDING)):
+            move.is_evacuation and task not in _REBUILDING):
         raise MoveError(f'is busy on {host} ({task})')
     # A cold migration that is not confirmed has to be confirmed by hand: it
     # may not be ours.

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans are carried out on the cloud, and what they are for is then so."""
 
+from concurrent import futures
 import subprocess
+import time
 
 from nfv_sched.tests.live import base
+from nfv_sched.tests.live import test_faults
 from nfv_sched.tests.live import test_tools
 
 _CLIENT = 120  # seconds
@@ -77,3 +80,68 @@ class RebalanceTest(test_tools.ToolsTestCase):
             found.id for found in client.dhcp_agent_hosting_networks(
                 self.agents['DHCP agent'])])
         self.document('agent', 'rebalance')
+
+
+class EvacuationTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
+    """Two hosts are lost, each with as many strict servers as it takes."""
+
+    def lose(self, *hosts):
+        """End nova-compute there, and say so to Nova."""
+        for host in hosts:
+            self.bed.computes[host].stop()
+            self.force_down(host, True)
+            self.addCleanup(self.force_down, host, False)
+
+    def force_down(self, host, forced_down):
+        service, = self.admin.compute.services(
+            host=host, binary='nova-compute')
+        answer = self.admin.compute.put(
+            f'/os-services/{service.id}', json={'forced_down': forced_down},
+            microversion=base.MICROVERSION)
+        self.assertEqual(200, answer.status_code, answer.text)
+
+    def evacuate(self, *hosts):
+        """Evacuate by plan; return for how many seconds that ran."""
+        began = time.monotonic()
+        done = subprocess.run(
+            self.command('host', 'evacuate', *hosts, '--save',
+                         str(self.directory / f'{hosts[0]}.json'), '--run',
+                         '--yes'),
+            env=self.bed.layout.account(), timeout=_CLIENT, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(0, done.returncode, done.stdout)
+        return time.monotonic() - began
+
+    def assert_evacuated(self, servers, *lost):
+        for server in map(self.show, servers):
+            self.assertEqual(('ACTIVE', None),
+                             (server.status, server.task_state))
+            self.assertNotIn(server.compute_host, lost)
+            self.assert_strict(server)
+
+    def test_by_plan(self):
+        servers = self.all_settled([
+            self.request(self.strict, host=host)
+            for host in (base.LEFT, base.RIGHT) for _ in range(3)])
+        self.lose(base.LEFT, base.RIGHT)
+        seconds = self.evacuate(base.LEFT, base.RIGHT)
+        self.assert_evacuated(servers, base.LEFT, base.RIGHT)
+        for host in (base.LEFT, base.RIGHT):
+            self.force_down(host, False)
+        self._mend()
+        # All at once, and the rest by plan.
+        lost = base.BOTH, base.QUAD
+        self.lose(*lost)
+        began = time.monotonic()
+        with futures.ThreadPoolExecutor(len(servers)) as pool:
+            list(pool.map(self.admin.compute.evacuate_server, servers))
+        self.wait_until(
+            lambda: all(self.show(server).task_state is None
+                        for server in servers), 120, 'nothing moves')
+        at_once = time.monotonic() - began
+        left = sum(self.show(server).compute_host in lost
+                   for server in servers)
+        self.evacuate(*lost)
+        self.assert_evacuated(servers, *lost)
+        print(f'evacuations of {len(servers)}: by plan {seconds:.0f} s; '
+              f'at once {at_once:.0f} s, {left} not moved')

@@ -63,6 +63,7 @@ class SecurityTest(base.TimedTestCase):
     #: What is said of the actions of servers that plans ask for.
     SERVER_ACTIONS = {
         'confirmResize': 'confirms cold migrations',
+        'evacuate': 'evacuates servers',
         'migrate': 'migrates servers',
         'os-migrateLive': 'migrates servers',
         'shelve': 'shelves servers',

@@ -88,7 +88,7 @@ class BashTest(base.TestCase):
 
     def test_subcommands(self):
         self.assertEqual(
-            ['drain', 'list', 'map', 'profile', 'show'],
+            ['drain', 'evacuate', 'list', 'map', 'profile', 'show'],
             sorted(self.proposed('nfv-sched', 'host', '')))
         self.assertEqual(['map'], self.proposed('nfv-sched', 'host', 'm'))
 

@@ -285,6 +285,7 @@ class HostileNamesTest(base.CommandTestCase):
             'capacity_show': [(LARGE, '--next', *cloud)],
             'cloud_defrag': [('--flavor', LARGE, *cloud)],
             'host_drain': [(HOSTS[0], *cloud)],
+            'host_evacuate': [(HOSTS[0], *cloud)],
             'flavor_explain': [(PRINTABLE[0], '--group', UUID, *cloud),
                                (LARGE, '--try-seconds', '0', *cloud)],
             'server_explain': [

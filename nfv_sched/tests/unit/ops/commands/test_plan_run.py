@@ -389,7 +389,7 @@ class PlanRunTest(PlanRunTestCase):
                 ({**good, 'servers': [{}]}, "servers[0]: 'move' is missing"),
                 *(({**good, 'servers': [{**server, **change}, other]}, wrong)
                   for change, wrong in (
-                      ({'how': 'evacuate'}, "servers[0].how: must be 'live',"),
+                      ({'how': 'carry'}, "servers[0].how: must be 'live',"),
                       ({'server_id': '../x'}, 'is not a UUID'),
                       ({'server_id': '{%s}' % server['server_id']},
                        'is not a UUID'),

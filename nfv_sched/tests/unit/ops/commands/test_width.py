@@ -73,6 +73,7 @@ WITHOUT_ID = {
     ('cloud_failover', 'Flavor'), ('cloud_failover', 'Host'),
     ('flavor_lint', 'Flavor'), ('flavor_translate', 'Flavor'),
     ('host_drain', 'Flavor'), ('host_drain', 'Host'),
+    ('host_evacuate', 'Flavor'),
     ('server_explain', 'Flavor'), ('server_explain', 'Server'),
     ('simulation_run', 'Flavor')}
 PIECES = re.compile(r'[^\s,]+')
@@ -173,6 +174,7 @@ class WidthTest(base.CommandTestCase):
             'flavor_lint': ('--all', *cloud),
             'flavor_translate': ('--all', *cloud),
             'host_drain': (HOSTS[0], *cloud),
+            'host_evacuate': (HOSTS[0], *cloud),
             'host_list': cloud,
             'host_profile': ('--facts', self.path('facts'), '--shared'),
             'host_show': (HOSTS[0], *cloud),
