@@ -221,9 +221,11 @@ on another node, or set NFV_SCHED_LEDGER=none"
 # The conductors of cells count attempts. DevStack makes their files anew in
 # every run of stack.sh.
 function configure_nfv_sched_conductors {
-    local number
+    local number value
+    value=$(iniget "$NOVA_CONF" scheduler max_attempts)
     for number in $(seq 1 "${NOVA_NUM_CELLS:-1}"); do
-        iniset "$(conductor_conf "$number")" scheduler max_attempts 10
+        iniset "$(conductor_conf "$number")" scheduler max_attempts \
+            "${value:-10}"
     done
 }
 

@@ -12,7 +12,12 @@ from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
-Where the servers of hosts go that are down. Evacuations that are requested at
+Where the servers of hosts go that are down. Make sure that the hosts are off:
+Nova knows only that nova-compute does not report, and a server that goes on
+running there then runs twice. Disks that are neither shared nor volumes are
+lost; such servers are made anew from their image.
+
+Evacuations that are requested at
 once are often granted the same NUMA node, and Nova makes one attempt: a server
 that loses stays on its dead host. The plan gives each a destination, to as
 many as possible, servers with few possible hosts first. Strict policies are
@@ -21,9 +26,10 @@ why a server finds no host.
 
 The hosts count as down, even where a snapshot was saved before that. Nova's
 databases are read, or --from; the plan is then carried out by Nova's API alone
-(--run, "plan run"), which refuses it while a host is up. One server at a time
-goes to a host. If an evacuation fails the others go on; --replan plans the
-failed ones anew, to other hosts.
+(--run, "plan run"), not while a host is up. One server at a time goes to a
+host. If an evacuation fails the others go on; --replan plans the failed ones
+anew, to other hosts. At the end, servers on these hosts that the plan does not
+know are named. A server that is being deleted, migrated or resized stays.
 
 {planning.MOVES_HELP}
 examples:

@@ -237,7 +237,7 @@ class _Execution:
             self._print(_CHANGED)
             return base.FINDINGS
         self._print('Nothing was changed: --dry-run.')
-        returned = list(run.returned())
+        returned = [*run.astray(), *run.returned()]
         for clause in returned:
             self._print_error(clause)
         return base.FINDINGS if returned else 0
@@ -348,7 +348,8 @@ class _Execution:
         for move in remaining:
             self._print_error(f'move {move.number}: {move} ' + (
                 run.failed.get(move.number) or f'stays on {move.source}'))
-        unfinished = [*plan.left_undone, *run.unfinished()]
+        unfinished = [*plan.left_undone, *run.unfinished(),
+                      *run.left_behind()]
         for sentence in unfinished:
             self._print_error(sentence)
         if remaining:

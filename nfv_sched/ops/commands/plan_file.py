@@ -237,6 +237,8 @@ def _moves_of_evacuation(plan: document.Evacuation) -> values.MovePlan:
     return values.MovePlan(
         moves=plan.moves, warnings=_warnings(plan.unread),
         left_undone=tuple(_staying(plan.servers)),
+        staying=tuple([each.server_id for each in plan.servers
+                       if each.how is None]),
         command=('host', 'evacuate', *options_of({'relax': plan.relax}),
                  '--', *plan.hosts))
 

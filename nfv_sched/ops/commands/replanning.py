@@ -47,10 +47,15 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
                     uuids=None if plan.others is None else set(
                         plan_file.to_leave(plan)))
             case document.Evacuation():
-                names = {host.name for host in cloud.hosts}
+                hosts = {host.name: host for host in reversed(cloud.hosts)}
+                lost = [host for host in plan.hosts if not hosts[
+                    arguments.host_name(list(hosts), host)].up]
+                if not lost:
+                    raise errors.CloudUnreadError(
+                        'no host of the plan is down any more')
                 again = drain.evacuate(
-                    cloud, [host for host in plan.hosts if host in names],
-                    relax=plan.relax, failed=failed, update=update)
+                    cloud, lost, relax=plan.relax, failed=failed,
+                    update=update)
             case document.Defrag(options=options):
                 again = plan_defrag(
                     cloud, plan.flavor, plan.wanted, options,

@@ -52,9 +52,6 @@ _OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',),
 _FAILED = ('cancelled', 'error', 'failed', 'reverted')
 _CONFIRM = 'openstack server resize confirm --'
 _TO_CONFIRM, _UNCONFIRMED = 'finished', 'VERIFY_RESIZE'
-# Tasks of a server that is evacuated.
-_REBUILDING = ('rebuilding', 'rebuild_block_device_mapping',
-               'rebuild_spawning')
 # A shelved server is on its host until it is offloaded.
 _SHELVED, _OFFLOADED = 'SHELVED', 'SHELVED_OFFLOADED'
 # What an agent serves: its path, and the key of its UUID in a request.
@@ -68,6 +65,7 @@ _FIELDS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     'server': {'id': str, 'name': str, 'status': str, 'locked': bool,
                'OS-EXT-STS:task_state': _TEXT_OR_NONE,
                'OS-EXT-STS:vm_state': str},
+    'servers': {'id': str, 'name': str},
     'migrations': {'uuid': str, 'status': str, 'dest_compute': _TEXT_OR_NONE,
                    'migration_type': _TEXT_OR_NONE},
     'instanceActions': {'action': str, 'request_id': str},
@@ -76,8 +74,8 @@ _FIELDS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     'agent': {'alive': bool, 'admin_state_up': bool},
     'networks': {'id': str}, 'routers': {'id': str}}
 # Others are one object.
-_LISTS = ('services', 'migrations', 'instanceActions', 'events', 'networks',
-          'routers')
+_LISTS = ('services', 'servers', 'migrations', 'instanceActions', 'events',
+          'networks', 'routers')
 _HOST = 'OS-EXT-SRV-ATTR:host'
 
 _UNANSWERED = (*http_limits.MALFORMED, ks_exceptions.ClientException,
@@ -172,6 +170,17 @@ def problems(connection: _Connection, moves: Iterable[values.Move],
                 and agents[uuid].get('admin_state_up')):
             yield (f'move {move.number}: the agent on {move.destination} '
                    'is not there, down or disabled')
+    # Servers are evacuated whatever has become of others.
+    yield from astray(connection, [
+        move for move in moves if not move.is_evacuation])
+
+
+def astray(connection: _Connection,
+           moves: Iterable[values.Move]) -> Iterator[str]:
+    """Yield why the first move of a server, or of a service, cannot be made.
+
+    :raises NoAnswerError: if an API does not answer
+    """
     checked: set[str] = set()
     for move in moves:
         # A later move of the same server begins where this one ends.
@@ -200,6 +209,19 @@ def shelved(connection: _Connection,
     for server in _servers(connection, uuids):
         if _has_left(server):
             yield server['id'], strings.line(server['name'])
+
+
+def left_behind(connection: _Connection, host: str,
+                planned: Collection[str]) -> Iterator[str]:
+    """Yield servers on a lost host that a plan knows not; raise as shelved().
+
+    :param planned: UUIDs of the servers of the plan
+    """
+    for server in _read(connection, 'compute', '/servers', 'servers',
+                        {'all_tenants': '1', 'host': host}):
+        if server['id'] not in planned:
+            yield (f'{strings.line(server["name"])} ({server["id"]}) is on '
+                   f'{host}, and not in the plan')
 
 
 def unfinished(connection: _Connection, uuids: Iterable[str]) -> Iterator[str]:
@@ -369,9 +391,8 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
     :raises MoveError: if it cannot be moved as planned; a clause
     """
     host, task = _host(server), _task(server)
-    # Nova evacuates a server whatever task it had when the host was lost.
     if task is not None and not (
-            move.is_evacuation and task not in _REBUILDING):
+            move.is_evacuation and values.is_evacuated(task)):
         raise MoveError(f'is busy on {host} ({task})')
     # A cold migration that is not confirmed has to be confirmed by hand: it
     # may not be ours.
@@ -440,6 +461,14 @@ def _migrate(connection: _Connection, move: values.Move,
         server = yield from _retry_read(_server, connection, move)
         if not _is_to_move(server, move):
             return
+        if move.is_evacuation:
+            # One that finds its only host down would be left in ERROR.
+            services = yield from _retry_read(compute_services, connection)
+            service = services.get(move.destination, {})
+            if (service.get('status'), service.get('state')) != (
+                    'enabled', 'up'):
+                raise FailedMoveError(
+                    f'was not moved: {move.destination} is down or disabled')
         # The newest migration before is what tells whether the request had an
         # effect, even if its answer is lost or this process is killed.
         if progress is None:
@@ -515,6 +544,7 @@ def _await_migration(connection: _Connection, move: values.Move,
                      migration: str) -> _Steps[None]:
     """Wait until a migration is over, and confirm a cold one."""
     refused = False
+    still = time.monotonic()  # since when Nova has done something
     while True:
         server = yield from _retry_read(_server, connection, move)
         rows = yield from _retry_read(_migrations, connection, move)
@@ -525,6 +555,18 @@ def _await_migration(connection: _Connection, move: values.Move,
         status = row['status']
         if status in (*_OVER[move.kind], *_FAILED, 'gone'):
             break
+        if move.is_evacuation and _task(server) is None:
+            # NOTE: Nova may have ended an older record in place of this one.
+            if _host(server) == move.destination:
+                status = _OVER[move.kind][0]
+                break
+            if time.monotonic() - still > EVENTS_END:
+                raise FailedMoveError(
+                    f'was not moved: the migration stays {status}, and Nova '
+                    f'does nothing; it is {server["status"]} on '
+                    f'{_host(server)}')
+        else:
+            still = time.monotonic()
         if status == _TO_CONFIRM and _task(server) is None and (
                 server['status'] == _UNCONFIRMED):
             if row['dest_compute'] != move.destination:

@@ -330,6 +330,18 @@ class PlanRun:
             move for move in self.left()
             if not self._journal.has_begun(move)])))
 
+    def astray(self) -> Iterator[str]:
+        """Yield why single evacuations cannot be made; others go on."""
+        return moves.astray(self._connection, [
+            move for move in self.left() if move.is_evacuation
+            and not self._journal.has_begun(move)])
+
+    def left_behind(self) -> Iterator[str]:
+        evacuations = [move for move in self.plan.moves if move.is_evacuation]
+        planned = {move.id for move in evacuations}.union(self.plan.staying)
+        for host in dict.fromkeys(move.source for move in evacuations):
+            yield from moves.left_behind(self._connection, host, planned)
+
     def moved(self) -> set[str]:
         return {record.id for record in self._finished_records()
                 if record.kind != _SHELVE}
@@ -415,7 +427,14 @@ class PlanRun:
                     if len(self._running) >= self._most or self._stopping:
                         break
                     remaining.remove(move)
-                    self._begin(move)
+                    if move.is_evacuation and any(
+                            each.number in self.failed
+                            for each in self.plan.moves
+                            if each.id in move.related):
+                        self._fail(move, 'was not tried, as a server that it '
+                                   'is to be with or apart from has failed')
+                    else:
+                        self._begin(move)
             running = len(self._running)
             for move in list(self._running):
                 self._go_on(move)

@@ -16,6 +16,11 @@ STATES: Mapping[str, tuple[str, ...]] = {
     'evacuate': ('active', 'stopped', 'error'),
     'shelve': ('active', 'stopped', 'paused', 'suspended', 'shelved')}
 
+# How tasks begin of a server that is being deleted or evacuated, or may be on
+# another host already.
+_NOT_EVACUATED = ('deleting', 'soft-deleting', 'migrating', 'resize_',
+                  'rebuild')
+
 #: Seconds in which Nova frees the resources of a server on its old host: the
 #: last step of a move, after the server is shown active on the new one.
 FREED_SECONDS = 5
@@ -109,6 +114,7 @@ class MovePlan:
     given_up_hosts: tuple[str, ...] = ()
     #: what the plan does not achieve, as clauses
     left_undone: tuple[str, ...] = ()
+    staying: tuple[str, ...] = ()  #: UUIDs of servers that are not evacuated
     warnings: tuple[str, ...] = ()  #: why it may be wrong, as clauses
     #: words of the command that plans anew what is left, without the name of
     #: the program
@@ -125,6 +131,12 @@ class MovePlan:
         if [move.number for move in self.moves] != list(
                 range(1, len(self.moves) + 1)):
             raise ValueError('moves are not numbered from 1')
+        lost = {move.source for move in self.moves if move.is_evacuation}
+        if lost and (disabled or not all(
+                move.is_evacuation and move.destination not in lost
+                for move in self.moves)):
+            raise ValueError('evacuations go with no other moves, and to none '
+                             'of the hosts that are lost')
         hosts: dict[str, str] = {}
         for move in self.moves:
             move.check()
@@ -145,6 +157,12 @@ def how(kind: str, vfs_detached: int | None) -> str:
     if not vfs_detached:
         return kind
     return f'{kind}, {strings.count(vfs_detached, "VF")} detached'
+
+
+def is_evacuated(task: str | None) -> bool:
+    """Return whether it is safe to evacuate a server that has a task."""
+    # Nova does, whatever the task was when the host was lost.
+    return not (task or '').startswith(_NOT_EVACUATED)
 
 
 def _check_host(name: str, what: str) -> None:

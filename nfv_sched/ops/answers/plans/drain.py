@@ -343,7 +343,11 @@ class _DrainSearch:
         self._reasons: dict[str, movable.MoveObstacle | None] = {}
         for uuid in self._uuids:
             if kind is not None:
-                if (why := positions.why_not(kind, uuid)) is None:
+                why, task = (positions.why_not(kind, uuid),
+                             positions.servers[uuid].task)
+                if why is None and task and not values.is_evacuated(task):
+                    why = movable.obstacle(movable.ObstacleKind.BUSY, task)
+                if why is None:
                     self.kinds[uuid] = kind
                 self._reasons[uuid] = why
                 continue

@@ -381,8 +381,8 @@ def commands(moves: Iterable[values.Move]) -> Iterator[str]:
                 None, 'server', 'shelve', '--offload', '--', move.id)
             continue
         if move.is_evacuation:
-            yield _openstack(_EVACUATE, 'server', 'evacuate', '--host',
-                             move.destination, '--', move.id)
+            yield _openstack(_EVACUATE, 'server', 'evacuate', '--wait',
+                             '--host', move.destination, '--', move.id)
             continue
         live = move.kind == movable.LIVE
         yield _openstack(

@@ -65,12 +65,14 @@ class DrainTest(running.RunningTestCase):
     def test_evacuated(self):
         """In whatever task, and locked, but not in every state."""
         found = self.evacuate(
-            'a p4 one', 'b p1 one', 'c strict one', 'd p1 one', 'x p4 two',
-            'y p4 two', b={'task': 'migrating', 'locked': True},
-            d={'state': 'shelved'})
+            'a p3 one', 'b p1 one', 'c strict one', 'd p1 one', 'e p1 one',
+            'x p4 two',
+            'y p4 two', b={'task': 'powering-off', 'locked': True},
+            d={'state': 'shelved'}, e={'task': 'migrating'})
         self.assertEqual({'a': 'three', 'b': 'three', 'c': 'three',
-                          'd': None}, found)
-        self.assertEqual(Kind.STATE, self.found.servers[-1].obstacle.kind)
+                          'd': None, 'e': None}, found)
+        self.assertEqual([Kind.STATE, Kind.BUSY], [
+            each.obstacle.kind for each in self.found.servers[-2:]])
 
     def test_evacuated_without_what_they_prefer(self):
         """Where that is kept if there is such a host."""
