@@ -215,6 +215,19 @@ def add_host_groups(parser: argparse.ArgumentParser) -> None:
                   'anything; can be repeated')
 
 
+def check_host_groups(parsed_args: argparse.Namespace) -> None:
+    if not (parsed_args.hosts or parsed_args.aggregate or parsed_args.az):
+        raise errors.UsageError(
+            'HOST, --aggregate or --availability-zone is needed')
+
+
+def add_relax(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--relax', action='store_true',
+        help='if no host takes a server, say which of its policies, one or '
+             'two, would have to be relaxed; nothing is changed')
+
+
 def add_zone(parser: argparse.ArgumentParser, *, help: str,
              **options: ty.Any) -> None:
     parser.add_argument('--availability-zone', help=help, **options)

@@ -84,10 +84,7 @@ class DrainHost(planning.MovePlanCommand):
             '--make-room', action='store_true',
             help='if no host takes a server, move servers of other hosts '
                  'first, live and three at most for each')
-        parser.add_argument(
-            '--relax', action='store_true',
-            help='if no host takes a server, say which of its policies, one '
-                 'or two, would have to be relaxed; nothing is changed')
+        arguments.add_relax(parser)
         parser.add_argument(
             '--shelve', action='store_true',
             help='if no host takes a server, shelve it at the end, unless it '
@@ -95,9 +92,7 @@ class DrainHost(planning.MovePlanCommand):
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        if not (parsed_args.hosts or parsed_args.aggregate or parsed_args.az):
-            raise errors.UsageError(
-                'HOST, --aggregate or --availability-zone is needed')
+        arguments.check_host_groups(parsed_args)
         if _has_rounds(parsed_args):
             if parsed_args.server:
                 raise errors.UsageError('--server is for one host')

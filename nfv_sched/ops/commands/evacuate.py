@@ -4,7 +4,6 @@
 import argparse
 
 from nfv_sched.ops.answers.plans import document
-from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
@@ -17,12 +16,11 @@ Nova knows only that nova-compute does not report, and a server that goes on
 running there then runs twice. Disks that are neither shared nor volumes are
 lost; such servers are made anew from their image.
 
-Evacuations that are requested at
-once are often granted the same NUMA node, and Nova makes one attempt: a server
-that loses stays on its dead host. The plan gives each a destination, to as
-many as possible, servers with few possible hosts first. Strict policies are
-kept, others if a host allows it, and server groups are respected; "Why" says
-why a server finds no host.
+Evacuations that are requested at once are often granted the same NUMA node,
+and Nova makes one attempt: a server that loses stays on its failed host. The
+plan gives each a destination, to as many as possible, servers with few
+possible hosts first. Strict policies are kept, others if a host allows it, and
+server groups are respected; "Why" says why a server finds no host.
 
 The hosts count as down, even where a snapshot was saved before that. Nova's
 databases are read, or --from; the plan is then carried out by Nova's API alone
@@ -57,16 +55,11 @@ class EvacuateHost(planning.MovePlanCommand):
             help='name of a host, or a pattern in which * and ? stand for '
                  'anything')
         arguments.add_host_groups(parser)
-        parser.add_argument(
-            '--relax', action='store_true',
-            help='if no host takes a server, say which of its policies, one '
-                 'or two, would have to be relaxed; nothing is changed')
+        arguments.add_relax(parser)
         return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        if not (parsed_args.hosts or parsed_args.aggregate or parsed_args.az):
-            raise errors.UsageError(
-                'HOST, --aggregate or --availability-zone is needed')
+        arguments.check_host_groups(parsed_args)
         super().check(parsed_args)
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:

@@ -232,10 +232,8 @@ class Positions:
     def take(self, position: Position, uuid: str,
              kind: movable.MoveKind | None = None) -> Position | None:
         """Return a host with a server that keeps its policies as now."""
-        # Of one that is evacuated only strict ones count.
-        return self.put(
-            position, self.guest(uuid, kind), uuid, _NOTHING
-            if kind is movable.EVACUATE else self.degrees(uuid))
+        return self.put(position, self.guest(uuid, kind), uuid,
+                        self.to_keep(uuid, kind))
 
     def fits(self, position: Position, guest: Guest, most: int) -> int:
         """Return how many new servers fit a host, at most ``most``."""
@@ -244,6 +242,12 @@ class Positions:
                 return count
             position = after
         return most
+
+    def to_keep(self, uuid: str,
+                kind: movable.MoveKind | None) -> Mapping[str, float]:
+        """Return the least degrees of policies after a move of this kind."""
+        # Strict ones are kept in any case, by the filters.
+        return _NOTHING if kind is movable.EVACUATE else self.degrees(uuid)
 
     def degrees(self, uuid: str) -> Mapping[str, float]:
         """Return how far each policy of a server is kept: text -> 0 to 1."""

@@ -392,7 +392,7 @@ def _is_to_move(server: Mapping, move: values.Move) -> bool:
     """
     host, task = _host(server), _task(server)
     if task is not None and not (
-            move.is_evacuation and values.is_evacuated(task)):
+            move.is_evacuation and values.can_evacuate(task)):
         raise MoveError(f'is busy on {host} ({task})')
     # A cold migration that is not confirmed has to be confirmed by hand: it
     # may not be ours.

@@ -427,14 +427,7 @@ class PlanRun:
                     if len(self._running) >= self._most or self._stopping:
                         break
                     remaining.remove(move)
-                    if move.is_evacuation and any(
-                            each.number in self.failed
-                            for each in self.plan.moves
-                            if each.id in move.related):
-                        self._fail(move, 'was not tried, as a server that it '
-                                   'is to be with or apart from has failed')
-                    else:
-                        self._begin(move)
+                    self._begin(move)
             running = len(self._running)
             for move in list(self._running):
                 self._go_on(move)
@@ -525,6 +518,13 @@ class PlanRun:
         return pause
 
     def _begin(self, move: values.Move) -> None:
+        if move.is_evacuation and any(
+                each.number in self.failed for each in self.plan.moves
+                if each.id in move.related):
+            # Without a host Nova would leave it in ERROR.
+            self._fail(move, 'was not tried: a server that it is to be with '
+                       'or apart from was not moved')
+            return
         self._began[move] = time.monotonic()
         record = self._journal.last.get(move.number)
         progress: moves.Progress | None = None

@@ -159,7 +159,7 @@ def how(kind: str, vfs_detached: int | None) -> str:
     return f'{kind}, {strings.count(vfs_detached, "VF")} detached'
 
 
-def is_evacuated(task: str | None) -> bool:
+def can_evacuate(task: str | None) -> bool:
     """Return whether it is safe to evacuate a server that has a task."""
     # Nova does, whatever the task was when the host was lost.
     return not (task or '').startswith(_NOT_EVACUATED)

@@ -87,6 +87,16 @@ class TestOptions(base.TestCase):
             {'scheduler': {'max_attempts': ['10']}}, base.parse(
                 (self.nova_conf.parent / 'nova_cell1.conf').read_text()))
 
+    def test_attempts_of_others(self):
+        self.given('controller.conf', base.CONTROLLER)
+        with open(self.nova_conf, 'a') as nova_conf:
+            nova_conf.write('[scheduler]\nmax_attempts = 20\n')
+        self.run_phases('stack/post-config')
+        self.assertEqual(20, self.load().scheduler.max_attempts)
+        self.assertEqual(
+            {'scheduler': {'max_attempts': ['20']}}, base.parse(
+                (self.nova_conf.parent / 'nova_cell1.conf').read_text()))
+
     def test_settings(self):
         given = {
             'vswitch_label': 'my_switch',

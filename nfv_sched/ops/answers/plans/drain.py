@@ -343,10 +343,12 @@ class _DrainSearch:
         self._reasons: dict[str, movable.MoveObstacle | None] = {}
         for uuid in self._uuids:
             if kind is not None:
-                why, task = (positions.why_not(kind, uuid),
-                             positions.servers[uuid].task)
-                if why is None and task and not values.is_evacuated(task):
-                    why = movable.obstacle(movable.ObstacleKind.BUSY, task)
+                why = positions.why_not(kind, uuid)
+                task = positions.servers[uuid].task
+                # What Nova would evacuate, and "cloud failover" counts.
+                if why is None and not values.can_evacuate(task):
+                    why = movable.obstacle(
+                        movable.ObstacleKind.BUSY, task or '')
                 if why is None:
                     self.kinds[uuid] = kind
                 self._reasons[uuid] = why
@@ -438,6 +440,7 @@ class _DrainSearch:
                     not self._may_join(uuid, name)):
                 continue
             if self._takes_alone(name, uuid, self.kinds[uuid]):
+                # A migration keeps all policies.
                 if self.kinds[uuid] is not movable.EVACUATE or (
                         self._takes_alone(name, uuid, movable.COLD)):
                     yield name
@@ -448,9 +451,8 @@ class _DrainSearch:
     def _takes_alone(self, name: str, uuid: str,
                      kind: movable.MoveKind) -> bool:
         positions = self.positions
-        key = (name, positions.guest(uuid, kind),
-               kind is movable.EVACUATE, tuple(sorted(
-                   positions.degrees(uuid).items())))
+        key = name, positions.guest(uuid, kind), tuple(sorted(
+            positions.to_keep(uuid, kind).items()))
         if key not in self._takes:
             self._takes[key] = positions.take(
                 positions.position(name), uuid, kind) is not None
@@ -644,8 +646,7 @@ class _DrainSearch:
                 continue
             lacks = refusals.lacks(
                 positions, uuid, self._closed,
-                {} if self.kinds[uuid] is movable.EVACUATE
-                else positions.degrees(uuid),
+                positions.to_keep(uuid, self.kinds[uuid]),
                 {name: text for (refused, kind, name), text
                  in self._forbidden.items()
                  if (refused, kind) == (uuid, self.kinds[uuid])},

@@ -180,9 +180,8 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
     except servers.Refused:
         return None
     relaxed = {change.becomes for change in changes}
-    degrees = {} if kind is movable.EVACUATE else {
-        text: degree for text, degree in positions.degrees(uuid).items()
-        if text not in relaxed}
+    degrees = {text: degree for text, degree
+               in positions.to_keep(uuid, kind).items() if text not in relaxed}
     for name in sorted(positions.hosts, key=positions.free_cpus):
         if name in closed or not (
                 positions.in_cell(uuid, name) and positions.together(

@@ -61,13 +61,8 @@ def drain_text(plan: _Drain) -> list[tables.Part]:
     rows = list(_drain_rows(plan, for_people=True))
     if rows:
         # Otherwise each server is on the host that is emptied.
-        several_sources = any(each.making_room for each in plans)
-        shown = [title for title in drain_columns(plan)
-                 if title not in _FOR_PROGRAMS
-                 and (several_sources or title != 'From')]
-        parts += ['', tables.Table(shown, [
-            [row.get(title, '') or ('' if title == 'Why' else '-')
-             for title in shown] for row in rows], least), '']
+        parts += ['', _server_table(drain_columns(plan), rows, any(
+            each.making_room for each in plans), least), '']
     if plan.moves:
         parts.append('Each move was made in the simulator, one after the '
                      f'other.{again}')
@@ -77,6 +72,17 @@ def drain_text(plan: _Drain) -> list[tables.Part]:
         parts.append('Start them after the last round: before, they may take '
                      'the place of others that are to move.')
     return parts
+
+
+def _server_table(
+    titles: Iterable[str], rows: Iterable[Mapping[str, ty.Any]],
+    with_source: bool, least: Sequence[str],
+) -> tables.Table:
+    shown = [title for title in titles if title not in _FOR_PROGRAMS
+             and (with_source or title != 'From')]
+    return tables.Table(shown, [
+        [row.get(title, '') or ('' if title == 'Why' else '-')
+         for title in shown] for row in rows], least)
 
 
 def drain_columns(plan: _Drain) -> Sequence[str]:
@@ -192,9 +198,7 @@ def _drain_notes(plan: document.Drain) -> Iterator[tables.Part]:
     for server in plan.unfinished:
         yield (f'Also holding resources of {plan.host}: {server.server}: '
                f'{unfinished_move(server, plan.host)}.')
-    for failed in plan.failed:
-        yield f'Not possible in the simulator: {failed}'
-    yield from map(gap_text, plan.unread)
+    yield from _gaps(plan)
 
 
 def unfinished_move(server: document.ReturningServer, host: str) -> str:
@@ -228,17 +232,13 @@ def evacuation_text(plan: document.Evacuation) -> list[tables.Part]:
                 f'{_counts(kinds)}.')
     if None in kinds and plan.exact:
         headline += ' No other order or destinations evacuate more of them.'
-    shown = [title for title in DRAIN if title not in _FOR_PROGRAMS
-             and (len(plan.hosts) > 1 or title != 'From')]
-    parts = [headline, '', tables.Table(shown, [
-        [row[title] or ('' if title == 'Why' else '-') for title in shown]
-        for row in _server_rows(plan, for_people=True)], ('Flavor',)), '']
+    parts = [headline, '', _server_table(
+        DRAIN, _server_rows(plan, for_people=True), len(plan.hosts) > 1,
+        ('Flavor',)), '']
     if plan.moves:
         parts.append('Each evacuation was made in the simulator, one after '
                      'the other.')
-    parts += [f'Not possible in the simulator: {failed}'
-              for failed in plan.failed]
-    return [*parts, *map(gap_text, plan.unread)]
+    return [*parts, *_gaps(plan)]
 
 
 def evacuation_records(plan: document.Evacuation) -> list[Sequence[ty.Any]]:
@@ -311,9 +311,7 @@ def _defrag_notes(plan: document.Defrag) -> Iterator[str]:
         if len(plan.freeing) > _REASONS:
             yield ('The same holds for '
                    f'{len(plan.freeing) - _REASONS} more servers.')
-    for failed in plan.failed:
-        yield f'Not possible in the simulator: {failed}'
-    yield from map(gap_text, plan.unread)
+    yield from _gaps(plan)
     reasons = collections.Counter(
         each.obstacle.text for each in plan.not_movable).most_common()
     for reason, count in reasons[:_REASONS]:
@@ -427,6 +425,13 @@ def _lack_text(lack: document.CapacityLack) -> str:
     nearest = '' if lack.hosts == 1 else (
         f', the nearest of {lack.hosts} hosts')
     return f'{what} on {lack.nearest}{nearest} ({lack.why})'
+
+
+def _gaps(plan: document.Drain | document.Evacuation | document.Defrag,
+          ) -> Iterator[str]:
+    for failed in plan.failed:
+        yield f'Not possible in the simulator: {failed}'
+    yield from map(gap_text, plan.unread)
 
 
 def gap_text(missing: document.UnreadData) -> str:

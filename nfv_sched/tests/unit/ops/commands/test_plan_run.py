@@ -552,6 +552,102 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual(2, len(self.nova.actions))
 
 
+class EvacuationTest(PlanRunTestCase):
+    """Host "one" is down; what happens to a server stops no other."""
+
+    def setUp(self):
+        super().setUp()
+        self.start(migrating_nova.evacuation(
+            'a evacuate two', 'b evacuate three',
+            'b-fellow evacuate three b', 'c evacuate two', stays=['d']))
+        self.services = {each['host']: each for each in self.nova.services}
+        self.services['one']['state'] = 'down'
+
+    def assert_left(self, *names, after=()):
+        """Carry out the plan; these, and "d", are then on their host."""
+        _out, err = self.carry_out(*after, code=3)
+        self.assertEqual({*names, 'd'}, {
+            name for name, host in self.hosts().items() if host == 'one'})
+        return err
+
+    def test_all(self):
+        self.nova.server('a').update({
+            'locked': True, 'OS-EXT-STS:task_state': 'powering-off'})
+        self.assertNotIn('not in the plan', self.assert_left())
+        self.assertEqual({('a', 'evacuate', 'two'), ('c', 'evacuate', 'two'),
+                          ('b', 'evacuate', 'three'),
+                          ('b-fellow', 'evacuate', 'three')},
+                         set(self.nova.actions))
+        # One at a time to each host, and none disabled.
+        self.assertEqual(2, self.nova.most)
+        self.assertEqual('enabled', self.services['one']['status'])
+
+    def test_host_is_up(self):
+        self.services['one']['state'] = 'up'
+        self.assertIn('nova-compute on one is up',
+                      self.assert_left('a', 'b', 'b-fellow', 'c'))
+        self.assertEqual([], self.nova.actions)
+
+    def test_unlike_the_plan(self):
+        """Of what is not as planned, a dry run tells, and others go on."""
+        self.nova.server('a')['OS-EXT-STS:task_state'] = 'deleting'
+        _out, err = self.carry_out('--dry-run', code=3)
+        self.assertIn('move 1: a is busy on one (deleting)', err)
+        self.assertIn('is busy on one (deleting)', self.assert_left('a'))
+
+    def test_not_in_the_plan(self):
+        unknown = {**self.nova.server('d'), 'id': str(uuid.uuid4()),
+                   'name': 'unknown'}
+        self.nova.placed[unknown['id']] = unknown
+        self.assertIn(f'unknown ({unknown["id"]}) is on one, and not in the '
+                      'plan', self.assert_left('unknown'))
+
+    def test_destination_lost(self):
+        """Nova is not asked, which would leave the server in ERROR."""
+        def lost(found):
+            self.services['two']['state'] = 'down'
+            return found
+
+        # After the checks, when the first goes elsewhere.
+        self.nova.faults['evacuate'] = lost
+        err = self.assert_left('c', after=('--yes', '--parallel', '1'))
+        self.assertIn('two is down or disabled', err)
+        self.assertNotIn('c', [name for name, *_ in self.nova.actions])
+
+    def test_failed(self):
+        """Those that depend on it are not tried, others are."""
+        self.nova.failing = {'b'}
+        self.assertIn('was not tried', self.assert_left('b', 'b-fellow'))
+        self.assertNotIn('b-fellow', [name for name, *_ in self.nova.actions])
+
+    def test_forgotten(self):
+        """Nova gives up, or ends an older record in place of this one."""
+        self.useFixture(fixtures.MockPatchObject(moves, 'EVENTS_END', 0.3))
+        self.nova.moving.clear()
+
+        def forget(found):
+            for each in self.nova.placed.values():
+                each['OS-EXT-STS:task_state'] = None
+            if self.nova.actions[-1][0] == 'c':
+                self.nova.server('c')['OS-EXT-SRV-ATTR:host'] = 'two'
+            return found
+
+        self.nova.faults['evacuate'] = forget
+        err = self.assert_left('a', 'b', 'b-fellow')
+        self.assertIn('Nova does nothing', err)
+        self.assertNotIn('move 4: c', err)
+
+    def test_bad_plans(self):
+        for text, how, error in (
+                ('a live three', {}, 'evacuations go with no other moves'),
+                ('a evacuate one', {'source': 'three'},
+                 'none of the hosts that are lost')):
+            document = migrating_nova.evacuation(text, 'b evacuate two')
+            document['servers'][0].update(how)
+            self.write(document)
+            self.assertIn(error, self.carry_out(code=1)[1])
+
+
 class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
     def test_drain(self):
         cloud = os.path.join(self.folder, 'cloud')

@@ -5,6 +5,7 @@ import dataclasses
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import rolling
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import replanning
 from nfv_sched.ops.run import values
@@ -29,6 +30,25 @@ class ReplanningTest(running.RunningTestCase):
              f'--server={server.uuid}', '--', 'one'),
             plan_file.moves_of(plan).command)
         self.assertEqual(plan, replanning.plan_again(plan, cloud).content)
+
+    def test_evacuation(self):
+        """Of hosts that are down still; one that is unknown is an error."""
+        cloud = self.running('a p1 one', 'b p1 two')
+        plan = drain.evacuate(cloud, ['one', 'two'], relax=True)
+        self.assertEqual(('host', 'evacuate', '--relax', '--', 'one', 'two'),
+                         plan_file.moves_of(plan).command)
+        down = dataclasses.replace(cloud, hosts=tuple([
+            dataclasses.replace(host, up=host.name != 'two')
+            for host in cloud.hosts]))
+        again = replanning.plan_again(plan, down).content
+        self.assertEqual((('two',), ['b'], True), (
+            again.hosts, [each.server for each in again.servers],
+            again.relax))
+        self.assertRaises(errors.CloudUnreadError, replanning.plan_again,
+                          plan, cloud)
+        self.assertRaises(
+            errors.NotInCloudError, replanning.plan_again,
+            dataclasses.replace(plan, hosts=('four',)), down)
 
     def test_options_of_rounds(self):
         cloud = self.running(*test_move_search.TIGHT)

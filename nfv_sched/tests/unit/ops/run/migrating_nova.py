@@ -14,6 +14,14 @@ def id_of(name):
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
+def evacuation(*moves, **fields):
+    """The document of ``host evacuate``, with fields as of document()."""
+    drain = document(*moves, **fields)
+    return {'hosts': ['one'], 'relax': False, **{
+        name: drain[name] for name in (
+            'schema', 'servers', 'failed', 'exact', 'unread')}}
+
+
 def document(*moves, others=None, stays=()):
     """The document of ``host drain`` for host "one".
 
@@ -106,6 +114,10 @@ class MigratingNova(nova_api.NovaAPI):
                                if each['id'] == number)
                 service.update(body)
                 return 200, {'service': service}
+            case 'GET', ['servers']:
+                return 200, {'servers': [
+                    each for each in self.placed.values()
+                    if each['OS-EXT-SRV-ATTR:host'] in query['host']]}
             case 'GET', ['os-migrations']:
                 return 200, {'migrations': [
                     dict(each) for each in self.migrations
@@ -121,7 +133,8 @@ class MigratingNova(nova_api.NovaAPI):
                     *[each for each in self._shelvings
                       if each['server'] == server_id
                       and self._shelve(self.placed[server_id], each)],
-                    {'action': 'live-migration', 'request_id': 'req-1'}]}
+                    *({'action': action, 'request_id': 'req-1'}
+                      for action in ('live-migration', 'evacuate'))]}
             case 'GET', ['servers', server_id, 'os-instance-actions', _]:
                 event = {'finish_time': None, 'result': None, 'details': None}
                 if server_id in self.failed:
@@ -138,7 +151,8 @@ class MigratingNova(nova_api.NovaAPI):
     def _act(self, server, action, options):
         self.actions.append((server['name'], action, (options or {}).get(
             'host')))
-        if server['OS-EXT-STS:task_state'] is not None:
+        if action != 'evacuate' and (
+                server['OS-EXT-STS:task_state'] is not None):
             return 409, {'conflictingRequest': {
                 'code': 409, 'message': 'It is busy.'}}
         if action == 'confirmResize':
@@ -155,12 +169,14 @@ class MigratingNova(nova_api.NovaAPI):
                 'action': action, 'server': server['id'], 'left': 3,
                 'request_id': f'req-shelve-{len(self._shelvings)}'})
             return 202, {}
-        server['OS-EXT-STS:task_state'] = 'migrating'
+        server['OS-EXT-STS:task_state'] = (
+            'rebuilding' if action == 'evacuate' else 'migrating')
         self.migrations.insert(0, {
             'uuid': id_of(f'migration-{len(self.migrations)}'),
             'instance_uuid': server['id'], 'status': 'running',
-            'migration_type': ('live-migration' if action == 'os-migrateLive'
-                               else 'migration'),
+            'migration_type': {
+                'os-migrateLive': 'live-migration', 'migrate': 'migration',
+                'evacuate': 'evacuation'}[action],
             'to': options['host'], 'dest_compute': options['host'],
             'left': 4})
         self.most = max(self.most, sum(
