@@ -221,7 +221,7 @@ class EveryTextTest(base.TestCase):
         serial, mac = 'AC1234', '52:54:00:12:34:56'
         capabilities = json.dumps({
             'network': ['rx', 'tx', 'acme'], 'vpd': {
-                'card_serial_number': '123456', 'mac': mac}})
+                'card_serial_number': '1234567890', 'mac': mac}})
         specs = {
             'pci_passthrough:alias': 'acme-nic:2',
             'trait:CUSTOM_ACME_RACK': 'required',
@@ -265,8 +265,8 @@ class EveryTextTest(base.TestCase):
             aggregates=(aggregate,)))
         cloud = result.cloud
         text = json.dumps(codec.encode(cloud)).lower()
-        for name in ('acme', '123456', '491775', '884455', mac, serial,
-                     '10.0.0.1', uuids.other, 'password', 'customer',
+        for name in ('acme', '1234567890', '49177555123456', '884455667', mac,
+                     serial, '10.0.0.1', uuids.other, 'password', 'customer',
                      'signature', 'mapping'):
             self.assertNotIn(name.lower(), text)
         # What was equal still is.
