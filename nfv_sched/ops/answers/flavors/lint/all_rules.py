@@ -12,8 +12,6 @@ import functools
 import itertools
 import typing as ty
 
-import os_traits
-
 from nfv_sched.base import extra_specs
 from nfv_sched.base import strings
 from nfv_sched.nova import scheduler as nova_scheduler
@@ -23,6 +21,7 @@ from nfv_sched.ops.answers.flavors.lint import hosts
 from nfv_sched.ops.answers.flavors.lint import images
 from nfv_sched.ops.answers.flavors.lint import keys
 from nfv_sched.ops.answers.flavors.lint import values
+from nfv_sched.ops.cloud import changed_hosts
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 
@@ -147,13 +146,10 @@ def lint(flavors: Sequence[snapshot.Flavor], *,
 
 
 def in_service(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    disabled = os_traits.COMPUTE_STATUS_DISABLED
-    return dataclasses.replace(cloud, hosts=tuple([dataclasses.replace(
-        host, enabled=True, up=True, mapped=True, disabled_reason=None,
-        network=None,
-        providers=tuple([dataclasses.replace(
-            provider, traits=provider.traits - {disabled})
-            for provider in host.providers])) for host in cloud.hosts]))
+    cloud = changed_hosts.enabled(cloud, {host.name for host in cloud.hosts})
+    return dataclasses.replace(cloud, hosts=tuple([
+        dataclasses.replace(host, up=True, mapped=True, network=None)
+        for host in cloud.hosts]))
 
 
 def _hosts(cloud: snapshot.Cloud, counting: capacity.Counting,
