@@ -61,6 +61,7 @@ WRS = ('hw:wrs:', 'sw:wrs:')
 _PCI_AFFINITY = (*extra_specs.PCI_KEYS, extra_specs.NATIVE_PCI_KEY)
 
 _OFF = ('false', 'no', 'off', 'n', 'f')
+is_true = strutils.bool_from_string
 
 
 def _drop(value: str, specs: Specs) -> Specs:
@@ -74,10 +75,6 @@ def _move_to(key: str) -> Becomes:
 def _if_true(key: str, fixed: str) -> Becomes:
     return lambda value, specs: {
         key: specs.get(key, fixed)} if is_true(value) else {}
-
-
-def is_true(value: str) -> bool:
-    return strutils.bool_from_string(value)
 
 
 def _cpu_policy(value: str, specs: Specs) -> Specs:
@@ -295,17 +292,13 @@ def advice(translation: Translation, value: str, specs: Specs) -> str:
 
 # The variable part of a key of the table.
 _PLACE = re.compile(r'(?<=\.)N$|\*$')
+_PATTERNS = {'N': '[0-9]+', '*': '.*', '': ''}
 
 
 def _match(table_key: str, key: str) -> str | None:
     """Return the variable part of a key; None if it does not match."""
-    if table_key.endswith('.N'):
-        begin, pattern = table_key[:-1], '[0-9]+'
-    elif table_key.endswith('*'):
-        begin, pattern = table_key[:-1], '.*'
-    else:
-        return '' if table_key == key else None
+    begin = _PLACE.sub('', table_key)
+    pattern = _PATTERNS[table_key[len(begin):]]
     rest = key.removeprefix(begin)
-    if not key.startswith(begin) or not re.fullmatch(pattern, rest):
-        return None
-    return rest
+    return rest if key.startswith(begin) and re.fullmatch(
+        pattern, rest) else None
