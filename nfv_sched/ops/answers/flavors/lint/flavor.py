@@ -83,13 +83,12 @@ _QUERIES = {
                                   'trait: for the whole host',
     _Fault.CONFLICT: 'require or forbid it, not both',
 }
-# If the message names no key.
-_CORRECT = 'correct what Nova names'
 
 
 def refusals(subject: values.LintSubject) -> values.Findings:
     for refusal in subject.refusals:
-        key, do = _REFUSALS.get(refusal.kind, ('', _CORRECT))
+        key, do = _REFUSALS.get(
+            refusal.kind, ('', 'correct what Nova names'))
         specs = subject.flavor.extra_specs
         if key not in specs:
             # The same key for another guest NUMA node, else the missing key,
@@ -98,7 +97,7 @@ def refusals(subject: values.LintSubject) -> values.Findings:
                 key.removesuffix('0'))] if key.endswith('.0') else []
             key = next((each for each in (*like, key, *refusal.keys)
                         if each), values.WHOLE)
-        yield values.error(key, f'Nova refuses it: {_line(refusal.text)}', do)
+        yield values.error(key, f'Nova refuses it: {refusal.text}', do)
 
 
 def unplaceable(subject: values.LintSubject) -> values.Findings:
@@ -203,7 +202,8 @@ def switch_pages(subject: values.LintSubject) -> values.Findings:
 
 
 def any_pages(subject: values.LintSubject) -> values.Findings:
-    pages = subject.value('hw:mem_page_size', 'hw_mem_page_size')
+    pages = subject.flavor.extra_specs.get(
+        'hw:mem_page_size', subject.image.properties.get('hw_mem_page_size'))
     if pages in ('large', 'any'):
         yield values.warning(
             'hw:mem_page_size', f'{pages} is another size on other hosts: a '
@@ -357,7 +357,3 @@ def devices(subject: values.LintSubject) -> int:
         if number.strip().isdigit() and len(number) < 20:
             count += int(number)
     return count
-
-
-def _line(message: str) -> str:
-    return ' '.join(message.split()).rstrip('.')

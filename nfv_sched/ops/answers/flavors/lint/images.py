@@ -67,10 +67,9 @@ def conflicts(subject: values.LintSubject) -> values.Findings:
         properties = _properties(subject, refusal)
         yield values.error(
             properties[0] if properties else values.WHOLE, 'Nova refuses the '
-            'flavor with this image: '
-            f'{" ".join(refusal.text.split()).rstrip(".")}', 'remove the '
-            'property from the image, or change the extra specs of the flavor '
-            'that contradict it')
+            f'flavor with this image: {refusal.text}', 'remove the property '
+            'from the image, or change the extra specs of the flavor that '
+            'contradict it')
 
 
 def differ(subject: values.LintSubject) -> values.Findings:

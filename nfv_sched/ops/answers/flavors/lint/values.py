@@ -20,6 +20,7 @@ from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.simulator.placement import malformed
+from nfv_sched.ops.simulator import state
 from nfv_sched.scheduler import notes
 
 #: No server of the flavor can run, or none as intended.
@@ -222,18 +223,9 @@ class LintSubject:
                 return faults[0]
         return None
 
-    def value(self, key: str, image_key: str) -> str | None:
-        return self.flavor.extra_specs.get(
-            key, self.image.properties.get(image_key))
-
     @functools.cached_property
     def _nova_flavor(self) -> objects.Flavor:
-        flavor = self.flavor
-        nova_flavor = flavors.flavor(
-            flavor.name, flavor.vcpus, flavor.memory, flavor.extra_specs)
-        nova_flavor.root_gb = flavor.disk + flavor.ephemeral
-        nova_flavor.swap = flavor.swap
-        return nova_flavor
+        return state.nova_flavor(self.flavor)
 
     @functools.cached_property
     def _meta(self) -> objects.ImageMeta:
@@ -264,6 +256,8 @@ def _with_keys(refusal: flavors.FlavorRefusal, flavor: snapshot.Flavor,
                image: Mapping[str, str]) -> flavors.FlavorRefusal:
     """Return a refusal with the keys without which Nova would not refuse.
 
+    Its text becomes one line, without a full stop.
+
     :param image: image properties that Nova can read
     """
     def is_needed(specs: Mapping[str, str], image: Mapping[str, str]) -> bool:
@@ -276,7 +270,8 @@ def _with_keys(refusal: flavors.FlavorRefusal, flavor: snapshot.Flavor,
             return False
 
     specs = flavor.extra_specs
-    return refusal._replace(keys=(
+    text = ' '.join(refusal.text.split()).rstrip('.')
+    return refusal._replace(text=text, keys=(
         *(key for key in specs if is_needed(_without(specs, {key}), image)),
         *(key for key in image if is_needed(specs, _without(image, {key})))))
 
