@@ -22,7 +22,7 @@ def check(site: hosts.Site) -> hosts.Findings:
                 and device.server not in site.whole.unread):
             gone.setdefault(device.server, []).append(device.address)
     for uuid, addresses in gone.items():
-        server = site.known.get(uuid)
+        server = site.whole.servers.get(uuid)
         text = (f'device {", ".join(addresses)} of '
                 f'{hosts.describe_other(uuid, server)}')
         if not site.host.up:
@@ -35,8 +35,8 @@ def check(site: hosts.Site) -> hosts.Findings:
             device = owners.get(port.device) if port.device else None
             if device is not None and device.server != server.uuid:
                 owner = 'free'
-                if device.server in site.known:
-                    owner = f'that of {site.known[device.server].name}'
+                if device.server in site.whole.servers:
+                    owner = f'that of {site.whole.servers[device.server].name}'
                 elif device.server:
                     owner = 'that of ' + hosts.describe_other(
                         device.server, None)

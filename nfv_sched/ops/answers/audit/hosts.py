@@ -43,14 +43,6 @@ class Site:
     #: metadata of each of the host's aggregates
     metadata: tuple[Mapping[str, str], ...]
 
-    @property
-    def cloud(self) -> snapshot.Cloud:
-        return self.whole.cloud
-
-    @property
-    def known(self) -> Mapping[str, snapshot.Server]:
-        return self.whole.servers
-
     @functools.cached_property
     def topology(self) -> topology.HostTopology | None:
         """The NUMA nodes as rules read them; None if they cannot be read."""
@@ -92,12 +84,13 @@ class Site:
     @property
     def guessed(self) -> bool:
         """True if servers may be here whose NUMA nodes are not known."""
-        if self.whole.unread or (self.cloud.moves is None and self.whole.busy):
+        whole = self.whole
+        if whole.unread or (whole.cloud.moves is None and whole.busy):
             return True
         return any(
             move.after is None and not move.settled and (
-                move.server not in self.known
-                or self.known[move.server].nodes is not None)
+                move.server not in whole.servers
+                or whole.servers[move.server].nodes is not None)
             for move in self.moves)
 
     def finding(self, kind: str, text: str,

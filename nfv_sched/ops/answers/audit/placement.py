@@ -33,8 +33,8 @@ def check(site: hosts.Site) -> hosts.Findings:
     if site.host.providers:
         yield from _inventories(site)
         yield from _overused(site)
-    elif site.cloud.consumers is not None and site.host.uuid not in (
-            site.cloud.unread(snapshot.MissingKind.PROVIDERS)):
+    elif site.whole.cloud.consumers is not None and site.host.uuid not in (
+            site.whole.cloud.unread(snapshot.MissingKind.PROVIDERS)):
         yield site.finding(values.INVENTORY, 'no resource provider in '
                            'Placement: it gets no servers')
     else:
@@ -123,16 +123,15 @@ def _expected_amounts(site: hosts.Site,
 
 
 def _find_strangers(site: hosts.Site) -> hosts.Findings:
-    here = {server.uuid for server in site.servers}
-    here.update(move.server for move in site.moves if not move.settled)
-    moves = {move.uuid for move in site.cloud.moves or ()}
+    expected = {server.uuid for server in site.servers} | site.whole.unread
+    expected.update(move.server for move in site.moves if not move.settled)
+    expected.update(move.uuid for move in site.whole.cloud.moves or ())
     strangers = {consumer: allocations for provider in site.host.providers
                  for consumer, allocations in site.whole.holders.get(
                      provider.uuid, ())
-                 if consumer not in here and consumer not in moves
-                 and consumer not in site.whole.unread}
+                 if consumer not in expected}
     for consumer, allocations in strangers.items():
-        server = site.known.get(consumer)
+        server = site.whole.servers.get(consumer)
         text = ', '.join(f'{amount} {name}' for name, amount in sorted(
             _amounts_on_host(site, allocations).items(),
             key=lambda item: (item[0] in (names.PORTS, names.RULES), item)))
@@ -208,8 +207,8 @@ def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
         inventory.Load(network.vswitch_ports or 0,
                        network.security_rules or 0, guests),
         inventory.by_server(allocations, {
-            move.uuid: move.server for move in site.cloud.moves or ()}),
-        view.limits_of(site.cloud, site.host, site.metadata))
+            move.uuid: move.server for move in site.whole.cloud.moves or ()}),
+        view.limits_of(site.whole.cloud, site.host, site.metadata))
     if not rules_known:
         del accounts[names.RULES]
     return accounts

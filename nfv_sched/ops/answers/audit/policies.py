@@ -99,7 +99,7 @@ def _violations(site: hosts.Site, server: snapshot.Server,
         return
     except topology.OddTopologyError:
         return
-    names = view.label_names(site.cloud)
+    names = view.label_names(site.whole.cloud)
     if request.guest is None or host is None or chosen is None:
         yield from decide.broken_rules(strict, host, names)
         return

@@ -26,13 +26,12 @@ def mapping(site: hosts.Site) -> hosts.Findings:
         yield site.finding(
             values.UNMAPPED, 'no host mapping in the API database: servers '
             'that the scheduler puts there end in ERROR',
-            commands=(
-                ('nova-manage', 'cell_v2', 'discover_hosts'),))
+            commands=(('nova-manage', 'cell_v2', 'discover_hosts'),))
 
 
 def overuse(site: hosts.Site) -> hosts.Findings:
     host = site.host
-    cpu, ram = (max(view.ratio(site.cloud, host, of), 1.0)
+    cpu, ram = (max(view.ratio(site.whole.cloud, host, of), 1.0)
                 for of in ('cpu', 'ram'))
     amounts = []
     for node in host.nodes or ():
@@ -56,7 +55,7 @@ def moves(site: hosts.Site) -> hosts.Findings:
     for move in site.moves:
         if move.source != site.host.name or move.kind == snapshot.EVACUATION:
             continue
-        if (server := site.known.get(move.server)) is None:
+        if (server := site.whole.servers.get(move.server)) is None:
             who = f'of {hosts.describe_other(move.server, None)}'
         elif server.task is None and server.state != snapshot.RESIZED:
             who = 'of a server that is not being moved'
@@ -108,7 +107,7 @@ def _find_misplaced(site: hosts.Site, node: snapshot.Node,
             groups.setdefault(tuple(
                 server.uuid for server in servers), []).append(cpu)
     for uuids, cpus in groups.items():
-        servers = [site.known[uuid] for uuid in uuids]
+        servers = [site.whole.servers[uuid] for uuid in uuids]
         other_names = dict.fromkeys(
             each.name or each.uuid for each in servers[1:])
         yield site.finding(
@@ -131,7 +130,8 @@ def _find_missing(site: hosts.Site, node: snapshot.Node,
         phrases = [f'CPU {cpu_spec.to_text(cpus)}', *([] if number else rest)]
         yield site.finding(
             values.NOT_IN_RECORD, f'node {node.number}: {", ".join(phrases)} '
-            'of the server free in the record of the host', site.known[uuid])
+            'of the server free in the record of the host',
+            site.whole.servers[uuid])
     if rest and not lacking:
         yield site.finding(
             values.NOT_IN_RECORD, f'node {node.number}: {", ".join(rest)} of '
@@ -207,8 +207,8 @@ def reserve(site: hosts.Site) -> hosts.Findings:
     Placement counts huge pages as memory for them, too.  With an allocation
     ratio above 1 they may use that many times the small pages.
     """
-    small = view.small_pages(
-        site.host, site.servers, view.ratio(site.cloud, site.host, 'ram'))
+    small = view.small_pages(site.host, site.servers, view.ratio(
+        site.whole.cloud, site.host, 'ram'))
     if small is None or not site.host.providers:
         return  # the reserved memory is not known
     if overuse := view.overuse(small):
