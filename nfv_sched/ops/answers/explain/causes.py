@@ -113,7 +113,6 @@ def find(hosts: Sequence[document.HostVerdict],
 
 
 def _failures(host: document.HostVerdict) -> Iterator[_Failure]:
-    """Yield what a host fails, Placement first."""
     for lack in host.placement_lacks:
         if (need := lack.need) is None:
             yield _Failure(host, 'cut-off')

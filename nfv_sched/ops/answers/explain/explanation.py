@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Explain where a request fits, and why not elsewhere."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,16 +24,13 @@ from nfv_sched.ops.simulator import state as states
 
 #: Maximum number of nearest hosts to report.
 NEAREST = 5
-#: Default time limit, in seconds, for changes of a request.
-RELAX_SECONDS = 60.0
 
-_Progress = Callable[[int, int, str], None]
 _Weights = Sequence[document.HostWeight]
 
 
 def explain(state: states.State, subject: subjects.ExplainSubject, *,
-            relax_seconds: float = RELAX_SECONDS,
-            progress: _Progress = lambda done, total,
+            relax_seconds: float = 60.0,
+            progress: Callable[[int, int, str], None] = lambda done, total,
             what: None) -> document.Explained:
     """Explain where a request fits.
 
@@ -147,10 +143,7 @@ def _hosts(state: states.State, answer: placement.PlacementResult,
 
 def weigh(ran: scheduling.Course,
           read_at: str = '') -> document.HostOrder | None:
-    """Explain the order of the hosts; return None if none passed.
-
-    :param read_at: when the cloud was read
-    """
+    """Explain the order of the hosts; return None if none passed."""
     if not (hosts := ran.passed):
         return None
     weighers = list(map(_weights, ran.weighers))
@@ -200,7 +193,6 @@ def _totals(hosts: Sequence[str], weighers: Sequence[_Weights]) -> list[float]:
 
 
 def _nearest_hosts(hosts: tuple[document.HostVerdict, ...]) -> tuple[str, ...]:
-    """Return the hosts with the fewest failures, the closest first."""
     order = sorted(hosts, key=lambda host: (
         host.failures,
         max([refusal.missing for refusal in host.refusals], default=0.0),

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Try changes of a request, one or two, to find those with which it fits."""
 
 import collections
@@ -317,8 +316,7 @@ def _numa_nodes(state: states.State,
     # These extra specs name the guest NUMA nodes that change.
     dropped = sorted(key for key in specs
                      if key.startswith(_DEPENDENT[_NUMA_NODES]))
-    other_specs = {key: value for key, value in specs.items()
-                   if key not in dropped}
+    other_specs = _without(specs, *dropped)
     without = f", without {', '.join(dropped)}" if dropped else ''
     for nodes in range(1, min(most, flavor.vcpus, _MOST_NODES) + 1):
         # Nova divides nothing with a remainder: without hw:numa_cpus.N and

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Render an explanation as text and as rows, and for the server's owner."""
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -100,7 +99,8 @@ def _head(explanation: document.Explained) -> list[tables.Part]:
             if cause.kind == 'deployment':
                 lines.append(causes.deployment(cause))
         if more := sum(cause.hosts for cause in explanation.causes[_CAUSES:]):
-            lines.append(f'{_of_hosts(more)} more: other causes, see below.')
+            lines.append(f'{strings.count(more, "host")} more: other causes, '
+                         'see below.')
     return lines + [f'It would go to {_place(place)}.'
                     for place in explanation.destinations]
 
@@ -125,7 +125,7 @@ _side_table = functools.partial(tables.Table, is_main=False)
 def _stages(explanation: document.Explained) -> list[tables.Part]:
     stage = explanation.placement
     rows = [('Placement', stage.hosts, stage.hosts_left, '; '.join(
-        f'{each.need.text}: {_of_hosts(each.hosts)}'
+        f'{each.need.text}: {strings.count(each.hosts, "host")}'
         for each in stage.removed))]
     ran = [each for each in explanation.filters if each.hosts_in is not None]
     if ran:
@@ -138,7 +138,8 @@ def _stages(explanation: document.Explained) -> list[tables.Part]:
         lines.append(
             '[scheduler] max_placement_results = '
             f'{stage.max_placement_results} has cut off '
-            f'{_of_hosts(stage.hosts_cut_off)} that Placement would find.')
+            f'{strings.count(stage.hosts_cut_off, "host")} that Placement '
+            'would find.')
     if stage.unsupported:
         lines.append('Not known how Placement answers: ' +
                      ', '.join(stage.unsupported))
@@ -184,8 +185,8 @@ def _hosts(hosts: Sequence[document.HostVerdict],
         parts.append('* It runs there now; the host is checked as if the '
                      'server had left it.')
     if len(hosts) > len(shown):
-        parts.append(f'{_of_hosts(len(hosts) - len(shown))} more, see --all '
-                     'or --host')
+        more = strings.count(len(hosts) - len(shown), 'host')
+        parts.append(f'{more} more, see --all or --host')
     return parts
 
 
@@ -307,10 +308,6 @@ def _steps(explanation: document.Explained) -> list[tables.Part]:
         lines += [f'{step.text[:1].upper()}{step.text[1:]}:', tables.Line(
             f'  {shlex.join(step.command)}', is_command=True)]
     return lines
-
-
-def _of_hosts(number: int) -> str:
-    return strings.count(number, 'host')
 
 
 def tenant_text(explanation: document.Explained,

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Run a request through Nova's own scheduler and the claim, and undo it."""
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +16,6 @@ from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-
-_NAME = 'explained'
 
 
 @dataclasses.dataclass(slots=True)
@@ -142,7 +139,7 @@ def booting(
         servers, which have no host yet
     :raises Refused: if the API refuses the request
     """
-    booted = [servers.SimulatedServer(f'{_NAME}-{number}',
+    booted = [servers.SimulatedServer(f'explained-{number}',
                                       boot_request.flavor.name,
                                       project=boot_request.project)
               for number in range(1, boot_request.count + 1)]
