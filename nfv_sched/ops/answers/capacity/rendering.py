@@ -11,7 +11,6 @@ from nfv_sched.ops.model.counting import document as counting
 
 #: Resource of a quota -> its title, if its unit is not in its name.
 _RESOURCES = {'ram': 'ram MiB'}
-_UNLIMITED = 'unlimited'
 
 _column = tables.Column
 _detail = functools.partial(tables.Column, is_detail=True)
@@ -79,7 +78,7 @@ def _quota_columns(fits: Sequence[document.FlavorFit]) -> list[tables.Column]:
 def _allowed(fit: document.FlavorFit) -> int | str | None:
     if fit.quota is None:
         return None
-    return _UNLIMITED if fit.quota.allows is None else fit.quota.allows
+    return 'unlimited' if fit.quota.allows is None else fit.quota.allows
 
 
 def _scarce(fit: document.FlavorFit) -> str | None:
@@ -162,10 +161,8 @@ def _used_text(host: counting.HostFit) -> str:
 
 
 def _bound(limits: Sequence[counting.HostLimit]) -> str:
-    labels = list(dict.fromkeys(each.label for each in limits))
-    if len(labels) > 1 and not limits[0].alone:
-        return ' and '.join(labels)
-    return ', '.join(labels)
+    separator = ' and ' if limits and not limits[0].alone else ', '
+    return separator.join(dict.fromkeys(each.label for each in limits))
 
 
 def _why(fits: int, limits: Iterable[counting.HostLimit]) -> str:
