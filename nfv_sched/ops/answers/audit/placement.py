@@ -16,8 +16,6 @@ from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
 
 _VCPU, _PCPU, _MEMORY = orc.VCPU, orc.PCPU, orc.MEMORY_MB
-# Hypervisor types whose servers take whole machines, not CPUs and memory.
-_WHOLE_MACHINES = ('ironic',)
 # "nova-manage placement audit" passes over consumers without any of these.
 _AUDITED = frozenset({
     orc.VCPU, orc.MEMORY_MB, orc.DISK_GB, orc.VGPU,
@@ -28,7 +26,8 @@ _VERSION = '1.28'
 
 
 def check(site: hosts.Site) -> hosts.Findings:
-    if site.host.hypervisor_type in _WHOLE_MACHINES:
+    # Its servers take whole machines, not CPUs and memory.
+    if site.host.hypervisor_type == 'ironic':
         return
     if site.host.providers:
         yield from _inventories(site)
