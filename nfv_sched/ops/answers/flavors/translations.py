@@ -159,12 +159,6 @@ _ISOLATE = ('Nova keeps isolate only on hosts without hyperthreading, or '
 _PIECES = ('each guest NUMA node may have another size; 2MB or 1GB is the '
            'same everywhere, also after a migration')
 
-_STRICT_DEVICES = (
-    f'devices were on the NUMA nodes of the server, or it was refused; '
-    f'set {extra_specs.PCI_NUMA_AFFINITY}=strict if that is wanted')
-
-_NO_AVP = 'set hw:mem_page_size in the flavor, too'
-
 # "No" for a key that is not a number.
 _ZERO = ('0',)
 
@@ -275,18 +269,17 @@ def becomes(translation: Translation, key: str, value: str,
 
 
 def advice(translation: Translation, value: str, specs: Specs) -> str:
-    """Return what else to do about a key.
-
-    :param specs: all keys and values of the flavor or image
-    """
+    """Return what else to do about a key, or what is lost."""
     if translation.key == 'pci_passthrough:alias' and (
             any(key.startswith(WRS) for key in specs) and
             specs.keys().isdisjoint(_PCI_AFFINITY)):
-        return _STRICT_DEVICES
+        return (f'devices were on the NUMA nodes of the server, or it was '
+                f'refused; set {extra_specs.PCI_NUMA_AFFINITY}=strict if that '
+                'is wanted')
     more = {('hw:cpu_thread_policy', 'isolate'): _ISOLATE,
             ('hw:mem_page_size', 'large'): _PIECES,
             ('hw:mem_page_size', 'any'): _PIECES,
-            ('hw_vif_model', 'avp'): _NO_AVP}
+            ('hw_vif_model', 'avp'): 'set hw:mem_page_size in the flavor, too'}
     return more.get((translation.key, value), translation.do)
 
 

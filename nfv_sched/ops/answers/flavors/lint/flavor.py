@@ -350,10 +350,7 @@ def only_vfs(subject: values.LintSubject) -> values.Findings:
 
 
 def devices(subject: values.LintSubject) -> int:
-    count = 0
     value = subject.flavor.extra_specs.get('pci_passthrough:alias', '')
-    for part in value.split(','):
-        _name, _colon, number = part.rpartition(':')
-        if number.strip().isdigit() and len(number) < 20:
-            count += int(number)
-    return count
+    numbers = [part.rpartition(':')[2] for part in value.split(',')]
+    return sum(int(number) for number in numbers
+               if number.strip().isdigit() and len(number) < 20)

@@ -18,11 +18,8 @@ DISTANCE = 2
 _COST = {'w': 1, 's': 1, 'a': 1, 'd': 1}
 # A key shorter than this is similar to too many others.
 _SHORT = 6
-#: Keys that Ironic reads, whatever the API checks.
-_CAPABILITIES = 'capabilities:'
 _IRONIC = ('if its servers are bare metal, keep it, as Ironic reads it, and '
            'change the flavor with microversion 2.85 at most; else {}')
-_OURS = ('nfv:', 'hw:wrs:')
 # The name of a group of the request, at the end of a prefix.
 _GROUP = re.compile(r'([0-9]+|_[A-Za-z0-9_-]*)?$')
 _NODES = ('hw:numa_nodes', 'hw_numa_nodes')
@@ -69,9 +66,9 @@ def keys_refused(subject: values.LintSubject) -> values.Findings:
             do = _TRANSLATE
         elif near is not None:
             do = f'set {near} instead, if you meant that'
-        elif key.startswith(_CAPABILITIES):
+        elif key.startswith('capabilities:'):
             do = _IRONIC.format(do)
-        elif key.startswith(_OURS):
+        elif key.startswith(('nfv:', 'hw:wrs:')):
             do = f'{do}; the keys are in the documentation of nfv-sched'
         yield values.error(
             key, 'no such key (the API refuses it from microversion 2.86)', do)
