@@ -33,9 +33,7 @@ from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cli import tables
 
 NAMESPACE = 'nfv_sched.cli'
 
@@ -463,7 +461,7 @@ class Lister(_Displaying, lister.Lister):
 
     def cells(
         self, parsed_args: argparse.Namespace,
-        columns: 'Sequence[tables.Column]', rows: Iterable[ty.Any],
+        columns: Sequence[tables.Column], rows: Iterable[ty.Any],
     ) -> tuple[Sequence[str], Iterable[Sequence[ty.Any]]]:
         if parsed_args.formatter != TABLE:
             columns = [each for each in columns if each.value is not None]
@@ -476,9 +474,8 @@ class Lister(_Displaying, lister.Lister):
             [column.for_people(row) for column in columns] for row in rows]
 
     def print_text(self, parsed_args: argparse.Namespace,
-                   parts: 'Iterable[tables.Part]') -> None:
+                   parts: Iterable[tables.Part]) -> None:
         """Print text and tables, these sorted by ``--sort-column``."""
-        from nfv_sched.ops.cli import tables
         formats.print_parts([dataclasses.replace(part, rows=list(sorted_by(
             parsed_args, part.columns, part.rows))) if isinstance(
                 part, tables.Table) and part.is_main else part
@@ -498,7 +495,7 @@ def sorted_by(parsed_args: argparse.Namespace, columns: Sequence[str],
 
 
 def on_screen(
-    parsed_args: argparse.Namespace, table: 'tables.Table',
+    parsed_args: argparse.Namespace, table: tables.Table,
     columns: Sequence[str], rows: Iterable[Sequence[ty.Any]],
 ) -> tuple[Sequence[str], Iterable[Sequence[ty.Any]]]:
     """Return the columns and rows that ``--column`` chooses from.

@@ -23,9 +23,7 @@ from cliff.formatters import yaml_format
 from stevedore import extension
 
 from nfv_sched.base import strings
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cli import tables
 
 # OWASP, "CSV Injection"; the last four are the full-width forms.
 _FORMULA = re.compile('[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]')
@@ -95,7 +93,6 @@ class TableFormatter(base.ListFormatter, base.SingleFormatter):
             help='print the titles if there are no rows')
 
     def emit_list(self, column_names, data, stdout, parsed_args):
-        from nfv_sched.ops.cli import tables
         rows = list(data)
         if rows or parsed_args.print_empty:
             print_parts([tables.Table(
@@ -104,16 +101,14 @@ class TableFormatter(base.ListFormatter, base.SingleFormatter):
                 stdout, parsed_args)
 
     def emit_one(self, column_names, data, stdout, parsed_args):
-        from nfv_sched.ops.cli import tables
         print_parts([tables.Table(
             ('Field', 'Value'), list(zip(column_names, data)),
             is_whole=True)], stdout, parsed_args)
 
 
-def print_parts(parts: 'Iterable[tables.Part]', stdout: ty.Any,
+def print_parts(parts: Iterable[tables.Part], stdout: ty.Any,
                 parsed_args: argparse.Namespace) -> None:
     """Print text and tables as wide and as colorful as the output is."""
-    from nfv_sched.ops.cli import tables
     color = stdout.isatty() and not os.environ.get('NO_COLOR') and (
         os.environ.get('TERM') != 'dumb')
     text = tables.render(parts, width(stdout, parsed_args), color)

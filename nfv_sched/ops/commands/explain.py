@@ -20,13 +20,11 @@ from nfv_sched.ops.answers.journal import rendering
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import errors
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.cli import tables
 
 # NOTE: A large cloud is millions of objects that live as long as the command.
 # Python 3.11 looks for cycles among them whenever there are 700 more.  Without
@@ -54,8 +52,8 @@ class _Explain(base.Lister, metaclass=abc.ABCMeta):
 
     #: Returns what is printed for people, of the titles and rows of the table;
     #: None if that is the table.
-    _text: 'Callable[..., Iterable[tables.Part]] | None' = None
-    _host_table: 'tables.Table | None' = None
+    _text: Callable[..., Iterable[tables.Part]] | None = None
+    _host_table: tables.Table | None = None
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

@@ -19,7 +19,9 @@ from nfv_sched.base import files
 from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names
+from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.cloud import values
 
 # Field -> its names in the different sources.
 _NAMES = {
@@ -145,7 +147,6 @@ def _image_id(value: ty.Any, path: str) -> str:
 
 def _read_content(path: str) -> ty.Any:
     from nfv_sched.ops.cloud.cloud_file import text as cloud_text
-    from nfv_sched.ops.cloud import problems
     try:
         text = cloud_text.read(path)
         if text.lstrip()[:1] in ('{', '['):
@@ -267,7 +268,6 @@ def _number(value: ty.Any, where: str, what: str, least: int,
 
 def _size(value: ty.Any, where: str, what: str = '') -> int:
     """Return memory in MiB, or the amount ``what``, 0 if missing."""
-    from nfv_sched.ops.cloud import values
     if what and value in (None, ''):
         return 0
     if isinstance(value, str) and not value.isdecimal():

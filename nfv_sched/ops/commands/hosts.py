@@ -21,11 +21,9 @@ from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import source
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.cloud import snapshot
 
 _LIST_EPILOG = f"""\
 Columns of a NUMA node:
@@ -185,8 +183,8 @@ class _WithFacts:
 
     def views(
         self, parsed_args: argparse.Namespace,
-        chosen: Callable[['snapshot.Cloud'], list['snapshot.Host']],
-    ) -> tuple['snapshot.Cloud', Sequence[host_document.HostDetails]]:
+        chosen: Callable[[snapshot.Cloud], list[snapshot.Host]],
+    ) -> tuple[snapshot.Cloud, Sequence[host_document.HostDetails]]:
         files = fact_files(parsed_args.facts)
         cloud = self.cloud.read(self, parsed_args)
         hosts = chosen(cloud)
@@ -210,8 +208,8 @@ def fact_files(folder: str | None) -> dict[str, str] | None:
             f'{folder}: {exc.strerror or exc}') from exc
 
 
-def machines(files: Mapping[str, str] | None, cloud: 'snapshot.Cloud',
-             hosts: Iterable['snapshot.Host'],
+def machines(files: Mapping[str, str] | None, cloud: snapshot.Cloud,
+             hosts: Iterable[snapshot.Host],
              warn: Callable[[str], ty.Any]) -> dict[str, values.Machine]:
     """Return the machines of hosts, by UUID of the host.
 
@@ -297,7 +295,7 @@ class ShowHost(_WithFacts, base.ShowOne):
         return tuple(flat), tuple(flat.values())
 
 
-def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
+def _named(cloud: snapshot.Cloud, name: str) -> list[snapshot.Host]:
     """Return the host of a name or UUID, in a list.
 
     :raises NotInCloudError: if there is none

@@ -21,13 +21,11 @@ from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.commands import changes
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.cli import tables
 
 _ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
 
@@ -46,16 +44,16 @@ class Output:
     """The result of a command, prepared for all formats."""
 
     #: for people, with a table of some of the columns
-    text: 'Sequence[tables.Part]' = ()
+    text: Sequence[tables.Part] = ()
     #: for people, below the table of the rows; in place of the text
-    below: 'Sequence[tables.Part]' = ()
+    below: Sequence[tables.Part] = ()
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
     document: documents.Document
     commands: Sequence[str] = ()  #: lines for a shell, or of a file
     #: the table of the text, shown or not; None if it has no other columns
     #: than the rows
-    table: 'tables.Table | None' = None
+    table: tables.Table | None = None
 
 
 class Report(base.Lister, metaclass=abc.ABCMeta):

@@ -13,13 +13,12 @@ from nfv_sched.ops.answers.simulation import document
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import errors
+from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud.cloud_file import examples
 from nfv_sched.ops.commands import changes
 from nfv_sched.ops.commands import snapshot as snapshot_command
 from nfv_sched.ops.commands import source
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.cli import tables
+from nfv_sched.ops.simulator import progress
 
 _EPILOG = """\
 vSwitch and Places say whether the NUMA nodes of a server are near the virtual
@@ -154,9 +153,7 @@ class RunSimulation(base.Lister):
         return code or base.FINDINGS
 
     def take_action(self, parsed_args: argparse.Namespace):
-        # Imported here so that --help is quick.
-        from nfv_sched.ops.cli import tables
-        self._tables: 'dict[str, tables.Table]' = {}
+        self._tables: dict[str, tables.Table] = {}
         if parsed_args.list_examples:
             clouds = tuple([
                 document.ExampleCloud(
@@ -226,7 +223,6 @@ class RunSimulation(base.Lister):
         from nfv_sched.ops.cloud.cloud_file import text as cloud_text
         from nfv_sched.ops.simulator import engine
         from nfv_sched.ops.simulator import nova_internals
-        from nfv_sched.ops.simulator import progress
         from nfv_sched.ops.simulator import start
         how = {'reasons': parsed_args.reasons, 'seed': parsed_args.seed}
         if parsed_args.source is None:
@@ -261,7 +257,6 @@ class RunSimulation(base.Lister):
         result = self._run_cloud(path, parsed_args)
         self._failures += result.failures
         from nfv_sched.ops.answers.simulation import report
-        from nfv_sched.ops.cli import tables
         from nfv_sched.ops.simulator import network
         if len(sections) > 1 and not network.is_told(result.scenario):
             sections = tuple(key for key in sections if key != 'network')
@@ -289,7 +284,7 @@ class RunSimulation(base.Lister):
         self.print_text(parsed_args, self._text(parsed_args.columns))
         return 0
 
-    def _text(self, chosen: Sequence[str]) -> Iterator['tables.Part']:
+    def _text(self, chosen: Sequence[str]) -> Iterator[tables.Part]:
         for title, table in self._tables.items():
             picked = [column in chosen if chosen
                       else column not in self.details
