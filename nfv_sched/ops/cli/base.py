@@ -360,7 +360,11 @@ class Subcommand:
                  f'{files.DEFAULT})')
         if self.cloud is not None:
             self.cloud.add_options(parser, self.in_client)
+        self.add_options(parser)
         return parser
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of a subcommand; by default, none."""
 
 
 class _Displaying(Subcommand):

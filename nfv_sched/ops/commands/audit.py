@@ -59,8 +59,7 @@ class AuditCloud(base.Lister):
     formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
     least_important = ('Server ID', 'Since', 'Kind', 'What to do')
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         arguments.add_hosts(parser)
         parser.add_argument(
             '--kind', action='append', default=[], metavar='PATTERN',
@@ -70,7 +69,6 @@ class AuditCloud(base.Lister):
             '--confirm', type=_seconds, default=_CONFIRM, metavar='SECONDS',
             help='of a live cloud, show only what is still so after this '
                  'time; 0 to read it once (default: 90)')
-        return parser
 
     def take_action(self, parsed_args):
         kinds = set(arguments.chosen(values.KINDS, parsed_args.kind, 'kind'))

@@ -84,8 +84,7 @@ class _Capacity(base.Lister):
     #: The reservation of the command line.
     _reservation: blazar.BlazarReservation | None = None
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         arguments.add_hosts(parser)
         arguments.add_ports(parser)
         arguments.add_image(parser)
@@ -97,7 +96,6 @@ class _Capacity(base.Lister):
             '--reservation', metavar='ID',
             help='count in this reservation of OpenStack Blazar, for its '
                  'project unless --project names another')
-        return parser
 
     def _read_cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
         cloud = self.cloud.read(self, parsed_args)
@@ -210,8 +208,8 @@ class ListCapacity(_Capacity):
     least_important = ('Ports', 'Hosts with capacity', 'Placement capacity',
                        'Lost capacity by cause')
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             '--flavor', action='append', default=[], metavar='PATTERN',
             help='only flavors whose name matches, with * and ?; can be '
@@ -231,7 +229,6 @@ class ListCapacity(_Capacity):
             '--mix', metavar='FLAVOR=N,...', type=_mix,
             help='show instead how many times these numbers of servers fit '
                  'together')
-        return parser
 
     def take_action(self, parsed_args):
         cloud = self._read_cloud(parsed_args)
@@ -338,15 +335,14 @@ class ShowCapacity(_Capacity):
     least_important = ('Placement capacity', 'Limiting resource',
                        'pCPUs used', 'Next')
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             'flavor', metavar='FLAVOR', help='name of the flavor')
         parser.add_argument(
             '--next', action='store_true',
             help='add the smallest server of each host that would have to '
                  'leave for one more; slow on many hosts')
-        return parser
 
     def take_action(self, parsed_args):
         cloud = self._read_cloud(parsed_args)

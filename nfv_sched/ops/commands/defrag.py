@@ -43,8 +43,8 @@ class DefragCloud(planning.MovePlanCommand):
     epilog = _EPILOG
     schemas = {'cloud-defrag': document.Defrag}
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             '--flavor', required=True, metavar='NAME',
             help='flavor of the new servers')
@@ -59,7 +59,6 @@ class DefragCloud(planning.MovePlanCommand):
             help='do not move servers with such names, nor servers from or '
                  'to hosts with such names; can be repeated')
         arguments.add_ports(parser)
-        return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)

@@ -65,8 +65,8 @@ class DrainHost(planning.MovePlanCommand):
     schemas = {'host-drain': document.Drain,
                'host-drain-rolling': document.RollingDrain}
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             'hosts', metavar='HOST', nargs='*',
             help='name of the host; of several hosts names, or patterns in '
@@ -89,7 +89,6 @@ class DrainHost(planning.MovePlanCommand):
             '--shelve', action='store_true',
             help='if no host takes a server, shelve it at the end, unless it '
                  'is locked: it stops, and needs a host when it is unshelved')
-        return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         arguments.check_host_groups(parsed_args)

@@ -48,15 +48,14 @@ class EvacuateHost(planning.MovePlanCommand):
     migrates = False
     schemas = {'host-evacuate': document.Evacuation}
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             'hosts', metavar='HOST', nargs='*',
             help='name of a host, or a pattern in which * and ? stand for '
                  'anything')
         arguments.add_host_groups(parser)
         arguments.add_relax(parser)
-        return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         arguments.check_host_groups(parsed_args)

@@ -55,8 +55,7 @@ class _Explain(base.Lister, metaclass=abc.ABCMeta):
     _text: Callable[..., Iterable[tables.Part]] | None = None
     _host_table: tables.Table | None = None
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         arguments.add_networks(parser, self.replaced_networks)
         parser.add_argument(
             '--host', action='append', default=[], dest='patterns',
@@ -77,7 +76,6 @@ class _Explain(base.Lister, metaclass=abc.ABCMeta):
             '--try-seconds', type=float, metavar='SECONDS', default=60.0,
             help='how long changes of a request that does not fit are tried; '
                  '0 to try none (default: 60)')
-        return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         super().check(parsed_args)
@@ -206,8 +204,8 @@ is wrong.
 
     least_important = rendering.LEAST_IMPORTANT  # of a list of refusals
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument('server', metavar='UUID|NAME', nargs='?',
                             help='the server; a name that no other has; '
                                  'optional with --then')
@@ -233,7 +231,6 @@ is wrong.
             help='with --then: directory of the journal, instead of that of '
                  'the configuration; can be repeated, for the journals of '
                  'several hosts with nova-scheduler')
-        return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         super().check(parsed_args)
@@ -326,8 +323,8 @@ exit code: 0 if it would fit, 3 if it would not, 1 if something could not be
 read, and is named, 2 if the command line is wrong.
 """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument('flavor', metavar='NAME', help='the flavor')
         arguments.add_image(parser)
         arguments.add_zone(parser, dest='zone', metavar='ZONE',
@@ -338,7 +335,6 @@ read, and is named, 2 if the command line is wrong.
             '--count', type=int, default=1, metavar='N',
             help=f'make so many servers by one request, {_MOST_SERVERS} at '
                  'most (default: 1)')
-        return parser
 
     def subject(self, cloud, state, parsed_args):
         from nfv_sched.ops.model.requests import subject

@@ -46,8 +46,7 @@ class FailoverCloud(planning.Report):
     epilog = _EPILOG
     schemas = {'cloud-failover': document.Failover}
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         arguments.add_hosts(parser)
         lost = parser.add_mutually_exclusive_group()
         lost.add_argument(
@@ -57,7 +56,6 @@ class FailoverCloud(planning.Report):
         lost.add_argument(
             '--together', action='store_true',
             help='lose all of the hosts at once')
-        return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)

@@ -126,8 +126,7 @@ class LintFlavor(planning.Report):
 
     cloud = source.Source(takes_api=True)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         _add_options(parser)
         parser.add_argument(
             '--hosts', action='store_true',
@@ -135,7 +134,6 @@ class LintFlavor(planning.Report):
         parser.add_argument(
             '--used', action='store_true',
             help='also look whether servers of the cloud have them')
-        return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         _check(parsed_args)
@@ -183,10 +181,8 @@ class TranslateFlavor(planning.PlanCommand):
     # No hosts are looked at.
     cloud = source.Source(takes_api=True, takes_changes=False)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         _add_options(parser)
-        return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         image = _image(parsed_args)

@@ -183,12 +183,10 @@ class ProfileHost(planning.Report):
     formats = {**formats.LIST, **dict.fromkeys(
         _CONFIGURATION, formats.Commands)}
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         _add_machine(parser.add_argument_group('the machine'))
         _add_host(parser.add_argument_group('the host'))
         _add_guests(parser.add_argument_group('Ceph and servers'))
-        return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         chosen = _choices(parsed_args)

@@ -121,8 +121,7 @@ class ListHost(base.Lister):
                        'Rules used', '4K MiB used', 'Shared used', 'Switch',
                        'State')
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         arguments.add_hosts(parser)
         parser.add_argument(
             '--sort', choices=tuple(_ORDERS), default='name',
@@ -134,7 +133,6 @@ class ListHost(base.Lister):
             '--full', type=_percent, metavar='PERCENT',
             help='only hosts whose ports or security group rules are used to '
                  'at least this percentage of their limit, 0 to 100')
-        return parser
 
     def take_action(self, parsed_args):
         cloud = self.cloud.read(self, parsed_args)
@@ -172,14 +170,12 @@ class _WithFacts:
 
     cloud = source.Source()
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--facts', metavar='DIR',
             help='a folder with a file for each host, HOST.json or HOST, that '
                  "tells its CPUs, also those in none of Nova's sets; hosts "
                  'without a file are shown without them')
-        return parser
 
     def views(
         self, parsed_args: argparse.Namespace,
@@ -280,10 +276,9 @@ class ShowHost(_WithFacts, base.ShowOne):
     epilog = _SHOW_EPILOG
     schemas = {'host-show': host_document.HostDetails}
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument('host', metavar='HOST', help='name of the host')
-        return parser
 
     def take_action(self, parsed_args):
         _cloud, (host,) = self.views(
@@ -373,8 +368,8 @@ class MapHost(_WithFacts, base.Command):
 
     epilog = _MAP_EPILOG
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         arguments.add_hosts(parser)
         parser.add_argument(
             '--format', choices=('text', 'svg', 'html'), default='text',
@@ -389,7 +384,6 @@ class MapHost(_WithFacts, base.Command):
             '-o', '--output', metavar='FILE', default=atomic_file.STDOUT,
             help='where to write it; a file that is there is replaced '
                  '(default: -, standard output)')
-        return parser
 
     def take_action(self, parsed_args) -> None:
         cloud, hosts = self.views(parsed_args, lambda cloud: arguments.hosts(

@@ -72,8 +72,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
     closes_hosts = True
     epilog = _EPILOG
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('file', metavar='FILE', help='the plan, as JSON')
         base.add_configuration(parser)
         parser.add_argument(
@@ -90,7 +89,6 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             '--from', dest='source', metavar='URL',
             help='the https URL of "snapshot serve", in place of Nova\'s '
                  'databases: for --replan, and to check strict policies')
-        return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.source is not None and not source.is_url(

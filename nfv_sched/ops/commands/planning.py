@@ -103,8 +103,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
     writes = 'save'
     migrates = True
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--save', metavar='FILE',
             help='also write the plan to a file, for "plan run FILE"; with - '
@@ -119,7 +118,6 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
                 '--cold-for-vfs', action='store_true',
                 help='migrate a server cold if Nova would detach VFs from it '
                      'during a live migration')
-        return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.save is not None and changes.is_changed(parsed_args):

@@ -61,8 +61,8 @@ class RebalanceAgent(planning.MovePlanCommand):
 
     cloud = source.Source(takes_api=True)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             '--kind', choices=(snapshot.DHCP, snapshot.ROUTER),
             help='only DHCP servers, or routers')
@@ -73,7 +73,6 @@ class RebalanceAgent(planning.MovePlanCommand):
         parser.add_argument(
             '--ports', action='store_true',
             help='level ports of the virtual switch, not the number')
-        return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args, ('network_agents',))

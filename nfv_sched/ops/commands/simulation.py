@@ -76,8 +76,7 @@ class RunSimulation(base.Lister):
                'simulation-run-files': document.SimulatedFiles,
                'simulation-run-examples': document.ExampleClouds}
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument(
             'clouds', nargs='*', default=[], metavar='CLOUD',
@@ -123,7 +122,6 @@ class RunSimulation(base.Lister):
             help='configuration of nova-scheduler to use, such as nova.conf; '
                  'with --from, options of that file replace it; can be '
                  'repeated')
-        return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.anonymize and parsed_args.save is None:

@@ -46,8 +46,7 @@ class SaveSnapshot(base.Command):
     epilog = _EPILOG
     writes = 'file'
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             'file', metavar='FILE',
             help='where to write it; a file that is there is replaced; - for '
@@ -56,7 +55,6 @@ class SaveSnapshot(base.Command):
             '--anonymize', action='store_true',
             help='replace names and UUIDs')
         base.add_configuration(parser)
-        return parser
 
     def take_action(self, parsed_args) -> int:
         cloud = source.live_cloud(self, parsed_args)

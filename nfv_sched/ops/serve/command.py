@@ -49,8 +49,7 @@ class ServeSnapshot(base.Command):
     # The clients choose.
     cloud = source.Source(takes_changes=False)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--listen', metavar='[ADDRESS]:PORT', type=service.address,
             required=True,
@@ -67,7 +66,6 @@ class ServeSnapshot(base.Command):
             help='with --tls-cert: clients may have a certificate of these '
                  'authorities instead of a password')
         service.add_collecting_options(parser)
-        return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         from nfv_sched.ops.cloud import remote

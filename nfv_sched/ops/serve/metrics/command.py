@@ -52,8 +52,7 @@ class ServeMetrics(base.Command):
     # Metrics are of the cloud as it is.
     cloud = source.Source(takes_changes=False)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         where = parser.add_mutually_exclusive_group()
         where.add_argument(
             '--textfile', metavar='FILE',
@@ -73,7 +72,6 @@ class ServeMetrics(base.Command):
             help='with --listen: answer only users of this file, lines '
                  'USER:HASH as "htpasswd -nBC 10 USER" prints them (bcrypt)')
         service.add_collecting_options(parser)
-        return parser
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         super().check(parsed_args)
