@@ -14,6 +14,8 @@ import stat
 import sys
 import typing as ty
 
+from nfv_sched.ops.cli import errors
+
 #: Path of standard output.
 STDOUT = '-'
 
@@ -22,7 +24,7 @@ _MODE = 0o600
 _MOST_LINKS = 40
 
 
-class WriteError(Exception):
+class WriteError(errors.CloudUnreadError):
     """Failure to write a file; the message has its path and the reason."""
 
 

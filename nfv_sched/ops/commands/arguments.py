@@ -88,6 +88,18 @@ def positive(text: str) -> int:
     return number(text, 1)
 
 
+def amount(text: str, least: float, most: float, description: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = least - 1
+    # Also false for NaN.
+    if not least <= value <= most:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not {description} from {least:g} to {most:g}')
+    return value
+
+
 def add_image(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--image', metavar='NAME|ID',

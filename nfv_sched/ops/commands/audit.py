@@ -66,7 +66,9 @@ class AuditCloud(base.Lister):
             help='only findings of these kinds; * and ? stand for anything; '
                  'can be repeated')
         parser.add_argument(
-            '--confirm', type=_seconds, default=_CONFIRM, metavar='SECONDS',
+            '--confirm', default=_CONFIRM, metavar='SECONDS',
+            type=lambda text: arguments.amount(
+                text, 0, _MOST, 'a number of seconds'),
             help='of a live cloud, show only what is still so after this '
                  'time; 0 to read it once (default: 90)')
 
@@ -133,14 +135,3 @@ def _commands(findings: Iterable[values.AuditedFinding]) -> Iterator[str]:
             if command not in printed:
                 printed.add(command)
                 yield shlex.join(command)
-
-
-def _seconds(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= _MOST:
-        raise argparse.ArgumentTypeError(
-            f'{text!r} is not a number of seconds from 0 to {_MOST:g}')
-    return number

@@ -20,6 +20,7 @@ from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import planning
 
 #: Format that is a configuration file -> function that writes it.
@@ -75,22 +76,10 @@ keeps nova-compute from starting.
 """
 
 
-def _number(text: str, least: float, most: float, description: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = least - 1
-    # Also false for NaN.
-    if not least <= value <= most:
-        raise argparse.ArgumentTypeError(
-            f'{text!r} is not {description} from {least:g} to {most:g}')
-    return value
-
-
 def _whole(text: str, least: int, most: int, description: str) -> int:
     if not re.fullmatch('[0-9]{1,9}', text, re.ASCII):
         raise argparse.ArgumentTypeError(f'{text!r} is not {description}')
-    return int(_number(text, least, most, description))
+    return int(arguments.amount(text, least, most, description))
 
 
 def _switch_cores(text: str) -> int | dict[int, int]:
@@ -135,8 +124,9 @@ def _pages(text: str) -> tuple[tuple[int, float], ...]:
                 f'{name!r} is not one of {", ".join(choices.PAGE_SIZES)}')
         if size in fractions:
             raise argparse.ArgumentTypeError(f'{name} is there twice')
-        fractions[size] = _number(percent.removesuffix('%'), 0, 100,
-                                  'a percentage') / 100 if colon else 1.0
+        fractions[size] = arguments.amount(
+            percent.removesuffix('%'), 0, 100,
+            'a percentage') / 100 if colon else 1.0
     if sum(fractions.values()) > 1 + _EPSILON:
         raise argparse.ArgumentTypeError(f'{text!r} is more than 100%')
     return tuple(fractions.items())
@@ -163,7 +153,7 @@ def _osds(text: str) -> dict[str, int]:
 
 
 def _memory(text: str) -> tuple[int, ...]:
-    return tuple(int(1024 * _number(
+    return tuple(int(1024 * arguments.amount(
         part, 0, facts.MOST_MEMORY // 1024, 'a memory size in GiB'))
         for part in text.split(','))
 
@@ -331,7 +321,8 @@ def _add_guests(group: argparse._ArgumentGroup) -> None:
         help=f'OSDs on each NVMe device (default: {defaults.osds_per_device})')
     group.add_argument(
         '--gb-per-osd', default=defaults.gb_per_osd, metavar='GB',
-        type=lambda text: _number(text, 0, 1024, 'a memory size in GB'),
+        type=lambda text: arguments.amount(
+            text, 0, 1024, 'a memory size in GB'),
         help=f'memory of an OSD (default: {defaults.gb_per_osd:g})')
     group.add_argument(
         '--mb-per-gb', type=int, choices=(1000, 1024),
@@ -343,11 +334,12 @@ def _add_guests(group: argparse._ArgumentGroup) -> None:
         help='NUMA node of the OSDs (default: all)')
     group.add_argument(
         '--guest-gb', metavar='GB',
-        type=lambda text: _number(text, 0.01, 65536, 'a memory size in GB'),
+        type=lambda text: arguments.amount(
+            text, 0.01, 65536, 'a memory size in GB'),
         help='memory of an average server')
     group.add_argument(
         '--utilisation', metavar='PART',
-        type=lambda text: _number(text, 0.001, 1, 'a utilisation'),
+        type=lambda text: arguments.amount(text, 0.001, 1, 'a utilisation'),
         help='of the CPUs of an average server, up to 1 (default: 1)')
     group.add_argument(
         '--workload', choices=tuple(choices.WORKLOADS),

@@ -400,9 +400,6 @@ class MapHost(_WithFacts, base.Command):
                 parsed_args.format](cloud, hosts)
         if on_stdout:
             self.app.stdout.writelines(pieces)
-            return
-        try:
+        else:
             atomic_file.write(parsed_args.output, lambda opened: (
                 opened.writelines(piece.encode() for piece in pieces)))
-        except atomic_file.WriteError as exc:
-            raise errors.CloudUnreadError(str(exc)) from exc

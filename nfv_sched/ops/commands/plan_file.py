@@ -49,10 +49,7 @@ def document_of(plan: ty.Any) -> documents.Document:
 
 def save(path: str, saved: documents.Document) -> SavedPlan:
     content = saved.text('json').encode()
-    try:
-        atomic_file.write(path, lambda file: file.write(content))
-    except atomic_file.WriteError as exc:
-        raise errors.CloudUnreadError(str(exc)) from exc
+    atomic_file.write(path, lambda file: file.write(content))
     return SavedPlan(path=path, document=saved.content,
                      plan=moves_of(saved.content), digest=digest(content))
 

@@ -96,16 +96,13 @@ class ServeMetrics(base.Command):
                         '/metrics')
             return 0
         path = parsed_args.textfile
-        try:
-            if not atomic_file.is_stdout(path):
-                # Check it before reading the cloud, which takes minutes.
-                atomic_file.target(path)
-                collection.resume(path)
-            self.unread += collection.collect()
-            atomic_file.write(path, lambda opened: opened.write(
-                prometheus_client.generate_latest(collection.registry)))
-        except atomic_file.WriteError as exc:
-            raise errors.CloudUnreadError(str(exc)) from exc
+        if not atomic_file.is_stdout(path):
+            # Check it before reading the cloud, which takes minutes.
+            atomic_file.target(path)
+            collection.resume(path)
+        self.unread += collection.collect()
+        atomic_file.write(path, lambda opened: opened.write(
+            prometheus_client.generate_latest(collection.registry)))
         return 0
 
 

@@ -14,6 +14,7 @@ import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import errors
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.serve.metrics import server
 
 if ty.TYPE_CHECKING:
@@ -38,7 +39,9 @@ def add_options(parser: argparse.ArgumentParser, listen: str) -> None:
         '--tls-key', metavar='FILE',
         help='its private key (default: in the file of --tls-cert)')
     parser.add_argument(
-        '--interval', metavar='SECONDS', type=_interval, default=300.0,
+        '--interval', metavar='SECONDS', default=300.0,
+        type=lambda text: arguments.amount(
+            text, 1, 86400, 'a number of seconds'),
         help=f'{listen}from the start of one reading of the cloud '
              'to the start of the next, but the pause is at least half of '
              'the time that it took (default: 300)')
@@ -160,14 +163,3 @@ def address(text: str) -> tuple[str, int]:
         raise argparse.ArgumentTypeError(
             f'{text!r} is not like 127.0.0.1:9180')
     return address.strip('[]') or '127.0.0.1', int(port)
-
-
-def _interval(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 1 <= number <= 86400:
-        raise argparse.ArgumentTypeError(
-            f'{text!r} is not a number of seconds from 1 to 86400')
-    return number
