@@ -114,11 +114,10 @@ class Publication:
             query.setdefault(key, value)
         with self.turns.take(
                 user.name, request.connection, TURN_SECONDS) as has_turn:
-            page = self._pages.respond(
+            return self._pages.respond(
                 request.path, query, published.content, published.etag,
                 published.age) if has_turn else worker.busy_page(
                     'Other pages are being calculated.')
-        return server.problem(404) if page is None else page
 
 
 def _packed(cloud: snapshot.Cloud) -> PublishedSnapshot:

@@ -101,18 +101,16 @@ class SnapshotPages:
         self._explained = functools.lru_cache(_MOST_EXPLAINED)(self._explain)
 
     def respond(self, path: str, query: _Query,
-                age_seconds: float) -> server.Answer | None:
-        """Return the page for a path; None if there is none.
+                age_seconds: float) -> server.Answer:
+        """Return the page for a path of :func:`worker.is_page`.
 
         :param query: first value of each key
         """
         if path == html.STYLESHEET:
             return html.stylesheet()
         query = {key: value[:_LONGEST] for key, value in query.items()}
-        if (make := self._page(path)) is None:
-            return None
         try:
-            template, content = make(query)
+            template, content = self._page(path)(query)
         except (errors.NotInCloudError, subjects.ExplainError) as exc:
             return html.message(http.HTTPStatus.NOT_FOUND, str(exc))
         except errors.UsageError as exc:
@@ -127,13 +125,13 @@ class SnapshotPages:
             'title': html.TITLES[current], 'current': current, 'notes': [],
             'command': '', **self._frame(age_seconds), **content})
 
-    def _page(self, path: str) -> Callable[[_Query], _Content] | None:
+    def _page(self, path: str) -> Callable[[_Query], _Content]:
         if path.startswith('/servers/'):
             return functools.partial(
                 self._server, urllib.parse.unquote(path.split('/', 2)[2]))
         return {'/': self._map, '/capacity': self._capacity,
                 '/servers': self._servers, '/audit': self._audit,
-                '/agents': self._agents}.get(path)
+                '/agents': self._agents}[path]
 
     def _frame(self, age_seconds: float) -> dict[str, ty.Any]:
         return {

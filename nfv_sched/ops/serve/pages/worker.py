@@ -67,15 +67,13 @@ class PageWorker:
         self._closed = False
 
     def respond(self, path: str, query: Mapping[str, str], content: bytes,
-                version: str, age_seconds: float) -> server.Answer | None:
-        """Return the page for a path; None if there is none.
+                version: str, age_seconds: float) -> server.Answer:
+        """Return the page for a path of :func:`is_page`.
 
         May be called by several threads, but by one at a time.
 
         :param version: changes whenever the snapshot does
         """
-        if not is_page(path):
-            return None
         page_request = PageRequest(
             path, dict(query), content, version, age_seconds)
         end = time.monotonic() + ANSWER_SECONDS
@@ -100,7 +98,7 @@ class PageWorker:
                 process.kill()
 
     def _answer(self, page_request: 'PageRequest',
-                end: float) -> server.Answer | None:
+                end: float) -> server.Answer:
         """Return the answer of the process until a time; see :meth:`respond`.
 
         :raises OSError, EOFError: if the process has ended
@@ -181,12 +179,10 @@ class PageRequest:
                   for text in pair))
 
 
-def parse(answer: bytes) -> server.Answer | None:
+def parse(answer: bytes) -> server.Answer:
     head, _line_break, body = answer.partition(b'\n')
     try:
-        if (fields := json.loads(head)) is None:
-            return None
-        status, content_type, headers = fields
+        status, content_type, headers = json.loads(head)
         lines = [content_type, *headers, *headers.values()]
         if all(line.isascii() and line.isprintable() for line in lines):
             return server.Answer(http.HTTPStatus(status), content_type, body,
@@ -251,6 +247,6 @@ def _serve(connection: mp_connection.Connection,
                 http.HTTPStatus.INTERNAL_SERVER_ERROR,
                 'This page cannot be made; see the log of the service.')
         signal.setitimer(signal.ITIMER_REAL, 0)
-        connection.send_bytes(b'null' if page is None else json.dumps(
+        connection.send_bytes(json.dumps(
             [page.status, page.content_type, dict(page.headers)]).encode()
             + b'\n' + page.body)
