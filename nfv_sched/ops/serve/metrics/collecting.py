@@ -2,7 +2,7 @@
 """Read the cloud and work out its metrics."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import contextlib
 import copy
 import io
@@ -171,18 +171,15 @@ class Collection:
                 cloud, [flavor for flavor in enabled
                         if flavor.name in names],
                 update=lambda done, total: update(done, total, 'flavors'))
+        losses: Sequence[document.LostHost] = ()
+        if self._args.failover:
+            from nfv_sched.ops.answers.plans import failover
+            with progress.shown() as update:
+                losses = failover.check(cloud, list(dict.fromkeys(
+                    host.name for host in cloud.hosts)), update=update).hosts
         return rendering.families(
             cloud, view.views(cloud), counted,
             findings=(all_checks.findings(cloud) if hosts.names_unread(cloud)
                       else None),
             rebalance=levelling.plans(cloud, room=view.free_ports(cloud)),
-            losses=self._losses(cloud))
-
-    def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[document.LostHost]:
-        if not self._args.failover:
-            return ()
-        from nfv_sched.ops.answers.plans import failover
-        with progress.shown() as update:
-            return failover.check(
-                cloud, list(dict.fromkeys(
-                    host.name for host in cloud.hosts)), update=update).hosts
+            losses=losses)

@@ -338,10 +338,6 @@ class Collector(registry.Collector):
             yield _family(MISSING, {(): collected.missing})
             yield _family(SECONDS, {(): collected.seconds})
 
-    def describe(self) -> list[core.Metric]:
-        """Return nothing, since metrics vary; called by the library."""
-        return []
-
 
 def seconds(time_stamp: str) -> float:
     """Return epoch seconds of an ISO 8601 time in UTC; 0 if it is invalid."""
