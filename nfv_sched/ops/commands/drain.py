@@ -106,7 +106,6 @@ class DrainHost(planning.MovePlanCommand):
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)
-        # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import drain
         from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.answers.plans import rolling

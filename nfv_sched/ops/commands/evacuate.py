@@ -63,7 +63,6 @@ class EvacuateHost(planning.MovePlanCommand):
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)
-        # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import drain
         from nfv_sched.ops.answers.plans import rendering
         hosts = arguments.hosts(cloud, parsed_args.hosts, parsed_args.az,

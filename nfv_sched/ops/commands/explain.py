@@ -100,7 +100,6 @@ class _Explain(base.Lister, metaclass=abc.ABCMeta):
 
     def take_action(self, parsed_args: argparse.Namespace):
         cloud = self.cloud.read(self, parsed_args)
-        # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.explain import explanation
         from nfv_sched.ops.answers.explain import next_steps
         from nfv_sched.ops.answers.explain import rendering as of_explain

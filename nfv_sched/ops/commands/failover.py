@@ -61,7 +61,6 @@ class FailoverCloud(planning.Report):
         cloud = self.cloud.read(self, parsed_args)
         names = list(dict.fromkeys(host.name for host in arguments.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))
-        # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import failover
         from nfv_sched.ops.answers.plans import rendering
         with progress.shown() as update:

@@ -146,7 +146,6 @@ class LintFlavor(planning.Report):
                 self, parsed_args, None if parsed_args.hosts else parts)
         chosen = _chosen(cloud.flavors if parsed_args.file is None else
                          flavor_file.flavors(parsed_args.file), parsed_args)
-        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.flavors.lint import all_rules
         from nfv_sched.ops.answers.flavors.lint import values
         with progress.shown() as update:

@@ -136,7 +136,6 @@ class ListHost(base.Lister):
 
     def take_action(self, parsed_args):
         cloud = self.cloud.read(self, parsed_args)
-        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.hosts import view
         hosts = sorted((
             host for host in view.views(cloud, arguments.hosts(
@@ -187,7 +186,6 @@ class _WithFacts:
         facts_of_hosts = machines(
             files, cloud, hosts, lambda text: self.app.stderr.write(
                 f'warning: {" ".join(text.split())}\n'))
-        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.hosts import view
         return cloud, view.views(cloud, hosts, facts_of_hosts)
 
@@ -218,7 +216,6 @@ def machines(files: Mapping[str, str] | None, cloud: snapshot.Cloud,
     """
     if files is None:
         return {}
-    # Imported here so that --help does not wait for Nova.
     from nfv_sched.ops.answers.hosts import nodes
     from nfv_sched.ops.answers.hosts import view
     counts = collections.Counter(host.name for host in cloud.hosts)

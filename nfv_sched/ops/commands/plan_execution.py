@@ -126,7 +126,6 @@ class RunMixin:
             raise errors.CloudUnreadError(f'the plan: {exc}') from exc
         path, journal_plan = plan_file.journal_of(
             saved.path, saved.digest, saved.plan.round)
-        # The client's libraries take a second to import.
         from nfv_sched.base import http_limits
         from nfv_sched.ops.run import moves
         from nfv_sched.ops.run import runner
@@ -304,7 +303,6 @@ class _Execution:
         saved, journal = self._saved, self._journal
         cloud = self._command.cloud_again(self._args, saved)
         self._command.check_complete()
-        # Importing Nova takes seconds.
         from nfv_sched.ops.commands import replanning
         document = replanning.plan_again(
             saved.document, cloud, failed, saved.plan.round, [
@@ -376,7 +374,6 @@ class _Execution:
     def _verify(self, uuids: set[str]) -> int:
         if not uuids or self._saved.is_of_agents:
             return 0
-        # Importing Nova takes seconds.
         from nfv_sched.ops.answers.audit import all_checks
         try:
             cloud = self._command.current_cloud(self._args)

@@ -215,7 +215,6 @@ class RunSimulation(base.Lister):
         return sections
 
     def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
-        # Importing Nova takes seconds, for which --help must not wait.
         from nfv_sched.ops.answers.simulation import reading
         from nfv_sched.ops.cloud.cloud_file import loader
         from nfv_sched.ops.cloud.cloud_file import text as cloud_text

@@ -177,7 +177,6 @@ def connection(command: base.Subcommand,
 def api_cloud(command: base.Subcommand, parsed_args: argparse.Namespace,
               parts: Collection[str]) -> snapshot.Cloud:
     """Read parts of the cloud, named as fields of ``Cloud``, by API."""
-    # Nova and the client's libraries take seconds to import.
     from nfv_sched.base import connection_errors
     from nfv_sched.ops.cloud import api
     with progress.shown() as update, connection(
@@ -227,7 +226,6 @@ def load(path: str, config_files: Sequence[str] = (),
         if content is not None:
             cloud = file.load(path, content)
         elif is_url(path):
-            # requests and keystoneauth1 take time to import.
             from nfv_sched.ops.cloud import remote
             cloud = (remote.load(path) if newer is None
                      else remote.load_newer(path, newer))
@@ -281,7 +279,6 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
 
     # Before anything of Nova is imported, which may choose otherwise.
     concurrency.native_threads()
-    # Imported here so that --help does not wait for Nova.
     from nfv_sched.nova import database
     option = '--config-file ' if arguments else ''
     try:
