@@ -7,6 +7,7 @@ import fnmatch
 import re
 import typing as ty
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names as name_checks
 from nfv_sched.ops.cloud import snapshot
@@ -172,20 +173,21 @@ def add_ports(parser: argparse.ArgumentParser) -> None:
     add_networks(group)
 
 
-def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
+def ports(cloud: snapshot.Cloud,
+          options: argparse.Namespace | document.DefragOptions) -> ty.Any:
     """Return the ``assumed_ports.Choice`` of the options of ``add_ports``."""
     from nfv_sched.ops.model.requests import assumed_ports
     # The plan that is made again may be a file that somebody edited.
-    if (parsed_args.ports or 0) > _MOST_PORTS:
+    if (options.ports or 0) > _MOST_PORTS:
         raise errors.UsageError(f'--ports: {_MOST_PORTS} at most')
     try:
-        if parsed_args.networks:
-            return assumed_ports.of_networks(cloud, parsed_args.networks)
-        if parsed_args.like is not None:
-            return assumed_ports.of_server(server(cloud, parsed_args.like))
+        if options.networks:
+            return assumed_ports.of_networks(cloud, options.networks)
+        if options.like is not None:
+            return assumed_ports.of_server(server(cloud, options.like))
     except assumed_ports.UnknownNetworkError as exc:
         raise errors.NotInCloudError(str(exc)) from exc
-    return parsed_args.ports
+    return options.ports
 
 
 def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:

@@ -62,7 +62,6 @@ class DefragCloud(planning.MovePlanCommand):
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)
-        # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.commands import replanning
         options = document.DefragOptions(
@@ -71,8 +70,7 @@ class DefragCloud(planning.MovePlanCommand):
             ports=parsed_args.ports, cold_for_vfs=parsed_args.cold_for_vfs)
         with progress.shown() as update:
             answer = replanning.plan_defrag(
-                cloud, parsed_args.flavor, parsed_args.count, options,
-                parsed_args, update)
+                cloud, parsed_args.flavor, parsed_args.count, options, update)
         self.has_findings = not answer.enough
         return planning.Output(
             text=rendering.defrag_text(answer),

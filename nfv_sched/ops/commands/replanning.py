@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make a plan, or make it anew if it was not carried out to its end."""
 
-import argparse
 from collections.abc import Collection
 import dataclasses
 import typing as ty
@@ -57,11 +56,8 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
                     cloud, lost, relax=plan.relax, failed=failed,
                     update=update)
             case document.Defrag(options=options):
-                again = plan_defrag(
-                    cloud, plan.flavor, plan.wanted, options,
-                    argparse.Namespace(
-                        networks=options.networks, like=options.like,
-                        ports=options.ports), update, failed)
+                again = plan_defrag(cloud, plan.flavor, plan.wanted, options,
+                                    update, failed)
             case _:
                 if cloud.network_agents is None:
                     raise errors.CloudUnreadError(
@@ -78,19 +74,17 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
 
 
 def plan_defrag(cloud: snapshot.Cloud, flavor_name: str, count: int,
-                options: document.DefragOptions, ports: argparse.Namespace,
-                update: ty.Any,
+                options: document.DefragOptions, update: ty.Any,
                 failed: drain.Failed = drain.NONE_FAILED) -> document.Defrag:
     """Plan moves for a flavor.
 
-    :param ports: values of the options of :func:`arguments.add_ports`
     :raises UsageError: if Nova refuses the flavor
     """
     flavor = arguments.flavor(cloud, flavor_name)
     try:
         return defrag.plan(
             cloud, flavor, count, options, failed=failed, update=update,
-            ports=arguments.ports(cloud, ports))
+            ports=arguments.ports(cloud, options))
     except servers.Refused as exc:
         raise errors.UsageError(f'flavor {flavor.name}: {exc}') from exc
 
