@@ -8,11 +8,10 @@ import time
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.audit import values
-from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import errors
-from nfv_sched.ops.cli import formats
 from nfv_sched.ops.commands import arguments
+from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
@@ -49,14 +48,13 @@ _CONFIRM = 90.0
 _MOST = 3600.0
 
 
-class AuditCloud(base.Lister):
+class AuditCloud(planning.PlanCommand):
     """Check placement guarantees and find inconsistent records."""
 
     epilog = _EPILOG
     # Findings are of the cloud as it is.
     cloud = source.Source(takes_changes=False)
     schemas = {'cloud-audit': values.Audit}
-    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
     least_important = ('Server ID', 'Since', 'Kind', 'What to do')
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -72,7 +70,7 @@ class AuditCloud(base.Lister):
             help='of a live cloud, show only what is still so after this '
                  'time; 0 to read it once (default: 90)')
 
-    def take_action(self, parsed_args):
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         kinds = set(arguments.chosen(values.KINDS, parsed_args.kind, 'kind'))
         findings = self._findings(parsed_args, kinds)
         if findings and parsed_args.source is None and parsed_args.confirm:
@@ -84,20 +82,16 @@ class AuditCloud(base.Lister):
             again = set(self._findings(parsed_args, kinds))
             findings = [each for each in findings if each in again]
         self.has_findings = bool(findings)
-        self._document = documents.Document(values.Audit(
-            hosts_checked=self._hosts, findings=tuple(findings)),
-            ('findings',))
-        return self.cells(parsed_args, values.COLUMNS, findings)
+        columns, rows = self.cells(parsed_args, values.COLUMNS, findings)
+        return planning.Output(
+            columns=columns, rows=rows, commands=list(_commands(findings)),
+            document=documents.Document(values.Audit(
+                hosts_checked=self._hosts, findings=tuple(findings)),
+                ('findings',)))
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str], data: Iterable) -> int:
-        if parsed_args.formatter == formats.COMMANDS:
-            self.app.stdout.writelines(
-                f'{line}\n'
-                for line in _commands(self._document.content.findings))
-            code = 0
-        else:
-            code = super().produce_output(parsed_args, column_names, data)
+        code = super().produce_output(parsed_args, column_names, data)
         if not self.has_findings:
             self.app.stderr.write(
                 f'{strings.count(self._hosts, "host")}: nothing found.\n')
@@ -106,7 +100,6 @@ class AuditCloud(base.Lister):
     def _findings(self, parsed_args: argparse.Namespace,
                   kinds: Collection[str]) -> list[values.AuditedFinding]:
         cloud = self.cloud.read(self, parsed_args)
-        # Imported here so that --help does not wait for Nova.
         from nfv_sched.ops.answers.audit import all_checks
         from nfv_sched.ops.answers.audit import hosts
         chosen = {host.uuid for host in arguments.hosts(

@@ -43,9 +43,10 @@ and confirming it, is left to who runs them.
 class Output:
     """The result of a command, prepared for all formats."""
 
-    #: for people, with a table of some of the columns
+    #: for people, with a table of some of the columns; without it, they get
+    #: the table of the rows
     text: Sequence[tables.Part] = ()
-    #: for people, below the table of the rows; in place of the text
+    #: for people, below the table of the rows
     below: Sequence[tables.Part] = ()
     columns: Sequence[str]
     rows: Sequence[Sequence[ty.Any]]
@@ -72,20 +73,21 @@ class Report(base.Lister, metaclass=abc.ABCMeta):
                        column_names: Sequence[str], data: Iterable) -> int:
         formatter, output = parsed_args.formatter, self._output
         if self.formats[formatter] is formats.Commands:
-            self.app.stdout.write(
-                ''.join(f'{line}\n' for line in output.commands))
-        elif formatter == base.TABLE and not parsed_args.columns:
-            if output.below:
-                super().produce_output(parsed_args, column_names, data)
-            else:
-                self.check_columns(parsed_args, column_names)
-            self.print_text(parsed_args, output.below or output.text)
-        else:
-            if formatter == base.TABLE and output.table is not None:
-                column_names, data = base.on_screen(
-                    parsed_args, output.table, column_names, data)
-            return super().produce_output(parsed_args, column_names, data)
-        return 0
+            self.app.stdout.writelines(
+                f'{line}\n' for line in output.commands)
+            return 0
+        is_text = formatter == base.TABLE and not parsed_args.columns
+        if is_text and output.text:
+            self.check_columns(parsed_args, column_names)
+            self.print_text(parsed_args, output.text)
+            return 0
+        if formatter == base.TABLE and output.table is not None:
+            column_names, data = base.on_screen(
+                parsed_args, output.table, column_names, data)
+        code = super().produce_output(parsed_args, column_names, data)
+        if is_text:
+            self.print_text(parsed_args, output.below)
+        return code
 
 
 class PlanCommand(Report):
@@ -179,7 +181,6 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
                 journal, plan = plan_file.journal_of(path, digest, number)
                 if not os.path.lexists(journal):
                     continue
-                # The client's libraries take a second to import.
                 from nfv_sched.ops.run import runner
                 try:
                     stack.enter_context(contextlib.closing(
