@@ -4,7 +4,7 @@
 
 import abc
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 import dataclasses
 import gc
 import time
@@ -23,6 +23,7 @@ from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
+from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
@@ -42,18 +43,13 @@ notified.
 """
 
 
-class _Explain(base.Lister, metaclass=abc.ABCMeta):
+class _Explain(planning.Report):
     """Base of both commands."""
 
     cloud = source.Source(simulates=True)
 
     #: What --network takes the place of, for its help text.
     replaced_networks = ''
-
-    #: Returns what is printed for people, of the titles and rows of the table;
-    #: None if that is the table.
-    _text: Callable[..., Iterable[tables.Part]] | None = None
-    _host_table: tables.Table | None = None
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         arguments.add_networks(parser, self.replaced_networks)
@@ -98,7 +94,7 @@ class _Explain(base.Lister, metaclass=abc.ABCMeta):
                 parsed_args: argparse.Namespace) -> ty.Any:
         """Return an ``ops.model.requests.subject.ExplainSubject``."""
 
-    def take_action(self, parsed_args: argparse.Namespace):
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)
         from nfv_sched.ops.answers.explain import explanation
         from nfv_sched.ops.answers.explain import next_steps
@@ -131,37 +127,25 @@ class _Explain(base.Lister, metaclass=abc.ABCMeta):
         of_names = frozenset(names)
         shown = {each.host: each for each in explained.hosts
                  if each.host in of_names}
-        self._document = documents.Document(dataclasses.replace(
-            explained, hosts=tuple(shown.values())), ('hosts',))
         best_first = of_explain.best_first(
             explained, [shown[name] for name in names])
-        self._host_table = of_explain.host_table(best_first)
-
-        def text(column_names, data):
-            if parsed_args.for_tenant:
-                return of_explain.tenant_text(explained, about)
-            return of_explain.text(
+        columns, rows = self.cells(
+            parsed_args, of_explain.COLUMNS, list(shown.values()))
+        text: Iterable[tables.Part] = ()
+        if parsed_args.for_tenant:
+            text = of_explain.tenant_text(explained, about)
+        elif parsed_args.formatter == base.TABLE:
+            text = of_explain.text(
                 explained, best_first if not parsed_args.sort_columns else [
                     shown[row[0]] for row in base.sorted_by(
-                        parsed_args, column_names, data)],
+                        parsed_args, columns, rows)],
                 None if parsed_args.all or parsed_args.patterns
                 else of_explain.SHOWN, parsed_args.all_filters)
-
-        self._text = text
-        return self.cells(
-            parsed_args, of_explain.COLUMNS, list(shown.values()))
-
-    def produce_output(self, parsed_args: argparse.Namespace,
-                       column_names: Sequence[str], data: Iterable) -> int:
-        if parsed_args.formatter == base.TABLE and self._text is not None:
-            if not parsed_args.columns:
-                self.check_columns(parsed_args, column_names)
-                self.print_text(parsed_args, self._text(column_names, data))
-                return 0
-            if self._host_table is not None:
-                column_names, data = base.on_screen(
-                    parsed_args, self._host_table, column_names, data)
-        return super().produce_output(parsed_args, column_names, data)
+        return planning.Output(
+            text=list(text), table=of_explain.host_table(best_first),
+            columns=columns, rows=rows,
+            document=documents.Document(dataclasses.replace(
+                explained, hosts=tuple(shown.values())), ('hosts',)))
 
 
 class ExplainServer(_Explain):
@@ -250,9 +234,9 @@ is wrong.
             if getattr(parsed_args, option):
                 raise errors.UsageError(f'--{option} needs --then')
 
-    def take_action(self, parsed_args):
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         if not parsed_args.then:
-            return super().take_action(parsed_args)
+            return super().report(parsed_args)
         lists_all = parsed_args.server is None
         if not (directories := parsed_args.journal):
             source.configure(base.configuration(parsed_args), databases=False)
@@ -276,24 +260,27 @@ is wrong.
                                       parsed_args.days, 0)))
             report = journal_document.shadow_report(
                 read.placed, since, read.refusals)
-            self._document = documents.Document(report, ('counts',))
-            self._text = lambda *table: rendering.shadow_text(report)
-            return self.cells(
+            columns, rows = self.cells(
                 parsed_args, rendering.SHADOW_COLUMNS, report.counts)
+            return planning.Output(
+                text=rendering.shadow_text(report), columns=columns,
+                rows=rows, document=documents.Document(report, ('counts',)))
         entries = read.refusals if lists_all else sorted(
             (*read.refusals, *read.placed), key=lambda each: each.time)
         self.has_findings = bool(read.refusals) and not lists_all
-        self._document = documents.Document(
-            journal_document.refusals(read, not lists_all), ('refusals',))
+        text: list[tables.Part] = []
         if not entries:
             which = 's' if lists_all else ' of this server'
-            self._text = lambda *table: [f'The journal has no refusal{which}.']
+            text = [f'The journal has no refusal{which}.']
         elif not lists_all:
-            self._text = lambda *table: [
-                part for each in entries
-                for part in ('', *rendering.text(each))][1:]
-        return self.cells(parsed_args, rendering.columns(
+            text = [part for each in entries
+                    for part in ('', *rendering.text(each))][1:]
+        columns, rows = self.cells(parsed_args, rendering.columns(
             parsed_args.full or not lists_all), entries)
+        return planning.Output(
+            text=text, columns=columns, rows=rows, document=documents.Document(
+                journal_document.refusals(read, not lists_all),
+                ('refusals',)))
 
     def _uuid(self, parsed_args: argparse.Namespace) -> str:
         if uuidutils.is_uuid_like(parsed_args.server):
