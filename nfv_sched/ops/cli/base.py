@@ -25,6 +25,7 @@ from cliff.formatters import base as formatters
 from cliff import help
 from cliff import lister
 from cliff import show
+from stevedore import extension
 
 from nfv_sched.base import files
 from nfv_sched.base import quiet
@@ -384,7 +385,9 @@ class _Displaying(Subcommand):
     _document: documents.Document
 
     def _load_formatter_plugins(self) -> ty.Any:
-        return formats.load(self.formats)
+        return extension.ExtensionManager.make_test_instance([
+            extension.Extension(name, None, formatter, formatter())
+            for name, formatter in self.formats.items()])
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str], data: Iterable) -> int:
@@ -394,15 +397,11 @@ class _Displaying(Subcommand):
         """
         if parsed_args.formatter not in documents.FORMATS:
             return super().produce_output(parsed_args, column_names, data)
-        try:
-            self.app.stdout.write(self._document.text(
-                parsed_args.formatter, columns=parsed_args.columns,
-                sort_columns=getattr(parsed_args, 'sort_columns', ()),
-                descending=(
-                    getattr(parsed_args, 'sort_direction', '') == 'desc'),
-                indent=not parsed_args.noindent))
-        except documents.UnknownKeyError as exc:
-            raise errors.UsageError(str(exc)) from exc
+        self.app.stdout.write(self._document.text(
+            parsed_args.formatter, columns=parsed_args.columns,
+            sort_columns=getattr(parsed_args, 'sort_columns', ()),
+            descending=getattr(parsed_args, 'sort_direction', '') == 'desc',
+            indent=not parsed_args.noindent))
         return 0
 
     @staticmethod

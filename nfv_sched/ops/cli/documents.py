@@ -14,6 +14,7 @@ import re
 import typing as ty
 
 from nfv_sched.base import files
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
 
 #: The number ``schema``: changes when a key is removed or means another thing.
@@ -25,10 +26,6 @@ FORMATS = ('json', 'yaml')
 internal = functools.partial(dataclasses.field, metadata={'internal': True})
 
 _NOT_IN_KEY = re.compile('[^a-z0-9]+')
-
-
-class UnknownKeyError(Exception):
-    """A key of the command line that no row has; says which there are."""
 
 
 def key_of(title: str) -> str:
@@ -53,7 +50,7 @@ class Document:
 
         :param formatter: one of :data:`FORMATS`
         :param columns: keys or titles, as are ``sort_columns``; empty for all
-        :raises UnknownKeyError: if no row has one of the columns
+        :raises UsageError: if no row has one of the columns
         """
         content = builtins_of(self.content)
         hints = ty.get_type_hints(type(self.content))
@@ -82,8 +79,8 @@ def _chosen(content: Mapping[str, ty.Any], keys: Mapping[str, Iterable[str]],
     unknown = [name for key, name in chosen_keys.items()
                if key not in all_keys]
     if unknown:
-        raise UnknownKeyError(f'no key {", ".join(unknown)}; there are: '
-                              f'{", ".join(all_keys)}')
+        raise errors.UsageError(f'no key {", ".join(unknown)}; there are: '
+                                f'{", ".join(all_keys)}')
     if not keys:
         return {key: value for key, value in content.items()
                 if key in chosen_keys}

@@ -20,7 +20,6 @@ from cliff.formatters import json_format
 from cliff.formatters import shell
 from cliff.formatters import value
 from cliff.formatters import yaml_format
-from stevedore import extension
 
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import tables
@@ -154,12 +153,6 @@ SHOW = {'json': json_format.JSONFormatter, 'shell': Shell,
         'yaml': yaml_format.YAMLFormatter}
 #: Name of the format of commands to run, one per line, with # comments.
 COMMANDS = 'commands'
-
-
-def load(formats: dict[str, type[base.Formatter]]) -> ty.Any:
-    return extension.ExtensionManager.make_test_instance([
-        extension.Extension(name, None, formatter, formatter())
-        for name, formatter in formats.items()])
 
 
 def sorted_rows(rows: Iterable[ty.Any], column: int | str,

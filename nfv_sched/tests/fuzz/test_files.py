@@ -30,6 +30,7 @@ import yaml
 
 from nfv_sched.journal import entry
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import api
 from nfv_sched.ops.cloud.cloud_file import examples
 from nfv_sched.ops.cloud import codec
@@ -575,7 +576,7 @@ class FilesTest(FilesTestCase):
                         header if chance.random() < 0.5 else
                         mutations.changed_bytes(
                             header.encode(), chance).decode('latin-1'))
-            except auth.AuthFileError as exc:
+            except errors.CloudUnreadError as exc:
                 self.assertIn(path, str(exc))
                 self.assertLess(len(str(exc)), _MAX_LINE)
             self.assertEqual([], list(base.WATCH.events))

@@ -58,10 +58,6 @@ class User(ty.NamedTuple):
     role: Role
 
 
-class AuthFileError(errors.CloudUnreadError):
-    """A file of users cannot be used; the message says why."""
-
-
 class Users:
     """Users who may read what is served.
 
@@ -180,8 +176,8 @@ def _names(certificate: Mapping[str, ty.Any]) -> set[bytes]:
 def read(path: str) -> Users:
     """Read a file of users.
 
-    :raises AuthFileError: if it cannot be read, is open to other users of the
-        host, or has a line that is not a user with a bcrypt hash
+    :raises CloudUnreadError: if it cannot be read, is open to other users of
+        the host, or has a line that is not a user with a bcrypt hash
     """
     hashes: dict[bytes, bytes] = {}
     roles: dict[bytes, Role] = {}
@@ -192,26 +188,26 @@ def read(path: str) -> Users:
         match = _LINE.fullmatch(line)
         # The message does not quote the line: it is a secret.
         if match is None:
-            raise AuthFileError(
+            raise errors.CloudUnreadError(
                 f'{path}: line {number}: not USER:HASH or USER:HASH:ROLE with '
                 'a hash of bcrypt, as by "htpasswd -nBC 10 USER", or with *')
         user, hashed, cost, role = match.groups()
         if role is not None and role.decode() not in _ROLES:
-            raise AuthFileError(
+            raise errors.CloudUnreadError(
                 f'{path}: line {number}: the role is none of '
                 f'{", ".join(_ROLES)}')
         if hashed is not None and not 4 <= int(cost) <= MAX_COST:
-            raise AuthFileError(
+            raise errors.CloudUnreadError(
                 f'{path}: line {number}: the cost {int(cost)} of the hash is '
                 f'not from 4 to {MAX_COST}')
         if user in roles:
-            raise AuthFileError(
+            raise errors.CloudUnreadError(
                 f'{path}: line {number}: the user has two lines')
         roles[user] = Role.READER if role is None else _ROLES[role.decode()]
         if hashed is not None:
             hashes[user] = hashed
     if not roles:
-        raise AuthFileError(f'{path}: no users')
+        raise errors.CloudUnreadError(f'{path}: no users')
     return Users(hashes, roles)
 
 
@@ -222,15 +218,15 @@ def _content(path: str) -> bytes:
         with open(descriptor, 'rb') as opened:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise AuthFileError(f'{path}: not a regular file')
+                raise errors.CloudUnreadError(f'{path}: not a regular file')
             if status.st_mode & stat.S_IRWXO:
-                raise AuthFileError(
+                raise errors.CloudUnreadError(
                     f'{path}: open to all users of this host; use "chmod '
                     'o-rwx"')
             content = opened.read(MAX_BYTES + 1)
     except (OSError, ValueError) as exc:
-        raise AuthFileError(
+        raise errors.CloudUnreadError(
             f'{path}: {getattr(exc, "strerror", "") or exc}') from exc
     if len(content) > MAX_BYTES:
-        raise AuthFileError(f'{path}: longer than {MAX_BYTES} bytes')
+        raise errors.CloudUnreadError(f'{path}: longer than {MAX_BYTES} bytes')
     return content

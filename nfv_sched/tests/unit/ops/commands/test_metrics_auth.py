@@ -9,6 +9,7 @@ from unittest import mock
 import bcrypt
 import fixtures
 
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.serve.metrics import auth
 from nfv_sched.ops.serve.metrics import server
 from nfv_sched.tests import base
@@ -226,7 +227,7 @@ class ReadTest(base.TestCase):
                 b'a:' + good.replace(b'$2b$', b'$2$')):
             self.write(line)
             error = self.assertRaises(
-                auth.AuthFileError, auth.read, self.path)
+                errors.CloudUnreadError, auth.read, self.path)
             self.assertTrue(str(error).startswith(f'{self.path}: '))
             self.assertLess(len(str(error)), 300)
             self.assertNotIn('secret', str(error))
@@ -236,7 +237,7 @@ class ReadTest(base.TestCase):
         for mode in (0o604, 0o602, 0o644, 0o666):
             self.write(b'a:' + hashed(b'x'), mode)
             error = self.assertRaises(
-                auth.AuthFileError, auth.read, self.path)
+                errors.CloudUnreadError, auth.read, self.path)
             self.assertIn('chmod', str(error))
 
     def test_not_a_file(self):
@@ -245,4 +246,4 @@ class ReadTest(base.TestCase):
         for path in (self.path, os.path.dirname(self.path), '/dev/zero',
                      f'{self.path}-missing', 'a\0b', ''):
             self.assertRaises(
-                auth.AuthFileError, auth.read, path)
+                errors.CloudUnreadError, auth.read, path)
