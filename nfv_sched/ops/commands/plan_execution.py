@@ -100,8 +100,9 @@ class RunMixin:
         return None
 
     def check_terminal(self, parsed_args: argparse.Namespace) -> None:
-        """Check that somebody can be asked, unless --yes is given."""
-        if not (parsed_args.yes or self.app.stdin.isatty()):
+        """Check that somebody can be asked, if that is needed."""
+        if not (parsed_args.dry_run or parsed_args.yes
+                or self.app.stdin.isatty()):
             raise errors.UsageError(
                 '--yes is needed where nobody can be asked: standard input '
                 'is not a terminal')

@@ -106,8 +106,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             raise errors.UsageError('--round is for a plan of several hosts')
         if parsed_args.enable_after and (plan.round or not plan.closed_hosts):
             raise errors.UsageError(plan_execution.NO_ENABLE)
-        if not parsed_args.dry_run:
-            self.check_terminal(parsed_args)
+        self.check_terminal(parsed_args)
         return self.carry_out(parsed_args, saved)
 
     def cloud_again(self, parsed_args: argparse.Namespace,

@@ -152,10 +152,9 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             raise errors.UsageError(
                 '--replan is not for --from: the file does not show the '
                 'cloud as it is after a failure')
-        if not parsed_args.dry_run:
-            self.check_terminal(parsed_args)
-        elif parsed_args.replan:
+        if parsed_args.dry_run and parsed_args.replan:
             raise errors.UsageError('either --dry-run or --replan')
+        self.check_terminal(parsed_args)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         # Cliff does not return what produce_output() does.
