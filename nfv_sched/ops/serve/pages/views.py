@@ -289,8 +289,11 @@ class SnapshotPages:
             'kinds': tables.Table(('Kind', 'Findings'), [
                 (html.PageLink(name, _link('/audit', {'kind': name})), count)
                 for name, count in counts.items() if count]),
-            'findings': tables.Table(
-                _FINDING_COLUMNS, list(map(_finding, shown.items))),
+            'findings': tables.Table(_FINDING_COLUMNS, [
+                (_host(each.host),
+                 each.server_id and _server(each.server_id, each.server),
+                 each.kind, each.finding, each.since, each.what_to_do)
+                for each in shown.items]),
             'shown': shown, 'command': 'nfv-sched cloud audit'}
 
     @functools.cached_property
@@ -375,9 +378,3 @@ def _part(items: Sequence[_T], size: int, path: str,
     begin = (number - 1) * size
     return ListPart(items[begin:begin + size], begin + 1, len(items), pages,
                     link(number - 1), link(number + 1))
-
-
-def _finding(finding: audit_values.AuditedFinding) -> tuple:
-    return (_host(finding.host),
-            finding.server_id and _server(finding.server_id, finding.server),
-            finding.kind, finding.finding, finding.since, finding.what_to_do)

@@ -67,14 +67,10 @@ class NamedMixin:
     def get_display_name(cls) -> str:
         return cls.DISPLAY_NAME
 
-    @classmethod
-    def get_translatable_display_name(cls) -> str:
-        return cls.DISPLAY_NAME
+    get_translatable_display_name = get_display_name
 
 
 class NFVGoal(NamedMixin, base.Goal, metaclass=abc.ABCMeta):
-    """Base of the goals."""
-
     EFFICACY: type[efficacy_base.EfficacySpecification]
 
     @classmethod
@@ -83,16 +79,12 @@ class NFVGoal(NamedMixin, base.Goal, metaclass=abc.ABCMeta):
 
 
 class CapacityGoal(NFVGoal):
-    """Goal: more servers of a flavor fit."""
-
     NAME = 'nfv_capacity'
     DISPLAY_NAME = 'Capacity for servers of a flavor'
     EFFICACY = CapacityEfficacy
 
 
 class AgentBalanceGoal(NFVGoal):
-    """Goal: agents of Neutron have equal loads."""
-
     NAME = 'nfv_agent_balance'
     DISPLAY_NAME = 'Balance of network agents'
     EFFICACY = AgentBalanceEfficacy
