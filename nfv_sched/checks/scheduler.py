@@ -397,13 +397,11 @@ def validators() -> upgradecheck.Result:
         return findings.conclude([findings.failure(
             'The extra-spec validators cannot be loaded, and nova-api will '
             f'not start: {strings.brief(exc)}.')], '')
-    missing = sorted(ours - nova_keys)
-    problems = []
-    if missing:
-        problems.append(findings.failure(
+    if missing := sorted(ours - nova_keys):
+        return findings.failure(
             f'Nova does not know {", ".join(missing)}, and its API refuses '
             'hw: keys among them: install nfv-sched with pip in the Python '
-            'environment of nova-api, where its entry points are found.'))
+            'environment of nova-api, where its entry points are found.')
     return findings.conclude(
-        problems, f'Nova knows {len(ours)} keys of nfv-sched. This applies to '
+        [], f'Nova knows {len(ours)} keys of nfv-sched. This applies to '
         'this Python environment only; run the check where nova-api runs.')

@@ -43,11 +43,10 @@ def neutron(conf) -> upgradecheck.Result:
             f"scheduler's nova.conf: {strings.brief(exc)}. nfv-sched-ledger "
             'publishes nothing new, and each port is taken to have as many '
             'rules as it may have.')], '')
-    problems = []
     if hidden and scheduler.RULES in conf.filter_scheduler.enabled_filters:
-        problems.append(findings.failure(
-            f'{hidden}. Limits of security-group rules are not kept.'))
-    return findings.conclude(problems, shown)
+        return findings.failure(
+            f'{hidden}. Limits of security-group rules are not kept.')
+    return findings.conclude([], shown)
 
 
 def placement(conf) -> upgradecheck.Result:
