@@ -55,16 +55,13 @@ def table(round_report, dry_run: bool = False) -> str:
             unlimited = inventory.total >= names.UNLIMITED
             figures += ['unlimited' if unlimited else str(inventory.total),
                         str(inventory.reserved), str(account.allocated)]
-        rows.append(
-            tuple(map(strings.line,
-                      (report.host, report.action.value, *figures,
-                       report.note))))
+        rows.append(tuple(map(strings.line, (
+            report.host, report.action.value, *figures, report.note))))
     widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = []
-    for row in rows:
-        lines.append('  '.join(
-            cell.rjust(width) if 2 <= index <= 7 else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths))).rstrip())
+    lines = ['  '.join(
+        cell.rjust(width) if 2 <= index <= 7 else cell.ljust(width)
+        for index, (cell, width) in enumerate(zip(row, widths))).rstrip()
+        for row in rows]
     lines += [f'error: {strings.line(failure)}'
               for failure in round_report.failures]
     if dry_run:
