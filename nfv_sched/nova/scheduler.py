@@ -203,17 +203,6 @@ def _aggregates_of(host_state) -> tuple:
         return ()
 
 
-def _kind_of(host_state) -> tuple[int, ...]:
-    """Return the IDs of a host's aggregate objects, to group hosts by.
-
-    They are kept on the HostState: Nova makes both anew for each request.
-    """
-    kind = tuple(map(id, _aggregates_of(host_state)))
-    if hasattr(host_state, '__dict__'):
-        host_state.__dict__[_KIND] = kind
-    return kind
-
-
 class PerAggregates(ty.Generic[T]):
     """A value by host that depends only on the aggregates of the host.
 
@@ -227,7 +216,7 @@ class PerAggregates(ty.Generic[T]):
 
     def __init__(self, work_out: Callable[[ty.Any], T]):
         self._work_out = work_out
-        # By what _kind_of() returns for a host.
+        # By the IDs of the aggregate objects of a host.
         self._values: dict[tuple[int, ...], T] = {}
         # Kept, so that Python does not give their IDs to other aggregates.
         self._aggregates: list = []
@@ -238,9 +227,13 @@ class PerAggregates(ty.Generic[T]):
 
     def _look_up(self, host_state) -> T:
         """Return the value for a new host; one alike may have been before."""
-        kind = _kind_of(host_state)
+        aggregates = _aggregates_of(host_state)
+        kind = tuple(map(id, aggregates))
+        # Nova makes both the HostState and the aggregates for each request.
+        if hasattr(host_state, '__dict__'):
+            host_state.__dict__[_KIND] = kind
         if (value := self._values.get(kind)) is None:
-            self._aggregates += _aggregates_of(host_state)
+            self._aggregates += aggregates
             value = self._values[kind] = self._work_out(host_state)
         return value
 
