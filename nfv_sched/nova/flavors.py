@@ -243,9 +243,8 @@ def refusals(flavor: objects.Flavor,
     from nova.virt import hardware
     reasons = []
     # Each of Nova's checks is made, so that all mistakes are found at once.
-    for name in _CHECKS:
-        if (check := getattr(hardware, name, None)) is None:
-            continue
+    for check in (*(getattr(hardware, name) for name in _CHECKS
+                    if hasattr(hardware, name)), _check_limits):
         try:
             check(flavor, meta)
         except exception.NovaException as exc:
@@ -253,11 +252,6 @@ def refusals(flavor: objects.Flavor,
                 type(exc).__name__, exc.format_message()))
         except Exception as exc:  # the API would answer 400 or 500
             reasons.append(FlavorRefusal(type(exc).__name__, str(exc)))
-    try:
-        _check_limits(flavor, meta)
-    except exception.ImageVCPULimitsRangeImpossible as exc:
-        reasons.append(FlavorRefusal(
-            type(exc).__name__, exc.format_message()))
     return list(dict.fromkeys(reasons))
 
 
