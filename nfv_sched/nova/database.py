@@ -184,9 +184,8 @@ class UnreadCell(ty.NamedTuple):
     error: str | None  #: None if it did not answer in time
 
     def __str__(self) -> str:
-        if self.error is None:
-            return f'cell {self.cell.identity} did not answer'
-        return f'cell {self.cell.identity}: {self.error}'
+        return f'cell {self.cell.identity}' + (
+            ' did not answer' if self.error is None else f': {self.error}')
 
 
 def read_cells(cells: Iterable, read: Callable[[ty.Any], ty.Any],

@@ -31,7 +31,9 @@ def text(exc: Exception, noun: str, connection: str | None,
     :param connection: its URL; no password is returned
     """
     if (problem := _problem(exc, noun, connection)) is None:
-        return f'{noun} cannot be read, see {option}: {_error_text(exc)}'
+        error = strings.mask_secrets(_APPENDED.sub(
+            '', ' '.join(str(exc).split()))) or type(exc).__name__
+        return f'{noun} cannot be read, see {option}: {error}'
     return f'{problem}: {option}'
 
 
@@ -40,7 +42,9 @@ def _problem(exc: Exception, noun: str, connection: str | None) -> str | None:
         url = sa.engine.make_url(connection or 'sqlite://')
     except (sa.exc.ArgumentError, ValueError):
         return f'{noun} has no URL like mysql+pymysql://HOST/DATABASE'
-    where = f'{noun} at {_host(url)}' if url.host else noun
+    where = noun
+    if url.host:
+        where += f' at {url.host}' + (f':{url.port}' if url.port else '')
     code = _code(exc)
     for each in connection_errors.causes(exc):
         match each:
@@ -78,10 +82,6 @@ def _no_table(where: str, url: sa.engine.URL, table: str | None) -> str:
             'may be another database')
 
 
-def _host(url: sa.engine.URL) -> str:
-    return f'{url.host}:{url.port}' if url.port else f'{url.host}'
-
-
 def _code(exc: Exception) -> ty.Any:
     for each in connection_errors.causes(exc):
         # PyMySQL and mysqlclient: (code, text).
@@ -94,8 +94,3 @@ def _code(exc: Exception) -> ty.Any:
         if state:
             return state
     return None
-
-
-def _error_text(exc: Exception) -> str:
-    return strings.mask_secrets(
-        _APPENDED.sub('', ' '.join(str(exc).split()))) or type(exc).__name__

@@ -7,7 +7,7 @@ is not known is looked at when the first filter is made, as a filter would
 otherwise find out in the middle of a request.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 import enum
 import functools
 import importlib.metadata
@@ -56,9 +56,8 @@ def release() -> int:
 LACKING: set[Feature] = set()
 
 
-def note_missing(missing: Iterable[MissingInterface]) -> None:
+def note_missing(missing: Sequence[MissingInterface]) -> None:
     """Count the features that cannot work; log once what is missing."""
-    missing = list(missing)
     features = {feature for item in missing for feature in item.features}
     if not features <= LACKING:
         LACKING.update(features)
@@ -76,9 +75,8 @@ def hides_extra_specs() -> bool:
     return Feature.EXTRA_SPECS in LACKING
 
 
-def text(lacking: Iterable[MissingInterface]) -> str:
+def text(lacking: Sequence[MissingInterface]) -> str:
     parts = []
-    lacking = list(lacking)
     for feature in Feature:
         names = [item.what for item in lacking if feature in item.features]
         if names:
