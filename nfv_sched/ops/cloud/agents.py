@@ -33,16 +33,15 @@ _TUNNELS = frozenset({'geneve', 'gre', 'vxlan'})
 #: physical networks that they reach.
 _MAPPINGS = ('bridge_mappings', 'interface_mappings', 'bridge-mappings')
 
+#: Called with (name of what is read, number done, total).
+Progress = Callable[[str, int, int], None]
 
-_Progress = Callable[[str, int, int], None]
 
-
-def read(reader: neutron.Reader, progress: _Progress) -> dict[str, ty.Any]:
+def read(reader: neutron.Reader, progress: Progress) -> dict[str, ty.Any]:
     """Read the agents, their services, and all networks, by field of a cloud.
 
     They are sorted: agents by kind, host and ID, services by kind and ID.
 
-    :param progress: called with (name of what is read, number done, total)
     :raises NeutronError: if any answer is missing, late or malformed
     """
     try:
@@ -53,7 +52,7 @@ def read(reader: neutron.Reader, progress: _Progress) -> dict[str, ty.Any]:
 
 
 def _read_agents(reader: neutron.Reader,
-                 progress: _Progress) -> dict[str, ty.Any]:
+                 progress: Progress) -> dict[str, ty.Any]:
     rows = list(reader.items(
         'agents', _AGENT_FIELDS, paged=False, optional=True))
     if len({row['id'] for row in rows}) < len(rows):

@@ -41,8 +41,6 @@ _PATHS: Mapping[str, str] = {
     'flavors': '/flavors/detail', 'servers': '/servers/detail',
     'services': '/os-services'}
 
-_Progress = Callable[[str, int, int], None]
-
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException, OSError)
 
 
@@ -51,13 +49,12 @@ class APIError(Exception):
 
 
 def read(connection: sdk_connection.Connection, parts: Collection[str],
-         progress: _Progress = lambda what, finished,
+         progress: agents.Progress = lambda what, finished,
          total: None) -> snapshot.Cloud:
     """Read parts of a cloud.
 
     :param parts: fields of the cloud to read: ``flavors``, ``servers`` (with
         name, project and flavor), ``network_agents`` (with services)
-    :param progress: called with (name of what is read, number done, total)
     :raises APIError: if any answer is missing, refused or malformed
     """
     timestamp = datetime.datetime.now(datetime.UTC).strftime(
@@ -78,7 +75,7 @@ def read(connection: sdk_connection.Connection, parts: Collection[str],
 
 
 def _read_parts(connection: sdk_connection.Connection, parts: Collection[str],
-                progress: _Progress) -> dict[str, ty.Any]:
+                progress: agents.Progress) -> dict[str, ty.Any]:
     fields: dict[str, ty.Any] = {}
     for resource, query, parse, key in (
             ('flavors', {'is_public': 'None'}, _flavor, 'name'),
@@ -210,7 +207,7 @@ def _sizes(row: Mapping) -> dict[str, ty.Any]:
 
 
 def _agents(connection: sdk_connection.Connection,
-            progress: _Progress) -> dict[str, ty.Any]:
+            progress: agents.Progress) -> dict[str, ty.Any]:
     try:
         fields = agents.read(
             neutron.Reader(network=connection.network), progress)
