@@ -14,29 +14,24 @@ import nfv_sched
 _DIRECTORY = ('etc', 'nfv_sched', 'examples')
 
 
-def _find_installed() -> dict[str, pathlib.Path]:
+def find() -> dict[str, pathlib.Path]:
+    """Return the path of each example by name, such as ``platform/numa``.
+
+    Examples of a source tree replace those of an installed package.
+    """
     try:
         files = importlib.metadata.files('nfv-sched') or ()
     except importlib.metadata.PackageNotFoundError:
-        return {}
+        files = ()
     paths = {}
     for file in files:
         # Paths of data files begin outside the package: ../../../etc/...
         parts = tuple(part for part in file.parts if part != '..')
         if file.suffix == '.yaml' and parts[:len(_DIRECTORY)] == _DIRECTORY:
             name = '/'.join(parts[len(_DIRECTORY):])
-            paths[name.removesuffix('.yaml')] = pathlib.Path(
-                file.locate()).resolve()
-    return paths
-
-
-def find() -> dict[str, pathlib.Path]:
-    """Return the path of each example by name, such as ``platform/numa``.
-
-    Examples of a source tree replace those of an installed package.
-    """
-    paths = {name: path for name, path in _find_installed().items()
-             if path.is_file()}
+            path = pathlib.Path(file.locate()).resolve()
+            if path.is_file():
+                paths[name.removesuffix('.yaml')] = path
     root = pathlib.Path(nfv_sched.__file__).resolve().parents[1].joinpath(
         *_DIRECTORY)
     paths.update((file.relative_to(root).with_suffix('').as_posix(), file)
