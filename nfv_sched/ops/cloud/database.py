@@ -47,7 +47,6 @@ def read(conf, progress: records.Progress = lambda what, finished,
 
     :param conf: configuration object of Nova, after
         ``nova.database.read_configuration``
-    :param progress: called with (name of what is read, number done, total)
     :raises Exception: any error of the API database
     """
     timestamp = datetime.datetime.now(datetime.UTC).strftime(
@@ -333,7 +332,8 @@ def _servers(
         for device in host.devices:
             devices[device.server, host.name].append(device.address)
     # Parse each flavor once: many servers have the same one.
-    flavor = functools.lru_cache(maxsize=4096)(_booted_flavor)
+    flavor = functools.lru_cache(maxsize=4096)(
+        lambda text: _flavor(records.deserialized(text)['cur']))
     rows = {row.columns.uuid: row for row in cells.servers(progress)}
     specs: dict[str, dict[str, ty.Any]] = {}
     for uuid, text in records.request_specs(rows, progress):
@@ -400,11 +400,6 @@ def _moves(cells: records.Cells, moving: Mapping[str, _Moving],
     return tuple(sorted(moves, key=lambda move: move.uuid))
 
 
-def _booted_flavor(text: str) -> snapshot.Flavor:
-    """Parse the current flavor of a server, ``instance_extra.flavor``."""
-    return _flavor(records.deserialized(text)['cur'])
-
-
 def _flavor(fields: Mapping) -> snapshot.Flavor:
     return snapshot.Flavor(
         name=fields['name'], id=fields['flavorid'], vcpus=fields['vcpus'],
@@ -424,7 +419,6 @@ def _guest_nodes(
 
 
 def _guest_node(cell: Mapping) -> snapshot.GuestNode:
-    """Convert a ``nova.objects.InstanceNUMACell`` without versions."""
     shared = frozenset(cell.get('cpuset') or ())
     dedicated = frozenset(cell.get('pcpuset') or ())
     policy = cell.get('cpu_policy')

@@ -109,8 +109,12 @@ def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
             f'{path}: a snapshot of version {extra_specs.shown(version)}; '
             'this release of nfv-sched reads versions '
             f'{" and ".join(map(str, VERSIONS))}')
-    if version == 1:
-        _convert_sentences(fields)
+    if version == 1 and isinstance(fields, dict) and isinstance(
+            fields.get('missing'), list):
+        # It has sentences.
+        fields['missing'] = [
+            {'kind': snapshot.MissingKind.OTHER, 'text': sentence}
+            for sentence in fields['missing']]
     try:
         cloud = codec.decode(snapshot.Cloud, fields)
         validation.check_names(cloud)
@@ -127,11 +131,3 @@ def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
             text=f'{len(cloud.missing) - _MAX_MISSING} more messages of the '
                  'snapshot are left out'))
     return dataclasses.replace(cloud, missing=tuple(missing))
-
-
-def _convert_sentences(content: ty.Any) -> None:
-    """Convert ``missing`` of a version 1 file, where it has sentences."""
-    if isinstance(content, dict) and isinstance(content.get('missing'), list):
-        content['missing'] = [
-            {'kind': snapshot.MissingKind.OTHER, 'text': sentence}
-            for sentence in content['missing']]

@@ -118,10 +118,6 @@ def _not_empty(value: ty.Any) -> ty.Any:
     return value
 
 
-def _as_list(value: ty.Any) -> ty.Any:
-    return value if isinstance(value, list) else [value]
-
-
 def within(least: int, most: int) -> ty.Any:
     """Return an annotation with inclusive limits of a number."""
     return pydantic.Field(ge=least, le=most)
@@ -137,7 +133,8 @@ class NameOf:
 #: Annotation of lists, and of mappings, with at least one entry.
 NOT_EMPTY = pydantic.BeforeValidator(_not_empty)
 #: Annotation of a list for which a single item may be written instead.
-ONE_OR_MORE = pydantic.BeforeValidator(_as_list)
+ONE_OR_MORE = pydantic.BeforeValidator(
+    lambda value: value if isinstance(value, list) else [value])
 
 Name = ty.Annotated[str, pydantic.Field(min_length=1, max_length=255)]
 Count = ty.Annotated[int, pydantic.Field(ge=0)]
