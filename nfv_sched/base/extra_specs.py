@@ -116,21 +116,17 @@ def _known_keys() -> dict[str, str]:
     return {key[:key.find('.') + 1] or key: key for key in keys()}
 
 
-def _closest_key(key: str, known_keys: Mapping[str, str]) -> str | None:
+def nearest_key(key: str) -> str | None:
+    """Return the key that a misspelt key ``nfv:...`` is most like, if any."""
+    known_keys = _known_keys()
     # difflib takes quadratic time, and keys in files may be of any length.
-    if len(key) > 2 * max(map(len, known_keys)):
+    if not _is_unknown(key, known_keys) or (
+            len(key) > 2 * max(map(len, known_keys))):
         return None
     names = {name.removeprefix(NAMESPACE): name for name in known_keys}
     near = difflib.get_close_matches(
         key.removeprefix(NAMESPACE).lower(), names, n=1)
     return known_keys[names[near[0]]] if near else None
-
-
-def nearest_key(key: str) -> str | None:
-    """Return the key that a misspelt key ``nfv:...`` is most like, if any."""
-    known_keys = _known_keys()
-    return (_closest_key(key, known_keys)
-            if _is_unknown(key, known_keys) else None)
 
 
 def _is_unknown(key: str, known_keys: Mapping[str, str]) -> bool:
@@ -145,7 +141,7 @@ def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
     known_keys = _known_keys()
     unknown = sorted(key for key in nfv_keys if _is_unknown(key, known_keys))
     for key in unknown[:_NAMED_KEYS]:
-        near = _closest_key(key, known_keys)
+        near = nearest_key(key)
         advice = (f'did you mean {near}' if near
                   else 'see the flavor extra specs of nfv-sched')
         errors.append(Fault(key, f'unknown key {shown_key(key)}, {advice}'))
