@@ -43,8 +43,6 @@ class Pass:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalReason:
-    """A reason why some hosts were refused."""
-
     filter: str  #: name of the filter that refused them
     #: an extra spec with its value, or other words for the policy that refused
     #: them; the name of a filter that gives no reasons
@@ -60,8 +58,6 @@ class RefusalReason:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedFlavor:
-    """The flavor of a refused server."""
-
     name: str
     id: str = ''
     vcpus: int

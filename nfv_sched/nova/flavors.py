@@ -217,8 +217,7 @@ def reads_property(name: str, value: str) -> bool:
     For ``hw_numa_cpus.N`` and ``hw_numa_mem.N`` it is not checked whether
     those of lower numbers exist.
     """
-    numbered = re.fullmatch(r'(hw_numa_(?:cpus|mem))\.[0-9]+', name)
-    if numbered is not None:
+    if re.fullmatch(r'hw_numa_(?:cpus|mem)\.[0-9]+', name):
         return True
     try:
         properties = objects.ImageMetaProps.from_dict({name: value})
@@ -229,8 +228,6 @@ def reads_property(name: str, value: str) -> bool:
 
 
 class FlavorRefusal(ty.NamedTuple):
-    """A reason why Nova refuses servers of a flavor."""
-
     kind: str  #: name of the exception
     text: str  #: its message
     #: extra specs, then image properties; without any one of them the reason

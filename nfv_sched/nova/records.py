@@ -220,11 +220,7 @@ def _count_servers(context) -> int:
 
 
 def _servers(context, last: int) -> list[tuple]:
-    """Return the next servers of a cell, after the database ID ``last``.
-
-    :returns: list of (row, image properties, fault, whether it uses shares,
-        when its last move from another host began)
-    """
+    """Return :class:`ServerRow` without cell of servers after ID ``last``."""
     from nova.compute import vm_states
     from nova.db.main import models
     table = models.Instance.__table__
@@ -270,10 +266,7 @@ def _servers(context, last: int) -> list[tuple]:
 
 def _last_moves(context, hosts: Mapping[str, str | None],
                 ) -> dict[str, datetime.datetime]:
-    """Return when servers last moved from other hosts, also in vain, in UTC.
-
-    :param hosts: UUID of a server -> its present host
-    """
+    """Return when servers last moved from other hosts, or tried, in UTC."""
     from nova.db.main import models
     table = models.Migration.__table__
     began = sa.func.max(table.c.created_at).label('began')

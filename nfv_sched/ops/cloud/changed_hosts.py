@@ -144,7 +144,6 @@ def _new(empty: snapshot.Host) -> snapshot.Host:
 
 
 def _copy(empty: snapshot.Host, number: int) -> snapshot.Host:
-    """Return a new host like an empty one."""
     new = _new(empty)
     ledger = ledger_names.provider_uuid(new.uuid)
     return dataclasses.replace(

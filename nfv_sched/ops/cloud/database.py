@@ -121,10 +121,7 @@ def read(conf, progress: records.Progress = lambda what, finished,
 @contextlib.contextmanager
 def _noted(missing: _Missing, kind: snapshot.MissingKind, conf,
            section: str) -> Iterator[None]:
-    """Go on if a service cannot be read, and add that to missing.
-
-    :param section: that of its options, of which one may be wrong
-    """
+    """Add a service that cannot be read to missing, with a wrong option."""
     try:
         yield
     except (neutron.NeutronError, placement_client.PlacementError) as exc:
@@ -318,11 +315,7 @@ def _servers(
     hosts: Iterable[snapshot.Host], missing: _Missing,
     progress: records.Progress,
 ) -> tuple[list[snapshot.Server], dict[str, _Moving]]:
-    """Return the servers of all cells, with the ports that Nova knows.
-
-    :param missing: gets an entry for each row that is left out
-    :returns: also what moves, by UUID of the server
-    """
+    """Return servers with the ports that Nova knows; by UUID, what moves."""
     group_of = {member: group.uuid for group in groups
                 for member in group.members}
     # A server that is migrated has devices on two hosts.
@@ -591,10 +584,7 @@ def _start(
 
 def _owners(client: placement_client.Client, pool: futures.Executor, key: str,
             names: Collection[str]) -> dict[str, set[str]]:
-    """Return the traits, or aggregates, of each provider, by its UUID.
-
-    :param key: of the query for all providers with one of the names
-    """
+    """Return the traits, or aggregates, of each provider, by its UUID."""
     names_by_uuid: dict[str, set[str]] = {}
     for name, members in zip(names, pool.map(
             lambda name: client.members(f'?{key}={name}'), names)):

@@ -19,10 +19,7 @@ def parts(hint: ty.Any) -> Iterator[ty.Any]:
 
 @functools.cache
 def fields_with(kind: type, of: type) -> Mapping[str, ty.Any]:
-    """Return the hints of fields with a mark, also in other dataclasses.
-
-    :param of: type of the mark
-    """
+    """Return the hints of fields in which there are marks of a type."""
     return {
         name: hint for name, hint in ty.get_type_hints(
             kind, include_extras=True).items() if any(
@@ -33,11 +30,9 @@ def fields_with(kind: type, of: type) -> Mapping[str, ty.Any]:
 
 def find(hint: ty.Any, value: ty.Any, of: type, path: problems.Path = (),
          ) -> Iterator[tuple[problems.Path, ty.Any, ty.Any]]:
-    """Yield (path, mark, value) of each value that has a mark.
+    """Yield (path, mark, value) of each value that has a mark of a type.
 
-    :param hint: type of the value.  Values in a union are not found, except in
-        one with None
-    :param of: type of the mark
+    Values in a union are not found, except in one with None.
     """
     origin, args = ty.get_origin(hint), ty.get_args(hint)
     if value is None:

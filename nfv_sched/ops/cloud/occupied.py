@@ -30,8 +30,6 @@ def shares(nodes: Sequence[snapshot.Node],
     """Return the shares of a host that guest NUMA nodes occupy.
 
     Guest nodes on a NUMA node that the host does not report are left out.
-
-    :param nodes: all NUMA nodes of the host
     """
     of_number = {node.number: (position, node)
                  for position, node in enumerate(nodes)}
@@ -103,10 +101,7 @@ def totals(cloud: snapshot.Cloud) -> Mapping[str, Totals]:
 
 def changed_network(network: snapshot.HostNetwork | None,
                     changes: Mapping[str, int]) -> snapshot.HostNetwork | None:
-    """Return the network figures of a host with changes added.
-
-    :param changes: name of a field -> number to add; unknown figures stay None
-    """
+    """Add numbers to figures of a host, by field; unknown ones stay None."""
     if network is None:
         return None
     # Figures of agents and of ports may differ for a while, so that a

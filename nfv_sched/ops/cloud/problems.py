@@ -46,10 +46,7 @@ def field_name(path: Iterable[str | int]) -> str:
 
 
 def near(word: str, names: Iterable[str]) -> str:
-    """Return the end of a message on an unknown name.
-
-    :returns: a similar name, or else all names; empty if there are too many
-    """
+    """Return a similar name, or else all, for messages; empty if too many."""
     names = list(names)
     if len(names) > _MAX_NAMES:
         return ''

@@ -96,10 +96,7 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
 
 
 def _began_and_age(url: str, where: str) -> tuple[float, float]:
-    """Return when the server's snapshot began, and its age.
-
-    :returns: seconds since the epoch by the server's clock, and seconds
-    """
+    """Return start, since the epoch by the server's clock, and age in s."""
     headers = _answer(url, where, 'HEAD').headers
     try:
         age = int(headers['Age'])
@@ -114,10 +111,7 @@ def _began_and_age(url: str, where: str) -> tuple[float, float]:
 
 
 def _check_url(url: str) -> tuple[str, str]:
-    """Return the URL of the snapshot, and the server in it.
-
-    :raises file.FileError: if it cannot be one
-    """
+    """Return the URLs of snapshot and server; may raise file.FileError."""
     try:
         parts = urllib.parse.urlsplit(url)
         host = parts.port != 0 and parts.hostname

@@ -88,8 +88,6 @@ DEFAULTS = Defaults()
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A cloud, and steps to simulate there."""
-
     cloud: snapshot.Cloud  #: the cloud before the first step
     path: str = 'the snapshot'  #: source of the cloud, for error messages
     steps: tuple[actions.Step, ...] = ()  #: the steps in order
@@ -172,10 +170,7 @@ def groups_by_name(cloud: snapshot.Cloud) -> dict[str, snapshot.Group]:
 
 
 def server_names(cloud: snapshot.Cloud) -> dict[str, list[str]]:
-    """Return the names by which steps can refer to servers of a snapshot.
-
-    :returns: name in Nova, or UUID -> unique names of servers
-    """
+    """Return name in Nova, or UUID -> unique names of servers, for steps."""
     names: dict[str, list[str]] = {}
     unique = unique_names(cloud.servers)
     for server in cloud.servers:

@@ -405,8 +405,6 @@ class Migration:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """A host aggregate, with the names of its hosts."""
-
     name: _AggregateName
     uuid: _AnyUUID = ''
     metadata: Mapping[str, str] = values.empty_mapping()
@@ -494,8 +492,6 @@ def age(taken_at: str) -> int | None:
 
 
 class MissingKind(enum.StrEnum):
-    """Kind of information that could not be read."""
-
     NO_CELLS = 'no-cells'
     CELL = 'cell'
     #: A cell that did not answer in time.
@@ -573,8 +569,6 @@ class Missing:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
-    """A cloud at one moment."""
-
     taken: _Time  #: time when it was read
     source: str = ''  #: description of the source, for people
     nova: _Version = ''  #: release of Nova where it was read

@@ -200,10 +200,7 @@ def _agents(
     cloud: model.CloudFile, service: scenarios.NetworkService,
 ) -> tuple[tuple[snapshot.NetworkAgent, ...],
            tuple[snapshot.NetworkService, ...]]:
-    """Return the agents of Neutron, one of each kind on each host.
-
-    :returns: also the services of those of OVS, without networks
-    """
+    """Return agents of each host, and services, without networks, of OVS."""
     kinds: Mapping[str, tuple[str, ...]] = {
         'ovs': (snapshot.DHCP, snapshot.ROUTER), 'ovn': (snapshot.OVN,)}
     agents, services = [], []

@@ -470,10 +470,7 @@ def _functions(bus: str, entry: model.PCIDevices,
 
 def _devices(
         entries: Sequence[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
-    """Return the PCI devices of a host, with tags as in ``device_spec``.
-
-    :raises WrongError: if a host cannot have so many
-    """
+    """Return PCI devices with tags of device_spec; WrongError if too many."""
     buses = itertools.count(1)
     devices: list[snapshot.Device] = []
     for entry in entries:

@@ -199,10 +199,7 @@ class _Patterns:
 
 
 class _Steps:
-    """A reader of the steps of a cloud, one after the other.
-
-    :param start: the cloud, without steps
-    """
+    """A reader of steps, one after the other, for a cloud without steps."""
 
     def __init__(self, start: scenarios.Scenario, errors: problems.Problems):
         self._errors = errors
@@ -224,11 +221,7 @@ class _Steps:
             'place': set().union(*start.places.values())}
 
     def read(self, number: int, data: Mapping) -> actions.Step | None:
-        """Read an entry of ``steps``.
-
-        :param number: position in the file, from 1
-        :returns: the step; None if it has problems that prevent reading it
-        """
+        """Read a step; None if it has problems that prevent it."""
         path: problems.Path = ('steps', number - 1)
         if (action := self._action(path, data)) is None:
             return None
@@ -287,7 +280,6 @@ class _Steps:
 
     def _targets(self, path: problems.Path, action: str,
                  patterns: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names of the servers or hosts of a step."""
         if action in actions.HOST_TYPES:
             return tuple(self._patterns.matching(
                 path, 'host', patterns, self._known['host']))

@@ -52,8 +52,6 @@ class PCIDevices:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PCIAlias:
-    """An entry of ``pci_aliases``."""
-
     type: values.PCIKind
     numa_policy: _Said[values.NUMAPolicy] | None = None
     vendor: values.PCIId | None = None
@@ -66,8 +64,6 @@ class PCIAlias:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Routers:
-    """Virtual routers on a host."""
-
     count: values.Load
     #: number of virtual switch ports that each router takes
     ports: values.Load = 1
@@ -79,8 +75,6 @@ def _routers(value: int | Routers) -> Routers:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryEntry:
-    """An inventory of an entry of ``providers``."""
-
     total: values.Positive
     reserved: values.Count = 0
 
@@ -191,8 +185,6 @@ class HostGroup:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateEntry:
-    """A host aggregate."""
-
     name: values.Name
     hosts: values.Names  #: names of its hosts; the loader expands patterns
     metadata: Mapping[str, values.Text] = values.empty_mapping()
@@ -200,8 +192,6 @@ class AggregateEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorEntry:
-    """A flavor."""
-
     vcpus: ty.Annotated[int, values.within(1, cpu_spec.MOST_CPUS - 1)]
     memory: values.PositiveMiB  #: memory in MiB
     disk: values.GiB = 0  #: root disk in GiB
@@ -211,8 +201,6 @@ class FlavorEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkEntry:
-    """A network."""
-
     #: physical network; None if it is tunnelled
     physical_network: values.Name | None = None
     #: whether it is tunnelled between the hosts; None if it follows from
@@ -263,8 +251,6 @@ class WhatIf:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CloudFile(WhatIf):
-    """The contents of a cloud file."""
-
     flavors: ty.Annotated[Mapping[str, FlavorEntry], values.NOT_EMPTY]
     #: whether Placement tracks PCI devices; None if the options decide
     pci_in_placement: bool | None = None

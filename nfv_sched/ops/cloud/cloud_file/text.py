@@ -25,10 +25,7 @@ _MISFITS = (ValueError, TypeError, KeyError, IndexError, AttributeError,
 
 
 def read(path: str) -> str:
-    """Read the text of a file in YAML or JSON.
-
-    :raises InputError: if it cannot be read, is too long, or is not UTF-8 text
-    """
+    """Read a file; raise InputError if unreadable, too long or not UTF-8."""
     file = pathlib.Path(path)
     try:
         if file.is_dir():
