@@ -261,17 +261,15 @@ class HostCompiler:
             count = _DEFAULT_VSWITCH_CORES if cores is None else cores
             cores = tuple(count if node in host.switch_nodes else 0
                           for node in range(nodes))
-        host = dataclasses.replace(
-            host, vswitch_cores=cores,
-            shared_cores_per_node=host.shared_cores_per_node or 0,
-            platform_cores=_unless_none(
-                host.platform_cores, _DEFAULT_PLATFORM_CORES),
-            cpu_allocation_ratio=_unless_none(host.cpu_allocation_ratio,
-                                              self._defaults.cpu_ratio),
-            ram_allocation_ratio=_unless_none(host.ram_allocation_ratio,
-                                              self._defaults.ram_ratio),
-            disk_allocation_ratio=_unless_none(host.disk_allocation_ratio,
-                                               self._defaults.disk_ratio))
+        defaults = {
+            'shared_cores_per_node': 0,
+            'platform_cores': _DEFAULT_PLATFORM_CORES,
+            'cpu_allocation_ratio': self._defaults.cpu_ratio,
+            'ram_allocation_ratio': self._defaults.ram_ratio,
+            'disk_allocation_ratio': self._defaults.disk_ratio}
+        host = dataclasses.replace(host, vswitch_cores=cores, **{
+            key: default for key, default in defaults.items()
+            if getattr(host, key) is None})
         return dataclasses.replace(host, **{
             key: self._per_node((*path, key), getattr(host, key), nodes)
             for key in values.keys_with(model.HostGroup, values.PER_NODE)})
@@ -294,10 +292,6 @@ class HostCompiler:
                  if isinstance(each, Mapping) for number in each.values()):
             self._errors.add(path, 'has a list within a list')
         return value
-
-
-def _unless_none(value: ty.Any, default: ty.Any) -> ty.Any:
-    return default if value is None else value
 
 
 def _ports(host: model.HostGroup) -> dict[str, int]:
