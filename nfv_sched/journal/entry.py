@@ -107,10 +107,7 @@ class ShadowChange(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedServer:
-    """A server that Nova placed, and what would have been different.
-
-    That is, if the filters and weighers in shadow had counted.
-    """
+    """A server that Nova placed, and what those in shadow would change."""
 
     time: str  #: when; ISO 8601, UTC, with milliseconds
     request: str = ''  #: ID of the request

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Define the steps of a cloud file and their expectations.
 
 The fields of each type are the keys of the file, as in
@@ -113,8 +112,6 @@ class Boot(ServerStep):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PortStep(ServerStep):
-    """Attach or detach ports."""
-
     network: values.NetworkName
     count: ty.Annotated[int, values.within(1, 1000)] = 1
 

@@ -125,10 +125,7 @@ class _KeyedNumbers:
 
 
 class _NewNames:
-    """A mapping of old names to new ones: a word and a number.
-
-    :param keyed: gives the numbers; None for random ones
-    """
+    """New names for old ones: a word and a number, at random if not keyed."""
 
     def __init__(self, word: str, names: Iterable[str],
                  unchanged: Iterable[str], keyed: _KeyedNumbers | None):

@@ -78,10 +78,7 @@ def _with_ledger(host: snapshot.Host, before: network_limits.Limits,
 def _inventory(inventory: snapshot.Inventory, quantity: decide.Quantity,
                carried: int | None, before: network_limits.Limits,
                after: network_limits.Limits) -> snapshot.Inventory:
-    """Return the inventory of the ledger with other limits.
-
-    :param carried: what Neutron has bound to the host; None if not known
-    """
+    """Return the ledger's inventory; ``carried`` is None if not known."""
     unallocated = quantity.used(
         before, max((carried or 0) - inventory.used, 0))
     limit = quantity.limit(before)

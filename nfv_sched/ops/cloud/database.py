@@ -519,8 +519,7 @@ def read_places(client: placement_client.Client, threads: int,
 
     Usages are not read: they are the sums of the allocations.
 
-    :param computes: UUIDs of the compute nodes
-    :param aggregates: UUIDs of Nova's host aggregates
+    :param computes: UUIDs, as are ``aggregates``
     :raises PlacementError: if Placement cannot be read; errors of single
         hosts are in ``failed``
     """

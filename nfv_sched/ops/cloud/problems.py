@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Collect the problems of a cloud file, with file, line and field."""
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -43,10 +43,7 @@ class SecurityGroup:
 
 @functools.lru_cache(maxsize=1024)
 def security_groups_of(rules: int | None) -> tuple[SecurityGroup, ...]:
-    """Return security groups for a number of rules, or for None.
-
-    A snapshot has the number of rules of a port, not its security groups.
-    """
+    """Return groups in place of those of a port, which no snapshot has."""
     if not rules:
         return ()
     return (SecurityGroup(
@@ -131,10 +128,7 @@ def of_snapshot(cloud: snapshot.Cloud) -> Scenario:
 
 
 def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:
-    """Return the hosts to simulate: the first compute node of each service.
-
-    With Ironic, one service has several compute nodes.
-    """
+    """Return the first compute node of each service; Ironic has several."""
     of_name: dict[str, snapshot.Host] = {}
     for host in cloud.hosts:
         of_name.setdefault(host.name, host)

@@ -104,10 +104,7 @@ class Pages:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A NUMA node of a host, as nova-compute reports it.
-
-    CPUs that guests cannot use are not included.
-    """
+    """A NUMA node as nova-compute reports it, with the CPUs of guests only."""
 
     number: _VCPUs
     #: number of the socket; None if the host does not report it
@@ -196,10 +193,7 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostNetwork:
-    """Ports, security group rules and services on a host, from Neutron.
-
-    Each is a number; None if unknown.
-    """
+    """Numbers of what is on a host, from Neutron; each is None if unknown."""
 
     #: ports of the virtual switch without physical ones
     vswitch_ports: int | None = None

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Define and parse single values of a cloud file: sizes, CPU sets, names."""
 
 import dataclasses

@@ -14,11 +14,7 @@ from nfv_sched.ops.cloud import snapshot
 
 def scenario(cloud: model.CloudFile, path: str,
              defaults: scenarios.Defaults) -> scenarios.Scenario:
-    """Compile a cloud file to a snapshot, and what its steps can name.
-
-    :param cloud: the contents, with all that the loader sets in ``hosts``
-    :param defaults: for options that are not in the file
-    """
+    """Compile a cloud file, with all that the loader sets in ``hosts``."""
     aggregates = tuple([snapshot.Aggregate(
         name=each.name, metadata=each.metadata, hosts=each.hosts,
         uuid=scenarios.stable_uuid('aggregate', each.name))

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Find the example clouds.
 
 The examples are data files outside the package: in ``etc/`` of a source tree,

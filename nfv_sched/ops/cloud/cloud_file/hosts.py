@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Check the entries of ``hosts``, and make their NUMA nodes and PCI devices.
 
 Physical cores are numbered over the whole host, node 0 first.  With *split*

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Read a cloud file, with its steps, into a scenario.
 
 Anything wrong with a file is reported as an
 :class:`~nfv_sched.ops.cloud.problems.InputError` with file, line
-and field: invalid YAML, duplicate keys, unknown keys, wrong types, names of
-missing objects, contradictory dimensions of hosts.  Extra specs of flavors
-are checked by a function that is passed in, so that this module does not
-need Nova.
+and field.  Extra specs of flavors are checked by a function that is passed in,
+so that this module does not need Nova.
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Define the contents of a cloud file as immutable types.
 
 The fields of the types are the keys of the file, with the allowed values; keys
@@ -90,10 +89,7 @@ _Inventory = ty.Annotated[values.Positive | InventoryEntry,
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderEntry:
-    """An entry of ``providers``: equal resource providers in Placement.
-
-    They are nested in the compute node, such as the GPUs of a host.
-    """
+    """Equal resource providers below the compute node, such as GPUs."""
 
     name: values.Name
     count: ty.Annotated[int, values.within(1, 256)] = 1

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Read and parse the text of a cloud file, with the line of each field."""
 
 import dataclasses
