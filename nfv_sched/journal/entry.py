@@ -77,8 +77,7 @@ class Refusal:
     before: tuple[str, ...] = ()
     project: str = ''  #: UUID
     move: bool = False  #: whether an existing server was to be moved
-    #: the flavor of the request; None if it had none
-    flavor: RefusedFlavor | None = None
+    flavor: RefusedFlavor | None = None  #: None if the request had none
     by: str = ''  #: a value of :class:`RefusedBy`
     #: the filter that removed the last host; empty if none did
     filter: str = ''
@@ -107,15 +106,14 @@ class ShadowChange(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedServer:
-    """A server that Nova placed, and what those in shadow would change."""
+    """A server that Nova placed, and what filters in shadow would change."""
 
     time: str  #: when; ISO 8601, UTC, with milliseconds
     request: str = ''  #: ID of the request
     server: str  #: UUID
     project: str = ''  #: UUID
     move: bool = False  #: whether an existing server was moved
-    #: the flavor of the request; None if it had none
-    flavor: RefusedFlavor | None = None
+    flavor: RefusedFlavor | None = None  #: None if the request had none
     host: str  #: name of the host that Nova chose
     #: the filters of nfv-sched that examined hosts, in order
     passes: tuple[Pass, ...] = ()

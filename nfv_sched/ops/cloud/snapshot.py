@@ -211,8 +211,7 @@ class Host:
     uuid: _UUID  #: UUID of the compute node, and of its resource provider
     cell: _Cell = ''  #: name of the Nova cell, or its UUID if it has no name
     enabled: bool = True
-    #: the operator's reason why it is disabled
-    disabled_reason: str | None = None
+    disabled_reason: str | None = None  #: the operator's
     up: bool = True
     #: whether Nova's API database maps the host to its cell; if not, requests
     #: that the scheduler sends there fail
@@ -273,16 +272,14 @@ class GuestNode:
     #: vCPUs that float over the shared CPUs of the host node
     shared: frozenset[int] = frozenset()
     dedicated: frozenset[int] = frozenset()  #: vCPUs that are pinned
-    #: vCPU -> host CPU
-    pins: Mapping[int, int] = values.empty_mapping()
+    pins: Mapping[int, int] = values.empty_mapping()  #: vCPU -> host CPU
     memory: int  #: MiB
     page_size: int | None = None  #: KiB; None if it was not requested
     #: ``dedicated``, ``mixed``, ``shared`` or None
     cpu_policy: str | None = None
     #: ``prefer``, ``isolate``, ``require`` or None
     thread_policy: str | None = None
-    #: host CPUs for its emulator threads
-    reserved: frozenset[int] = frozenset()
+    reserved: frozenset[int] = frozenset()  #: host CPUs of emulator threads
 
 
 #: Neutron's vNIC types; Nova has no list of all of them.
@@ -300,8 +297,7 @@ class Port:
     vnic_type: str = 'normal'  #: such as ``normal`` or ``direct``
     physnet: _Physnet | None = None
     device: _Address | None = None
-    #: number of security group rules; None if unknown
-    rules: int | None = None
+    rules: int | None = None  #: of its security groups; None if unknown
     #: whether it has an allocation in Placement, such as for a minimum
     #: bandwidth
     has_allocation: bool = False
@@ -380,8 +376,7 @@ class Migration:
     kind: str = ''
     status: str = ''  #: Nova's status, such as ``running`` or ``finished``
     source: _Host | None = None  #: name of the source host
-    #: name of the destination host; None if not yet known
-    target: _Host | None = None
+    target: _Host | None = None  #: name of the destination; None if unknown
     updated: _Time = ''  #: time of its last change
     #: guest NUMA nodes on the source; None if there are none, or unknown
     before: tuple[GuestNode, ...] | None = None
@@ -429,15 +424,13 @@ class NetworkAgent:
     zone: _Zone = ''  #: availability zone of Neutron
     #: of an L3 agent: ``legacy``, ``dvr``, ``dvr_snat``, ``dvr_no_external``
     mode: str = ''
-    #: whether it serves only routers with a gateway
-    external_only: bool = False
+    external_only: bool = False  #: for routers with a gateway only
     #: physical networks that the virtual switch of its host reaches; None if
     #: no agent that is alive there reports them
     physnets: frozenset[_Physnet] | None = None
     #: tunnel types of this switch; None if not reported
     tunnels: frozenset[str] | None = None
-    #: networks or routers
-    serves: tuple[_UUID, ...] = ()
+    serves: tuple[_UUID, ...] = ()  #: networks or routers
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

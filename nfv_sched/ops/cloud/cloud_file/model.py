@@ -139,21 +139,18 @@ class HostGroup:
     #: explicit CPU set for pinned vCPUs; if this or ``shared_cpus`` is set,
     #: the three numbers of cores are not used
     dedicated_cpus: values.CPUSet | None = None
-    #: explicit CPU set for shared vCPUs
-    shared_cpus: values.CPUSet | None = None
+    shared_cpus: values.CPUSet | None = None  #: that for shared vCPUs
     #: whether all guest CPUs are both shared and dedicated, as with
     #: ``vcpu_pin_set``
     legacy_pinning: bool = False
-    #: NUMA nodes on which the virtual switch runs
-    switch_nodes: values.Nodes = (0,)
+    switch_nodes: values.Nodes = (0,)  #: those of the virtual switch
     #: name of each further place -> its NUMA nodes
     places: Mapping[str, values.Nodes] = values.empty_mapping()
     #: whether the labels of single NUMA nodes are declared
     node_labels: bool = True
     #: physical network -> NUMA nodes with affinity
     physical_networks: Mapping[str, values.Nodes] = values.empty_mapping()
-    #: NUMA nodes with affinity to tunnelled networks
-    tunnel_nodes: values.Nodes = ()
+    tunnel_nodes: values.Nodes = ()  #: those near tunnelled networks
     #: shared vCPUs per shared CPU
     cpu_allocation_ratio: values.Ratio | None = None
     #: memory overcommitment of guests without huge pages
