@@ -6,27 +6,18 @@ Nova is not needed for these types.
 
 from collections.abc import Mapping
 import dataclasses
-import enum
 import functools
 import typing as ty
+
+from nfv_sched.ops.model import movable
 
 # Read by nfv_sched.ops.cli.documents.
 _internal = functools.partial(dataclasses.field, metadata={'internal': True})
 _always = functools.partial(dataclasses.field, metadata={'always': True})
 
 
-class BindingKind(enum.StrEnum):
-    """Kind of a limit, with its label in tables.
-
-    {} in a label stands for the name of the limit, or its NUMA nodes.
-    """
-
-    def __new__(cls, value: str, label: str) -> 'BindingKind':
-        kind = str.__new__(cls, value)
-        kind._value_, kind.label = value, label
-        return kind
-
-    label: str
+class BindingKind(movable.WordedKind):
+    """Kind of a limit; {} stands for the name of the limit, or NUMA nodes."""
 
     #: The flavor contradicts itself, or Nova refuses it.
     FLAVOR = 'flavor', 'flavor'
@@ -90,7 +81,7 @@ class LostLimit:
     def label(self) -> str:
         if self.kind in (BindingKind.POLICY, BindingKind.FILTER):
             return self.name
-        return BindingKind(self.kind).label.format(
+        return BindingKind(self.kind).clause.format(
             self.name if self.numa_nodes is None
             else nodes_text(self.numa_nodes))
 
