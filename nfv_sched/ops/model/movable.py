@@ -7,7 +7,6 @@ here.
 
 import dataclasses
 import enum
-import functools
 import typing as ty
 
 from oslo_utils import strutils
@@ -105,6 +104,7 @@ _SHARES_COLD = 34
 _LOCAL_DISKS = ('local_lvm',)
 #: The secret of such a TPM can be read on the destination.
 _HOSTS_SECRET = 'host'
+_TPM_REFUSED = {EVACUATE: ObstacleKind.TPM, SHELVE: ObstacleKind.TPM_SHELVED}
 
 
 def why_not(kind: MoveKind, server: snapshot.Server,
@@ -130,8 +130,8 @@ def why_not(kind: MoveKind, server: snapshot.Server,
         return obstacle(ObstacleKind.LOCKED)
     if server.shares and (kind != COLD or _major_version(nova) < _SHARES_COLD):
         return obstacle(ObstacleKind.SHARE)
-    of_kind = _OF_KIND[kind](server)
-    return None if of_kind is None else obstacle(of_kind)
+    of_server = _obstacle_kind(kind, server)
+    return None if of_server is None else obstacle(of_server)
 
 
 def vfs_detached(server: snapshot.Server) -> int | None:
@@ -146,49 +146,24 @@ def _major_version(release: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _migration_obstacle(server: snapshot.Server) -> ObstacleKind | None:
-    if server.flavor.extra_specs.get('accel:device_profile') or (
-            _has_accelerator_port(server)):
+def _obstacle_kind(kind: MoveKind,
+                   server: snapshot.Server) -> ObstacleKind | None:
+    specs, image = server.flavor.extra_specs, server.image
+    if any(port.vnic_type.startswith(_ACCELERATED)
+           for port in server.ports or ()):
         return ObstacleKind.ACCELERATOR
-    storage = server.flavor.extra_specs.get(
-        'aggregate_instance_extra_specs:storage')
+    has_tpm = specs.get('hw:tpm_version') or image.get('hw_tpm_version')
+    if kind in _TPM_REFUSED:
+        return _TPM_REFUSED[kind] if has_tpm else None
+    if specs.get('accel:device_profile'):
+        return ObstacleKind.ACCELERATOR
+    if kind == LIVE:
+        if has_tpm and specs.get('hw:tpm_secret_security') != _HOSTS_SECRET:
+            return ObstacleKind.TPM_SECRET
+        if any(map(strutils.bool_from_string, (
+                specs.get('hw:mem_encryption'),
+                image.get('hw_mem_encryption')))):
+            return ObstacleKind.ENCRYPTED
+    storage = specs.get('aggregate_instance_extra_specs:storage')
     return ObstacleKind.LOCAL_DISK if storage in _LOCAL_DISKS and (
         not server.is_on_volume) else None
-
-
-def _live_obstacle(server: snapshot.Server) -> ObstacleKind | None:
-    kind, specs = _migration_obstacle(server), server.flavor.extra_specs
-    if kind is ObstacleKind.ACCELERATOR:
-        return kind
-    if _has_tpm(server) and (
-            specs.get('hw:tpm_secret_security') != _HOSTS_SECRET):
-        return ObstacleKind.TPM_SECRET
-    if any(map(strutils.bool_from_string, (
-            specs.get('hw:mem_encryption'),
-            server.image.get('hw_mem_encryption')))):
-        return ObstacleKind.ENCRYPTED
-    return kind
-
-
-def _lost_obstacle(server: snapshot.Server,
-                   of_tpm: ObstacleKind) -> ObstacleKind | None:
-    if _has_accelerator_port(server):
-        return ObstacleKind.ACCELERATOR
-    return of_tpm if _has_tpm(server) else None
-
-
-_OF_KIND: ty.Mapping[MoveKind, ty.Callable] = {
-    LIVE: _live_obstacle, COLD: _migration_obstacle,
-    EVACUATE: functools.partial(_lost_obstacle, of_tpm=ObstacleKind.TPM),
-    SHELVE: functools.partial(
-        _lost_obstacle, of_tpm=ObstacleKind.TPM_SHELVED)}
-
-
-def _has_tpm(server: snapshot.Server) -> bool:
-    return bool(server.flavor.extra_specs.get('hw:tpm_version')
-                or server.image.get('hw_tpm_version'))
-
-
-def _has_accelerator_port(server: snapshot.Server) -> bool:
-    return any(port.vnic_type.startswith(_ACCELERATED)
-               for port in server.ports or ())
