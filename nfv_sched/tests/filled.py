@@ -111,8 +111,7 @@ def filled(empty, share, seed=1, flavors=None, most=None):
             if rng.random() < .33:
                 gone = rng.choice(sorted(servers))
                 where = servers[gone].host
-                now[where] = known.without(
-                    now[where], gone, guests[servers[gone].flavor.name])
+                now[where] = known.without(now[where], gone)
                 used -= servers.pop(gone).flavor.vcpus
         return dataclasses.replace(
             empty, servers=tuple(servers.values()), hosts=tuple(

@@ -65,12 +65,8 @@ class Arrangement:
 AS_IS = Arrangement()
 
 
-class Refusals(ty.NamedTuple):
-    """The hosts that do not take a server, and why."""
-
-    placement: verdict_placement.PlacementResult  #: the answer of Placement
-    #: verdicts of the filters on the hosts in that answer
-    filters: verdict_filters.Verdicts
+#: The answer of Placement, and verdicts of the filters on the hosts in it.
+Refusals = tuple[verdict_placement.PlacementResult, verdict_filters.Verdicts]
 
 
 class Positions:
@@ -188,8 +184,8 @@ class Positions:
         if guest not in self._refusals:
             queries = guest.counted.grants.queries
             answer = verdict_placement.explain(self._state, queries)
-            self._refusals[guest] = Refusals(answer, verdict_filters.alone(
-                self._state, guest.counted.spec, queries, hosts=answer.found))
+            self._refusals[guest] = answer, verdict_filters.alone(
+                self._state, guest.counted.spec, queries, hosts=answer.found)
         return self._refusals[guest]
 
     # -- hosts
@@ -207,16 +203,11 @@ class Positions:
     def where(self, uuid: str, arrangement: Arrangement) -> str | None:
         return arrangement.where.get(uuid, self.servers[uuid].host)
 
-    def without(self, position: Position, uuid: str,
-                guest: Guest | None = None) -> Position:
-        """Return a host without one of its servers.
-
-        :param guest: the server; None for one of the snapshot
-        """
+    def without(self, position: Position, uuid: str) -> Position:
         if uuid in position.came:
             return position.without(uuid)
         devices = position.room.devices
-        spec = (guest or self.guest(uuid)).counted.spec
+        spec = self.guest(uuid).counted.spec
         return position.without(uuid, host_changes.Footprint(
             self.shares(position, uuid),
             devices.of_server(uuid) if devices else (),

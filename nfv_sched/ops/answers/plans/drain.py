@@ -501,15 +501,13 @@ class _DrainSearch:
              else many)[uuid] = names
         self._update(len(self.kinds), len(self.kinds), 'servers')
         chosen, exact = self._choose(few, until)
-        arrangement = arrangements.Arrangement()
+        arrangement = arrangements.AS_IS
         moves: list[values.Move] = []
         for name, uuids in chosen.items():
             order, position = self._orders(name, uuids)[0]
             for uuid in order:
                 moves.append(self._move(uuid, name))
-                arrangement = dataclasses.replace(
-                    arrangement, where={**arrangement.where, uuid: name},
-                    positions={**arrangement.positions, name: position})
+                arrangement = arrangement.moved(uuid, position)
         positions = self.positions
         for uuid, names in many.items():
             for name in names:
