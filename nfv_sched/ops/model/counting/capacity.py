@@ -633,7 +633,7 @@ class CountedGuest:
     def _count_granted(self, host: CountedHost, case: host_count.Case,
                        limit: float) -> host_count.Count:
         """Count where Placement chooses the devices of each server."""
-        scratch = self.grants.start(host.root)
+        scratch = self._state.placement.copy(host.root)
         fits = 0
         while True:
             placed = host_count.place_first(

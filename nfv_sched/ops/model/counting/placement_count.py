@@ -164,13 +164,9 @@ class Grants:
             yield count, {root: {name: count * amount
                                  for name, amount in amounts.items()}}
 
-    def start(self, root: str) -> placement.Placement:
-        """Return a copy of a host's resource providers, to allocate from."""
-        return self._model.copy(root)
-
     def offers(self, scratch: placement.Placement,
                root: str) -> Iterator[dict]:
-        """Yield the allocation candidates of a host, of its :meth:`start`."""
+        """Yield allocation candidates of a host; ``scratch`` has its tree."""
         for query in self.queries:
             if not query.unsupported and root in scratch.providers:
                 yield from scratch.candidates(root, query)

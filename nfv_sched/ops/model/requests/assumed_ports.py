@@ -24,7 +24,6 @@ from nfv_sched.ops.cloud import snapshot
 _internal = functools.partial(dataclasses.field, metadata={'internal': True})
 _always = functools.partial(dataclasses.field, metadata={'always': True})
 
-_NORMAL = 'normal'
 #: Keys of a network on the command line.
 _PHYSNET = 'physnet'
 _VNIC_TYPE = 'vnic-type'
@@ -149,7 +148,7 @@ def assume(basis: Basis, plugs: tuple[scenario.Plug, ...] = (),
     kinds = collections.Counter(
         (network.vnic_type, network.physnet or '')
         for network, _groups in plugs)
-    kinds[_NORMAL, ''] += unplugged
+    kinds[scenario.NORMAL, ''] += unplugged
     return NewPorts(
         kinds=tuple([PortsOfKind(
             vnic_type=vnic_type, physical_network=physnet or None, count=count)
@@ -381,8 +380,9 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
                 f',{_PHYSNET}= if it has no physical network')
         physnet = options.get(_PHYSNET, network and network.physnet) or None
         if (vnic_type := options.get(_VNIC_TYPE)) is None:
-            vnic_type = network and networks.vnic_type(network) or _NORMAL
-            if vnic_type != _NORMAL:
+            vnic_type = network and networks.vnic_type(
+                network) or scenario.NORMAL
+            if vnic_type != scenario.NORMAL:
                 notes.append(f'ports on the network {name} are {vnic_type}, '
                              f'as all that it has; {_VNIC_TYPE}= says '
                              'otherwise')

@@ -19,8 +19,6 @@ from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 
-_NORMAL = 'normal'
-
 
 class ExplainError(Exception):
     """A request that cannot be explained."""
@@ -144,7 +142,7 @@ def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
         raise ExplainError(names.unknown(
             'flavor', name, [each.name for each in cloud.flavors]))
     ports = _ports(cloud, state, networks)
-    if count > 1 and any(network.vnic_type != _NORMAL
+    if count > 1 and any(network.vnic_type != scenario.NORMAL
                          for network, _groups in ports.plugs):
         raise ExplainError(
             'a request for several servers cannot have ports of SR-IOV')

@@ -101,7 +101,7 @@ class TestGrants(base.TestCase):
                             'resources_2=CUSTOM_NIC:1&group_policy=none')
         self.assertFalse(found.simple)
         self.assertEqual(2, found.for_host('root').believed)
-        scratch = found.start('root')
+        scratch = self.placement.copy('root')
         scratch.take(placement.allocations_of(
             next(found.offers(scratch, 'root'))))
         self.assertEqual(2, found.for_host('root').count)
