@@ -101,7 +101,7 @@ def filled(empty, share, seed=1, flavors=None, most=None):
             tries += 1
             chosen, name = rng.choice(flavors), rng.choice(names)
             uid = str(uuid.UUID(int=rng.getrandbits(128), version=4))
-            after = known.put(now[name], guests[chosen.name], uid)
+            after = now[name].put(guests[chosen.name], uid)
             if after is None:
                 continue
             servers[uid] = _server(

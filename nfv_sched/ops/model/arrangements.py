@@ -112,7 +112,8 @@ class Positions:
     # -- servers
 
     def new(self, flavor: snapshot.Flavor) -> Guest:
-        return Guest(self._counting.guest(flavor))
+        return Guest(
+            self._counting.guest(flavor), hosts=self.hosts.values())
 
     def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:
         """Return a server as one that can be moved.
@@ -142,7 +143,7 @@ class Positions:
                     if hint not in _HINTS}
                 self._guests[key] = Guest(
                     self._counting.guest_of(spec, limits_lost),
-                    simulated.has_fixed_devices)
+                    simulated.has_fixed_devices, self.hosts.values())
             except servers.Refused as exc:
                 self._refused[key] = exc
                 raise
@@ -216,20 +217,16 @@ class Positions:
                 in self._state.placement.allocations.get(uuid, {}).items()
                 if provider in position.used.providers}))
 
-    def put(self, position: Position, guest: Guest, uuid: str | None = None,
-            degrees: Mapping[str, float] = _NOTHING) -> Position | None:
-        return position.put(guest, uuid, degrees, self.hosts.values())
-
     def take(self, position: Position, uuid: str,
              kind: movable.MoveKind | None = None) -> Position | None:
         """Return a host with a server that keeps its policies as now."""
-        return self.put(position, self.guest(uuid, kind), uuid,
-                        self.to_keep(uuid, kind))
+        return position.put(
+            self.guest(uuid, kind), uuid, self.to_keep(uuid, kind))
 
     def fits(self, position: Position, guest: Guest, most: int) -> int:
         """Return how many new servers fit a host, at most ``most``."""
         for count in range(most):
-            if (after := self.put(position, guest)) is None:
+            if (after := position.put(guest)) is None:
                 return count
             position = after
         return most

@@ -136,8 +136,8 @@ class _DefragSearch(move_search.MoveSearch):
         for name in self._positions.hosts:
             position = self._positions.position(name, now)
             for uuid in self._movable(name, now):
-                if self._has_cpus(position, (uuid,)) and self._gain(
-                        position, (uuid,), self._count_fits(position)) > 0:
+                if self._has_cpus(position, (uuid,)) and (
+                        self._gain(position, (uuid,)) > 0):
                     yield FreeingServer(
                         self._positions.servers[uuid].name, name,
                         any(self._moves_of(now, uuid, name)))

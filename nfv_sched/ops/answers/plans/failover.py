@@ -185,7 +185,7 @@ class FailoverAnalysis:
         if guest not in self._takers:
             self._takers[guest] = (
                 name for name in self._hosts if positions.in_cell(uuid, name)
-                and positions.put(positions.position(name), guest) is not None)
+                and positions.position(name).put(guest) is not None)
         # A copy: what is found is kept for others that are alike.
         self._takers[guest], takers = itertools.tee(self._takers[guest])
         keeper = _KEEPERS.get(positions.policy(uuid) or '')
@@ -246,7 +246,7 @@ class FailoverAnalysis:
         """Return a host with one more server, the last of ``path``; cached."""
         key = name, path
         if key not in self._after:
-            self._after[key] = self._positions.put(position, path[-1])
+            self._after[key] = position.put(path[-1])
         return self._after[key]
 
     # -- the simulator

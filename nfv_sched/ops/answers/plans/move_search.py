@@ -32,6 +32,9 @@ _MOST_MOVES = 3
 _ROUNDS = 8
 
 Update = Callable[[int, int | None, str], None]
+#: A move, or moves, and the cloud after them.
+_Moved = tuple[values.Move, arrangements.Arrangement]
+_AllMoved = tuple[tuple[values.Move, ...], arrangements.Arrangement]
 #: Progress of a search: how many sets of moves there are is not known before.
 _SEARCHING = 'searching for moves'
 
@@ -172,11 +175,16 @@ class MoveSearch:
         if key in seen:
             return None
         seen.add(key)
-        for move, after in self._all_moves(arrangement):
-            solution = self._search(after, (*moves, move), moves_left - 1,
-                                    seen, until)
-            if solution is not None:
-                return solution
+        pairs = sorted(
+            ((uuid, source) for source in self._positions.hosts
+             for uuid in self._movable(source, arrangement)),
+            key=lambda pair: self._cost(pair[0]))
+        for uuid, source in pairs:
+            for move, after in self._moves_of(arrangement, uuid, source):
+                solution = self._search(after, (*moves, move), moves_left - 1,
+                                        seen, until)
+                if solution is not None:
+                    return solution
         return None
 
     def _most_gained(self, arrangement: arrangements.Arrangement,
@@ -200,42 +208,32 @@ class MoveSearch:
         uuids = self._movable(name, arrangement)
         key = name, position.key, moves_left
         if (gains := self._most.get(key)) is None:
-            fits = self._count_fits(position)
             gains = [0]
             for size in range(1, moves_left + 1):
                 # Beyond pairs, an upper bound: all that may leave do.
                 sets = itertools.combinations(
                     uuids, min(size, len(uuids))) if size <= _PAIR else [uuids]
                 gains.append(max(gains[-1], max(
-                    (self._gain(position, chosen, fits)
-                     for chosen in sets), default=0)))
+                    (self._gain(position, chosen) for chosen in sets),
+                    default=0)))
             self._most[key] = gains
         return gains
 
     def _gain(self, position: arrangements.Position,
-              uuids: Sequence[str], fits: int) -> int:
+              uuids: Sequence[str]) -> int:
         """Return how many more new servers fit without some servers."""
         key = position.host.name, position.key, tuple(uuids)
         if key not in self._gain_without:
+            fits = self._count_fits(position)
             for uuid in uuids:
                 position = self._positions.without(position, uuid)
             self._gain_without[key] = self._count_fits(position) - fits
         return self._gain_without[key]
 
-    def _all_moves(self,
-                   arrangement: arrangements.Arrangement) -> Iterator[
-            tuple[values.Move, arrangements.Arrangement]]:
-        for uuid, source in sorted(
-                ((uuid, source) for source in self._positions.hosts
-                 for uuid in self._movable(source, arrangement)),
-                key=lambda pair: self._cost(pair[0])):
-            yield from self._moves_of(arrangement, uuid, source)
-
     def _moves_of(
-        self, arrangement: arrangements.Arrangement, uuid: str,
-        source: str,
+        self, arrangement: arrangements.Arrangement, uuid: str, source: str,
         hosts: Collection[str] | None = None,
-    ) -> Iterator[tuple[values.Move, arrangements.Arrangement]]:
+    ) -> Iterator[_Moved]:
         for name in self._positions.hosts if hosts is None else hosts:
             if (uuid, name) in self._forbidden or name in self._closed:
                 continue
@@ -263,10 +261,8 @@ class MoveSearch:
             moves = (*moves, *more)
         return moves
 
-    def _cheapest_moves(
-        self, arrangement: arrangements.Arrangement, most: int,
-    ) -> tuple[tuple[values.Move, ...],
-               arrangements.Arrangement] | None:
+    def _cheapest_moves(self, arrangement: arrangements.Arrangement,
+                        most: int) -> _AllMoved | None:
         """Return the fewest, then cheapest moves for one new server."""
         for size in range(1, most + 1):
             sets = sorted(
@@ -280,8 +276,8 @@ class MoveSearch:
                 position = self._positions.position(name, arrangement)
                 # A sum of CPUs rules out most sets at a fraction of the cost
                 # of a count.
-                if not self._has_cpus(position, uuids) or self._gain(
-                        position, uuids, self._count_fits(position)) < 1:
+                if not self._has_cpus(position, uuids) or (
+                        self._gain(position, uuids) < 1):
                     continue
                 moved = self._move_away(arrangement, uuids, name)
                 if moved is not None:
@@ -301,12 +297,8 @@ class MoveSearch:
             len(share.cpus) for uuid in uuids
             for share in self._positions.shares(position, uuid))
 
-    def _move_away(
-        self, arrangement: arrangements.Arrangement,
-        uuids: Sequence[str],
-        source: str,
-    ) -> tuple[tuple[values.Move, ...],
-               arrangements.Arrangement] | None:
+    def _move_away(self, arrangement: arrangements.Arrangement,
+                   uuids: Sequence[str], source: str) -> _AllMoved | None:
         """Move servers away, if more new servers fit the cloud then."""
         before = self._count_total(arrangement)
         moves: tuple[values.Move, ...] = ()
@@ -319,10 +311,8 @@ class MoveSearch:
             moves = (*moves, move)
         return (moves, after) if self._count_total(after) > before else None
 
-    def _find_move(
-        self, arrangement: arrangements.Arrangement, uuid: str,
-        source: str,
-    ) -> tuple[values.Move, arrangements.Arrangement] | None:
+    def _find_move(self, arrangement: arrangements.Arrangement, uuid: str,
+                   source: str) -> _Moved | None:
         hosts = sorted(
             (name for name in self._positions.hosts if name != source),
             # Hosts that take no new server have nothing to lose.
@@ -384,8 +374,8 @@ def make_room(
             name not in closed and (uuid, name) not in forbidden
             and positions.in_cell(uuid, name)
             and positions.together(arrangement, uuid, name, soft=False)
-            and positions.put(position, guest, uuid,
-                              positions.degrees(uuid)) is not None)
+            and position.put(
+                guest, uuid, positions.degrees(uuid)) is not None)
 
     failed: list[str] = []
     for _round in range(_ROUNDS):

@@ -113,9 +113,9 @@ def _cause_on_host(positions: arrangements.Positions, uuid: str, name: str,
             LackKind.FILTERS, tuple([each.filter for each in refused]),
             '; '.join(sentences), max(each.rank for each in refused))
     position = positions.position(name)
-    if positions.put(position, guest, uuid) is None:
+    if position.put(guest, uuid) is None:
         return _OnHost(LackKind.CLAIM)
-    if degrees and positions.put(position, guest, uuid, degrees) is None:
+    if degrees and position.put(guest, uuid, degrees) is None:
         return _OnHost(LackKind.POLICIES, tuple(degrees))
     return _OnHost(LackKind.GUESTS)
 
@@ -188,7 +188,7 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
                     arrangements.AS_IS, uuid, name, soft=False)):
             continue
         position = positions.position(name)
-        if positions.put(position, guest, uuid, degrees) is None:
+        if position.put(guest, uuid, degrees) is None:
             continue
         _after, failure = trial.run(cloud, positions, [
             trial.move_of(positions, uuid, server.host or '', name, kind)])
@@ -211,7 +211,7 @@ def _kept_level(
 ) -> ty.Literal['yes', 'partly', 'no'] | None:
     if text not in positions.degrees(uuid):
         return None
-    if positions.put(position, guest, uuid, {text: 1.0}) is not None:
+    if position.put(guest, uuid, {text: 1.0}) is not None:
         return 'yes'
-    is_partly = positions.put(position, guest, uuid, {text: _PARTLY})
+    is_partly = position.put(guest, uuid, {text: _PARTLY})
     return 'no' if is_partly is None else 'partly'

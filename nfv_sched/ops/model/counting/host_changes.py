@@ -36,20 +36,19 @@ class MovableGuest:
     :param counted: one of them, as
         :mod:`nfv_sched.ops.model.counting.capacity` counts it
     :param fixed: whether live migration cannot move its PCI devices
+    :param hosts: hosts that filters are asked about at once, which is faster
     """
 
-    def __init__(self, counted: capacity.CountedGuest, fixed: bool = False):
+    def __init__(self, counted: capacity.CountedGuest, fixed: bool = False,
+                 hosts: Iterable[capacity.CountedHost] = ()):
         self.counted = counted
         self.fixed = fixed
+        self._hosts = hosts
         self.needs = counted.needs
         self._refused: dict[tuple[str, occupancy.Amounts], bool] = {}
 
-    def refused(self, position: 'Position',
-                unchanged_hosts: Iterable[capacity.CountedHost] = ()) -> bool:
-        """Return whether one of the enabled filters refuses a host.
-
-        :param unchanged_hosts: hosts to ask at the same time, which is faster
-        """
+    def refused(self, position: 'Position') -> bool:
+        """Return whether one of the enabled filters refuses a host."""
         # Filters get a host with other amounts, but not with other servers, so
         # which servers came makes no difference to them.
         key = position.host.name, position.load
@@ -57,7 +56,7 @@ class MovableGuest:
             hosts = {position.host.name: (position.host, position.load)}
             if position.load == occupancy.NOTHING:
                 hosts.update({each.name: (each, occupancy.NOTHING)
-                              for each in unchanged_hosts})
+                              for each in self._hosts})
             refusals = self.counted.refusals(list(hosts.values()))
             for host, load in hosts.values():
                 self._refused[host.name, load] = bool(refusals[host.name])
@@ -86,15 +85,12 @@ class Position:
         return self.room.key, self.load, frozenset(self.came), self.left
 
     def put(self, guest: MovableGuest, uuid: str | None = None,
-            degrees: Mapping[str, float] = _NOTHING,
-            unchanged_hosts: Iterable[capacity.CountedHost] = (),
-            ) -> 'Position | None':
+            degrees: Mapping[str, float] = _NOTHING) -> 'Position | None':
         """Return the host with one more server.
 
         :param uuid: UUID of the server; None for a new one
         :param degrees: text of a policy -> degree to which it must be kept at
             least, 0 to 1
-        :param unchanged_hosts: see :meth:`MovableGuest.refused`
         :returns: None if the host does not take the server
         """
         counted, host = guest.counted, self.host
@@ -106,7 +102,7 @@ class Position:
                 for text, degree in degrees.items()):
             return None
         # Last, as asking Nova's filters takes the longest.
-        if guest.refused(self, unchanged_hosts) or any(
+        if guest.refused(self) or any(
                 count < 1 for count, _binding in counted.limits_of(
                     host, self.used)):
             return None
