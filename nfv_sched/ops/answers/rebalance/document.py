@@ -66,11 +66,9 @@ class StuckServices:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SkippedRouter:
+class SkippedRouter(ServedThing):
     """A router that is left out."""
 
-    service: str | None  #: its name; null if it has none
-    service_id: str  #: its UUID
     ha: bool  #: whether it is highly available
     distributed: bool  #: whether it is distributed (DVR)
     networks_known: bool  #: whether Neutron shows its networks
@@ -131,7 +129,6 @@ class Rebalance:
     gained_servers: tuple[GainedServers, ...]
 
     def moves_of(self, plan: AgentPlan) -> tuple[AgentMove, ...]:
-        """Return the moves of a plan, in order."""
         return tuple([each for each in self.moves if each.kind == plan.kind])
 
     @property

@@ -147,7 +147,7 @@ class _Planner:
         self.moves: list[document.AgentMove] = []
 
     def plan(self, kind: str) -> document.AgentPlan:
-        before, loads = self._spread(), self._loads()
+        before, loads = self._spread(), list(map(self._load, self._agents))
         stays: list[document.StuckServices] = []
         if kind != snapshot.OVN:
             stays = self._empty_agents()
@@ -171,17 +171,13 @@ class _Planner:
                 ports=None if is_ovn else ports,
                 ports_after=None if is_ovn else ports_after)
                 for agent, (number, ports), (number_after, ports_after)
-                in zip(self._agents, loads, self._loads())]),
+                in zip(self._agents, loads, map(self._load, self._agents))]),
             stays=tuple(stays), left_out=tuple([document.SkippedRouter(
                 service=each.name or None, service_id=each.id, ha=each.ha,
                 distributed=each.distributed,
                 networks_known=each.physnets is not None)
                 for name, each in sorted(self._services.items())
                 if name in served and not movable(each)]))
-
-    def _loads(self) -> list[tuple[int, int]]:
-        return [(len(self._services_of[agent.id]), self._ports[agent.id])
-                for agent in self._agents]
 
     def _spread(self) -> document.Spread:
         """Return the highest and lowest load of agents in use, or 0."""
@@ -192,13 +188,13 @@ class _Planner:
 
     # Measures
 
-    def _measure(self, agent: snapshot.NetworkAgent) -> int:
-        return self._ports[agent.id] if self._by_ports else len(
-            self._services_of[agent.id])
+    def _load(self, agent: snapshot.NetworkAgent) -> tuple[int, int]:
+        """Return the number of services of an agent, and of their ports."""
+        return len(self._services_of[agent.id]), self._ports[agent.id]
 
     def _entry(self, agent: snapshot.NetworkAgent) -> _Entry:
-        load = self._ports[agent.id], len(self._services_of[agent.id])
-        return *(load if self._by_ports else reversed(load)), *_key(agent)
+        load = self._load(agent)
+        return *(reversed(load) if self._by_ports else load), *_key(agent)
 
     def _emptiest_first(self) -> list[snapshot.NetworkAgent]:
         return [self._agents_by_id[uuid] for *_load, uuid in self._order]
@@ -252,7 +248,8 @@ class _Planner:
 
     def _gap(self, source: snapshot.NetworkAgent,
              target: snapshot.NetworkAgent) -> int:
-        return self._measure(source) - self._measure(target)
+        levelled = int(self._by_ports)
+        return self._load(source)[levelled] - self._load(target)[levelled]
 
     def _choices(self, source: snapshot.NetworkAgent,
                  target: snapshot.NetworkAgent) -> list[str]:

@@ -12,11 +12,8 @@ from nfv_sched.ops.cloud import snapshot
 _NOUNS = {snapshot.DHCP: 'DHCP servers', snapshot.ROUTER: 'Routers',
           snapshot.OVN: 'Routers at gateways of ML2/OVN'}
 
-#: What has a name and an ID.
-_Service = document.AgentMove | document.ServedThing | document.SkippedRouter
 
-
-def name_of(service: _Service) -> str:
+def name_of(service: document.AgentMove | document.ServedThing) -> str:
     return _word(service.service or '') or service.service_id
 
 
