@@ -172,58 +172,6 @@ class PlanTest(base.TestCase):
         self.assertEqual((9, ()), (plan.imbalance, moves))
 
 
-class CheckTest(base.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.made = routers('r', 8)
-        self.agents = [agent('a', *names(self.made)), agent('b'),
-                       agent('c', alive=False)]
-        self.plan, self.moves = planned(self.agents, self.made)
-
-    def refused(self, said, moves=None, service=None, **fields):
-        """Assert why a plan is wrong.
-
-        :param service: what is otherwise with the services
-        """
-        error = self.assertRaises(
-            levelling.PlanError, levelling.check,
-            cloud(self.agents, [dataclasses.replace(each, **service or {})
-                                for each in self.made]),
-            dataclasses.replace(self.plan, **fields), moves or self.moves)
-        self.assertIn(said, str(error))
-
-    def with_move(self, number, source=None, target=None, **fields):
-        moves = list(self.moves)
-        if source is not None:
-            fields['source_agent_id'] = source.id
-        if target is not None:
-            fields['destination_agent_id'] = target.id
-        moves[number] = dataclasses.replace(moves[number], **fields)
-        return tuple(moves)
-
-    def test_check(self):
-        levelling.check(cloud(self.agents, self.made), self.plan, self.moves)
-        a, b, c = self.agents
-        first = self.moves[0]
-        self.refused('move 1 of router: not on the source',
-                     moves=self.with_move(0, source=b, target=a))
-        self.refused('move 2 of router: not on the source',
-                     moves=(first, first))
-        self.refused('just moved there', moves=(
-            first, self.with_move(0, source=b, target=a)[0]))
-        self.refused('neither is to be touched',
-                     moves=self.with_move(0, target=c))
-        self.refused('neither is to be touched', service={'ha': True})
-        self.refused('the target cannot take it',
-                     service={'physnets': frozenset({'x'})})
-        self.refused('on the target already',
-                     moves=self.with_move(0, target=a))
-        self.refused('it does not help', threshold=8)
-        self.refused('miscounted', moves=self.with_move(
-            1, after=self.plan.before))
-        self.refused('the agents end in another way', moves=self.moves[:-1])
-
-
 @st.composite
 def drawn(draw, most=12, agents=5, alike=False):
     """Agents and what they serve.
@@ -262,25 +210,42 @@ def drawn(draw, most=12, agents=5, alike=False):
 
 class PropertiesTest(base.TestCase):
 
-    def replayed(self, moves, agents, known):
+    def weight(self, plan, service):
+        return service.ports if plan.levels == 'ports' else 1
+
+    def replayed(self, plan, moves, agents, known):
         has = {each.id: set(each.serves) for each in agents}
         of_id = {each.id: each for each in agents}
         gone = set()
+
+        def load(uuid):
+            return sum(self.weight(plan, known[name]) for name in has[uuid])
+
+        def is_used(each):
+            return each.alive and each.enabled
+
         for move in moves:
             name, source, target = (
                 move.service_id, move.source_agent_id,
                 move.destination_agent_id)
             self.assertIn(name, has[source])
             self.assertNotIn(name, has[target])
-            self.assertTrue(of_id[target].alive and of_id[target].enabled)
+            self.assertTrue(is_used(of_id[target]))
             self.assertFalse(known[name].ha)
             self.assertLessEqual(known[name].physnets, of_id[target].physnets)
             # Neither passed on nor given back.
             self.assertNotIn((name, source), gone)
             self.assertNotIn((name, target), gone)
             gone |= {(name, source), (name, target)}
+            gap = load(source) - load(target)
+            if is_used(of_id[source]):
+                self.assertGreater(gap, plan.threshold)
+                self.assertIn(self.weight(plan, known[name]), range(1, gap))
             has[source].remove(name)
             has[target].add(name)
+            loads = [load(each.id) for each in agents if is_used(each)]
+            self.assertEqual((max(loads), min(loads)),
+                             (move.after.most, move.after.fewest))
         return has
 
     @hypothesis.settings(max_examples=200, deadline=None)
@@ -290,7 +255,7 @@ class PropertiesTest(base.TestCase):
         known = {each.id: each for each in services}
         plan, moves = planned(agents, services, threshold=threshold,
                               by_ports=by_ports)
-        has = self.replayed(moves, agents, known)
+        has = self.replayed(plan, moves, agents, known)
         # Nothing is lost, nothing is new.
         self.assertEqual(
             collections.Counter(
@@ -321,7 +286,7 @@ class PropertiesTest(base.TestCase):
                 for each in stay.services}
 
         def weight(name):
-            return known[name].ports if plan.levels == 'ports' else 1
+            return self.weight(plan, known[name])
 
         def measure(each):
             return sum(map(weight, has[each.id]))
