@@ -74,6 +74,6 @@ class EvacuateHost(planning.MovePlanCommand):
         self.has_findings = any(each.how is None for each in plan.servers)
         return planning.Output(
             text=rendering.evacuation_text(plan),
-            rows=rendering.evacuation_records(plan), columns=rendering.DRAIN,
+            rows=rendering.drain_records(plan), columns=rendering.DRAIN,
             commands=list(rendering.commands(plan.moves)),
             document=plan_file.document_of(plan))

@@ -37,7 +37,6 @@ _NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
 _NEAR = {'local': 1.0, 'partial': 0.5, 'remote': 0.0}
 _SOFT = 'soft-'
 _AFFINITY = 'affinity'
-_ANTI_AFFINITY = 'anti-affinity'
 #: Hints of the scheduler that name servers.
 SAME_HOST = 'same_host'
 DIFFERENT_HOST = 'different_host'
@@ -347,17 +346,17 @@ class Positions:
         The filters of server hints and of anti-affinity compare hosts with
         these, by what compute nodes report to nova-scheduler.
         """
-        group = self._members.get(uuid)
-        fellows = group.members if group is not None and (
-            group.policy == _ANTI_AFFINITY) else ()
+        fellows = self._members[uuid].members if (
+            self.policy(uuid) == 'anti-affinity') else ()
         return tuple(dict.fromkeys(
             each for each in (*self.hinted(SAME_HOST, uuid),
                               *self.hinted(DIFFERENT_HOST, uuid), *fellows)
             if each != uuid))
 
-    def policy(self, uuid: str) -> str | None:
+    def policy(self, uuid: str) -> str:
+        """Return the policy of a server's group; empty without a group."""
         group = self._members.get(uuid)
-        return None if group is None else group.policy
+        return '' if group is None else group.policy
 
     def free_cpus(self, name: str) -> int:
         host = self.hosts[name].room.host

@@ -101,7 +101,6 @@ DETACHED_VNIC_TYPES = (
 # services are at version 74. By the release, as a snapshot says no more of a
 # Nova that is elsewhere; not needed without Nova 33.
 _SHARES_COLD = 34
-_LOCAL_DISKS = ('local_lvm',)
 #: The secret of such a TPM can be read on the destination.
 _HOSTS_SECRET = 'host'
 _TPM_REFUSED = {EVACUATE: ObstacleKind.TPM, SHELVE: ObstacleKind.TPM_SHELVED}
@@ -165,5 +164,5 @@ def _obstacle_kind(kind: MoveKind,
                 image.get('hw_mem_encryption')))):
             return ObstacleKind.ENCRYPTED
     storage = specs.get('aggregate_instance_extra_specs:storage')
-    return ObstacleKind.LOCAL_DISK if storage in _LOCAL_DISKS and (
+    return ObstacleKind.LOCAL_DISK if storage == 'local_lvm' and (
         not server.is_on_volume) else None

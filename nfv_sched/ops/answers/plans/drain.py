@@ -12,6 +12,7 @@ has gone to; for the others all combinations are tried, within a time limit.
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from collections.abc import Mapping, Sequence
 import dataclasses
+import functools
 import itertools
 import time
 import types
@@ -50,13 +51,6 @@ class DrainTerms:
     failed: Failed
     seconds: float  #: time limit of each search
     update: Update  #: called with (steps done, all steps, activity)
-
-    def run(self, cloud: snapshot.Cloud, positions: arrangements.Positions,
-            moves: Sequence[values.Move]) -> tuple[
-                snapshot.Cloud, trial.Failure | None]:
-        return trial.run(
-            cloud, positions, moves,
-            lambda done, total: self.update(done, total, 'moves tried'))
 
 
 def plan(cloud: snapshot.Cloud, host: str,
@@ -150,9 +144,12 @@ def _possible_moves(
     """
     reasons: list[str] = []
     until = time.monotonic() + terms.seconds
+    run = functools.partial(
+        trial.run, cloud, search.positions,
+        update=lambda done, total: terms.update(done, total, 'moves tried'))
     while True:
         moves, exact = search.moves(until)
-        after, failure = terms.run(cloud, search.positions, moves)
+        after, failure = run(moves)
         if failure is None:
             break
         refused = failure.move or moves[-1]
@@ -162,7 +159,7 @@ def _possible_moves(
         if len(reasons) == _ROUNDS:
             # The moves before the one that fails are good by themselves.
             moves, exact = moves[:failure.done], False
-            after, _failure = terms.run(cloud, search.positions, moves)
+            after, _failure = run(moves)
             break
     return moves, exact, tuple(reasons), after
 

@@ -32,7 +32,6 @@ _AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
 #: Policy of server groups -> filter that enforces it.
 _KEEPERS = {'affinity': 'ServerGroupAffinityFilter',
             'anti-affinity': 'ServerGroupAntiAffinityFilter'}
-_PCI = 'PciPassthroughFilter'
 #: Highest number of servers that are tried together to fill a host.
 _DEPTH = 2
 
@@ -174,7 +173,8 @@ class FailoverAnalysis:
         """Return whether filters foresee each failure of the claim."""
         counted = self._positions.guest(uuid).counted
         if counted.request.demands and (
-                _PCI not in self._filters or not request.is_claimed_as_asked(
+                'PciPassthroughFilter' not in self._filters
+                or not request.is_claimed_as_asked(
                     self._positions.simulated[uuid])):
             return False
         return counted.request.guest is None or (counted.guest_request.limited)
@@ -188,7 +188,7 @@ class FailoverAnalysis:
                 and positions.position(name).put(guest) is not None)
         # A copy: what is found is kept for others that are alike.
         self._takers[guest], takers = itertools.tee(self._takers[guest])
-        keeper = _KEEPERS.get(positions.policy(uuid) or '')
+        keeper = _KEEPERS.get(positions.policy(uuid))
         for name in takers:
             if name not in lost and positions.in_cell(uuid, name) and (
                     positions.broken_hint(

@@ -21,7 +21,6 @@ from nfv_sched.ops.simulator import start
 
 #: Highest number of servers that leave a host for one new server.
 _LARGEST_SET = 3
-_PAIR = 2
 #: Highest number of (server, host) pairs for an exhaustive search, and the
 #: time limit of that, in seconds.
 _PAIRS = 64
@@ -212,7 +211,7 @@ class MoveSearch:
             for size in range(1, moves_left + 1):
                 # Beyond pairs, an upper bound: all that may leave do.
                 sets = itertools.combinations(
-                    uuids, min(size, len(uuids))) if size <= _PAIR else [uuids]
+                    uuids, min(size, len(uuids))) if size <= 2 else [uuids]
                 gains.append(max(gains[-1], max(
                     (self._gain(position, chosen) for chosen in sets),
                     default=0)))

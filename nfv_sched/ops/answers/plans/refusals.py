@@ -17,7 +17,6 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import start
 
 _NONE: Mapping[str, ty.Any] = types.MappingProxyType({})
-_PARTLY = 0.5
 
 
 class LackKind(movable.WordedKind):
@@ -94,7 +93,7 @@ def _cause_on_host(positions: arrangements.Positions, uuid: str, name: str,
     if hint is not None:
         return _OnHost(LackKind.HINT, (hint,))
     if not positions.together(arrangements.AS_IS, uuid, name, soft=False):
-        return _OnHost(LackKind.GROUP, (positions.policy(uuid) or '',))
+        return _OnHost(LackKind.GROUP, (positions.policy(uuid),))
     guest = positions.guest(uuid)
     answer, filters = positions.refusals(guest)
     if missing := answer.lacks.get(name):
@@ -213,5 +212,5 @@ def _kept_level(
         return None
     if position.put(guest, uuid, {text: 1.0}) is not None:
         return 'yes'
-    is_partly = position.put(guest, uuid, {text: _PARTLY})
+    is_partly = position.put(guest, uuid, {text: 0.5})
     return 'no' if is_partly is None else 'partly'

@@ -85,17 +85,18 @@ def _server_table(
          for title in shown] for row in rows], least)
 
 
-def drain_columns(plan: _Drain) -> Sequence[str]:
-    return DRAIN if isinstance(plan, document.Drain) else (
-        'Round', 'Host', *DRAIN)
+def drain_columns(plan: _Drain | document.Evacuation) -> Sequence[str]:
+    return ('Round', 'Host', *DRAIN) if isinstance(
+        plan, document.RollingDrain) else DRAIN
 
 
-def drain_records(plan: _Drain) -> list[Sequence[ty.Any]]:
+def drain_records(
+        plan: _Drain | document.Evacuation) -> list[Sequence[ty.Any]]:
     return [[row.get(title, '') for title in drain_columns(plan)]
             for row in _drain_rows(plan, for_people=False)]
 
 
-def _drain_rows(plan: _Drain,
+def _drain_rows(plan: _Drain | document.Evacuation,
                 for_people: bool) -> Iterator[Mapping[str, ty.Any]]:
     if isinstance(plan, document.RollingDrain):
         for number, each in (
@@ -239,10 +240,6 @@ def evacuation_text(plan: document.Evacuation) -> list[tables.Part]:
         parts.append('Each evacuation was made in the simulator, one after '
                      'the other.')
     return [*parts, *_gaps(plan)]
-
-
-def evacuation_records(plan: document.Evacuation) -> list[Sequence[ty.Any]]:
-    return [tuple(row.values()) for row in _server_rows(plan, False)]
 
 
 # Plans that make room for new servers
