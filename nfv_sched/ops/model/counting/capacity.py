@@ -64,10 +64,9 @@ LostLimit = document.LostLimit
 
 #: Nova's filters that the count itself replaces.
 _COUNTED = ('NUMATopologyFilter', 'PciPassthroughFilter')
-_COMPUTE = 'ComputeFilter'
 _KINDS = {'VSwitchPortLimitFilter': BindingKind.PORTS,
           'SecurityRuleLimitFilter': BindingKind.RULES,
-          _COMPUTE: BindingKind.SERVICE}
+          'ComputeFilter': BindingKind.SERVICE}
 _NOTHING_LIFTED: frozenset[LostLimit] = frozenset()
 _SEVERAL = HostLimit(
     BindingKind.SEVERAL, why='the PCI devices that Placement grants do not '
@@ -76,7 +75,6 @@ _NO_PORTS = assumed_ports.assume(assumed_ports.Basis.NUMBER)
 #: Nova requires this trait for the thread policy require, and forbids it for
 #: isolate, unless it asks for VCPU in place of PCPU.
 _HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
-_ACCELERATOR = 'accel:device_profile'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +295,6 @@ class Counting:
         """Count the servers of a flavor.
 
         :param hosts: names of the hosts that count; None for all
-        :param image: image properties of this flavor's servers
         """
         chosen = self.hosts(hosts)
         ports = self._ports_of(flavor)
@@ -350,7 +347,6 @@ class Counting:
                  limits_lost: bool = False) -> 'CountedGuest':
         """Return the server of a request, which is changed.
 
-        :param limits_lost: whether NUMA limits do not reach the claim
         :raises servers.Refused: if Nova's scheduler fails on it
         """
         # In nova-scheduler a wrapper does this; nothing is scheduled here.
@@ -366,7 +362,7 @@ class Counting:
 
 def uncounted(flavor: snapshot.Flavor) -> tuple[str, ...]:
     # Cyborg knows what a device profile needs; it is not read.
-    return tuple([key for key in flavor.extra_specs if key == _ACCELERATOR])
+    return tuple({'accel:device_profile'} & flavor.extra_specs.keys())
 
 
 def _refusal(exc: servers.Refused) -> HostLimit:
@@ -545,7 +541,6 @@ class CountedGuest:
     ) -> LostLimit:
         """Return the limit of the servers that lifting limits does not help.
 
-        :param on_nodes: the count of the host's NUMA cells and devices
         :param some: whether lifting them helps other servers
         """
         if not some and not on_nodes.more:
@@ -560,7 +555,6 @@ class CountedGuest:
                ) -> tuple[document.HostFit, host_count.Count]:
         """Count the servers on one host.
 
-        :param refusals: the filters that refuse it as it is
         :returns: also the count of its NUMA cells and devices
         """
         allowed = self.grants.for_host(host.root)

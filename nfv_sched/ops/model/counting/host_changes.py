@@ -17,7 +17,6 @@ from nfv_sched.ops.model.counting import host_count
 from nfv_sched.ops.simulator import placement
 
 _NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
-_NO_SERVERS: frozenset[str] = frozenset()
 
 
 class Footprint(ty.NamedTuple):
@@ -77,7 +76,7 @@ class Position:
     came: Mapping[str, Footprint] = dataclasses.field(
         default_factory=lambda: _NOTHING)
     #: UUIDs of removed servers that were on the host before
-    left: frozenset[str] = _NO_SERVERS
+    left: frozenset[str] = frozenset()
 
     @property
     def key(self) -> Hashable:
