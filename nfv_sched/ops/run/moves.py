@@ -50,7 +50,6 @@ _ACTION_NAMES = {'live': ('live-migration',), 'cold': ('migrate',),
 _OVER = {'live': ('completed', 'done'), 'cold': ('confirmed',),
          'evacuate': ('completed', 'done')}
 _FAILED = ('cancelled', 'error', 'failed', 'reverted')
-_CONFIRM = 'openstack server resize confirm --'
 _TO_CONFIRM, _UNCONFIRMED = 'finished', 'VERIFY_RESIZE'
 # A shelved server is on its host until it is offloaded.
 _SHELVED, _OFFLOADED = 'SHELVED', 'SHELVED_OFFLOADED'
@@ -583,8 +582,8 @@ def _await_migration(connection: _Connection, move: values.Move,
                     raise UnfinishedMoveError(
                         f'is on {move.destination}, waits to be confirmed, '
                         f'and holds resources on {move.source}, too: {exc}; '
-                        'to confirm it: '
-                        + f'{_CONFIRM} {shlex.quote(move.id)}') from exc
+                        'to confirm it: openstack server resize confirm -- '
+                        + shlex.quote(move.id)) from exc
                 refused = True
         yield ''
     failed = status not in _OVER[move.kind]

@@ -169,7 +169,6 @@ class MoveJournal:
 
     def set_host(self, host: str,
                  state: ty.Literal['asked', 'closed', 'open']) -> None:
-        """Note that a host was disabled or enabled, or is to be."""
         self._note_host(host, state)
         self._write(self._record(host, state))
 
