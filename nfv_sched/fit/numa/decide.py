@@ -56,6 +56,10 @@ class Decision:
     labels: frozenset[str] = _NOTHING
     #: the labels among them that strict rules need
     strict_labels: frozenset[str] = _NOTHING
+    #: the host NUMA cells, by position, to which strict rules hold the claim
+    #: in any state of the host: that of each guest cell; None if it has a
+    #: choice
+    only_cells: tuple[int, ...] | None = None
     #: the limits must not require the tunnel endpoint
     ignore_tunnel: bool = False
     #: text of a rule -> how far it is satisfied, 0 to 1
@@ -423,10 +427,13 @@ class _Decider:
         displaces = None
         if held is not None and held.labels - labels:
             displaces = held
+        only_cells = None
+        if self.strict and not self.terms.limits_lost:
+            only_cells = self.predictor.only_choice(labels, strict_labels)
         return Decision(
             True, labels=labels, strict_labels=strict_labels,
-            ignore_tunnel=self.ignore_tunnel, degrees=degrees,
-            displaces=displaces)
+            only_cells=only_cells, ignore_tunnel=self.ignore_tunnel,
+            degrees=degrees, displaces=displaces)
 
     def _claim_too_long(self, labels: frozenset[str]) -> bool:
         evaluation = self.predictor.evaluation

@@ -105,6 +105,28 @@ class ClaimPredictor:
         except candidates.TooManySets:
             return False
 
+    def only_choice(self, labels: frozenset[str],
+                    held: frozenset[str]) -> tuple[int, ...] | None:
+        """Return the predicted choice if no state of the host allows another.
+
+        Guest cells that are alike may change places.
+
+        :param held: those of the labels that leave no other choice
+        """
+        if (chosen := self.predicted(labels)) is None or (
+                len(self.host.cells) == 1):
+            return None
+        groups, static = self.label_groups(held), self.evaluation.static_masks
+        if not self.always_within(groups, candidates.mask_of(chosen)):
+            return None
+        if not self.evaluation.interchangeable:
+            for guest_cell, host_cell in enumerate(chosen):
+                masks = list(static)
+                masks[guest_cell] &= ~(1 << host_cell)
+                if candidates.feasible(masks, groups):
+                    return None
+        return chosen
+
     def keeps_pins(self, labels: frozenset[str]) -> bool:
         """Return whether all claims keep pins; else set ``pins_astray``."""
         if self._pins_stay(self.label_groups(labels)):

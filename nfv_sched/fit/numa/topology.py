@@ -259,6 +259,17 @@ class GuestCell(ty.NamedTuple):
         size = self.pagesize
         return _PAGES.get(size) or strings.size(size) if size else ''
 
+    def number_of_pins(self, host: HostCell, reserved: int) -> int:
+        """Return how many CPUs of a host cell it keeps from others.
+
+        :param reserved: further CPUs for the guest's emulator threads
+        """
+        if self.cpus == SHARED:
+            return 0
+        # Idle siblings count as used; see occupancy.share.
+        return (self.dedicated + reserved) * (
+            host.threads if self.threads == THREADS_ISOLATE else 1)
+
 
 class GuestTopology(ty.NamedTuple):
     cells: tuple[GuestCell, ...]  #: guest cells in Nova's order
