@@ -102,6 +102,7 @@ class Client:
         for each in session.session.adapters.values():
             each.init_poolmanager(10, threads)
         http_limits.limit(session)
+        self._of_nodes: set[str] = set()
 
     def close(self) -> None:
         self._adapter.session.session.close()
@@ -109,6 +110,12 @@ class Client:
     def define(self) -> None:
         for path in _DEFINITIONS:
             self._request('PUT', path)
+
+    def define_nodes(self, names_of_classes: Iterable[str]) -> None:
+        """Define resource classes of NUMA nodes, each once."""
+        for name in set(names_of_classes) - self._of_nodes:
+            self._request('PUT', f'/resource_classes/{name}')
+            self._of_nodes.add(name)
 
     def undefined(self) -> list[str]:
         return [path.rpartition('/')[2] for path in _DEFINITIONS

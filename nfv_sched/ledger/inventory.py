@@ -45,6 +45,9 @@ moves here, has an allocation before its ports are bound, and they are bound
 one after the other.  Its allocation is left alone until a port of it has been
 seen here with this allocation, while its ports change, and while Nova has a
 task for it, which the publisher checks.
+
+Host NUMA nodes are treated alike (:mod:`nfv_sched.ledger.nodes`): what a
+server has pinned there by Nova's database, and has not allocated, is reserved.
 """
 
 import collections
@@ -99,6 +102,8 @@ class Load(ty.NamedTuple):
     #: number of DHCP servers; None if it is not known
     dhcp_servers: int | None = None
     routers: int = 0  #: number of routers
+    #: resource class -> total of host NUMA nodes
+    nodes: Mapping[str, int] = _NOTHING
 
     def figures(self) -> dict[str, LedgerInventory]:
         return {name: LedgerInventory(names.UNLIMITED, number)
@@ -183,38 +188,40 @@ def uncovered(load: Load, covered: Mapping[str, Mapping[str, int]],
               host_limits: options.Limits) -> dict[str, int]:
     """Return the amounts in use beyond what their servers have allocated.
 
-    Of ports, or of rules if the host has no limit of ports.
+    Of ports, or of rules if the host has no limit of ports, and of NUMA nodes.
 
     :param covered: server UUID -> resource class -> amount allocated
     :returns: UUID of a server, or of a port of none -> amount, not 0
     """
-    quantity = (decide.PORTS
-                if decide.PORTS.limit(host_limits) < names.UNLIMITED
-                else decide.RULES)
-    amounts = dict.fromkeys(load.unplugged, 1)
+    quantity = next((each for each in decide.QUANTITIES
+                     if each.limit(host_limits) < names.UNLIMITED), None)
+    amounts = dict.fromkeys(() if quantity is None else load.unplugged, 1)
     for uuid, server in load.servers.items():
-        amount = quantity.own(server) - covered.get(uuid, _NOTHING).get(
-            quantity.resource_class, 0)
-        if amount > 0:
+        held = covered.get(uuid, _NOTHING)
+        amount = sum(_uncovered_pins(server, held).values())
+        if quantity is not None:
+            amount += max(0, quantity.own(server) - held.get(
+                quantity.resource_class, 0))
+        if amount:
             amounts[uuid] = amount
     return amounts
 
 
-def doubtful_ports(load: Load, covered: Mapping[str, Mapping[str, int]],
-                   host_limits: options.Limits,
-                   before: Mapping[str, int]) -> list[str]:
-    """Return the ports that may have left the host since Neutron was read.
+def _uncovered_pins(server: usage.GuestUsage,
+                    held: Mapping[str, int]) -> collections.Counter[str]:
+    return collections.Counter(server.pins) - collections.Counter(held)
+
+
+def doubtful(load: Load, covered: Mapping[str, Mapping[str, int]],
+             host_limits: options.Limits,
+             before: Mapping[str, int]) -> list[str]:
+    """Return what may have left the host since Neutron and Nova were read.
 
     :param before: what was uncovered in the last round; see :func:`uncovered`
+    :returns: UUIDs of servers, and of ports of none
     """
-    if min(each.limit(host_limits)
-           for each in decide.QUANTITIES) >= names.UNLIMITED:
-        return []
-    return [
-        port for uuid, amount in uncovered(load, covered, host_limits).items()
-        if amount > before.get(uuid, 0)
-        for port in (load.servers[uuid].ports if uuid in load.servers
-                     else (uuid,))]
+    return [uuid for uuid, amount in uncovered(
+        load, covered, host_limits).items() if amount > before.get(uuid, 0)]
 
 
 def accounts(load: Load, covered: Mapping[str, Mapping[str, int]],
@@ -232,6 +239,13 @@ def accounts(load: Load, covered: Mapping[str, Mapping[str, int]],
             sum(amounts.get(name, 0) for amounts in covered.values()),
             quantity.used(host_limits, quantity.pick(
                 load.ports, load.rules)) - own)
+    reserved: collections.Counter[str] = collections.Counter()
+    for uuid, server in load.servers.items():
+        reserved.update(_uncovered_pins(server, covered.get(uuid, _NOTHING)))
+    for name, total in load.nodes.items():
+        by_class[name] = Account(
+            total, sum(amounts.get(name, 0) for amounts in covered.values()),
+            reserved[name])
     return by_class
 
 
@@ -241,7 +255,9 @@ class Sight(ty.NamedTuple):
     held: names.Held
     #: its ports and rules that Neutron had bound to the host
     guest: usage.GuestUsage
-    bound: bool  #: whether a port was bound here since it has this allocation
+    #: whether a port was bound here, or CPUs or pages pinned, since it has
+    #: this allocation
+    bound: bool
     rounds: int  #: number of rounds in a row with this state
     last: int  #: number of the last of these rounds
 
@@ -257,7 +273,7 @@ def look(before: Sight | None, held: names.Held, guest: usage.GuestUsage,
 
     :param number: number of this round; several calls in a round count once
     """
-    bound = bool(guest.ports)
+    bound = bool(guest.ports or guest.pins)
     if before is None or before.held != held:
         return Sight(held, guest, bound, 1, number)
     bound = bound or before.bound
@@ -280,4 +296,6 @@ def used_part(sight: Sight, rules_known: bool) -> dict[str, int]:
     used[names.PORTS] = len(sight.guest.ports)
     if rules_known:
         used[names.RULES] = sight.guest.rules
+    for name in filter(names.is_of_node, held):
+        used[name] = sight.guest.pins.get(name, 0)
     return dict(held & used)

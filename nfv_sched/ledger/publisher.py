@@ -28,9 +28,10 @@ hosts of a cell whose database does not answer.
 """
 
 import collections
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from concurrent import futures
 import contextlib
+import dataclasses
 import enum
 import random
 import threading
@@ -45,6 +46,7 @@ from nfv_sched.base import strings
 from nfv_sched.ledger import client as ledger_client
 from nfv_sched.ledger import inventory as ledger_inventory
 from nfv_sched.ledger import neutron
+from nfv_sched.ledger import nodes as ledger_nodes
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.limits import options as nfv_limits
 from nfv_sched.limits import usage
@@ -102,7 +104,7 @@ class HostReport(ty.NamedTuple):
     def overdrawn(self) -> str:
         """Classes with more allocated than the limit, as text."""
         return ', '.join(
-            f'{account.allocated} {_WORDS[name]} of {account.limit:g}'
+            f'{account.allocated} {_word(name)} of {account.limit:g}'
             for name, account in self.accounts.items() if account.overdrawn)
 
 
@@ -167,9 +169,12 @@ class Publisher:
         # UUID of a provider -> UUID of a consumer -> last sight.
         self._sights: dict[str, dict[str, ledger_inventory.Sight]] = {}
         # Of this round: ports on the switch by name of the host, and servers
-        # by port.
+        # by port; host NUMA nodes, and what servers have pinned of them, by
+        # name of the host.
         self._ports: dict[str, list[usage.NeutronPort]] = {}
         self._servers: dict[str, str] = {}
+        self._nodes: dict[str, tuple[ty.Any, dict[str, int]]] = {}
+        self._pins: dict[str, dict[str, dict[str, int]]] = {}
         self._reader_lock = threading.Lock()
         self._traced = threading.Event()
         self._instances: dict[str, str] = {}
@@ -270,6 +275,11 @@ class Publisher:
             self._servers, unread = records.plugged_servers(
                 (node, [port.id for port in ports[node.host]])
                 for node in nodes if node.host in ports)
+            self._nodes = {node.host: found for node in nodes if (
+                found := _nodes_of(node)) is not None}
+            self._pins, silent = self._pinned(
+                [node for node in nodes if node.host in self._nodes])
+            unread |= silent
         except Exception as exc:
             raise RoundError(f"Nova's database cannot be read: {exc}") from exc
         if not unread:
@@ -280,6 +290,21 @@ class Publisher:
             raise RoundError("Nova's database cannot be read: "
                              + '; '.join(errors))
         return readable, errors
+
+    def _pinned(
+        self, nodes: list[database.ComputeNode],
+        servers: Collection[str] | None = None,
+    ) -> tuple[dict[str, dict[str, dict[str, int]]], dict[str, str]]:
+        """Return what servers have pinned, by host, server and resource class.
+
+        :param servers: UUIDs of the servers to read; None for all
+        :returns: also UUID of a cell that cannot be read -> error text
+        """
+        found, unread = records.pinned_cells(nodes, servers)
+        return {host: {
+            server: ledger_nodes.pinned(*self._nodes[host], cells)
+            for server, cells in of_host.items()}
+            for host, of_host in found.items()}, unread
 
     def _choose(
         self, nodes: Iterable[database.ComputeNode],
@@ -364,7 +389,8 @@ class Publisher:
                 remaining = {name: inventory
                              for name, inventory in inventories.items()
                              if name not in _WORDS and
-                             name not in ledger_inventory.FIGURES}
+                             name not in ledger_inventory.FIGURES and
+                             not ledger_names.is_of_node(name)}
                 if remaining != inventories:
                     self._client.replace(provider.uuid, generation, remaining)
                 self._client.unmark(provider.uuid)
@@ -467,12 +493,12 @@ class Publisher:
             allocations, migrations = self._match_consumers(
                 node, state.held, load.servers)
         covered = ledger_inventory.by_server(allocations, migrations)
-        doubtful = () if state.new else ledger_inventory.doubtful_ports(
+        doubtful = () if state.new else ledger_inventory.doubtful(
             load, covered, host_limits,
             last_result.uncovered if last_result is not None
             and last_result.limits == host_limits else {})
         if doubtful:
-            load = self._reread(node, doubtful)
+            load = self._reread(node, load, doubtful)
         accounts = ledger_inventory.accounts(load, covered, host_limits)
         can_raise = (
             # Nobody has published anything, or not all of it is left (both
@@ -488,6 +514,7 @@ class Publisher:
             can_raise, load.figures())
         generation = state.generation
         if written != state.inventories and not dry_run:
+            self._client.define_nodes(load.nodes)
             generation = self._client.replace(uuid, generation, written)
         if provider is None and written.keys() >= _WORDS.keys():
             # Perhaps with less capacity than there is, but that can be raised
@@ -517,32 +544,54 @@ class Publisher:
         return HostReport(node.host, action, accounts, '; '.join(notes))
 
     def _load(self, host: str, servers: Mapping[str, str],
-              gone: Collection[str] = ()) -> ledger_inventory.Load:
-        """Return the load of a host as last read, but for ports now gone."""
+              gone: Collection[str] = (),
+              pins: Mapping[str, Mapping[str, int]] | None = None,
+              ) -> ledger_inventory.Load:
+        """Return the load of a host as last read, but for ports now gone.
+
+        :param pins: what servers have pinned of it; None as last read
+        """
         total = self._snapshot.host(host)
         listed = self._ports.get(host, ())
         ports = [port for port in listed if port.id not in gone]
+        guests = self._snapshot.guests(ports, servers)
+        if pins is None:
+            pins = self._pins.get(host, {})
+        for server, amounts in pins.items():
+            guests[server] = dataclasses.replace(
+                guests.get(server, usage.NOTHING), pins=amounts)
         return ledger_inventory.Load(
             total.vswitch_ports - len(listed) + len(ports),
             total.rules - sum(self._snapshot.rules_of(port.security_groups)
                               for port in listed if port.id in gone),
-            self._snapshot.guests(ports, servers),
+            guests,
             frozenset(port.id for port in ports if port.id not in servers),
             total.dhcp_servers if self._snapshot.dhcp_known else None,
-            total.routers)
+            total.routers, self._nodes[host][1] if host in self._nodes else {})
 
-    def _reread(self, node: database.ComputeNode,
-                doubtful: Sequence[str]) -> ledger_inventory.Load:
-        unplugged = [port for port in doubtful if port not in self._servers]
+    def _reread(self, node: database.ComputeNode, load: ledger_inventory.Load,
+                doubtful: Collection[str]) -> ledger_inventory.Load:
+        ports = [port for uuid in doubtful for port in (
+            load.servers[uuid].ports if uuid in load.servers else (uuid,))]
+        unplugged = [port for port in ports if port not in self._servers]
         # Of a cell that does not answer they stay unplugged, hence reserved.
         servers = records.plugged_servers(
             [(node, unplugged)])[0] if unplugged else {}
         # After that: Nova unbinds a port before it deletes its row.
-        with self._reader_lock:
-            hosts = self._reader.hosts_of(doubtful)
+        hosts = {}
+        if ports:
+            with self._reader_lock:
+                hosts = self._reader.hosts_of(ports)
+        pins = dict(self._pins.get(node.host, {}))
+        if pinning := pins.keys() & set(doubtful):
+            found, unread = self._pinned([node], pinning)
+            if not unread:
+                for server in pinning:
+                    del pins[server]
+                pins.update(found.get(node.host, {}))
         return self._load(
             node.host, {**self._servers, **servers},
-            {port for port in doubtful if hosts.get(port) != node.host})
+            {port for port in ports if hosts.get(port) != node.host}, pins)
 
     def _read(self, node: database.ComputeNode,
               provider: ledger_client.ProviderRow | None,
@@ -694,7 +743,29 @@ def excess(accounts: Mapping[str, ledger_inventory.Account]) -> str:
     return '; '.join(
         f'{account.allocated + account.unallocated} {_WORDS[name]}, limit '
         f'{account.limit:g}' for name, account in accounts.items()
-        if account.allocated + account.unallocated > account.limit)
+        if name in _WORDS
+        and account.allocated + account.unallocated > account.limit)
+
+
+def _nodes_of(
+        node: database.ComputeNode) -> tuple[ty.Any, dict[str, int]] | None:
+    """Return the NUMATopology of a host and totals; None without any."""
+    try:
+        host = database.numa_topology(node)
+        found = ledger_nodes.totals(host)
+    except Exception as exc:
+        # nfv-sched-status tells of it, and the filters refuse the host.
+        LOG.debug('The NUMA topology of host %s cannot be read: %s',
+                  node.host, exc)
+        return None
+    return (host, found) if found else None
+
+
+def _word(resource_class: str) -> str:
+    if word := _WORDS.get(resource_class):
+        return word
+    node, noun = ledger_names.of_node(resource_class)
+    return f'{noun} of NUMA node {node}'
 
 
 def _given_back(held: ledger_names.Held,
@@ -703,8 +774,10 @@ def _given_back(held: ledger_names.Held,
 
 
 def _in_words(amounts: Mapping[str, int]) -> str:
-    return ' and '.join(f'{amounts[name]} {word}' for name, word in
-                        _WORDS.items() if amounts.get(name))
+    return ' and '.join(
+        f'{amounts[name]} {_word(name)}'
+        for name in (*_WORDS, *sorted(amounts.keys() - _WORDS.keys()))
+        if amounts.get(name))
 
 
 class Keeper:

@@ -8,7 +8,7 @@ reads is as new as the request.  Reading only spares Nova claims that would
 fail: Placement checks every claim itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import threading
 
@@ -39,6 +39,16 @@ class Reading:
         amounts = self._amounts(compute_node, resource_class)
         return None if amounts is None or amounts[0] is None else (
             names.UNLIMITED - amounts[0])
+
+    def nodes_left(self, compute_node: str,
+                   resource_classes: Iterable[str]) -> dict[str, int]:
+        """Return what is free of NUMA nodes, without what is not kept."""
+        left = {}
+        for name in resource_classes:
+            amounts = self._amounts(compute_node, name)
+            if amounts is not None and amounts[0] is not None:
+                left[name] = amounts[1]
+        return left
 
     def _amounts(self, compute_node: str,
                  resource_class: str) -> tuple[int | None, int] | None:

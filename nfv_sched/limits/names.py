@@ -7,9 +7,13 @@ to the allocation candidates of a host, and Nova claims it in Placement
 together with everything else, or not at all.
 """
 
+from collections.abc import Mapping
 import functools
+import re
 import typing as ty
 import uuid
+
+from nfv_sched.base import strings
 
 PORTS = 'CUSTOM_NFV_VSWITCH_PORT'
 RULES = 'CUSTOM_NFV_SECURITY_RULE'
@@ -19,11 +23,35 @@ RULES = 'CUSTOM_NFV_SECURITY_RULE'
 DHCP_SERVERS = 'CUSTOM_NFV_DHCP_SERVER'
 ROUTERS = 'CUSTOM_NFV_ROUTER'
 
+_NODE = 'CUSTOM_NFV_NODE'
+_OF_NODE = re.compile(_NODE + r'([0-9]+)_(?:PCPU|PAGES_([0-9]+))')
+
 #: Trait of the nested providers, by which they are found.
 TRAIT = 'CUSTOM_NFV_LEDGER'
 
 #: Total of an inventory without limit: the largest that Placement accepts.
 UNLIMITED = 2 ** 31 - 1
+
+
+def node_cpus(node: int) -> str:
+    """Return the resource class of the dedicated CPUs of a host NUMA node."""
+    return f'{_NODE}{node}_PCPU'
+
+
+def node_pages(node: int, size_kb: int) -> str:
+    """Return the resource class of its memory pages of a size."""
+    return f'{_NODE}{node}_PAGES_{size_kb}'
+
+
+def is_of_node(resource_class: str) -> bool:
+    return _OF_NODE.fullmatch(resource_class) is not None
+
+
+def of_node(resource_class: str) -> tuple[str, str]:
+    """Return (number of the host NUMA node, noun of what it has)."""
+    node, size = _OF_NODE.fullmatch(resource_class).groups()
+    return node, (f'pages of {strings.size(int(size))}' if size
+                  else 'dedicated CPUs')
 
 
 class Held(ty.NamedTuple):
@@ -55,8 +83,26 @@ def ask(host_state, resource_class: str, amount: int) -> None:
     # All of them, as other filters may drop or reorder candidates until Nova
     # claims the first.
     for candidate in host_state.allocation_candidates:
-        allocations = candidate['allocations']
-        if (entry := allocations.get(provider)) is None:
-            allocations[provider] = {'resources': {resource_class: amount}}
-        else:
-            entry['resources'][resource_class] = amount
+        candidate['allocations'].setdefault(
+            provider, {'resources': {}})['resources'][resource_class] = amount
+
+
+def ask_nodes(candidate: dict, compute_node: str,
+              amounts: Mapping[str, int]) -> None:
+    """Make an allocation candidate take these amounts of NUMA nodes.
+
+    :param amounts: resource class -> amount; classes of NUMA nodes that are
+        not in it are taken out of the candidate
+    """
+    provider, allocations = provider_uuid(compute_node), (
+        candidate['allocations'])
+    resources = {
+        name: amount for name, amount in allocations.get(
+            provider, {'resources': {}})['resources'].items()
+        if not is_of_node(name)}
+    if resources | amounts:
+        allocations[provider] = {
+            **allocations.get(provider, {}),
+            'resources': {**resources, **amounts}}
+    else:
+        allocations.pop(provider, None)

@@ -83,6 +83,8 @@ class GuestUsage:
     ports: tuple[str, ...]  #: UUIDs of its ports on the switch
     #: number of security group rules of these ports, ingress and egress
     rules: int
+    #: what it has pinned of host NUMA nodes, by resource class
+    pins: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 NOTHING = GuestUsage((), 0)

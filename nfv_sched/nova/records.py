@@ -8,7 +8,7 @@ cannot, and they take many times as long.  Errors of the API database are
 raised as they are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 import datetime
 import json
 import typing as ty
@@ -307,6 +307,73 @@ def plugged_servers(
     for of_ports in results.values():
         servers.update(of_ports)
     return servers, {each.cell.uuid: str(each) for each in unread}
+
+
+def pinned_cells(
+    nodes: Iterable[database.ComputeNode],
+    servers: Collection[str] | None = None,
+) -> tuple[dict[str, dict[str, list[dict]]], dict[str, str]]:
+    """Return the NUMA cells of servers, by host and UUID of the server.
+
+    A server that is moved has those of its source and those of its
+    destination, until the move is confirmed or has ended.
+
+    :param servers: UUIDs of the servers to read; None for all on the hosts
+    :returns: (host -> server -> its cells as stored; UUID of a cell of the
+        cloud that cannot be read -> error text)
+    """
+    hosts: dict[str, set[str]] = {}
+    cells = {}
+    for node in nodes:
+        cells[node.cell.uuid] = node.cell
+        hosts.setdefault(node.cell.uuid, set()).add(node.host)
+    results, unread = database.read_cells(
+        cells.values(), lambda context: _pinned_cells(
+            context, hosts[context.cell_uuid], servers))
+    by_host: dict[str, dict[str, list[dict]]] = {}
+    for found in results.values():
+        for host, server, numa_cells in found:
+            by_host.setdefault(host, {}).setdefault(
+                server, []).extend(numa_cells)
+    return by_host, {each.cell.uuid: str(each) for each in unread}
+
+
+def _pinned_cells(context, hosts: Collection[str],
+                  servers: Collection[str] | None) -> list[tuple]:
+    """Return (host, server, NUMA cells) of the servers on some hosts."""
+    from nova.db.main import models
+    table = models.Instance.__table__
+    extra = models.InstanceExtra.__table__
+    query = _shown_servers(table, sa.select(
+        table.c.uuid, table.c.host, extra.c.numa_topology,
+        extra.c.migration_context,
+    ).select_from(table.join(extra, sa.and_(
+        extra.c.instance_uuid == table.c.uuid, extra.c.deleted == 0))
+    )).where(extra.c.numa_topology.is_not(None), table.c.host.is_not(None))
+    rows = (_rows(context, query) if servers is None
+            else _rows_with(context, query, table.c.uuid, servers))
+    places: list[tuple[str, str, ty.Any]] = []
+    moving = {}
+    for row in rows:
+        if (move := deserialized(row.migration_context)) is not None:
+            moving[row.uuid] = int(move['migration_id']), row.host, move
+        elif row.host in hosts:
+            places.append((row.host, row.uuid, deserialized(
+                row.numa_topology)))
+    table = models.Migration.__table__
+    migrations = {migration.id: migration for migration in _rows_with(
+        context, _select_present(table, 'id', 'source_compute', 'dest_compute')
+        .where(table.c.status.not_in(_OVER)), table.c.id,
+        [number for number, _host, _move in moving.values()])}
+    for uuid, (number, host, move) in moving.items():
+        # Without a migration that goes on, the context is left over.
+        source = dest = host
+        if (migration := migrations.get(number)) is not None:
+            source, dest = migration.source_compute, migration.dest_compute
+            places.append((source, uuid, move.get('old_numa_topology')))
+        places.append((dest, uuid, move.get('new_numa_topology')))
+    return [(host, uuid, numa['cells']) for host, uuid, numa in places
+            if numa and host in hosts]
 
 
 def _servers_by_port(context, ports: Iterable[str]) -> dict[str, str]:

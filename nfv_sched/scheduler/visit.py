@@ -6,6 +6,7 @@ HostState, which Nova makes anew for every request, so that no filter works
 them out again and none depends on another having run.
 """
 
+import collections
 import functools
 import typing as ty
 import weakref
@@ -19,6 +20,7 @@ from nfv_sched.fit.numa.decide import Decision
 from nfv_sched.fit.numa.decide import Terms
 from nfv_sched.fit.numa import shape
 from nfv_sched.fit.request import Request
+from nfv_sched.limits import names
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler.notes import RequestNote
 
@@ -36,7 +38,8 @@ class Visit(scheduler.ConsumeListener):
     """
 
     __slots__ = ('note', 'host', '_decided_key', '_decision', '_judged',
-                 '_written', '_ratio', '_choices', '_held', '_placed')
+                 '_written', '_ratio', '_choices', '_held', '_placed',
+                 '_taken')
 
     def __init__(self, request_note: RequestNote, host_state):
         self.note = request_note
@@ -50,13 +53,16 @@ class Visit(scheduler.ConsumeListener):
         # ratio for its limits.
         self._written: Decision | None = None
         self._ratio = 0.0
-        # Mappings of each allocation candidate that was kept, and the decision
-        # for it; empty if only the first was decided about.
+        # Mappings of each allocation candidate that was kept, in their order,
+        # and the decision for it; empty if only the first was decided about.
         self._choices: ty.Sequence[tuple[ty.Any, Decision]] = ()
         # The decision for the server of the request that was placed here
         # last, and the number of servers placed here.
         self._held: Decision | None = None
         self._placed = 0
+        # What servers of the request have taken of NUMA nodes since Placement
+        # answered, by resource class.
+        self._taken: collections.Counter[str] = collections.Counter()
         scheduler.when_placed(host_state, self)
 
     # -- Nova places a server here
@@ -85,6 +91,7 @@ class Visit(scheduler.ConsumeListener):
         # Labels of this server must stay valid until then.
         self._held = self._written or numa_decide.PLAIN
         self._placed += 1
+        self._taken.update(self._of_nodes(self._held))
 
     # -- decisions
 
@@ -131,6 +138,8 @@ class Visit(scheduler.ConsumeListener):
                 self._choices = ()
                 decision = self._decide_candidate(
                     request, terms, first_mapping(host_state))
+            if decision.accepted and terms.strict:
+                decision = self._ask_nodes(host_state, terms, decision)
             if decision.accepted:
                 self._written = decision
                 self._ratio = evaluation.ratios.cpu
@@ -203,15 +212,76 @@ class Visit(scheduler.ConsumeListener):
                     final.refused_by == numa_decide.FIT
                     and not final.accepted and not decision.accepted):
                 final = decision  # it may be refused by a rule
-        self._choices = [(candidate.get('mappings') or {}, decision)
-                         for decision, candidate in accepted]
         if accepted:
             # Nova claims the first. Equal ones stay in Placement's order.
             accepted.sort(key=lambda item: -item[0].value)
             final = accepted[0][0]
-            # In place: it is the list that Nova has of the host.
-            candidates[:] = [candidate for _decision, candidate in accepted]
+            self._keep(candidates, accepted)
         return final
+
+    def _keep(self, candidates: list, accepted: list) -> None:
+        # In place: it is the list that Nova has of the host.
+        candidates[:] = [candidate for _decision, candidate in accepted]
+        self._choices = [(candidate.get('mappings') or {}, decision)
+                         for decision, candidate in accepted]
+
+    def _of_nodes(self, decision: Decision) -> dict[str, int]:
+        """Return what the claim takes of NUMA nodes, by resource class.
+
+        :returns: empty if the claim has a choice of nodes
+        """
+        amounts: dict[str, int] = {}
+        if decision.only_cells is None:
+            return amounts
+        guest = self.host.evaluation.pristine
+        for index, (cell, position) in enumerate(zip(
+                guest.cells, decision.only_cells)):
+            host_cell = self.host.topology.cells[position]
+            if cpus := cell.number_of_pins(
+                    host_cell, 0 if index else guest.reserved):
+                amounts[names.node_cpus(host_cell.id)] = cpus
+            size = cell.pagesize or 0
+            if size > min([page.size_kb for page in host_cell.pages],
+                          default=size):
+                amounts[names.node_pages(host_cell.id, size)] = (
+                    cell.memory * 1024 // size)
+        return amounts
+
+    def _ask_nodes(self, host_state, terms: Terms,
+                   decision: Decision) -> Decision:
+        """Make the candidates take the nodes to which the claim is held.
+
+        Without this, Placement would grant a node to each of several requests
+        that are decided at once, as it counts the CPUs of whole hosts.
+
+        :returns: the decision for the first candidate that is kept; a refusal
+            if Placement has less than all of them take
+        """
+        ledgers, candidates = self.note.ledgers, (
+            host_state.allocation_candidates)
+        if ledgers is None or not candidates:
+            return decision
+        accepted, lacking = [], None
+        decisions = ([each for _mapping, each in self._choices]
+                     or [decision] * len(candidates))
+        for candidate, each in zip(candidates, decisions):
+            amounts = self._of_nodes(each)
+            left = ledgers.nodes_left(host_state.uuid, amounts)
+            short = [(amounts[name], left[name] - self._taken[name], name)
+                     for name in left
+                     if amounts[name] > left[name] - self._taken[name]]
+            if short:
+                lacking = lacking or short[0]
+                continue
+            names.ask_nodes(candidate, host_state.uuid, {
+                name: amounts[name] for name in left})
+            accepted.append((each, candidate))
+        if lacking is None:
+            return decision
+        if accepted:
+            self._keep(candidates, accepted)
+            return accepted[0][0]
+        return _lacking(terms, *lacking)
 
     def _decide_candidate(self, request: Request, terms: Terms,
                           mapping: ty.Mapping,
@@ -264,6 +334,15 @@ class Visit(scheduler.ConsumeListener):
         """
         return decide.expected_cells(
             self.host, request, first_mapping(host_state), self._decision)
+
+
+def _lacking(terms: Terms, needed: int, left: int, name: str) -> Decision:
+    rule = next(rule for rule in terms.rules if rule.strict)
+    node, noun = names.of_node(name)
+    return Decision(False, reasons.Reason(
+        rule.order, rule.text, f'{needed} {noun} of one host NUMA node needed',
+        f'{max(left, 0)} of node {node} not granted to others yet', left),
+        rule.filters)
 
 
 def for_host(host_state, request_note: RequestNote) -> Visit:
