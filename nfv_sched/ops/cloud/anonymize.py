@@ -160,6 +160,9 @@ class _Anonymizer:
         self._keep = vocabulary.words().union(
             (ledger_names.PORTS, ledger_names.RULES, ledger_names.TRAIT,
              place.VSWITCH),
+            [name for host in cloud.hosts for provider in host.providers
+             for name in provider.inventories
+             if ledger_names.is_of_node(name)],
             # Aggregates may override options, by their names in metadata.
             *map(vocabulary.options, ('nfv_sched', 'filter_scheduler')),
             extensions.names('nfv_sched.filters'),

@@ -13,6 +13,7 @@ import os_traits
 
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place as rule_place
+from nfv_sched.limits.names import is_of_node
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
@@ -114,6 +115,7 @@ class Scenario:
 
 
 def of_snapshot(cloud: snapshot.Cloud) -> Scenario:
+    cloud = _without_nodes(cloud)
     networks = [host.network for host in cloud.hosts if host.network]
     return Scenario(
         cloud=dataclasses.replace(cloud, aggregates=tuple([
@@ -125,6 +127,39 @@ def of_snapshot(cloud: snapshot.Cloud) -> Scenario:
             'ovs' if any(each.dhcp_servers is not None for each in networks)
             else 'ovn' if any(each.routers for each in networks) else 'none'),
         places=places_of(cloud))
+
+
+def _without_nodes(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """Return a cloud without what the ledger has of host NUMA nodes.
+
+    Who is decided about alone finds there what the hosts report, and what is
+    reserved would not follow the servers that are moved.
+    """
+    if not any(is_of_node(name) for host in cloud.hosts
+               for provider in host.providers
+               for name in provider.inventories):
+        return cloud
+
+    def without(amounts):
+        return {name: amount for name, amount in amounts.items()
+                if not is_of_node(name)}
+
+    def held(allocations):
+        return {uuid: rest for uuid, amounts in allocations.items()
+                if (rest := without(amounts))}
+
+    return dataclasses.replace(
+        cloud, hosts=tuple([dataclasses.replace(host, providers=tuple([
+            dataclasses.replace(
+                provider, inventories=without(provider.inventories))
+            for provider in host.providers])) for host in cloud.hosts]),
+        servers=tuple([
+            server if server.allocations is None else dataclasses.replace(
+                server, allocations=held(server.allocations))
+            for server in cloud.servers]),
+        consumers=cloud.consumers and {
+            consumer: held(allocations)
+            for consumer, allocations in cloud.consumers.items()})
 
 
 def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:

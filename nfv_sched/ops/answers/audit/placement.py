@@ -2,7 +2,7 @@
 """Compare Placement with the hosts and servers of Nova, and with Neutron."""
 
 import collections
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import os_resource_classes as orc
 
@@ -178,19 +178,25 @@ def check_ledger(site: hosts.Site) -> hosts.Findings:
     if ledger is None:
         yield site.finding(values.LEDGER, 'has no ledger in Placement')
         return
-    for name, account in _accounts(site, network, uuid).items():
+    for name, account in _accounts(site, network, ledger).items():
         have = ledger.inventories.get(name)
         capacity = 0 if have is None else have.capacity
         expected = account.inventory().capacity
         if capacity != expected:
             yield site.finding(
                 values.LEDGER, f'{name}: {capacity} for servers by the '
-                f'ledger, {expected} by Neutron')
+                f'ledger, {expected} by '
+                f'{"Nova" if names.is_of_node(name) else "Neutron"}')
 
 
 def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
-              ledger: str) -> dict[str, inventory.Account]:
+              ledger: snapshot.Provider) -> dict[str, inventory.Account]:
     guests = {}
+    totals = {name: total for name, total in _of_nodes(
+        {node.number: (len(node.dedicated), [
+            (pages.size, pages.usable) for pages in node.pages])
+            for node in site.host.nodes or ()}).items()
+        if name in ledger.inventories}
     rules_known = network.security_rules is not None
     for server in site.servers:
         ports = occupied.vswitch_ports(server)
@@ -198,16 +204,40 @@ def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
             port.rules is not None for port in ports)
         guests[server.uuid] = usage.GuestUsage(
             tuple(port.id for port in ports),
-            sum(port.rules or 0 for port in ports))
+            sum(port.rules or 0 for port in ports),
+            _pins(site, server) if totals else {})
     allocations = {
-        consumer: by_provider[ledger]
-        for consumer, by_provider in site.whole.holders.get(ledger, ())}
+        consumer: by_provider[ledger.uuid]
+        for consumer, by_provider in site.whole.holders.get(ledger.uuid, ())}
     accounts = inventory.accounts(
         inventory.Load(network.vswitch_ports or 0,
-                       network.security_rules or 0, guests),
+                       network.security_rules or 0, guests, nodes=totals),
         inventory.by_server(allocations, {
             move.uuid: move.server for move in site.whole.cloud.moves or ()}),
         view.limits_of(site.whole.cloud, site.host, site.metadata))
     if not rules_known:
         del accounts[names.RULES]
     return accounts
+
+
+def _pins(site: hosts.Site, server: snapshot.Server) -> dict[str, int]:
+    nodes = site.host.nodes or ()
+    return {name: amount for name, amount in _of_nodes({
+        nodes[share.position].number: (
+            len(share.cpus), [(share.page_size, share.pages)])
+        for share in occupied.shares(nodes, server.nodes or ())}).items()
+        if amount}
+
+
+def _of_nodes(amounts: Mapping[int, tuple[int, Iterable[tuple[int, int]]]],
+              ) -> dict[str, int]:
+    """Return resource class -> amount.
+
+    :param amounts: number of a host NUMA node -> (dedicated CPUs, (size of
+        pages in KiB, number of them) of each size)
+    """
+    return {name: amount for node, (cpus, pages) in amounts.items()
+            for name, amount in (
+                (names.node_cpus(node), cpus),
+                *((names.node_pages(node, size), number)
+                  for size, number in pages))}
