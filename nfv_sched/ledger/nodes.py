@@ -11,19 +11,18 @@ import collections
 from collections.abc import Iterable, Mapping
 import typing as ty
 
-from nova import objects
-
 from nfv_sched.limits import names
 
 _ISOLATE = 'isolate'
 
 
-def totals(host: objects.NUMATopology | None) -> dict[str, int]:
+def totals(host: ty.Any) -> dict[str, int]:
     """Return resource class -> total of the host; empty if it needs none.
 
     A claim cannot be held to a node of a host without labels, and on a host
     with one node Placement counts what there is.
 
+    :param host: ``nova.objects.NUMATopology``, or None
     :raises Exception: any, if old releases of Nova wrote it
     """
     amounts: dict[str, int] = {}
@@ -38,10 +37,11 @@ def totals(host: objects.NUMATopology | None) -> dict[str, int]:
     return {name: amount for name, amount in amounts.items() if amount > 0}
 
 
-def pinned(host: objects.NUMATopology, of_classes: Mapping[str, int],
+def pinned(host: ty.Any, of_classes: Mapping[str, int],
            cells: Iterable[Mapping[str, ty.Any]]) -> dict[str, int]:
     """Return resource class -> amount that a server has of the nodes.
 
+    :param host: ``nova.objects.NUMATopology``
     :param of_classes: resource classes that count
     :param cells: its NUMA cells as stored by Nova, of all places where it is
         on the host

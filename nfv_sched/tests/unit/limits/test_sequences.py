@@ -494,9 +494,9 @@ class Run:
     :ivar known: (host, class) -> as of when what is published is known
     """
 
-    def __init__(self, test, seed, steppers=2):
+    def __init__(self, test, seed, steppers=2, world=World):
         self.rng = random.Random(seed)
-        self.world = World(self.rng)
+        self.world = world(self.rng)
         self.test = test
         self.hosts = {ledger_names.provider_uuid(f'{host}-node'): host
                       for host in HOSTS}
