@@ -49,7 +49,6 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
     """Claim on the selected host; if that fails, on the alternates in turn.
 
     :param state: its ``notes`` are set to the failures before the last claim
-    :param selections: the host and its alternates
     :param kind: see :meth:`ComputeHost.claim`, as for ``flavor``
     :raises Refused: if no claim succeeds
     """
@@ -89,11 +88,11 @@ def claim(state: states.State, server: servers.SimulatedServer,
     # (populate_retry).
     if spec.force_hosts:
         selections = selections[:1]
-    settle(state, server, *claim_first(state, spec, server, selections))
+    settle(server, *claim_first(state, spec, server, selections))
 
 
-def settle(state: states.State, server: servers.SimulatedServer,
-           host: compute.ComputeHost, claimed: compute.ServerClaim,
+def settle(server: servers.SimulatedServer, host: compute.ComputeHost,
+           claimed: compute.ServerClaim,
            status: str = servers.ACTIVE) -> None:
     """Move a server to the host where its resources are claimed."""
     if server.host is not None:

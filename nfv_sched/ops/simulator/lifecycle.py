@@ -7,7 +7,6 @@ Each step takes the state of the cloud, a server and the step, and raises
 """
 
 from collections.abc import Iterator
-import typing as ty
 
 from nova import exception
 
@@ -109,10 +108,12 @@ def rebuild(state: states.State, server: servers.SimulatedServer,
         return
     image_meta = nova_internals.image_meta(image)
     flavor = server.instance.flavor
-    before = request.constraints(flavor, server.image_meta)
-    after = request.constraints(flavor, image_meta)
     # The API compares them (bug 1763766).
-    if _primitive(before) != _primitive(after):
+    before, after = [
+        topology and topology.obj_to_primitive() for topology in (
+            request.constraints(flavor, server.image_meta),
+            request.constraints(flavor, image_meta))]
+    if before != after:
         conflict = exception.ImageNUMATopologyRebuildConflict()
         raise servers.Refused(f'the Nova API refuses the image: {conflict}')
     spec = request.stored(server)
@@ -149,10 +150,6 @@ def remove(state: states.State, server: servers.SimulatedServer) -> None:
         server.claimed = None
     state.placement.remove(server.uuid)
     server.host = None
-
-
-def _primitive(topology: ty.Any) -> ty.Any:
-    return topology and topology.obj_to_primitive()
 
 
 def attach(state: states.State, server: servers.SimulatedServer,

@@ -61,7 +61,7 @@ def _move(state: states.State, server: servers.SimulatedServer,
     if flavor is not None:
         server.instance.flavor = flavor
         server.flavor_name = flavor.name
-    conductor.settle(state, server, host, claimed, servers.RESIZED)
+    conductor.settle(server, host, claimed, servers.RESIZED)
     if step.revert:
         revert(state, server, step)
     elif step.confirm is not False:
@@ -95,8 +95,8 @@ def revert(state: states.State, server: servers.SimulatedServer,
     server.flavor_name = server.instance.flavor.name
     server.spec = pending.spec
     server.pending = None
-    conductor.settle(state, server, pending.source, pending.claimed,
-                     pending.status)
+    conductor.settle(
+        server, pending.source, pending.claimed, pending.status)
 
 
 def live_migrate(state: states.State, server: servers.SimulatedServer,
@@ -129,7 +129,7 @@ def live_migrate(state: states.State, server: servers.SimulatedServer,
             raise servers.Refused(f'{"; ".join(notes)}; then: {e}')
         raise
     state.notes = notes
-    conductor.settle(state, server, host, claimed, server.status)
+    conductor.settle(server, host, claimed, server.status)
     source.give_back(server.instance, old)
     state.placement.remove(migration)
 
@@ -147,7 +147,7 @@ def evacuate(state: states.State, server: servers.SimulatedServer,
     # The source counts the server until its nova-compute is up again.
     state.residues[source.name].append((server.instance, old))
     conductor.settle(
-        state, server, host, claimed, servers.STOPPED
+        server, host, claimed, servers.STOPPED
         if server.status == servers.STOPPED else servers.ACTIVE)
 
 
@@ -161,7 +161,7 @@ def undo_evacuation(state: states.State, server: servers.SimulatedServer,
     server.host.give_back(server.instance, server.claimed)
     state.placement.remove_provider(server.uuid, server.host.uuid)
     state.residues[source.name].pop()
-    conductor.settle(state, server, source, claimed, status)
+    conductor.settle(server, source, claimed, status)
 
 
 def host_up(state: states.State, host: compute.ComputeHost) -> None:

@@ -40,11 +40,6 @@ _AGENTS = {
     'ovn': ('OVN Controller agent',),
     'none': (),
 }
-_ROUTER_OWNERS = {
-    'ovs': 'network:router_interface',
-    'ovn': 'network:router_gateway',
-    'none': 'network:router_interface',
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -205,7 +200,7 @@ class SimulatedNetwork:
 
         :param keep_ledgers: whether to leave existing ledgers unchanged
         """
-        self.snapshot = (None if self._state == DOWN else self._read_figures())
+        self.snapshot = None if self._state == DOWN else self._read_figures()
         if self._state == UP:
             self._publish(self.snapshot, keep_ledgers)
 
@@ -225,7 +220,8 @@ class SimulatedNetwork:
         self, host: str, services: scenarios.HostServices,
     ) -> Iterator[tuple]:
         """Yield arguments of ``SnapshotBuilder.add_port`` for each port."""
-        router_owner = _ROUTER_OWNERS[self._scenario.network_service]
+        is_ovn = self._scenario.network_service == 'ovn'
+        router_owner = f'network:router_{"gateway" if is_ovn else "interface"}'
         ports = [('network:dhcp', f'dhcp/{number}', f'dhcp/{number}')
                  for number in range(services.dhcp_servers)]
         ports += [(router_owner, f'router/{number}/{of_router}',
