@@ -96,7 +96,8 @@ def _load(path: str) -> facts.Facts:
             raise values.MachineError(
                 f'is what "{name}" prints for people; give what '
                 f'"{facts.LSCPU}" prints')
-    data = _parse_json(_without_headline(text))
+    _expect_one(_HEADLINE.findall(text))
+    data = _parse_json(_HEADLINE.sub('', text))
     for read in lscpu.read, _ironic, _ansible:
         if (known_facts := read(data)) is not None:
             return known_facts
@@ -278,13 +279,6 @@ def _ironic_cpus(entries: list) -> Iterator[facts.CPU]:
         core = facts.core_of(siblings)
         for cpu in siblings:
             yield facts.CPU(number=cpu, node=node, core=core)
-
-
-def _without_headline(text: str) -> str:
-    """Return the JSON in the output of the command ``ansible``."""
-    hosts = _HEADLINE.findall(text)
-    _expect_one(hosts)
-    return _HEADLINE.sub('', text) if hosts else text
 
 
 def _expect_one(hosts: Sequence[str]) -> None:
