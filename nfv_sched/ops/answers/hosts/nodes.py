@@ -57,10 +57,7 @@ def siblings(node: snapshot.Node,
 def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
           machine: values.Machine | None = None,
           ) -> tuple[document.CoreUse, ...]:
-    """Return the physical cores of a node.
-
-    :param machine: facts that have further CPUs; None if there are none
-    """
+    """Return the physical cores of a node; facts may have further CPUs."""
     users = _users(tenancies)
     occupied_cpus = occupancy.total(occupied.shares(
         [node], [part for _server, part in tenancies])).cpus

@@ -174,12 +174,9 @@ def _networks(servers: Iterable[snapshot.Server], names: Mapping[str, str],
 
 
 def _state(host: snapshot.Host) -> str:
-    states = [] if host.enabled else ['disabled']
-    if not host.up:
-        states.append('down')
-    if not host.mapped:
-        states.append('unmapped')
-    return ', '.join(states) or 'up'
+    return ', '.join([fault for fault, is_well in (
+        ('disabled', host.enabled), ('down', host.up),
+        ('unmapped', host.mapped)) if not is_well]) or 'up'
 
 
 def _node(node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
@@ -313,11 +310,7 @@ def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
 
 def server_on_host(server: snapshot.Server, host: snapshot.Host, label: str,
                    switch: frozenset[int]) -> document.ServerOnHost:
-    """Return a server on a host.
-
-    :param switch: numbers of the nodes with the virtual switch; empty if the
-        host does not report them
-    """
+    """Return a server on a host; ``switch`` is empty if not reported."""
     parts = _parts(server.nodes or ())
     return document.ServerOnHost(
         server=server.name, server_id=server.uuid, label=label,
