@@ -36,11 +36,10 @@ def alias_specs(snapshot_server: snapshot.Server) -> dict[str, Specs]:
             if pci_request.alias and pci_request.specs}
 
 
-def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
-    """Return the NUMA topology that the API makes of flavor and image.
-
-    :returns: ``nova.objects.InstanceNUMATopology`` or None
-    """
+def constraints(
+    flavor: objects.Flavor, image_meta: objects.ImageMeta,
+) -> objects.InstanceNUMATopology | None:
+    """Return the NUMA topology that the API makes of flavor and image."""
     # Nova would make a set of all CPUs up to any number in the file.
     if (reason := flavors.unreadable(flavor.extra_specs)) is not None:
         raise servers.Refused(f'the flavor cannot be read: {reason}')

@@ -155,7 +155,6 @@ class SimulatedServer:
 
     @property
     def cores(self) -> int:
-        """The number of physical cores to which it is pinned."""
         if self.host is None:
             return 0
         cpus = frozenset(self.pinned_cpus)

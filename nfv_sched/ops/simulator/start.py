@@ -129,8 +129,7 @@ def _restore_servers(state: states.State, cloud: snapshot.Cloud) -> None:
 def _server(state: states.State, name: str, snapshot_server: snapshot.Server,
             networks: dict[tuple[str, str | None], snapshot.Network],
             users: _Users) -> servers.SimulatedServer:
-    host = (state.hosts.get(snapshot_server.host)
-            if snapshot_server.host else None)
+    host = state.hosts.get(snapshot_server.host or '')
     status = STATUSES.get(snapshot_server.state, snapshot_server.state.upper())
     if snapshot_server.state == ERROR and snapshot_server.host is None:
         status = servers.REFUSED

@@ -40,8 +40,7 @@ def _by_node(profile: document.Profile) -> Iterator[Sequence[str]]:
                             for node in profile.numa_nodes))
     for size in profile.page_sizes:
         yield (f'{choices.PAGE_NAMES[size]} pages', *(
-            _pages(node, size)
-            for node in profile.numa_nodes))
+            _pages(node, size) for node in profile.numa_nodes))
 
 
 def _function(function: str) -> str:

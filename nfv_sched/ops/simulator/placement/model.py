@@ -94,10 +94,7 @@ class PlacementModel:
 
     def add(self, provider: snapshot.Provider,
             root: str | None = None) -> None:
-        """Add a resource provider; the compute node before nested ones.
-
-        :param root: see :meth:`ResourceProvider.start`
-        """
+        """Add a resource provider; the compute node before nested ones."""
         self._add(Provider.start(provider, root))
 
     def _add(self, provider: Provider) -> None:
@@ -118,7 +115,6 @@ class PlacementModel:
 
     def set_names(self, traits: frozenset[str] | None,
                   classes: frozenset[str] | None) -> None:
-        """Set the traits and resource classes that exist; None if unknown."""
         self.traits, self.classes = traits, classes
 
     def take(self, allocations: Allocations) -> None:
@@ -372,11 +368,7 @@ def _first_missing(tree: requirements.Tree,
 
 def _candidate(own: Mapping[str, int], root: str, chosen: Iterable[
         tuple[requirements.GroupRequirement, Provider]]) -> dict:
-    """Return the allocation candidate for a choice of providers.
-
-    :param own: amounts from the compute node itself
-    :param chosen: each group with the provider that gives its resources
-    """
+    """Return an allocation candidate; the compute node gives ``own``."""
     amounts: dict[str, dict[str, int]] = {root: dict(own)}
     mappings = {'': [root]}
     for group, provider in chosen:

@@ -68,7 +68,6 @@ class UnmetRequirement:
 
     @property
     def name(self) -> str:
-        """The trait or resource class."""
         return self.names[0]
 
     @property
