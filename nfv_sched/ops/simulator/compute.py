@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Simulate a compute node: its reports to Nova, and its claims.
 
 The claims are Nova's own code.  This module does what the resource tracker of

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Simulate the work of nova-conductor and nova-compute on a request.
 
 Allocations and claims are made and removed in the same order as in Nova.  One

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Set Nova's configuration during a simulation.
 
 Defaults are set first, then the configuration files of the command line, then

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Run the steps of a cloud, one after the other.
 
 Steps do what the Nova API, nova-conductor and nova-compute do in addition to

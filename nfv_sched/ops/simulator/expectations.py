@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Compare the outcomes of steps with the expectations of a cloud file."""
 
 import collections

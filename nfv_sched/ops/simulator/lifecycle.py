@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Boot, shelve, rebuild and delete servers, and change their ports.
 
 Each step takes the state of the cloud, a server and the step, and raises

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Move servers, and start the compute services of hosts again."""
 
 from collections.abc import Sequence

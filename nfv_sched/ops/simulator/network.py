@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Simulate Neutron and the ledger service of a cloud.
 
 Neutron's figures, and the inventories that the ledger service would publish to

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Import the parts of Nova that are not stable interfaces.
 
 Out-of-tree code may rely on ``nova.scheduler.filters``,

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Define the outcomes of steps."""
 
 from collections.abc import Mapping

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Show progress on stderr: a bar on a terminal, otherwise lines of text.
 
 Nothing is shown for work that takes less than :data:`DELAY` seconds.

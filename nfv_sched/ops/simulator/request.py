@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Make instances and requests as the Nova API and nova-conductor do.
 
 As in Nova, scheduler and claim of a boot get the NUMA topology that the API

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Run Nova's scheduler without a database, services and Placement.
 
 Candidates, filters, weighers, multi-create, alternates and selections are

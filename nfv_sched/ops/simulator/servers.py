@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Define the servers of a simulated cloud."""
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Keep the state of a simulated cloud between steps."""
 
 import collections

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Tell the result of a simulation: as a document, and as tables of it."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
