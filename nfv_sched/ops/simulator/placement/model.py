@@ -117,18 +117,15 @@ class PlacementModel:
                   classes: frozenset[str] | None) -> None:
         self.traits, self.classes = traits, classes
 
-    def take(self, allocations: Allocations) -> None:
+    def take(self, allocations: Allocations, sign: int = 1) -> None:
         """Add to the usage of providers without checking their capacity."""
-        self._count(allocations, 1)
-
-    def give(self, allocations: Allocations) -> None:
-        """Undo :meth:`take`; other calls may have been made in between."""
-        self._count(allocations, -1)
-
-    def _count(self, allocations: Allocations, sign: int) -> None:
         for uuid, amounts in allocations.items():
             resource_provider.add(
                 self._providers[uuid].used, amounts.items(), sign)
+
+    def give(self, allocations: Allocations) -> None:
+        """Undo :meth:`take`; other calls may have been made in between."""
+        self.take(allocations, -1)
 
     def allocate(self, consumer: str, allocations: Allocations) -> None:
         """Add to a consumer's allocations without checking capacity."""

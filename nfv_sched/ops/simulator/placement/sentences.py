@@ -32,14 +32,13 @@ def title(requirement: requirements.Requirement,
     """
     match requirement:
         case requirements.TreeRequirement():
-            return f'host {_sorted_names(names, [requirement.uuid])[0]}'
+            return f'host {_joined(names, [requirement.uuid])}'
         case requirements.TraitRequirement():
             no = '' if requirement.kind is Kind.TRAIT else 'no '
             return f'{no}trait {requirement.trait}'
         case requirements.AggregateRequirement():
-            members = _sorted_names(names, requirement.aggregates)
             return (f'{"not in " if requirement.forbidden else ""}aggregate '
-                    f'{" or ".join(members)}')
+                    + _joined(names, requirement.aggregates, ' or '))
         case requirements.ResourceRequirement():
             return f'{requirement.resource_class}={requirement.amount}'
         case requirements.GroupRequirement():
@@ -55,17 +54,15 @@ def lack(missing: requirements.UnmetRequirement,
     """Describe an unmet requirement of one host, for ``explain``."""
     match missing.kind:
         case Kind.TREE:
-            return f'not host {_sorted_names(names, missing.names)[0]}'
+            return f'not host {_joined(names, missing.names)}'
         case Kind.TRAIT:
             return f'no trait {missing.name}'
         case Kind.FORBIDDEN_TRAIT:
             return f'has trait {missing.name}'
         case Kind.AGGREGATE:
-            members = _sorted_names(names, missing.names)
-            return f'not in aggregate {" or ".join(members)}'
+            return f'not in aggregate {_joined(names, missing.names, " or ")}'
         case Kind.FORBIDDEN_AGGREGATE:
-            members = _sorted_names(names, missing.names)
-            return f'in aggregate {" and ".join(members)}'
+            return f'in aggregate {_joined(names, missing.names, " and ")}'
         case Kind.RESOURCE:
             need = f'{missing.name} {missing.amount} needed'
             if not missing.providers:
@@ -150,5 +147,6 @@ def _demand(missing: requirements.UnmetRequirement) -> str:
     return demand(missing.needed, missing.names, missing.forbidden)
 
 
-def _sorted_names(names: Mapping[str, str], uuids: Iterable[str]) -> list[str]:
-    return sorted(names.get(uuid, uuid) for uuid in uuids)
+def _joined(names: Mapping[str, str], uuids: Iterable[str],
+            word: str = '') -> str:
+    return word.join(sorted(names.get(uuid, uuid) for uuid in uuids))
