@@ -54,9 +54,8 @@ class CloudOpenError(RuntimeError):
 def our_filters() -> list[str]:
     """Return nfv-sched's installed filters, in the order to enable them."""
     names = {cls.__name__ for cls in extensions.classes('nfv_sched.filters')}
-    order = dict.fromkeys(rules.filters())
-    order.update(dict.fromkeys(sorted(names.difference(_LAST))))
-    order.update(dict.fromkeys(_LAST))
+    order = dict.fromkeys((
+        *rules.filters(), *sorted(names.difference(_LAST)), *_LAST))
     return [name for name in order if name in names]
 
 

@@ -88,7 +88,6 @@ class SimulatedNetwork:
     :ivar added: UUIDs of the ledgers that the cloud does not have: they only
         keep its limits
     :ivar snapshot: what Neutron shows; None if it does not answer
-    :param hosts: the hosts by name
     :param all_servers: the servers by name; more may come
     :param aggregates: returns the aggregates of a host, by its name
     """

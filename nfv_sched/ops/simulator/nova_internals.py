@@ -98,7 +98,6 @@ _ONLINE_REQUEST_FILTERS = frozenset((
     'owner_nova_filter',
 ))
 
-
 #: Project of everything that a cloud file creates.
 PROJECT = 'simulator'
 

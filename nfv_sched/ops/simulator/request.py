@@ -23,7 +23,6 @@ from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 from nfv_sched.scheduler import notes
 
-
 #: Alternatives of a PCI request; a device must have all tags of one of them.
 Specs = Sequence[Mapping[str, str | None]]
 

@@ -24,7 +24,6 @@ FUNCTIONS = (PLATFORM, SWITCH, CEPH, SHARED, GUESTS)
 
 DEFAULT_SWITCH_CORES = 2
 
-
 #: NUMA node -> function -> its CPUs.
 Assignment = Mapping[int, Mapping[str, tuple[int, ...]]]
 

@@ -21,7 +21,6 @@ _LEAST = 1024
 #: keeps some memory.
 _UNEVEN = 0.02
 
-
 _Warning = document.ProfileWarning
 
 
