@@ -237,12 +237,12 @@ def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
         memory_ratio=row.ram_allocation_ratio or None,
         disk_ratio=row.disk_allocation_ratio or None,
         nodes=None if topology is None else tuple(
-            _node(cell) for cell in topology['cells']),
+            host_node(cell) for cell in topology['cells']),
         devices=tuple(_device(device, pools) for device in devices),
         **service)
 
 
-def _node(cell: Mapping) -> snapshot.Node:
+def host_node(cell: Mapping) -> snapshot.Node:
     """Convert a ``nova.objects.NUMACell`` without versions."""
     network = cell.get('network_metadata') or {}
     cores = tuple(map(frozenset, cell.get('siblings') or ()))
@@ -251,6 +251,7 @@ def _node(cell: Mapping) -> snapshot.Node:
         shared=frozenset(cell['cpuset']),
         dedicated=frozenset(cell.get('pcpuset') or ()),
         pinned=frozenset(cell.get('pinned_cpus') or ()),
+        # Without hyperthreading a file would have a line for each CPU.
         siblings=cores if any(len(core) > 1 for core in cores) else (),
         memory=cell['memory'], memory_used=cell.get('memory_usage', 0),
         shared_used=cell.get('cpu_usage', 0),
@@ -374,7 +375,7 @@ def _server(row: records.ServerRow, flavor, **more) -> snapshot.Server:
         nodes=_guest_nodes(topology) if columns.host is not None else None,
         emulator_threads=topology and topology.get(
             'emulator_threads_policy'),
-        pci_requests=_stored_requests(columns.pci_requests),
+        pci_requests=stored_requests(columns.pci_requests),
         ports=_interfaces(columns.network_info), shares=row.shares, **more)
 
 
@@ -428,7 +429,7 @@ def _guest_node(cell: Mapping) -> snapshot.GuestNode:
         reserved=frozenset(cell.get('cpuset_reserved') or ()))
 
 
-def _stored_requests(
+def stored_requests(
     text: str | None,
 ) -> tuple[snapshot.PCIRequest, ...] | None:
     """Parse ``instance_extra.pci_requests``; None if there is no record."""

@@ -14,6 +14,7 @@ from nova import objects
 from oslo_utils import timeutils
 
 from nfv_sched.limits import names
+from nfv_sched.nova import records
 from nfv_sched.ops.cloud import database
 from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
@@ -80,7 +81,8 @@ def _host(state: states.State, host: compute.ComputeHost,
         stats=dict(node.stats), vcpus_used=node.vcpus_used,
         memory_used=node.memory_mb_used, disk_used=node.local_gb_used,
         nodes=None if node.numa_topology is None else tuple(
-            host_node(cell) for cell in host.topology().cells),
+            database.host_node(cell) for cell
+            in records.deserialized(node.numa_topology)['cells']),
         # In the order in which free ones are assigned.
         devices=tuple([
             snapshot.Device(
@@ -98,23 +100,6 @@ def _host(state: states.State, host: compute.ComputeHost,
             vswitch_ports=used.vswitch_ports, security_rules=used.rules,
             dhcp_servers=network.dhcp_servers(state.scenario, load),
             routers=used.routers))
-
-
-def host_node(cell: objects.NUMACell) -> snapshot.Node:
-    cores = tuple(map(frozenset, cell.siblings))
-    return snapshot.Node(
-        number=cell.id, socket=cell.socket, shared=frozenset(cell.cpuset),
-        dedicated=frozenset(cell.pcpuset), pinned=frozenset(cell.pinned_cpus),
-        # Without hyperthreading there is nothing to say: a file would have a
-        # line for each CPU.
-        siblings=cores if any(len(core) > 1 for core in cores) else (),
-        memory=cell.memory, memory_used=cell.memory_usage,
-        shared_used=cell.cpu_usage,
-        pages=tuple(snapshot.Pages(
-            size=page.size_kb, total=page.total, used=page.used,
-            reserved=page.reserved) for page in cell.mempages),
-        physnets=frozenset(cell.network_metadata.physnets),
-        tunneled=cell.network_metadata.tunneled)
 
 
 def _server(state: states.State, server: simulated.SimulatedServer,
@@ -139,14 +124,8 @@ def _server(state: states.State, server: simulated.SimulatedServer,
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
-        pci_requests=tuple([snapshot.PCIRequest(
-            id=request.request_id, count=request.count,
-            alias=request.alias_name, specs=tuple([{
-                name: value for name, value in tags.items()
-                if name not in snapshot.ALLOCATED_TAGS}
-                for tags in request.spec]),
-            numa_policy=request.numa_policy, port=request.requester_id)
-            for request in instance.pci_requests.requests]),
+        pci_requests=database.stored_requests(
+            instance.pci_requests.to_json()),
         ports=tuple([snapshot.Port(
             id=port.id, network=port.network.id,
             vnic_type=port.network.vnic_type or scenarios.NORMAL,

@@ -19,6 +19,8 @@ from nfv_sched.fit.numa import fit
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import occupancy
 from nfv_sched.fit import pci_pools
+from nfv_sched.nova import records
+from nfv_sched.ops.cloud import database
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.model.counting import host_count
 from nfv_sched.ops.simulator import record
@@ -187,7 +189,8 @@ class TestOccupancy(test_stock.EquivalenceTestCase):
 
     def shares(self, host, server):
         return occupied.shares(
-            [record.host_node(cell) for cell in host.cells],
+            [database.host_node(cell) for cell
+             in records.deserialized(host._to_json())['cells']],
             record.guest_nodes(server))
 
 
