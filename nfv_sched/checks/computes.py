@@ -159,7 +159,6 @@ _NO_TOPOLOGY = (
 
 def _label_faults(conf, host_topology: topology.HostTopology,
                   switch: bool) -> list[str]:
-    """Return the faults in the labels of a compute node, as text."""
     faults = []
     names = rule.Names(conf.nfv_sched.vswitch_label,
                        conf.nfv_sched.node_label_prefix)

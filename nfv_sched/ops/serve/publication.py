@@ -44,7 +44,6 @@ class PublishedSnapshot:
 
     @property
     def age(self) -> float:
-        """Seconds since the cloud was read."""
         return max(0.0, time.time() - self.taken)
 
 

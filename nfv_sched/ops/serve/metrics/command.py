@@ -3,17 +3,14 @@
 
 import argparse
 from collections.abc import Callable
-import typing as ty
 
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import source
+from nfv_sched.ops.serve.metrics import auth
 from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.metrics import service
-
-if ty.TYPE_CHECKING:
-    from nfv_sched.ops.serve.metrics import auth
 
 _EPILOG = f"""\
 Without --listen the cloud is read once: run the command by a timer.
@@ -84,7 +81,6 @@ class ServeMetrics(base.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         import prometheus_client
 
-        from nfv_sched.ops.serve.metrics import auth
         from nfv_sched.ops.serve.metrics import collecting
         collection = collecting.Collection(parsed_args)
         if parsed_args.listen is not None:
@@ -107,7 +103,7 @@ class ServeMetrics(base.Command):
 
 
 def responder(render: Callable[[str], tuple[str, bytes]],
-              users: 'auth.Users | None',
+              users: auth.Users | None,
               ) -> Callable[[server.HTTPRequest], server.Answer]:
     """Return a function that answers requests for the metrics.
 
