@@ -78,6 +78,14 @@ def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
         'flavor', name, [each.name for each in cloud.flavors]))
 
 
+def flavors(all_flavors: Sequence[snapshot.Flavor],
+            patterns: Sequence[str]) -> list[snapshot.Flavor]:
+    """Return the flavors that patterns choose; see :func:`chosen`."""
+    names = set(chosen(
+        [each.name for each in all_flavors], patterns, 'flavor'))
+    return [each for each in all_flavors if each.name in names]
+
+
 def number(text: str, least: int = 0) -> int:
     value = int(text)
     if value < least:

@@ -235,10 +235,9 @@ class ListCapacity(_Capacity):
         hosts = _chosen(cloud, parsed_args)
         if parsed_args.mix:
             return self._mix(parsed_args, cloud, hosts)
-        enabled = [each for each in cloud.flavors if not each.disabled]
-        names = arguments.chosen(
-            [each.name for each in enabled], parsed_args.flavor, 'flavor')
-        flavors = [each for each in enabled if each.name in names]
+        flavors = arguments.flavors(
+            [each for each in cloud.flavors if not each.disabled],
+            parsed_args.flavor)
         new = self._new(parsed_args, cloud)
         counted = _count(cloud, flavors, new, hosts)
         has_quota = (

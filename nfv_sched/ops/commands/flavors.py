@@ -3,7 +3,6 @@
 
 import argparse
 import collections
-from collections.abc import Sequence
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.flavors import document
@@ -104,13 +103,6 @@ def _image(parsed_args: argparse.Namespace) -> document.Image:
                     **arguments.image_properties(parsed_args)})
 
 
-def _chosen(flavors: Sequence[snapshot.Flavor],
-            parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
-    names = set(arguments.chosen([each.name for each in flavors],
-                                 parsed_args.names, 'flavor'))
-    return [each for each in flavors if each.name in names]
-
-
 def _check(parsed_args: argparse.Namespace) -> None:
     if parsed_args.all and parsed_args.names:
         raise errors.UsageError('either NAME or --all')
@@ -144,8 +136,9 @@ class LintFlavor(planning.Report):
                      *(('servers',) if parsed_args.used else ()))
             cloud = self.cloud.read(
                 self, parsed_args, None if parsed_args.hosts else parts)
-        chosen = _chosen(cloud.flavors if parsed_args.file is None else
-                         flavor_file.flavors(parsed_args.file), parsed_args)
+        chosen = arguments.flavors(
+            cloud.flavors if parsed_args.file is None else
+            flavor_file.flavors(parsed_args.file), parsed_args.names)
         from nfv_sched.ops.answers.flavors.lint import all_rules
         from nfv_sched.ops.answers.flavors.lint import values
         with progress.shown() as update:
@@ -189,11 +182,11 @@ class TranslateFlavor(planning.PlanCommand):
             _check(parsed_args)
         chosen: list[snapshot.Flavor] = []
         if parsed_args.file is not None:
-            chosen = _chosen(flavor_file.flavors(parsed_args.file),
-                             parsed_args)
+            chosen = arguments.flavors(
+                flavor_file.flavors(parsed_args.file), parsed_args.names)
         elif parsed_args.names or parsed_args.all:
             cloud = self.cloud.read(self, parsed_args, ('flavors',))
-            chosen = _chosen(cloud.flavors, parsed_args)
+            chosen = arguments.flavors(cloud.flavors, parsed_args.names)
         from nfv_sched.ops.answers.flavors import translate
         from nfv_sched.ops.answers.flavors import translate_rendering
         all_translated = [translate.flavor(each) for each in chosen]

@@ -162,14 +162,12 @@ class Collection:
         from nfv_sched.ops.answers.hosts import view
         from nfv_sched.ops.answers.rebalance import levelling
         from nfv_sched.ops.model.counting import capacity
-        enabled = [flavor for flavor in cloud.flavors if not flavor.disabled]
-        names = set(arguments.chosen(
-            [flavor.name for flavor in enabled], self._args.flavors,
-            'flavor'))
+        flavors = arguments.flavors(
+            [flavor for flavor in cloud.flavors if not flavor.disabled],
+            self._args.flavors)
         with progress.shown() as update:
             counted = capacity.capacities(
-                cloud, [flavor for flavor in enabled
-                        if flavor.name in names],
+                cloud, flavors,
                 update=lambda done, total: update(done, total, 'flavors'))
         losses: Sequence[document.LostHost] = ()
         if self._args.failover:
