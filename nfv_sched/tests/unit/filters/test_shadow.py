@@ -310,14 +310,14 @@ class TestShadowedWeigher(ShadowTestCase):
         self.assertIn('VSwitchNUMAAffinityWeigher would have placed server '
                       'None on near instead of far', self.log.output)
 
-    def test_others_outweigh_it(self):
-        """With all weights as they would be, the same host is first."""
+    def check_beside(self, preferred, multiplier):
+        """Nothing would have changed with another weigher beside it."""
         class Other(nova_weights.BaseHostWeigher):
             def weight_multiplier(self, host_state):
-                return 2000.0
+                return multiplier
 
             def _weigh_object(self, host_state, weight_properties):
-                return float(host_state.host == 'far')
+                return float(host_state.host == preferred)
 
         self.enable(shadow=[WEIGHER])
         far, near = clouds.host('far', free={1: 1}), clouds.host('near')
@@ -325,19 +325,14 @@ class TestShadowedWeigher(ShadowTestCase):
         self.weighed([far, near], spec, Other())
         self.place(far, spec)
         self.assertEqual((1, 0, 0), self.counted(WEIGHER))
+
+    def test_others_outweigh_it(self):
+        """With all weights as they would be, the same host is first."""
+        self.check_beside('far', 2000.0)
 
     def test_not_claimed(self):
         """What Placement does to the first host is none of its doing."""
-        class Other(nova_weights.BaseHostWeigher):
-            def _weigh_object(self, host_state, weight_properties):
-                return float(host_state.host == 'near')
-
-        self.enable(shadow=[WEIGHER])
-        far, near = clouds.host('far', free={1: 1}), clouds.host('near')
-        spec = clouds.spec('prefer')
-        self.weighed([far, near], spec, Other())
-        self.place(far, spec)
-        self.assertEqual((1, 0, 0), self.counted(WEIGHER))
+        self.check_beside('near', 1.0)
 
     def test_with_its_filter(self):
         """Hosts that the filter would refuse are not preferred."""
