@@ -19,9 +19,9 @@ _PATCH = (documented.ROOT / 'doc' / 'source' / 'install' /
           'nova-live-migration-limits.patch')
 
 
-def without_fix(source: str = SOURCE) -> str:
-    """Return a source without the fix of bug 2153425, as before Nova 34."""
-    return re.sub(r'\n +self\.limits = selection\.limits(?=\n)', '', source)
+def without_fix() -> str:
+    """Return the source without the fix of bug 2153425, as before Nova 34."""
+    return re.sub(r'\n +self\.limits = selection\.limits(?=\n)', '', SOURCE)
 
 
 def patched(source: str) -> str:

@@ -61,21 +61,22 @@ class TestPrepared(base.FilterTestCase):
         self.hosts = [clouds.host('one'), clouds.host('two')]
         self.spec = clouds.spec('strict')
 
-    def run_with(self, cls, name, **kwargs):
-        with mock.patch.object(active_rules, name, **kwargs) as mocked:
+    def run_with(self, cls, **kwargs):
+        with mock.patch.object(
+                active_rules, 'for_request', **kwargs) as mocked:
             return cls().filter_all(self.hosts, self.spec), mocked
 
     def test_once(self):
         for cls in (nfv_topology.NFVTopologyFilter,
                     vswitch_numa_affinity.VSwitchNUMAAffinityFilter):
             passed, mocked = self.run_with(
-                cls, 'for_request', wraps=active_rules.for_request)
+                cls, wraps=active_rules.for_request)
             self.assertEqual(self.hosts, passed)
             mocked.assert_called_once()
 
     def test_cannot_be_worked_out(self):
         passed, _mocked = self.run_with(
-            vswitch_numa_affinity.VSwitchNUMAAffinityFilter, 'for_request',
+            vswitch_numa_affinity.VSwitchNUMAAffinityFilter,
             side_effect=RuntimeError('odd'))
         self.assertEqual([], passed)
         rejected = notes.note_of(self.spec).rejected

@@ -116,13 +116,6 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
         option = CONF.nfv_sched.numa_nodes
         return int(option.get(host, option.get('*', 1)))
 
-    def host_where(self, predicate, what):
-        """Return the first host of a kind; skip the test if there is none."""
-        for host in self.hosts:
-            if predicate(host):
-                return host
-        raise self.skipException(f'There is no compute host with {what}')
-
     # Guests
 
     def create_flavor(self, vcpus, extra_specs):

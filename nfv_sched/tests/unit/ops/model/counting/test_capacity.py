@@ -35,12 +35,12 @@ class CapacityTestCase(base.TestCase):
             capacity.NewServers(**kwargs), empty=empty)
         return found
 
-    def assertBinds(self, kinds, found, name='one', alone=True, at=0):
-        """Assert what binds on a host; return the text of number ``at``."""
-        limits = found.hosts[name].limits
+    def assertBinds(self, kinds, found):
+        """Assert what alone binds on host one; return the first text."""
+        limits = found.hosts['one'].limits
         self.assertEqual(kinds, small_clouds.kinds_of(limits))
-        self.assertEqual({alone}, {each.alone for each in limits})
-        return limits[at].why
+        self.assertEqual({True}, {each.alone for each in limits})
+        return limits[0].why
 
 
 class TestCounts(CapacityTestCase):

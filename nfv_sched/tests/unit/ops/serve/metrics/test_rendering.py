@@ -34,9 +34,9 @@ ALARMS_TEST = pathlib.Path(__file__).with_name('alerts_test.yaml')
 HOSTILE = 'a"b\\c\nd{}'
 
 
-def exposed(cloud, capacities=(), now=1300.0, **more):
+def exposed(cloud, capacities=(), **more):
     """What Prometheus reads: name, labels -> figure."""
-    collector = rendering.Collector(lambda: now)
+    collector = rendering.Collector(lambda: 1300.0)
     collector.collected = rendering.Collected(
         rendering.families(cloud, view.views(cloud), capacities, **more),
         1000.0, 2.5, 1)
