@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pair each host with the servers that are on it, or may be."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import functools
 import shlex
@@ -10,6 +10,7 @@ from nfv_sched.fit.numa import topology
 from nfv_sched.limits import names
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import view
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import restore_hosts
 
@@ -40,8 +41,7 @@ class Site:
     #: servers without a task or an unsettled migration
     steady: tuple[snapshot.Server, ...]
     moves: tuple[snapshot.Migration, ...]  #: migrations from or to the host
-    #: metadata of each of the host's aggregates
-    metadata: tuple[Mapping[str, str], ...]
+    aggregates: Sequence[snapshot.Aggregate]  #: those of the host
 
     @functools.cached_property
     def topology(self) -> topology.HostTopology | None:
@@ -174,7 +174,7 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
         cloud.unread(_Kind.SERVER, _Kind.MIGRATION))
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)
-    metadata = view.metadata_by_host(cloud)
+    aggregates = scenario.aggregates_by_host(cloud.aggregates)
     moving = {move.server for move in cloud.moves or () if not move.settled}
     moves: dict[str, list[snapshot.Migration]] = {}
     for move in cloud.moves or ():
@@ -190,8 +190,7 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
             whole, host, titles[host.uuid], here,
             tuple(server for server in here
                   if server.task is None and server.uuid not in moving),
-            tuple(moves.get(host.name, ())),
-            tuple(metadata.get(host.name, ())))
+            tuple(moves.get(host.name, ())), aggregates[host.name])
 
 
 def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:

@@ -214,7 +214,7 @@ def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
                        network.security_rules or 0, guests, nodes=totals),
         inventory.by_server(allocations, {
             move.uuid: move.server for move in site.whole.cloud.moves or ()}),
-        view.limits_of(site.whole.cloud, site.host, site.metadata))
+        view.limits_of(site.whole.cloud, site.host, site.aggregates))
     if not rules_known:
         del accounts[names.RULES]
     return accounts

@@ -19,6 +19,7 @@ from nfv_sched.limits import usage
 from nfv_sched.ops.answers.audit import hosts
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import view
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import start
 
@@ -99,7 +100,7 @@ def _violations(site: hosts.Site, server: snapshot.Server,
         return
     except topology.OddTopologyError:
         return
-    names = view.label_names(site.whole.cloud)
+    names = scenario.label_names(site.whole.cloud)
     if request.guest is None or host is None or chosen is None:
         yield from decide.broken_rules(strict, host, names)
         return

@@ -8,7 +8,6 @@ import types
 
 from nfv_sched.base import conf
 from nfv_sched.base import cpu_spec
-from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place
 from nfv_sched.limits import decide
 from nfv_sched.limits import names as ledger_names
@@ -18,6 +17,7 @@ from nfv_sched.ops.answers.hosts import nodes
 from nfv_sched.ops.answers.machine import values as machine_values
 from nfv_sched.ops.answers.simulation import document as simulated
 from nfv_sched.ops.cloud import occupied
+from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 
 _MIB = 1024  # KiB
@@ -40,12 +40,12 @@ def views(cloud: snapshot.Cloud,
     facts = facts or {}
     servers = by_host(cloud)
     names = titles(cloud.hosts)
-    metadata = metadata_by_host(cloud)
+    aggregates = scenario.aggregates_by_host(cloud.aggregates)
     network_names = {network.id: network.name
                      for network in cloud.networks or ()}
     return tuple(
         _view(cloud, host, names[host.uuid], servers.get(host.uuid, []),
-              metadata.get(host.name, []), facts.get(host.uuid),
+              aggregates[host.name], facts.get(host.uuid),
               network_names)
         for host in (cloud.hosts if hosts is None else hosts))
 
@@ -55,25 +55,16 @@ def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
 
     Hosts without a limit, or whose ports are not known, are left out.
     """
-    metadata = metadata_by_host(cloud)
+    aggregates = scenario.aggregates_by_host(cloud.aggregates)
     free_by_host = {}
     for host in cloud.hosts:
-        most = limits_of(cloud, host, metadata.get(host.name, []))
+        most = limits_of(cloud, host, aggregates[host.name])
         if host.network is not None and (
                 host.network.vswitch_ports is not None
                 and math.isfinite(decide.PORTS.limit(most))):
             free_by_host[host.name] = int(
                 decide.PORTS.free(most, host.network.vswitch_ports))
     return free_by_host
-
-
-def metadata_by_host(
-        cloud: snapshot.Cloud) -> dict[str, list[Mapping[str, str]]]:
-    metadata: dict[str, list[Mapping[str, str]]] = {}
-    for aggregate in cloud.aggregates:
-        for name in aggregate.hosts:
-            metadata.setdefault(name, []).append(aggregate.metadata)
-    return metadata
 
 
 def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
@@ -116,10 +107,11 @@ def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
 
 
 def _view(cloud: snapshot.Cloud, host: snapshot.Host, title: str,
-          servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
+          servers: list[snapshot.Server],
+          aggregates: list[snapshot.Aggregate],
           machine: machine_values.Machine | None,
           network_names: Mapping[str, str]) -> document.HostDetails:
-    label = option(cloud, 'vswitch_label')
+    label = scenario.label_names(cloud).vswitch
     switch = frozenset(node.number for node in host.nodes or ()
                        if label in node.physnets)
     names = labels(servers)
@@ -151,7 +143,7 @@ def _view(cloud: snapshot.Cloud, host: snapshot.Host, title: str,
         wholeness=largest_fit / possible if possible else None,
         memory_mib=host.memory, memory_used_mib=host.memory_used,
         small_pages=small,
-        network=_network_use(host, limits_of(cloud, host, metadata)),
+        network=_network_use(host, limits_of(cloud, host, aggregates)),
         cpus_not_for_servers=_hidden(host, machine), notes=tuple(_notes(
             host, tenancies, here.values(), small, machine)),
         numa_nodes=shown, devices_without_node=tuple([
@@ -204,19 +196,9 @@ def _node(node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
             spans=len(each.numa_nodes)) for each in servers.values()]))
 
 
-def option(cloud: snapshot.Cloud, name: str):
-    value = cloud.options.get('nfv_sched', {}).get(name)
-    return _DEFAULTS[name] if value is None else value
-
-
-def label_names(cloud: snapshot.Cloud) -> rule.Names:
-    return rule.Names(option(cloud, 'vswitch_label'),
-                      option(cloud, 'node_label_prefix'))
-
-
 def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
         tuple[str, ...], tuple[str, ...]]:
-    names = label_names(cloud)
+    names = scenario.label_names(cloud)
     networks, places = [], []
     for label in sorted(node.physnets - {names.vswitch}):
         if (name := place.place_of(label, names)) is not None:
@@ -235,12 +217,13 @@ def ratio(cloud: snapshot.Cloud, host: snapshot.Host, of: str) -> float:
 
 
 def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
-              metadata: Iterable[Mapping[str, str]]) -> limits.Limits:
+              aggregates: Iterable[snapshot.Aggregate]) -> limits.Limits:
+    options = cloud.options.get('nfv_sched', {})
     return limits.of_host(
-        types.SimpleNamespace(host=host.name, aggregates=[
-            types.SimpleNamespace(metadata=pairs) for pairs in metadata]),
-        limits.Limits(*(option(cloud, name)
-                        for name in limits.Limits._fields)))
+        types.SimpleNamespace(host=host.name, aggregates=aggregates),
+        limits.Limits(*(
+            _DEFAULTS[name] if options.get(name) is None else options[name]
+            for name in limits.Limits._fields)))
 
 
 def _hidden(host: snapshot.Host,
