@@ -23,6 +23,12 @@ from nfv_sched.nova import scheduler
 
 LOG = logging.getLogger(__name__)
 
+#: All methods of Nova that are wrapped in a running nova-scheduler; beside
+#: them, with a journal, ``filter_all`` of the enabled filters.
+WRAPPED = ('HostState.consume_from_request',
+           'SchedulerManager.select_destinations',
+           'SchedulerReportClient.get_allocation_candidates')
+
 #: The request that this thread schedules.
 _THREAD = threading.local()
 

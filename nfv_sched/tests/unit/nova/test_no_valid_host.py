@@ -220,12 +220,9 @@ class FollowTest(base.TestCase):
         """No others than README says."""
         readme = pathlib.Path(__file__).parents[4] / 'README.md'
         text = readme.read_text()
-        wrapped = {'HostState.consume_from_request',
-                   'SchedulerManager.select_destinations',
-                   'SchedulerReportClient.get_allocation_candidates'}
-        for name in wrapped:
+        for name in no_valid_host.WRAPPED:
             self.assertIn(f'`{name}`', text)
-        self.assertEqual(wrapped, {
+        self.assertEqual(set(no_valid_host.WRAPPED), {
             f'{cls.__name__}.{name}'
             for cls in (manager.SchedulerManager, report.SchedulerReportClient,
                         host_manager.HostManager, host_manager.HostState)
