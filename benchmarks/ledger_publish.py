@@ -3,8 +3,8 @@
 
 A process of its own serves a real Placement on SQLite over HTTP, one request
 at a time; Nova's database and Neutron are made up.  Each guest has two ports
-with ten rules each and an allocation from the ledger; each host has a DHCP
-server.  Measured are
+with ten rules each and an allocation from the ledger, and two pinned CPUs of
+one of two NUMA nodes; each host has a DHCP server.  Measured are
 
 * the first round of all, which creates the providers;
 * the first round of another instance, which reads everything;
@@ -135,6 +135,31 @@ class Reader:
         return builder.build()
 
 
+def topology():
+    """Two NUMA nodes with 32 CPUs, as Nova stores them."""
+    from nova import objects
+    objects.register_all()
+    return objects.NUMATopology(cells=[objects.NUMACell(
+        id=node, cpuset=set(), pcpuset=set(range(32 * node, 32 * node + 32)),
+        memory=65536, cpu_usage=0, memory_usage=0, pinned_cpus=set(),
+        siblings=[{cpu, cpu + 16} for cpu in range(32 * node, 32 * node + 16)],
+        mempages=[objects.NUMAPagesTopology(
+            size_kb=size, total=total, used=0, reserved=0)
+            for size, total in ((4, 1 << 20), (2048, 1 << 14))],
+        network_metadata=objects.NetworkMetadata(
+            physnets={f'nfv_node{node}'}, tunneled=False), socket=node)
+        for node in (0, 1)])._to_json()
+
+
+def guest_topology():
+    """A NUMA node with two pinned CPUs, as Nova stores it."""
+    from nova import objects
+    return objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(
+        id=1, cpuset=set(), pcpuset={0, 1}, cpuset_reserved=None, memory=2048,
+        pagesize=2048, cpu_policy='dedicated', cpu_thread_policy=None,
+        cpu_pinning_raw={'0': 32, '1': 33}, cpu_topology=None)])._to_json()
+
+
 def main():
     """Measure."""
     parser = argparse.ArgumentParser(
@@ -149,16 +174,26 @@ def main():
     if args.quick:
         args.hosts, args.guests, args.threads = 40, 2, 2
     logging.disable(logging.WARNING)
+    stored, cell = topology(), types.SimpleNamespace(uuid='cell')
     nodes = [database.ComputeNode(
         uuid=identifier(1, number), name=f'node{number}',
-        host=f'host{number}', hypervisor_type='QEMU', cell=None,
-        aggregates=[], numa_topology=None) for number in range(args.hosts)]
+        host=f'host{number}', hypervisor_type='QEMU', cell=cell,
+        aggregates=[], numa_topology=stored) for number in range(args.hosts)]
+    guest = guest_topology()
+    deserialized = publisher.records.deserialized
     publisher.database = types.SimpleNamespace(
         compute_nodes=lambda: (nodes, []),
+        numa_topology=database.numa_topology,
         moving_instance=lambda cell, consumer: None,
         is_idle=lambda cell, instance: True)
     publisher.records = types.SimpleNamespace(
-        plugged_servers=lambda ports: (Reader.servers, {}))
+        plugged_servers=lambda ports: (Reader.servers, {}),
+        pinned_cells=lambda nodes, servers=None: ({
+            f'host{number}': {
+                identifier(4, number * 1000 + each): deserialized(
+                    guest)['cells'] for each in range(count)}
+            for number, count in enumerate(Reader.guests)}, {}),
+        MALFORMED=publisher.records.MALFORMED)
     publisher.neutron = types.SimpleNamespace(
         Reader=Reader, ReadingCheck=publisher.neutron.ReadingCheck,
         NeutronError=publisher.neutron.NeutronError)

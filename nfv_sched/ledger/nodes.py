@@ -45,7 +45,8 @@ def pinned(host: ty.Any, of_classes: Mapping[str, int],
     :param of_classes: resource classes that count
     :param cells: its NUMA cells as stored by Nova, of all places where it is
         on the host
-    :raises Exception: any, if a cell is not as Nova stores it
+    :raises Exception: one of ``records.MALFORMED``, if a cell is not as Nova
+        stores it
     """
     siblings = {cell.id: cell.siblings for cell in host.cells}
     amounts: collections.Counter[str] = collections.Counter()

@@ -277,8 +277,9 @@ class Publisher:
                 for node in nodes if node.host in ports)
             self._nodes = {node.host: found for node in nodes if (
                 found := _nodes_of(node)) is not None}
-            self._pins, silent = self._pinned(
-                [node for node in nodes if node.host in self._nodes])
+            self._pins, silent = self._pinned([
+                node for node in nodes if node.host in self._nodes
+                and node.cell.uuid not in unread])
             unread |= silent
         except Exception as exc:
             raise RoundError(f"Nova's database cannot be read: {exc}") from exc
@@ -301,10 +302,17 @@ class Publisher:
         :returns: also UUID of a cell that cannot be read -> error text
         """
         found, unread = records.pinned_cells(nodes, servers)
-        return {host: {
-            server: ledger_nodes.pinned(*self._nodes[host], cells)
-            for server, cells in of_host.items()}
-            for host, of_host in found.items()}, unread
+        pins: dict[str, dict[str, dict[str, int]]] = {}
+        for host, of_host in found.items():
+            for server, cells in of_host.items():
+                try:
+                    amounts = ledger_nodes.pinned(*self._nodes[host], cells)
+                except records.MALFORMED as exc:
+                    LOG.debug('The NUMA nodes of server %s cannot be read: %s',
+                              server, exc)
+                else:
+                    pins.setdefault(host, {})[server] = amounts
+        return pins, unread
 
     def _choose(
         self, nodes: Iterable[database.ComputeNode],

@@ -9,6 +9,7 @@ raised as they are.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import contextlib
 import datetime
 import json
 import typing as ty
@@ -27,6 +28,9 @@ _OVER = ('confirmed', 'reverted', 'error', 'failed', 'completed',
 _IMAGE = 'image_'  # prefix of keys of system_metadata
 _NAME = 'nova_object.name'
 _DATA = 'nova_object.data'
+
+#: What a record raises that is not as Nova writes it.
+MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
 
 #: Called with (what, done, total) as reading goes on.
 Progress = Callable[[str, int, int], None]
@@ -340,7 +344,10 @@ def pinned_cells(
 
 def _pinned_cells(context, hosts: Collection[str],
                   servers: Collection[str] | None) -> list[tuple]:
-    """Return (host, server, NUMA cells) of the servers on some hosts."""
+    """Return (host, server, NUMA cells) of the servers on some hosts.
+
+    A server whose record cannot be read counts as without any.
+    """
     from nova.db.main import models
     table = models.Instance.__table__
     extra = models.InstanceExtra.__table__
@@ -355,11 +362,13 @@ def _pinned_cells(context, hosts: Collection[str],
     places: list[tuple[str, str, ty.Any]] = []
     moving = {}
     for row in rows:
-        if (move := deserialized(row.migration_context)) is not None:
-            moving[row.uuid] = int(move['migration_id']), row.host, move
-        elif row.host in hosts:
-            places.append((row.host, row.uuid, deserialized(
-                row.numa_topology)))
+        with contextlib.suppress(*MALFORMED):
+            if (move := deserialized(row.migration_context)) is not None:
+                moving[row.uuid] = (int(move['migration_id']), row.host,
+                                    dict(move))
+            elif row.host in hosts:
+                places.append((row.host, row.uuid, deserialized(
+                    row.numa_topology)))
     table = models.Migration.__table__
     migrations = {migration.id: migration for migration in _rows_with(
         context, _select_present(table, 'id', 'source_compute', 'dest_compute')
@@ -373,7 +382,7 @@ def _pinned_cells(context, hosts: Collection[str],
             places.append((source, uuid, move.get('old_numa_topology')))
         places.append((dest, uuid, move.get('new_numa_topology')))
     return [(host, uuid, numa['cells']) for host, uuid, numa in places
-            if numa and host in hosts]
+            if host in hosts and isinstance(numa, dict) and 'cells' in numa]
 
 
 def _servers_by_port(context, ports: Iterable[str]) -> dict[str, str]:

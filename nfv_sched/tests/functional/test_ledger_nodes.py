@@ -9,6 +9,8 @@ Placement has given to another, however old the scheduler's figures are.
 import copy
 
 import fixtures
+from nova.db.main import api as main_api
+from nova.db.main import models as main_models
 from nova import objects
 from nova.scheduler import host_manager
 
@@ -117,6 +119,21 @@ class OperationsTest(NodesTestCase):
         self.check(3)
         self._confirm_resize(server)
         self.check(2)
+
+    def test_odd_records(self):
+        """They concern no other server."""
+        self.boot(self.strict(), host='host1')
+        server = self.boot(self.flavor(nfv__numa_node_0='1'), host='host1')
+        extra = main_models.InstanceExtra.__table__
+        for text in '{', '[]', '{"cells": 1}', '{"cells": [{}]}':
+            with main_api.get_context_manager(
+                    self.cell_context()).writer.using(
+                        self.cell_context()) as session:
+                session.execute(extra.update().where(
+                    extra.c.instance_uuid == server['id']).values(
+                        numa_topology=text))
+            self.publish()
+            self.assertEqual((4, 0), self.books('host1')[names.node_cpus(1)])
 
     def test_several_at_once(self):
         servers = self.boot_many(self.strict(), 4)
