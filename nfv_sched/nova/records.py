@@ -382,7 +382,8 @@ def _pinned_cells(context, hosts: Collection[str],
             places.append((source, uuid, move.get('old_numa_topology')))
         places.append((dest, uuid, move.get('new_numa_topology')))
     return [(host, uuid, numa['cells']) for host, uuid, numa in places
-            if host in hosts and isinstance(numa, dict) and 'cells' in numa]
+            if host in hosts and isinstance(numa, dict)
+            and isinstance(numa.get('cells'), list)]
 
 
 def _servers_by_port(context, ports: Iterable[str]) -> dict[str, str]:
