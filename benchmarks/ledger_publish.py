@@ -189,10 +189,11 @@ def main():
     publisher.records = types.SimpleNamespace(
         plugged_servers=lambda ports: (Reader.servers, {}),
         pinned_cells=lambda nodes, servers=None: ({
-            f'host{number}': {
-                identifier(4, number * 1000 + each): deserialized(
-                    guest)['cells'] for each in range(count)}
-            for number, count in enumerate(Reader.guests)}, {}),
+            node.host: {
+                identifier(4, int(node.host[4:]) * 1000 + each): deserialized(
+                    guest)['cells']
+                for each in range(Reader.guests[int(node.host[4:])])}
+            for node in nodes}, {}),
         MALFORMED=publisher.records.MALFORMED)
     publisher.neutron = types.SimpleNamespace(
         Reader=Reader, ReadingCheck=publisher.neutron.ReadingCheck,
