@@ -772,8 +772,8 @@ def _nodes_of(
 def _word(resource_class: str) -> str:
     if word := _WORDS.get(resource_class):
         return word
-    node, noun = ledger_names.of_node(resource_class)
-    return f'{noun} of NUMA node {node}'
+    node, noun, more = ledger_names.of_node(resource_class)
+    return f'{noun}s{more} of NUMA node {node}'
 
 
 def _given_back(held: ledger_names.Held,

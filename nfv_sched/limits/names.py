@@ -47,11 +47,11 @@ def is_of_node(resource_class: str) -> bool:
     return _OF_NODE.fullmatch(resource_class) is not None
 
 
-def of_node(resource_class: str) -> tuple[str, str]:
-    """Return (number of the host NUMA node, noun of what it has)."""
+def of_node(resource_class: str) -> tuple[str, str, str]:
+    """Return (number of the host NUMA node, noun, what follows the noun)."""
     node, size = _OF_NODE.fullmatch(resource_class).groups()
-    return node, (f'pages of {strings.size(int(size))}' if size
-                  else 'dedicated CPUs')
+    return (node, 'page', f' of {strings.size(int(size))}') if size else (
+        node, 'dedicated CPU', '')
 
 
 class Held(ty.NamedTuple):

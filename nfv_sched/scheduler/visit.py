@@ -14,6 +14,7 @@ import weakref
 from nova import objects
 
 from nfv_sched.base import reasons
+from nfv_sched.base import strings
 from nfv_sched.fit import decide
 from nfv_sched.fit.numa import decide as numa_decide
 from nfv_sched.fit.numa.decide import Decision
@@ -338,9 +339,10 @@ class Visit(scheduler.ConsumeListener):
 
 def _lacking(terms: Terms, needed: int, left: int, name: str) -> Decision:
     rule = next(rule for rule in terms.rules if rule.strict)
-    node, noun = names.of_node(name)
+    node, noun, more = names.of_node(name)
     return Decision(False, reasons.Reason(
-        rule.order, rule.text, f'{needed} {noun} of one host NUMA node needed',
+        rule.order, rule.text,
+        f'{strings.count(needed, noun)}{more} of one host NUMA node needed',
         f'{max(left, 0)} of node {node} not granted to others yet', left),
         rule.filters)
 

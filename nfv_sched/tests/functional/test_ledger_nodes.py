@@ -215,5 +215,5 @@ class RaceTest(NodesTestCase):
         for _ in range(2 * self.huge_pages):
             self.boot(flavor)
         server = self.boot(flavor, expect='ERROR')
-        self.assertRefused(server, '1 pages of 1 GiB of one host NUMA node')
+        self.assertRefused(server, '1 page of 1 GiB of one host NUMA node')
         self.check(3, 3)
