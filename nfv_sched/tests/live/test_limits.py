@@ -16,18 +16,21 @@ WORKERS = 4
 #: How many guests a host may take.
 RULE_SLOTS = {base.LEFT: 2, base.RIGHT: 3, base.BOTH: 3, base.QUAD: 4}
 
+#: Dedicated CPUs of the node of the switch.
+NODE_CPUS = {base.LEFT: 6, base.RIGHT: 6}
+ROUNDS = 3
+
 #: Rules of the security group of each guest.
 GROUP_RULES = 10
 
 
 class BurstTest(base.LiveTestCase):
-    """Forty guests at once, and fewer slots: exactly those are taken."""
+    """Many guests at once, and fewer slots: exactly those are taken."""
 
-    def burst(self, **kwargs) -> list:
-        flavor = self.flavor(1, 64)
-        with futures.ThreadPoolExecutor(BURST) as pool:
+    def burst(self, flavor, count, **kwargs) -> list:
+        with futures.ThreadPoolExecutor(count) as pool:
             asked = [pool.submit(self.request, flavor, **kwargs)
-                     for _ in range(BURST)]
+                     for _ in range(count)]
             servers = [future.result() for future in asked]
         return [self.settled(server) for server in servers]
 
@@ -40,7 +43,8 @@ class BurstTest(base.LiveTestCase):
         group = self.security_group()
         self.wait_for_room(base.RULES, room)
         before = self.bed.scheduler_logs()
-        servers = self.burst(networks=self.networks(),
+        servers = self.burst(self.flavor(1, 64), BURST,
+                             networks=self.networks(),
                              security_groups=[{'name': group.name}])
         placed = [server for server in servers if server.status == 'ACTIVE']
         self.assertEqual({GROUP_RULES}, {
@@ -60,6 +64,29 @@ class BurstTest(base.LiveTestCase):
         self._delete_servers()
         self.assertEqual(dict.fromkeys(RULE_SLOTS, 0), self.used(base.RULES))
         self.wait_for_room(base.RULES, room)
+
+    def test_numa_nodes(self):
+        """Strict servers fill the switch's nodes, and no claim fails late."""
+        nodes = {base.LEFT: 0, base.RIGHT: 1}
+        zone = self.name()
+        self.aggregate(nodes, availability_zone=zone)
+        flavor = self.flavor(2, 64, **base.STRICT)
+        for _ in range(ROUNDS):
+            before = {host: self.bed.computes[host].log.stat().st_size
+                      for host in nodes}
+            servers = self.burst(flavor, sum(NODE_CPUS.values()) // 2,
+                                 availability_zone=zone)
+            self.assertEqual({'ACTIVE'}, {server.status for server in servers})
+            for host, start in before.items():
+                log = self.bed.computes[host].log.read_bytes()[start:]
+                self.assertNotIn(b'Failed to claim', log, host)
+            self.assertEqual(NODE_CPUS, {
+                host: self.used(f'CUSTOM_NFV_NODE{node}_PCPU')[host]
+                for host, node in nodes.items()})
+            self.assertEqual(NODE_CPUS, {
+                host: self.pinned_cpus(host) for host in nodes})
+            self._delete_servers()
+            self.wait_until(self._idle, 60, 'the hosts are empty')
 
     def security_group(self):
         network = self.tenant.network
