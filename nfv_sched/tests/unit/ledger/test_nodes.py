@@ -12,6 +12,7 @@ import collections
 import contextlib
 import os
 import random
+import types
 
 import fixtures
 from nova import objects
@@ -73,7 +74,8 @@ class World(test_sequences.World):
 
     def nodes(self):
         stored = topology(self.cpus)._to_json()
-        return [node._replace(numa_topology=stored)
+        return [node._replace(numa_topology=stored,
+                              cell=types.SimpleNamespace(uuid='cell'))
                 for node in super().nodes()[0]], []
 
     def read(self, pause=lambda: None):
