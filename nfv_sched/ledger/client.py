@@ -112,10 +112,16 @@ class Client:
             self._request('PUT', path)
 
     def define_nodes(self, names_of_classes: Iterable[str]) -> None:
-        """Define resource classes of NUMA nodes, each once."""
-        for name in set(names_of_classes) - self._of_nodes:
-            self._request('PUT', f'/resource_classes/{name}')
-            self._of_nodes.add(name)
+        """Define resource classes of NUMA nodes; not to be called in threads.
+
+        If two are defined at the same moment, Placement 16.0.0 may answer that
+        one exists, and not create it.  So they are known only when a later
+        call finds them.
+        """
+        if missing := set(names_of_classes) - self._of_nodes:
+            self._of_nodes.update(self.resource_classes())
+            for name in sorted(missing - self._of_nodes):
+                self._request('PUT', f'/resource_classes/{name}')
 
     def undefined(self) -> list[str]:
         return [path.rpartition('/')[2] for path in _DEFINITIONS

@@ -237,6 +237,10 @@ class Publisher:
         self._traced.clear()
         readable, unread = self._attribute(chosen)
         failures = failures + unread
+        if not dry_run:
+            self._client.define_nodes(
+                name for _host, amounts in self._nodes.values()
+                for name in amounts)
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # In this thread, so that bad values of an aggregate are logged once.
         tasks = [(node, published.get(node.uuid), host_limits.for_host(node))
@@ -522,7 +526,6 @@ class Publisher:
             can_raise, load.figures())
         generation = state.generation
         if written != state.inventories and not dry_run:
-            self._client.define_nodes(load.nodes)
             generation = self._client.replace(uuid, generation, written)
         if provider is None and written.keys() >= _WORDS.keys():
             # Perhaps with less capacity than there is, but that can be raised

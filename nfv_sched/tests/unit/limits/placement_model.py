@@ -96,6 +96,10 @@ class Placement:
             consumer.allocations.get(provider, {}).get(resource_class, 0)
             for uuid, consumer in self.consumers.items() if uuid != without)
 
+    def _get_resource_classes(self, query):
+        return Response(200, {'resource_classes': [
+            {'name': name} for name in sorted(self.names)]})
+
     def _put_resource_classes(self, name, body):
         new = name not in self.names
         self.names.add(name)
