@@ -53,6 +53,7 @@ server has pinned there by Nova's database, and has not allocated, is reserved.
 import collections
 from collections.abc import Mapping
 import math
+import operator
 import types
 import typing as ty
 
@@ -102,8 +103,9 @@ class Load(ty.NamedTuple):
     #: number of DHCP servers; None if it is not known
     dhcp_servers: int | None = None
     routers: int = 0  #: number of routers
-    #: resource class -> total of host NUMA nodes
-    nodes: Mapping[str, int] = _NOTHING
+    #: resource class -> total of host NUMA nodes; None if they, or what is
+    #: pinned there, could not be read
+    nodes: Mapping[str, int] | None = None
 
     def figures(self) -> dict[str, LedgerInventory]:
         return {name: LedgerInventory(names.UNLIMITED, number)
@@ -140,12 +142,14 @@ def update(
     existing: Mapping[str, Mapping],
     new_inventories: Mapping[str, LedgerInventory],
     can_raise: bool, figures: Mapping[str, LedgerInventory] = _NO_FIGURES,
+    gone: Mapping[str, int] = _NOTHING,
 ) -> tuple[dict[str, Mapping], bool]:
     """Work out the inventories to write to a provider.
 
     :param can_raise: whether a capacity may be raised
     :param figures: those of :meth:`Load.figures`; written if capacities may be
         raised
+    :param gone: resource class that the host has no more -> amount allocated
     :returns: (resource class -> inventory to write, those of other classes
         unchanged; whether that includes everything in ``new_inventories``)
     """
@@ -155,6 +159,10 @@ def update(
             written.pop(name, None)
         written.update((name, inventory.to_placement())
                        for name, inventory in figures.items())
+    for name, allocated in gone.items():
+        inventory = written.pop(name)
+        if allocated:
+            written[name] = {**inventory, 'reserved': inventory['total']}
     complete = True
     for name, inventory in new_inventories.items():
         if can_raise or inventory.capacity <= _capacity(existing.get(name)):
@@ -185,25 +193,26 @@ def by_server(allocations: Allocations,
 
 
 def uncovered(load: Load, covered: Mapping[str, Mapping[str, int]],
-              host_limits: options.Limits) -> dict[str, int]:
+              host_limits: options.Limits) -> dict[str, tuple[int, int]]:
     """Return the amounts in use beyond what their servers have allocated.
 
     Of ports, or of rules if the host has no limit of ports, and of NUMA nodes.
 
     :param covered: server UUID -> resource class -> amount allocated
-    :returns: UUID of a server, or of a port of none -> amount, not 0
+    :returns: UUID of a server, or of a port of none -> (amount, amount of
+        NUMA nodes), not both 0
     """
     quantity = next((each for each in decide.QUANTITIES
                      if each.limit(host_limits) < names.UNLIMITED), None)
-    amounts = dict.fromkeys(() if quantity is None else load.unplugged, 1)
+    amounts = dict.fromkeys(
+        () if quantity is None else load.unplugged, (1, 0))
     for uuid, server in load.servers.items():
         held = covered.get(uuid, _NOTHING)
-        amount = sum(_uncovered_pins(server, held).values())
-        if quantity is not None:
-            amount += max(0, quantity.own(server) - held.get(
-                quantity.resource_class, 0))
-        if amount:
-            amounts[uuid] = amount
+        amount = 0 if quantity is None else max(
+            0, quantity.own(server) - held.get(quantity.resource_class, 0))
+        pins = _uncovered_pins(server, held).total()
+        if amount or pins:
+            amounts[uuid] = amount, pins
     return amounts
 
 
@@ -214,14 +223,15 @@ def _uncovered_pins(server: usage.GuestUsage,
 
 def doubtful(load: Load, covered: Mapping[str, Mapping[str, int]],
              host_limits: options.Limits,
-             before: Mapping[str, int]) -> list[str]:
+             before: Mapping[str, tuple[int, int]]) -> list[str]:
     """Return what may have left the host since Neutron and Nova were read.
 
     :param before: what was uncovered in the last round; see :func:`uncovered`
     :returns: UUIDs of servers, and of ports of none
     """
-    return [uuid for uuid, amount in uncovered(
-        load, covered, host_limits).items() if amount > before.get(uuid, 0)]
+    return [uuid for uuid, amounts in uncovered(
+        load, covered, host_limits).items() if any(
+            map(operator.gt, amounts, before.get(uuid, (0, 0))))]
 
 
 def accounts(load: Load, covered: Mapping[str, Mapping[str, int]],
@@ -242,7 +252,7 @@ def accounts(load: Load, covered: Mapping[str, Mapping[str, int]],
     reserved: collections.Counter[str] = collections.Counter()
     for uuid, server in load.servers.items():
         reserved.update(_uncovered_pins(server, covered.get(uuid, _NOTHING)))
-    for name, total in load.nodes.items():
+    for name, total in (load.nodes or _NOTHING).items():
         by_class[name] = Account(
             total, sum(amounts.get(name, 0) for amounts in covered.values()),
             reserved[name])
@@ -296,6 +306,7 @@ def used_part(sight: Sight, rules_known: bool) -> dict[str, int]:
     used[names.PORTS] = len(sight.guest.ports)
     if rules_known:
         used[names.RULES] = sight.guest.rules
-    for name in filter(names.is_of_node, held):
+    # Without any its record was not read.
+    for name in filter(names.is_of_node, held if sight.guest.pins else ()):
         used[name] = sight.guest.pins.get(name, 0)
     return dict(held & used)

@@ -123,7 +123,7 @@ class RoundReport(ty.NamedTuple):
 class _LastResult(ty.NamedTuple):
     generation: int
     load: ledger_inventory.Load
-    uncovered: dict[str, int]
+    uncovered: dict[str, tuple[int, int]]
     limits: nfv_limits.Limits
     accounts: dict[str, ledger_inventory.Account]
     inventories: dict[str, dict]  # in Placement
@@ -173,7 +173,9 @@ class Publisher:
         # name of the host.
         self._ports: dict[str, list[usage.NeutronPort]] = {}
         self._servers: dict[str, str] = {}
-        self._nodes: dict[str, tuple[ty.Any, dict[str, int]]] = {}
+        self._nodes: dict[str, tuple[ty.Any, dict[str, int] | None]] = {}
+        self._topologies: dict[str, str | None] = {}  # column of the database
+        self._unknown: set[str] = set()  # hosts of which pins were not read
         self._pins: dict[str, dict[str, dict[str, int]]] = {}
         self._reader_lock = threading.Lock()
         self._traced = threading.Event()
@@ -240,7 +242,7 @@ class Publisher:
         if not dry_run:
             self._client.define_nodes(
                 name for _host, amounts in self._nodes.values()
-                for name in amounts)
+                for name in amounts or ())
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # In this thread, so that bad values of an aggregate are logged once.
         tasks = [(node, published.get(node.uuid), host_limits.for_host(node))
@@ -279,16 +281,22 @@ class Publisher:
             self._servers, unread = records.plugged_servers(
                 (node, [port.id for port in ports[node.host]])
                 for node in nodes if node.host in ports)
-            self._nodes = {node.host: found for node in nodes if (
-                found := _nodes_of(node)) is not None}
+            before, self._topologies = self._topologies, {
+                node.host: node.numa_topology for node in nodes}
+            self._nodes = {
+                node.host: self._nodes[node.host] if node.host in before
+                and before[node.host] == node.numa_topology
+                else _nodes_of(node) for node in nodes}
             self._pins, silent = self._pinned([
-                node for node in nodes if node.host in self._nodes
+                node for node in nodes if self._nodes[node.host][1]
                 and node.cell.uuid not in unread])
-            unread |= silent
+            # Ports do not wait for them.
+            self._unknown = {node.host for node in nodes
+                             if silent and node.cell.uuid in silent}
         except Exception as exc:
             raise RoundError(f"Nova's database cannot be read: {exc}") from exc
         if not unread:
-            return nodes, []
+            return nodes, list(silent.values())
         readable = [node for node in nodes if node.cell.uuid not in unread]
         errors = list(unread.values())
         if not readable:
@@ -523,7 +531,10 @@ class Publisher:
         written, complete = ledger_inventory.update(
             state.inventories, {name: account.inventory()
                                 for name, account in accounts.items()},
-            can_raise, load.figures())
+            can_raise, load.figures(), {
+                name: sum(amounts.get(name, 0) for amounts in covered.values())
+                for name in state.inventories if load.nodes is not None
+                and ledger_names.is_of_node(name) and name not in accounts})
         generation = state.generation
         if written != state.inventories and not dry_run:
             generation = self._client.replace(uuid, generation, written)
@@ -578,7 +589,8 @@ class Publisher:
             guests,
             frozenset(port.id for port in ports if port.id not in servers),
             total.dhcp_servers if self._snapshot.dhcp_known else None,
-            total.routers, self._nodes[host][1] if host in self._nodes else {})
+            total.routers,
+            None if host in self._unknown else self._nodes[host][1])
 
     def _reread(self, node: database.ComputeNode, load: ledger_inventory.Load,
                 doubtful: Collection[str]) -> ledger_inventory.Load:
@@ -759,17 +771,16 @@ def excess(accounts: Mapping[str, ledger_inventory.Account]) -> str:
 
 
 def _nodes_of(
-        node: database.ComputeNode) -> tuple[ty.Any, dict[str, int]] | None:
-    """Return the NUMATopology of a host and totals; None without any."""
+        node: database.ComputeNode) -> tuple[ty.Any, dict[str, int] | None]:
+    """Return the NUMATopology of a host and totals; None if unreadable."""
     try:
         host = database.numa_topology(node)
-        found = ledger_nodes.totals(host)
+        return host, ledger_nodes.totals(host)
     except Exception as exc:
         # nfv-sched-status tells of it, and the filters refuse the host.
         LOG.debug('The NUMA topology of host %s cannot be read: %s',
                   node.host, exc)
-        return None
-    return (host, found) if found else None
+        return None, None
 
 
 def _word(resource_class: str) -> str:

@@ -356,7 +356,9 @@ def _pinned_cells(context, hosts: Collection[str],
         extra.c.migration_context,
     ).select_from(table.join(extra, sa.and_(
         extra.c.instance_uuid == table.c.uuid, extra.c.deleted == 0))
-    )).where(extra.c.numa_topology.is_not(None), table.c.host.is_not(None))
+    )).where(table.c.host.is_not(None), sa.or_(
+        extra.c.numa_topology.is_not(None),
+        extra.c.migration_context.is_not(None)))
     rows = (_rows(context, query) if servers is None
             else _rows_with(context, query, table.c.uuid, servers))
     places: list[tuple[str, str, ty.Any]] = []
@@ -364,23 +366,31 @@ def _pinned_cells(context, hosts: Collection[str],
     for row in rows:
         with contextlib.suppress(*MALFORMED):
             if (move := deserialized(row.migration_context)) is not None:
-                moving[row.uuid] = (int(move['migration_id']), row.host,
-                                    dict(move))
+                moving[row.uuid] = int(move['migration_id']), row, dict(move)
             elif row.host in hosts:
                 places.append((row.host, row.uuid, deserialized(
                     row.numa_topology)))
     table = models.Migration.__table__
     migrations = {migration.id: migration for migration in _rows_with(
-        context, _select_present(table, 'id', 'source_compute', 'dest_compute')
-        .where(table.c.status.not_in(_OVER)), table.c.id,
-        [number for number, _host, _move in moving.values()])}
-    for uuid, (number, host, move) in moving.items():
-        # Without a migration that goes on, the context is left over.
-        source = dest = host
-        if (migration := migrations.get(number)) is not None:
-            source, dest = migration.source_compute, migration.dest_compute
-            places.append((source, uuid, move.get('old_numa_topology')))
-        places.append((dest, uuid, move.get('new_numa_topology')))
+        context, _select_present(
+            table, 'id', 'status', 'source_compute', 'dest_compute'),
+        table.c.id, [number for number, _row, _move in moving.values()])}
+    for uuid, (number, row, move) in moving.items():
+        migration = migrations.get(number)
+        if migration is not None and migration.status not in _OVER:
+            places += [
+                (migration.source_compute, uuid,
+                 move.get('old_numa_topology')),
+                (migration.dest_compute, uuid, move.get('new_numa_topology'))]
+        # The context is left over, or about to be removed.
+        elif migration is not None and migration.status == 'error' and (
+                migration.dest_compute == row.host):
+            # See ResourceTracker._update_available_resource.
+            places.append((row.host, uuid, move.get('new_numa_topology')))
+        else:
+            with contextlib.suppress(*MALFORMED):
+                places.append((row.host, uuid, deserialized(
+                    row.numa_topology)))
     return [(host, uuid, numa['cells']) for host, uuid, numa in places
             if host in hosts and isinstance(numa, dict)
             and isinstance(numa.get('cells'), list)]

@@ -37,8 +37,7 @@ def settings(request_note: RequestNote) -> DecisionOptions:
             evaluation.CellSorting(
                 scheduler.packs_numa_cells(),
                 scheduler.claims_sort_by_devices()),
-            options.moves_without_limits == 'refuse' and
-            not scheduler.live_migration_carries_limits(),
+            options.moves_without_limits == 'refuse',
             options.numa_fragmentation_within_host,
             _places(tuple(scheduler.enabled_filters()),
                     request_note.in_shadow()))
@@ -111,6 +110,12 @@ def limits_claim(request_note: RequestNote, request: Request) -> bool:
         deciding(request_note, request) is not None)
 
 
+def loses_labels(request_note: RequestNote, request: Request) -> bool:
+    """Return whether Nova makes the claim without the labels."""
+    return not scheduler.live_migration_carries_limits() and (
+        _is_live_migration(request_note, request))
+
+
 def _is_live_migration(request_note: RequestNote, request: Request) -> bool:
     """Return whether a request is, or may be, for a live migration."""
     if request_note.live_migration is None:
@@ -138,7 +143,7 @@ def _select(request_note: RequestNote, request: Request,
         ordered, any(rule.ours for rule in request.rules), options.names,
         options.predicted_is_enough,
         options.limits_lost and any(rule.strict for rule in ordered) and
-        _is_live_migration(request_note, request),
+        loses_labels(request_note, request),
         tuple([rule for rule in ordered if rule.lowers_cpu_ratio]),
         tuple([rule for rule in request.rules
                if type(rule).unsuitable_reason is not

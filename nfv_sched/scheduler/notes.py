@@ -45,8 +45,8 @@ class DecisionOptions(ty.NamedTuple):
     names: rule.Names
     predicted_is_enough: bool  #: ``strict_enforcement = predicted``
     sorting: evaluation.CellSorting
-    #: live migrations must satisfy strict policies without the limits:
-    #: ``moves_without_limits = refuse`` on a Nova that loses them
+    #: live migrations must satisfy strict policies without the limits, on a
+    #: Nova that loses them: ``moves_without_limits = refuse``
     limits_lost: bool
     keeps_room: bool  #: ``numa_fragmentation_within_host``
     #: name of each enabled filter that is not in shadow -> its position among

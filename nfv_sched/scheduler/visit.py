@@ -23,6 +23,7 @@ from nfv_sched.fit.numa import shape
 from nfv_sched.fit.request import Request
 from nfv_sched.limits import names
 from nfv_sched.nova import scheduler
+from nfv_sched.scheduler import active_rules
 from nfv_sched.scheduler.notes import RequestNote
 
 _VISIT = '_nfv_sched_visit'
@@ -260,7 +261,8 @@ class Visit(scheduler.ConsumeListener):
         """
         ledgers, candidates = self.note.ledgers, (
             host_state.allocation_candidates)
-        if ledgers is None or not candidates:
+        if ledgers is None or not candidates or (
+                active_rules.loses_labels(self.note, self.note.request)):
             return decision
         accepted, lacking = [], None
         decisions = ([each for _mapping, each in self._choices]

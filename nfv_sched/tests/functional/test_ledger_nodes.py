@@ -13,6 +13,7 @@ from nova.db.main import api as main_api
 from nova.db.main import models as main_models
 from nova import objects
 from nova.scheduler import host_manager
+from nova.tests.functional.api import client
 
 from nfv_sched.ledger import reader
 from nfv_sched.limits import names
@@ -110,6 +111,45 @@ class OperationsTest(NodesTestCase):
         self.assertEqual((2, 0), self.books('host2')[names.node_cpus(1)])
         # As long as the host is down, Nova keeps what is allocated there.
         self.assertEqual((2, 0), self.books('host1')[names.node_cpus(1)])
+
+    def test_failed_resize(self):
+        """Nova leaves the context of the move, with what it did not get."""
+        server = self.boot(self.strict(), host='host1')
+        with fixtures.MonkeyPatch(
+                'nova.virt.libvirt.driver.LibvirtDriver.'
+                'migrate_disk_and_power_off', lambda *args, **kwargs: 1 / 0):
+            # The fixtures turn casts into calls.
+            self.assertRaises(
+                client.OpenStackApiException, self.api.post_server_action,
+                server['id'], {'resize': {'flavorRef': self.strict(4)}})
+            self.wait_for(server, 'ERROR')
+        self.check(2, 0)
+
+    def test_resize_to_floating(self):
+        """What it had pinned it keeps until the resize is confirmed."""
+        server = self.boot(self.flavor(vcpus=2), host='host1')
+        self.resize(server, self.small)
+        self.check(0, 0)
+        self.assertEqual(2, sum(
+            reserved for name, (_held, reserved) in self.books('host1').items()
+            if name.endswith('PCPU')))
+        self._confirm_resize(server)
+        self.check(0, 0)
+
+    def test_labels_go(self):
+        """Nothing can be claimed of nodes then; what is allocated stays."""
+        server = self.boot(self.strict(), host='host1')
+        self.check(2, 0)
+        with fixtures.MonkeyPatch(
+                'nfv_sched.ledger.nodes.totals', lambda host: {}):
+            self.publish()
+        name = names.node_cpus(1)
+        self.assertEqual({name, names.node_pages(1, GIB)},
+                         self.books('host1').keys())
+        self.assertEqual((2, 4), self.books('host1')[name])
+        self.assertEqual({}, self.books('host2'))
+        self._delete_server(server)
+        self.check(0, 0)
 
     def test_resize_on_the_same_host(self):
         self.flags(allow_resize_to_same_host=True)

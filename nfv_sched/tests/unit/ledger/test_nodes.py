@@ -12,7 +12,6 @@ import collections
 import contextlib
 import os
 import random
-import types
 
 import fixtures
 from nova import objects
@@ -74,8 +73,7 @@ class World(test_sequences.World):
 
     def nodes(self):
         stored = topology(self.cpus)._to_json()
-        return [node._replace(numa_topology=stored,
-                              cell=types.SimpleNamespace(uuid='cell'))
+        return [node._replace(numa_topology=stored)
                 for node in super().nodes()[0]], []
 
     def read(self, pause=lambda: None):

@@ -129,7 +129,8 @@ class World:
     def nodes(self):
         """See ``database.compute_nodes``."""
         return [database.ComputeNode(
-            f'{host}-node', host, host, 'QEMU', None, [], None)
+            f'{host}-node', host, host, 'QEMU',
+            types.SimpleNamespace(uuid='cell'), [], None)
             for host in HOSTS], []
 
     def read(self, pause=lambda: None):
