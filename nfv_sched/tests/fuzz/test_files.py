@@ -40,6 +40,7 @@ from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.run import values
 from nfv_sched.ops.serve.metrics import auth
+from nfv_sched.ops.serve.metrics import server
 from nfv_sched.tests.fuzz import base
 from nfv_sched.tests.fuzz import mutations
 from nfv_sched.tests import snapshots
@@ -563,22 +564,31 @@ class FilesTest(FilesTestCase):
         self.assertNotEqual(set(), connection.paths)
 
     def test_users(self):
-        self.useFixture(fixtures.MockPatch('time.sleep'))
+        self.useFixture(fixtures.MockPatchObject(auth, 'PAUSE_FACTOR', 0))
+        outcomes = set()
         hashed = bcrypt.hashpw(b'secret', bcrypt.gensalt(4)).decode()
         text = f'# x\nadmin:{hashed}:operator\nother:{hashed}\nhost:*\n'
         header = 'Basic ' + base64.b64encode(b'admin:secret').decode()
 
         def run(chance):
             path = self.write('users', _changed_text(text, chance, _USERS))
+            os.chmod(path, 0o600)
+            given = header if chance.random() < 0.5 else (
+                mutations.changed_bytes(
+                    header.encode(), chance).decode('latin-1'))
             try:
                 with base.WATCH.watching(self.folder), base.time_limited():
-                    auth.read(path).check(
-                        header if chance.random() < 0.5 else
-                        mutations.changed_bytes(
-                            header.encode(), chance).decode('latin-1'))
+                    found = auth.read(path).user(server.HTTPRequest(
+                        '/', '', {'Authorization': given}, {},
+                        server.Connection(None, '192.0.2.1')))
             except errors.CloudUnreadError as exc:
                 self.assertIn(path, str(exc))
                 self.assertLess(len(str(exc)), _MAX_LINE)
+            else:
+                outcomes.add(type(found))
+                if isinstance(found, server.Answer):
+                    self.assertEqual(401, found.status)
             self.assertEqual([], list(base.WATCH.events))
 
         base.count_cases(self, run)
+        self.assertEqual({auth.User, server.Answer}, outcomes)
