@@ -615,8 +615,10 @@ class Run:
             if report.host in stepper.looked:
                 stepper.others_wrote[report.host] = (
                     stepper.since_read[report.host])
-                self.confirmed[report.host] = max(
-                    self.confirmed[report.host], stepper.read)
+                # What others have written since it looked it does not know.
+                if not stepper.since_read[report.host]:
+                    self.confirmed[report.host] = max(
+                        self.confirmed[report.host], stepper.read)
 
     def round(self, stepper):
         """Let a publisher end the round in which it is, or do one."""
