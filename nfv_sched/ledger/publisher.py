@@ -313,9 +313,9 @@ class Publisher:
         :param servers: UUIDs of the servers to read; None for all
         :returns: also UUID of a cell that cannot be read -> error text
         """
-        found, unread = records.pinned_cells(nodes, servers)
+        stored, unread = records.pinned_cells(nodes, servers)
         pins: dict[str, dict[str, dict[str, int]]] = {}
-        for host, of_host in found.items():
+        for host, of_host in stored.items():
             for server, cells in of_host.items():
                 try:
                     amounts = ledger_nodes.pinned(*self._nodes[host], cells)
@@ -607,11 +607,11 @@ class Publisher:
                 hosts = self._reader.hosts_of(ports)
         pins = dict(self._pins.get(node.host, {}))
         if pinning := pins.keys() & set(doubtful):
-            found, unread = self._pinned([node], pinning)
+            read_again, unread = self._pinned([node], pinning)
             if not unread:
                 for server in pinning:
                     del pins[server]
-                pins.update(found.get(node.host, {}))
+                pins.update(read_again.get(node.host, {}))
         return self._load(
             node.host, {**self._servers, **servers},
             {port for port in ports if hosts.get(port) != node.host}, pins)

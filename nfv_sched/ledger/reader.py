@@ -43,12 +43,12 @@ class Reading:
     def nodes_left(self, compute_node: str,
                    resource_classes: Iterable[str]) -> dict[str, int]:
         """Return what is free of NUMA nodes, without what is not kept."""
-        left = {}
+        free = {}
         for name in resource_classes:
             amounts = self._amounts(compute_node, name)
             if amounts is not None and amounts[0] is not None:
-                left[name] = amounts[1]
-        return left
+                free[name] = amounts[1]
+        return free
 
     def _amounts(self, compute_node: str,
                  resource_class: str) -> tuple[int | None, int] | None:

@@ -335,8 +335,8 @@ def pinned_cells(
         cells.values(), lambda context: _pinned_cells(
             context, hosts[context.cell_uuid], servers))
     by_host: dict[str, dict[str, list[dict]]] = {}
-    for found in results.values():
-        for host, server, numa_cells in found:
+    for of_cell in results.values():
+        for host, server, numa_cells in of_cell:
             by_host.setdefault(host, {}).setdefault(
                 server, []).extend(numa_cells)
     return by_host, {each.cell.uuid: str(each) for each in unread}

@@ -269,15 +269,15 @@ class Visit(scheduler.ConsumeListener):
                      or [decision] * len(candidates))
         for candidate, each in zip(candidates, decisions):
             amounts = self._of_nodes(each)
-            left = ledgers.nodes_left(host_state.uuid, amounts)
-            short = [(amounts[name], left[name] - self._taken[name], name)
-                     for name in left
-                     if amounts[name] > left[name] - self._taken[name]]
+            free = ledgers.nodes_left(host_state.uuid, amounts)
+            short = [(amounts[name], free[name] - self._taken[name], name)
+                     for name in free
+                     if amounts[name] > free[name] - self._taken[name]]
             if short:
                 lacking = lacking or short[0]
                 continue
             names.ask_nodes(candidate, host_state.uuid, {
-                name: amounts[name] for name in left})
+                name: amounts[name] for name in free})
             accepted.append((each, candidate))
         if lacking is None:
             return decision
@@ -339,13 +339,13 @@ class Visit(scheduler.ConsumeListener):
             self.host, request, first_mapping(host_state), self._decision)
 
 
-def _lacking(terms: Terms, needed: int, left: int, name: str) -> Decision:
+def _lacking(terms: Terms, needed: int, free: int, name: str) -> Decision:
     rule = next(rule for rule in terms.rules if rule.strict)
     node, noun, more = names.of_node(name)
     return Decision(False, reasons.Reason(
         rule.order, rule.text,
         f'{strings.count(needed, noun)}{more} of one host NUMA node needed',
-        f'{max(left, 0)} of node {node} not granted to others yet', left),
+        f'{max(free, 0)} of node {node} not granted to others yet', free),
         rule.filters)
 
 
