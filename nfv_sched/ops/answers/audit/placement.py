@@ -3,6 +3,7 @@
 
 import collections
 from collections.abc import Collection, Iterable, Mapping
+import dataclasses
 
 import os_resource_classes as orc
 
@@ -205,7 +206,14 @@ def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
         guests[server.uuid] = usage.GuestUsage(
             tuple(port.id for port in ports),
             sum(port.rules or 0 for port in ports),
-            _pins(site, server) if totals else {})
+            _pins(site, server.nodes or ()) if totals else {})
+    # Until a move is confirmed the server keeps what it had on the source.
+    for move in site.moves if totals else ():
+        if move.source == site.host.name:
+            guest = guests.get(move.server, usage.NOTHING)
+            guests[move.server] = dataclasses.replace(
+                guest, pins=collections.Counter(guest.pins)
+                + collections.Counter(_pins(site, move.before or ())))
     allocations = {
         consumer: by_provider[ledger.uuid]
         for consumer, by_provider in site.whole.holders.get(ledger.uuid, ())}
@@ -220,12 +228,13 @@ def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
     return accounts
 
 
-def _pins(site: hosts.Site, server: snapshot.Server) -> dict[str, int]:
+def _pins(site: hosts.Site,
+          parts: Iterable[snapshot.GuestNode]) -> dict[str, int]:
     nodes = site.host.nodes or ()
     return {name: amount for name, amount in _of_nodes({
         nodes[share.position].number: (
             len(share.cpus), [(share.page_size, share.pages)])
-        for share in occupied.shares(nodes, server.nodes or ())}).items()
+        for share in occupied.shares(nodes, parts)}).items()
         if amount}
 
 
