@@ -145,12 +145,14 @@ def _nodes(profile: document.Profile) -> Iterator[snapshot.Node]:
     """Yield the NUMA nodes, as libvirt and nova.conf show them to Nova."""
     nova = profile.nova
     has_siblings = _threads(profile) > 1
+    all_shared = frozenset(nova.cpu_shared_set)
+    all_dedicated = frozenset(nova.cpu_dedicated_set)
+    physnets = {name: set(nodes) for name, nodes in nova.physnets.items()}
     reserved = {(each.node, each.size_kib): each.count
                 for each in nova.reserved_huge_pages}
     for node in profile.numa_nodes:
         cpus = frozenset(cpu for core in node.cores for cpu in core)
-        shared = cpus.intersection(nova.cpu_shared_set)
-        dedicated = cpus.intersection(nova.cpu_dedicated_set)
+        shared, dedicated = cpus & all_shared, cpus & all_dedicated
         siblings = [(shared | dedicated).intersection(core)
                     for core in node.cores] if has_siblings else ()
         huge = sum(each.size_kib * each.total for each in node.pages)
@@ -164,5 +166,5 @@ def _nodes(profile: document.Profile) -> Iterator[snapshot.Node]:
                     size=each.size_kib, total=each.total, reserved=(
                         reserved.get((node.node, each.size_kib), 0)))
                     for each in node.pages]),
-            physnets=frozenset(name for name, nodes in nova.physnets.items()
+            physnets=frozenset(name for name, nodes in physnets.items()
                                if node.node in nodes))
