@@ -33,10 +33,13 @@ import warnings
 
 warnings.simplefilter('ignore')
 
+from nova import objects  # noqa: E402
+
 from nfv_sched.ledger import publisher  # noqa: E402
 from nfv_sched.limits import names  # noqa: E402
 from nfv_sched.limits import usage  # noqa: E402
 from nfv_sched.nova import database  # noqa: E402
+from nfv_sched.tests.unit import clouds  # noqa: E402
 
 PORTS = 2
 RULES = 20
@@ -135,29 +138,12 @@ class Reader:
         return builder.build()
 
 
-def topology():
-    """Two NUMA nodes with 32 CPUs, as Nova stores them."""
-    from nova import objects
-    objects.register_all()
-    return objects.NUMATopology(cells=[objects.NUMACell(
-        id=node, cpuset=set(), pcpuset=set(range(32 * node, 32 * node + 32)),
-        memory=65536, cpu_usage=0, memory_usage=0, pinned_cpus=set(),
-        siblings=[{cpu, cpu + 16} for cpu in range(32 * node, 32 * node + 16)],
-        mempages=[objects.NUMAPagesTopology(
-            size_kb=size, total=total, used=0, reserved=0)
-            for size, total in ((4, 1 << 20), (2048, 1 << 14))],
-        network_metadata=objects.NetworkMetadata(
-            physnets={f'nfv_node{node}'}, tunneled=False), socket=node)
-        for node in (0, 1)])._to_json()
-
-
 def guest_topology():
     """A NUMA node with two pinned CPUs, as Nova stores it."""
-    from nova import objects
-    return objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(
-        id=1, cpuset=set(), pcpuset={0, 1}, cpuset_reserved=None, memory=2048,
-        pagesize=2048, cpu_policy='dedicated', cpu_thread_policy=None,
-        cpu_pinning_raw={'0': 32, '1': 33}, cpu_topology=None)])._to_json()
+    guest = clouds.guest()
+    guest.cells[0].id = 1
+    guest.cells[0].cpu_pinning_raw = {'0': 32, '1': 33}
+    return guest._to_json()
 
 
 def main():
@@ -174,7 +160,9 @@ def main():
     if args.quick:
         args.hosts, args.guests, args.threads = 40, 2, 2
     logging.disable(logging.WARNING)
-    stored, cell = topology(), types.SimpleNamespace(uuid='cell')
+    objects.register_all()
+    stored = clouds.host_topology(cpus=32, pages=1 << 14)._to_json()
+    cell = types.SimpleNamespace(uuid='cell')
     nodes = [database.ComputeNode(
         uuid=identifier(1, number), name=f'node{number}',
         host=f'host{number}', hypervisor_type='QEMU', cell=cell,

@@ -141,6 +141,13 @@ class _LastResult(ty.NamedTuple):
         ) == (provider.generation, load, host_limits)
 
 
+class _HostNodes(ty.NamedTuple):
+    column: str | None  # of the database
+    topology: ty.Any  # ``nova.objects.NUMATopology``, or None
+    #: resource class -> total; None if the column cannot be read
+    totals: dict[str, int] | None
+
+
 class _State(ty.NamedTuple):
     generation: int
     held: dict[str, ledger_names.Held]
@@ -173,8 +180,7 @@ class Publisher:
         # name of the host.
         self._ports: dict[str, list[usage.NeutronPort]] = {}
         self._servers: dict[str, str] = {}
-        self._nodes: dict[str, tuple[ty.Any, dict[str, int] | None]] = {}
-        self._topologies: dict[str, str | None] = {}  # column of the database
+        self._nodes: dict[str, _HostNodes] = {}
         self._unknown: set[str] = set()  # hosts of which pins were not read
         self._pins: dict[str, dict[str, dict[str, int]]] = {}
         self._reader_lock = threading.Lock()
@@ -241,8 +247,8 @@ class Publisher:
         failures = failures + unread
         if not dry_run:
             self._client.define_nodes(
-                name for _host, amounts in self._nodes.values()
-                for name in amounts or ())
+                name for host_nodes in self._nodes.values()
+                for name in host_nodes.totals or ())
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # In this thread, so that bad values of an aggregate are logged once.
         tasks = [(node, published.get(node.uuid), host_limits.for_host(node))
@@ -281,14 +287,13 @@ class Publisher:
             self._servers, unread = records.plugged_servers(
                 (node, [port.id for port in ports[node.host]])
                 for node in nodes if node.host in ports)
-            before, self._topologies = self._topologies, {
-                node.host: node.numa_topology for node in nodes}
+            before = self._nodes
             self._nodes = {
-                node.host: self._nodes[node.host] if node.host in before
-                and before[node.host] == node.numa_topology
+                node.host: before[node.host] if node.host in before
+                and before[node.host].column == node.numa_topology
                 else _nodes_of(node) for node in nodes}
             self._pins, silent = self._pinned([
-                node for node in nodes if self._nodes[node.host][1]
+                node for node in nodes if self._nodes[node.host].totals
                 and node.cell.uuid not in unread])
             # Ports do not wait for them.
             self._unknown = {node.host for node in nodes
@@ -302,7 +307,7 @@ class Publisher:
         if not readable:
             raise RoundError("Nova's database cannot be read: "
                              + '; '.join(errors))
-        return readable, errors
+        return readable, errors + list(silent.values())
 
     def _pinned(
         self, nodes: list[database.ComputeNode],
@@ -317,8 +322,10 @@ class Publisher:
         pins: dict[str, dict[str, dict[str, int]]] = {}
         for host, of_host in stored.items():
             for server, cells in of_host.items():
+                host_nodes = self._nodes[host]
                 try:
-                    amounts = ledger_nodes.pinned(*self._nodes[host], cells)
+                    amounts = ledger_nodes.pinned(
+                        host_nodes.topology, host_nodes.totals or {}, cells)
                 except records.MALFORMED as exc:
                     LOG.debug('The NUMA nodes of server %s cannot be read: %s',
                               server, exc)
@@ -590,7 +597,7 @@ class Publisher:
             frozenset(port.id for port in ports if port.id not in servers),
             total.dhcp_servers if self._snapshot.dhcp_known else None,
             total.routers,
-            None if host in self._unknown else self._nodes[host][1])
+            None if host in self._unknown else self._nodes[host].totals)
 
     def _reread(self, node: database.ComputeNode, load: ledger_inventory.Load,
                 doubtful: Collection[str]) -> ledger_inventory.Load:
@@ -770,17 +777,16 @@ def excess(accounts: Mapping[str, ledger_inventory.Account]) -> str:
         and account.allocated + account.unallocated > account.limit)
 
 
-def _nodes_of(
-        node: database.ComputeNode) -> tuple[ty.Any, dict[str, int] | None]:
-    """Return the NUMATopology of a host and totals; None if unreadable."""
+def _nodes_of(node: database.ComputeNode) -> _HostNodes:
+    topology = totals = None
     try:
-        host = database.numa_topology(node)
-        return host, ledger_nodes.totals(host)
+        topology = database.numa_topology(node)
+        totals = ledger_nodes.totals(topology)
     except Exception as exc:
         # nfv-sched-status tells of it, and the filters refuse the host.
         LOG.debug('The NUMA topology of host %s cannot be read: %s',
                   node.host, exc)
-        return None, None
+    return _HostNodes(node.numa_topology, topology, totals)
 
 
 def _word(resource_class: str) -> str:

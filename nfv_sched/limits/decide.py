@@ -4,13 +4,14 @@
 Nothing else does so, or works out what is free.  No I/O.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import functools
 import math
 import operator
 import typing as ty
 
 from nfv_sched.base import reasons
+from nfv_sched.base import strings
 from nfv_sched.limits.demand import NetworkDemand
 from nfv_sched.limits import names
 from nfv_sched.limits.options import Limits
@@ -103,6 +104,30 @@ def refuse_server(quantity: Quantity, demand: NetworkDemand,
             return reasons.Reason(
                 quantity.order, what, f'{need} needed',
                 f'at most {most:.0f} allowed', int(most), own=True)
+    return None
+
+
+def refuse_nodes(
+    amounts: Mapping[str, int], available: Mapping[str, int],
+    granted: Mapping[str, int], order: int, policy: str,
+) -> reasons.Reason | None:
+    """Return why NUMA nodes have too little for a server; None if not.
+
+    :param amounts: resource class -> amount that the claim takes
+    :param available: resource class -> amount that Placement had, without
+        classes that it does not have of the host
+    :param granted: resource class -> amount that the request got since then
+    :param policy: the rule that leaves no other nodes, of this order
+    """
+    for name, amount in available.items():
+        spare = int(free(amount, granted.get(name, 0)))
+        if (need := amounts[name]) > spare:
+            node, noun, more = names.of_node(name)
+            return reasons.Reason(
+                order, policy,
+                f'{strings.count(need, noun)}{more} of one host NUMA node '
+                'needed', f'{max(spare, 0)} of node {node} not granted to '
+                'others yet', spare)
     return None
 
 

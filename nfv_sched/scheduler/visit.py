@@ -14,13 +14,13 @@ import weakref
 from nova import objects
 
 from nfv_sched.base import reasons
-from nfv_sched.base import strings
 from nfv_sched.fit import decide
 from nfv_sched.fit.numa import decide as numa_decide
 from nfv_sched.fit.numa.decide import Decision
 from nfv_sched.fit.numa.decide import Terms
 from nfv_sched.fit.numa import shape
 from nfv_sched.fit.request import Request
+from nfv_sched.limits.decide import refuse_nodes
 from nfv_sched.limits import names
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import active_rules
@@ -265,26 +265,25 @@ class Visit(scheduler.ConsumeListener):
                 active_rules.loses_labels(self.note, self.note.request)):
             return decision
         accepted, lacking = [], None
+        rule = next(rule for rule in terms.rules if rule.strict)
         decisions = ([each for _mapping, each in self._choices]
                      or [decision] * len(candidates))
         for candidate, each in zip(candidates, decisions):
             amounts = self._of_nodes(each)
-            free = ledgers.nodes_left(host_state.uuid, amounts)
-            short = [(amounts[name], free[name] - self._taken[name], name)
-                     for name in free
-                     if amounts[name] > free[name] - self._taken[name]]
-            if short:
-                lacking = lacking or short[0]
-                continue
-            names.ask_nodes(candidate, host_state.uuid, {
-                name: amounts[name] for name in free})
-            accepted.append((each, candidate))
+            available = ledgers.nodes_left(host_state.uuid, amounts)
+            reason = refuse_nodes(
+                amounts, available, self._taken, rule.order, rule.text)
+            if reason is None:
+                names.ask_nodes(candidate, host_state.uuid, {
+                    name: amounts[name] for name in available})
+                accepted.append((each, candidate))
+            lacking = lacking or reason
         if lacking is None:
             return decision
         if accepted:
             self._keep(candidates, accepted)
             return accepted[0][0]
-        return _lacking(terms, *lacking)
+        return Decision(False, lacking, rule.filters)
 
     def _decide_candidate(self, request: Request, terms: Terms,
                           mapping: ty.Mapping,
@@ -337,16 +336,6 @@ class Visit(scheduler.ConsumeListener):
         """
         return decide.expected_cells(
             self.host, request, first_mapping(host_state), self._decision)
-
-
-def _lacking(terms: Terms, needed: int, free: int, name: str) -> Decision:
-    rule = next(rule for rule in terms.rules if rule.strict)
-    node, noun, more = names.of_node(name)
-    return Decision(False, reasons.Reason(
-        rule.order, rule.text,
-        f'{strings.count(needed, noun)}{more} of one host NUMA node needed',
-        f'{max(free, 0)} of node {node} not granted to others yet', free),
-        rule.filters)
 
 
 def for_host(host_state, request_note: RequestNote) -> Visit:

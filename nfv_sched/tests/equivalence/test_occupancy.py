@@ -79,6 +79,16 @@ def claim(host, guest):
         return None
     parts = occupancy.claimed_shares(
         evaluated.pristine, evaluated.host, claimed)
+    # What is asked of Placement is no less than what is pinned.
+    for index, (cell, part) in enumerate(zip(evaluated.pristine.cells, parts)):
+        asked = cell.number_of_pins(
+            host.cells[part.position],
+            0 if index else evaluated.pristine.reserved)
+        if part.cpus and not len(part.cpus) <= asked <= len(part.cpus) + (
+                host.cells[part.position].threads if cell.threads ==
+                topology.THREADS_ISOLATE and evaluated.pristine.reserved
+                else 0):
+            raise AssertionError((cell, part, asked))
     try:
         return parts, occupancy.take(host, parts)
     except occupancy.UnrecordedError:

@@ -914,6 +914,15 @@ class NFVCloudTestCase(CloudTestCase):
                 if name.startswith('nfv_')}
 
 
+class CappedCPUs:
+    """Two shared vCPUs for each core with shared CPUs, on every host."""
+
+    def configure(self):
+        super().configure()
+        self.flags(shared_vcpus_per_core=2.0, group='nfv_sched')
+        self.flags(cpu_allocation_ratio=16.0)
+
+
 class WholePluginTestCase(NFVCloudTestCase):
     """A cloud with all filters that look after NUMA nodes."""
 

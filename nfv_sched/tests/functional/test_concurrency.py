@@ -221,13 +221,8 @@ class LostDevicesInPlacementTest(LostDevices, base.WholePluginTestCase):
     aliases = ['nic', 'nic-required', 'nic-preferred', 'nic-socket']
 
 
-class LostSharedCPUsTest(LostRace, base.WholePluginTestCase):
+class LostSharedCPUsTest(base.CappedCPUs, LostRace, base.WholePluginTestCase):
     """The shared CPUs fill up to the cap, of which Nova knows nothing."""
-
-    def configure(self):
-        super().configure()
-        self.flags(shared_vcpus_per_core=2.0, group='nfv_sched')
-        self.flags(cpu_allocation_ratio=16.0)
 
     def test_cap_holds_at_the_claim(self):
         self.start_host('host1')

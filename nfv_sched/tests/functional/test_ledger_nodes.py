@@ -17,6 +17,10 @@ from nova.tests.functional.api import client
 
 from nfv_sched.ledger import reader
 from nfv_sched.limits import names
+from nfv_sched.ops.answers.audit import all_checks
+from nfv_sched.ops.answers.audit import values
+from nfv_sched.ops.cloud import database
+from nfv_sched.ops.simulator import start
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
 
@@ -47,20 +51,28 @@ class NodesTestCase(network.NetworkCloudTestCase):
                 for name, inventory in inventories.items()
                 if names.is_of_node(name)}
 
-    def pinned(self, host):
-        """What Nova has recorded of them."""
+    def topology(self, host):
         node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
             self.ctxt, host)
-        topology = objects.NUMATopology.obj_from_db_obj(node.numa_topology)
+        return objects.NUMATopology.obj_from_db_obj(node.numa_topology)
+
+    def pinned(self, host):
+        """What Nova has recorded of them."""
         amounts = {}
-        for cell in topology.cells:
+        for cell in self.topology(host).cells:
             amounts[names.node_cpus(cell.id)] = len(cell.pinned_cpus)
             amounts[names.node_pages(cell.id, GIB)] = sum(
                 page.used for page in cell.mempages if page.size_kb == GIB)
         return amounts
 
+    def differing(self):
+        """Hosts of which the audit says that the books are wrong."""
+        self.cloud = database.read(base.CONF)
+        return [each.host for each in all_checks.findings(self.cloud)
+                if each.kind == values.LEDGER]
+
     def check(self, *allocated):
-        """Compare the books with the pins; returns nothing.
+        """Compare the books with the pins.
 
         :param allocated: of each host: CPUs of node 1 that are allocated
         """
@@ -72,6 +84,7 @@ class NodesTestCase(network.NetworkCloudTestCase):
             self.assertEqual(self.pinned(host), {
                 name: sum(amounts) for name, amounts in books.items()}, host)
             self.assertEqual(cpus, books[names.node_cpus(1)][0], host)
+        self.assertEqual([], self.differing())
 
 
 class OperationsTest(NodesTestCase):
@@ -198,7 +211,12 @@ class OperationsTest(NodesTestCase):
                 'nfv_sched.ledger.reader.Reading.nodes_left',
                 lambda *args: {}):
             server = self.boot(self.strict(), host='host1')
+        self.assertEqual(['host1'] * 2, self.differing())  # CPUs and pages
         self.check(0, 0)
+        with start.started(self.cloud) as state:
+            self.assertFalse([
+                name for provider in state.placement.providers.values()
+                for name in provider.inventories if names.is_of_node(name)])
         self.assertEqual((0, 2), self.books('host1')[names.node_cpus(1)])
         self.cold_migrate(server)
         self.check(0, 2)
@@ -212,7 +230,7 @@ class RaceTest(NodesTestCase):
     def setUp(self):
         super().setUp()
         update = host_manager.HostState.update
-        empty = {host: self._topology(host) for host in self.hosts}
+        empty = {host: self.topology(host) for host in self.hosts}
 
         def outdated(state, *args, **kwargs):
             result = update(state, *args, **kwargs)
@@ -223,11 +241,6 @@ class RaceTest(NodesTestCase):
             'nova.scheduler.host_manager.HostState.update', outdated))
         self.flags(max_attempts=1, group='scheduler')
         self.flavor = self.strict(base.PINNED_CPUS_PER_NODE)
-
-    def _topology(self, host):
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, host)
-        return objects.NUMATopology.obj_from_db_obj(node.numa_topology)
 
     def test_full_by_placement(self):
         for _ in self.hosts:

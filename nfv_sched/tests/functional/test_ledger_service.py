@@ -484,6 +484,13 @@ class PublicationTest(LedgerTestCase):
             done = made.round()
         self.assertEqual(['cell lost did not answer'], done.failures)
         self.assertEqual(['host1'], [report.host for report in done.hosts])
+        # Ports do not wait for what servers have pinned.
+        with fixtures.MonkeyPatch(
+                'nfv_sched.nova.records.pinned_cells',
+                lambda *args: ({}, {node.cell.uuid: 'too slow'})):
+            done = made.round()
+        self.assertEqual(['too slow'], done.failures)
+        self.assertEqual(['host1'], [report.host for report in done.hosts])
 
     def second_node(self, host):
         node = objects.ComputeNode.get_first_node_by_host_for_old_compat(

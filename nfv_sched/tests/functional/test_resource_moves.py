@@ -203,13 +203,8 @@ class PCILiveMigrationTest(PCIMovesTestCase):
         return server
 
 
-class SharedVCPUMovesTest(PCIMovesTestCase):
+class SharedVCPUMovesTest(base.CappedCPUs, PCIMovesTestCase):
     """Two shared vCPUs for a NUMA node, on every host."""
-
-    def configure(self):
-        super().configure()
-        self.flags(shared_vcpus_per_core=2.0, group='nfv_sched')
-        self.flags(cpu_allocation_ratio=16.0)
 
     def shared(self, vcpus=2, **more):
         specs = {'hw__cpu_policy': 'mixed', 'hw__cpu_dedicated_mask': '^0',

@@ -164,13 +164,8 @@ class OneSharedNodeTest(SharedVCPUTestCase):
         self.assertNothingLeft()
 
 
-class CapTest(SharedVCPUTestCase):
+class CapTest(base.CappedCPUs, SharedVCPUTestCase):
     """Two shared vCPUs for the one shared core of a node."""
-
-    def configure(self):
-        super().configure()
-        self.flags(shared_vcpus_per_core=2.0, group='nfv_sched')
-        self.flags(cpu_allocation_ratio=16.0)
 
     def test_cap(self):
         self.start_host('host1')
@@ -233,16 +228,11 @@ class CapTest(SharedVCPUTestCase):
         self.assertNothingLeft()
 
 
-class HyperthreadedCapTest(SharedVCPUTestCase):
+class HyperthreadedCapTest(base.CappedCPUs, SharedVCPUTestCase):
     """The two threads of a shared core are one core."""
 
     node_cores = 3
     node_threads = 2
-
-    def configure(self):
-        super().configure()
-        self.flags(shared_vcpus_per_core=2.0, group='nfv_sched')
-        self.flags(cpu_allocation_ratio=16.0)
 
     def test_cap(self):
         self.start_host('host1')

@@ -13,13 +13,14 @@ VSWITCH = 'nfv_vswitch'
 
 
 def host_topology(nodes=2, cpus=4, switch=(1,), node_labels=True,
-                  physnets=None, tunnel=(), free=None):
+                  physnets=None, tunnel=(), free=None, pages=0):
     """Host NUMA nodes with dedicated CPUs only.
 
     :param cpus: CPUs per node
     :param switch: nodes with the virtual switch; None to declare nothing
     :param physnets: nodes of each physical network
     :param free: free CPUs of each node, by node
+    :param pages: pages of 2 MiB of each node
     """
     cells = []
     for node in range(nodes):
@@ -36,7 +37,8 @@ def host_topology(nodes=2, cpus=4, switch=(1,), node_labels=True,
             memory_usage=0, pinned_cpus=set(sorted(ids)[:taken]),
             siblings=[{cpu} for cpu in sorted(ids)],
             mempages=[objects.NUMAPagesTopology(
-                size_kb=4, total=8192 * 256, used=0, reserved=0)],
+                size_kb=size, total=total, used=0, reserved=0)
+                for size, total in ((4, 8192 * 256), (2048, pages)) if total],
             socket=node, network_metadata=objects.NetworkMetadata(
                 physnets=names, tunneled=node in tunnel)))
     return objects.NUMATopology(cells=cells)

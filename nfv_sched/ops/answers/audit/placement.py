@@ -8,6 +8,7 @@ import dataclasses
 import os_resource_classes as orc
 
 from nfv_sched.ledger import inventory
+from nfv_sched.ledger import nodes
 from nfv_sched.limits import names
 from nfv_sched.limits import usage
 from nfv_sched.ops.answers.audit import hosts
@@ -15,6 +16,7 @@ from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.simulator import restore_hosts
 
 _VCPU, _PCPU, _MEMORY = orc.VCPU, orc.PCPU, orc.MEMORY_MB
 # "nova-manage placement audit" passes over consumers without any of these.
@@ -193,11 +195,9 @@ def check_ledger(site: hosts.Site) -> hosts.Findings:
 def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
               ledger: snapshot.Provider) -> dict[str, inventory.Account]:
     guests = {}
-    totals = {name: total for name, total in _of_nodes(
-        {node.number: (len(node.dedicated), [
-            (pages.size, pages.usable) for pages in node.pages])
-            for node in site.host.nodes or ()}).items()
-        if name in ledger.inventories}
+    totals = {name: total for name, total in nodes.totals(
+        restore_hosts.topology(site.host.nodes)).items()
+        if name in ledger.inventories} if site.host.nodes else {}
     rules_known = network.security_rules is not None
     for server in site.servers:
         ports = occupied.vswitch_ports(server)
@@ -230,23 +230,10 @@ def _accounts(site: hosts.Site, network: snapshot.HostNetwork,
 
 def _pins(site: hosts.Site,
           parts: Iterable[snapshot.GuestNode]) -> dict[str, int]:
-    nodes = site.host.nodes or ()
-    return {name: amount for name, amount in _of_nodes({
-        nodes[share.position].number: (
-            len(share.cpus), [(share.page_size, share.pages)])
-        for share in occupied.shares(nodes, parts)}).items()
-        if amount}
-
-
-def _of_nodes(amounts: Mapping[int, tuple[int, Iterable[tuple[int, int]]]],
-              ) -> dict[str, int]:
-    """Return resource class -> amount.
-
-    :param amounts: number of a host NUMA node -> (dedicated CPUs, (size of
-        pages in KiB, number of them) of each size)
-    """
-    return {name: amount for node, (cpus, pages) in amounts.items()
+    host_nodes = site.host.nodes or ()
+    return {name: amount for share in occupied.shares(host_nodes, parts)
+            for node in [host_nodes[share.position].number]
             for name, amount in (
-                (names.node_cpus(node), cpus),
-                *((names.node_pages(node, size), number)
-                  for size, number in pages))}
+                (names.node_cpus(node), len(share.cpus)),
+                (names.node_pages(node, share.page_size), share.pages))
+            if amount}

@@ -14,32 +14,16 @@ import os
 import random
 
 import fixtures
-from nova import objects
-
 from nfv_sched.ledger import nodes
 from nfv_sched.limits import names
 from nfv_sched.tests import base
+from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.limits import snapshots
 from nfv_sched.tests.unit.limits import test_sequences
 
 SEQUENCES = int(os.environ.get('NFV_SCHED_NODE_SEQUENCES', '100'))
 NODE = names.node_cpus(1)
 HOSTS = test_sequences.HOSTS
-
-
-def topology(cpus):
-    """A host with two nodes, as Nova stores it; node 1 has so many CPUs."""
-    return objects.NUMATopology(cells=[objects.NUMACell(
-        id=number, cpuset=set(), pcpuset=set(range(100 * number, 100 * number
-                                                   + cpus)),
-        memory=1024, cpu_usage=0, memory_usage=0, pinned_cpus=set(),
-        siblings=[], mempages=[
-            objects.NUMAPagesTopology(size_kb=size, total=total, used=0,
-                                      reserved=reserved)
-            for size, total, reserved in ((4, 1000, 0), (2048, 9, 1))],
-        network_metadata=objects.NetworkMetadata(
-            physnets={f'nfv_node{number}'}, tunneled=False), socket=None)
-        for number in (0, 1)])
 
 
 class Server(test_sequences.Guest):
@@ -72,7 +56,7 @@ class World(test_sequences.World):
         self.known = self.late = None  # see SequencesTest
 
     def nodes(self):
-        stored = topology(self.cpus)._to_json()
+        stored = clouds.host_topology(cpus=self.cpus)._to_json()
         return [node._replace(numa_topology=stored)
                 for node in super().nodes()[0]], []
 
@@ -255,24 +239,23 @@ class SequencesTest(test_sequences.PublisherTestCase):
 class NodesTest(base.TestCase):
 
     def test_totals(self):
-        self.assertEqual(
-            {name: amount for number in (0, 1) for name, amount in (
-                (names.node_cpus(number), 4),
-                (names.node_pages(number, 2048), 8))},
-            nodes.totals(topology(4)))
-        one = topology(4)
-        del one.cells[1]
-        unlabelled = topology(4)
+        host, one, unlabelled = [
+            clouds.host_topology(pages=9) for _ in range(3)]
+        host.cells[1].mempages[1].reserved = 1
+        self.assertEqual({
+            names.node_cpus(0): 4, names.node_pages(0, 2048): 9,
+            NODE: 4, names.node_pages(1, 2048): 8}, nodes.totals(host))
+        del one.cells[0]
         for cell in unlabelled.cells:
             cell.network_metadata.physnets = set()
-        for none in None, one, unlabelled, topology(0):
-            self.assertNotIn(NODE, nodes.totals(none))
+        for none in None, one, unlabelled, clouds.host_topology(cpus=0):
+            self.assertEqual({}, nodes.totals(none))
 
     def test_isolated_siblings(self):
-        host = topology(4)
-        host.cells[1].siblings = [{100, 101}, {102, 103}]
+        host = clouds.host_topology(pages=9)
+        host.cells[1].siblings = [{4, 5}, {6, 7}]
         stored = {'id': 1, 'memory': 8, 'pagesize': 2048,
-                  'cpu_pinning_raw': {'0': 100}, 'cpuset_reserved': [102],
+                  'cpu_pinning_raw': {'0': 4}, 'cpuset_reserved': [6],
                   'cpu_thread_policy': 'isolate'}
         for expected in 4, 2:
             self.assertEqual(

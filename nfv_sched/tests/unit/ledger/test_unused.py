@@ -102,3 +102,12 @@ class KeptTest(base.TestCase):
         self.assertEqual({'VGPU': 2}, inventory.used_part(inventory.look(
             None, names.Held(1, {'VGPU': 2, names.PORTS: 1}), guest(), 1),
             True))
+
+    def test_nodes(self):
+        """Without any pins the record of the server was not read."""
+        node, other = names.node_cpus(0), names.node_cpus(1)
+        for pins, left in (({}, 4), ({node: 2}, 2), ({node: 9}, 4),
+                           ({other: 1}, 0)):
+            seen = usage.GuestUsage((), 0, pins)
+            self.assertEqual(left, inventory.used_part(inventory.look(
+                None, names.Held(1, {node: 4}), seen, 1), True).get(node, 0))

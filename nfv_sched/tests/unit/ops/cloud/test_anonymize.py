@@ -237,6 +237,7 @@ class EveryTextTest(base.TestCase):
         root = dataclasses.replace(
             host.providers[0], traits=frozenset({'CUSTOM_ACME_RACK'}),
             inventories={'CUSTOM_ACME_GPU': snapshot.Inventory(total=1),
+                         'CUSTOM_NFV_NODE0_PCPU': snapshot.Inventory(total=1),
                          'CUSTOM_PCI_8086_154C': snapshot.Inventory(total=1)})
         nested = dataclasses.replace(
             host.providers[2], name=f'{host.hypervisor}_0000:81:00.0')
@@ -276,7 +277,8 @@ class EveryTextTest(base.TestCase):
         trait, = new.providers[0].traits
         self.assertEqual('required', specs[f'trait:{trait}'])
         gpu, = (name for name in new.providers[0].inventories
-                if name != 'CUSTOM_PCI_8086_154C')
+                if name not in (
+                    'CUSTOM_PCI_8086_154C', 'CUSTOM_NFV_NODE0_PCPU'))
         self.assertEqual('1', specs[f'resources:{gpu}'])
         tags = new.devices[0].tags
         self.assertEqual(trait, tags['traits'])
