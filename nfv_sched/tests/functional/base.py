@@ -587,9 +587,13 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
                 return server
             if time.monotonic() > deadline or (
                     server['status'] == 'ERROR' and 'fault' in server):
-                self.fail('expected %s, got %s: %s' % (
+                # Why a build failed on nova-compute is in its log alone.
+                _log, _error, why = self.stdlog.logger.output.rpartition(
+                    'Failed to build and run instance')
+                self.fail('expected %s, got %s: %s (%s)' % (
                     expect, server['status'],
-                    server.get('fault', {}).get('message')))
+                    server.get('fault', {}).get('message'),
+                    why.partition('\n20')[0][-300:].strip()))
             time.sleep(0.2)
 
     def _status_in_database(self, server):
