@@ -569,11 +569,8 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         return [self.wait_for(server, expect) for server in servers]
 
     def wait_for(self, server, expect, seconds=30.0):
-        """Wait until a guest is in the status, or in one of several.
-
-        Nova's own helper asks the API every half second. Its answer costs a
-        tenth of what it waits for, in the same process.
-        """
+        # Nova's own helper asks the API every half second. Its answer costs a
+        # tenth of what it waits for, in the same process.
         expected = (expect,) if isinstance(expect, str) else expect
         deadline = time.monotonic() + seconds
         while True:
@@ -588,8 +585,8 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             if time.monotonic() > deadline or (
                     server['status'] == 'ERROR' and 'fault' in server):
                 # Why a build failed on nova-compute is in its log alone.
-                _log, _error, why = self.stdlog.logger.output.rpartition(
-                    'Failed to build and run instance')
+                why = self.stdlog.logger.output.rpartition(
+                    'Failed to build and run instance')[2]
                 self.fail('expected %s, got %s: %s (%s)' % (
                     expect, server['status'],
                     server.get('fault', {}).get('message'),
