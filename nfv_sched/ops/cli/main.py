@@ -4,7 +4,7 @@
 import importlib.util
 import sys
 
-#: Modules that the extra ``ops`` in setup.cfg installs.
+#: Modules of the extra ``ops`` in setup.cfg that no command does without.
 MODULES = ('bcrypt', 'cliff', 'jinja2', 'markupsafe', 'oslo_serialization',
            'prometheus_client', 'pydantic', 'pydantic_core', 'rich', 'yaml')
 
@@ -13,8 +13,8 @@ def main() -> int:
     missing = [name for name in MODULES if not importlib.util.find_spec(name)]
     if missing:
         sys.stderr.write(
-            f'error: {", ".join(missing)} not found; install the tools with: '
-            "pip install 'nfv-sched[ops]'\n")
+            f'error: {", ".join(missing)} not found; install the tools in '
+            "a clone of nfv-sched: pip install '.[ops]'\n")
         return 1
     from nfv_sched.ops.cli import base
     return base.main()

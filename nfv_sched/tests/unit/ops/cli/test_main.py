@@ -27,7 +27,7 @@ class MainTest(base.TestCase):
         code, err = self.run_main('rich', 'pydantic')
         self.assertEqual(1, code)
         line, = err.splitlines()
-        for part in ('pydantic, rich', "pip install 'nfv-sched[ops]'"):
+        for part in ('pydantic, rich', "pip install '.[ops]'"):
             self.assertIn(part, line)
 
     def test_installed(self):
