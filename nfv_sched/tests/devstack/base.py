@@ -108,7 +108,7 @@ class TestCase(base.TestCase):
         parts = re.split(r'^\[\[(.*)\]\]\n', text, flags=re.MULTILINE)
         sections = dict(zip(parts[1::2], parts[2::2]))
         self.localrc = sections.pop('local|localrc').replace(
-            '<URL of nfv-sched>', 'https://example.org/nfv-sched')
+            '$NFV_SCHED_URL', 'https://example.org/nfv-sched')
         added = sections.pop('post-config|$NOVA_CONF')
         self.assertEqual({}, sections)
         return added

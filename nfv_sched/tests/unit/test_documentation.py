@@ -172,14 +172,14 @@ class ConfigurationTest(base.TestCase):
     #: By their first section, what is not for Nova.
     FOREIGN = re.compile(
         r'\[\[local\|localrc\]\]|\[(Unit|Service|Timer)\]'
-        r'|\[nova-base-plugin-|\[watcher_strategies\.|\[taskflow_')
+        r'|\[watcher_strategies\.|\[taskflow_')
     #: What roles of OpenStack-Ansible have variables for.
     VARIABLES = {
         'nova_user_pip_packages', 'nova_scheduler_default_filters',
         'nova_scheduler_extra_filters', 'nova_nova_conf_overrides',
         'placement_placement_conf_overrides'}
     #: The same of Kayobe.
-    KAYOBE = {'kolla_build_customizations', 'kolla_sources'}
+    KAYOBE = {'kolla_build_customizations'}
     #: What charts of OpenStack-Helm have values for, below "conf", too.
     CHARTS = {'images', 'conf', 'extraObjects'}
     CHART_CONF = {'logging', 'nova', 'overrides', 'placement'}
@@ -499,11 +499,9 @@ class ConfigurationTest(base.TestCase):
         self.assertEqual(2, len(images))
         for image in images:
             self.assertRegex(image, r'^FROM \S+\n')
-            copied = re.findall(r'(?m)^COPY (\S+) (\S+)$', image)
-            self.assertEqual(1, len(copied))
-            for name, folder in copied:
-                self.assertTrue((_ROOT / name).is_file(), name)
-                self.assertIn(f'--constraint {folder}{name} ', image)
+            self.assertIn('\nCOPY . /src\n', image)
+            name, = re.findall(r"--constraint /src/(\S+) '/src\[ops\]'", image)
+            self.assertTrue((_ROOT / name).is_file(), name)
 
     def test_kolla(self):
         text = deployment_page()
