@@ -3,6 +3,10 @@
 
 import datetime
 import os
+import re
+import shlex
+import subprocess
+import sys
 
 from nova.db.api import models as api_models
 from nova.db.main import models as main_models
@@ -11,6 +15,7 @@ import sqlalchemy as sa
 
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.tests import documented
 from nfv_sched.tests.functional import test_ledger_process
 
 _Kind = snapshot.MissingKind
@@ -36,12 +41,32 @@ class CommandTest(test_ledger_process.ProcessTestCase):
         return (process.returncode, out,
                 test_ledger_process.without_progress(err))
 
-    def test_disabled_host(self):
+    def add_service(self, **values):
         self.change(
             'cell1.sqlite', main_models.Service.__table__.insert().values(
                 host='host1', binary='nova-compute', topic='compute',
-                report_count=1, disabled=True, disabled_reason='broken',
-                created_at=datetime.datetime(2020, 1, 1), deleted=0))
+                created_at=datetime.datetime(2020, 1, 1), report_count=1,
+                deleted=0, **values))
+
+    def test_kolla(self):
+        """Kolla's file is enough; standard output is the snapshot only."""
+        page = documented.ROOT / 'doc/source/install/kolla.rst'
+        words = shlex.split(re.search(
+            r'# (docker .*) > cloud', page.read_text().replace('\\\n', ''))[1])
+        mount = words[words.index('--volume') + 1]
+        self.assertEqual('/etc/nova/nova.conf:ro', mount.partition(':')[2])
+        with open(self.conf, 'a') as conf:  # has folders that are not here
+            conf.write('[DEFAULT]\nlog_dir = /var/log/kolla/nova\n'
+                       'state_path = /var/lib/nova\n[placement]\ncafile =\n')
+        with open(self.file, 'wb') as saved:
+            subprocess.run(
+                [sys.executable, '-m', 'nfv_sched.ops.cli.base', *words[-3:],
+                 '--config-file', self.conf], check=True, stdout=saved,
+                stderr=subprocess.PIPE)
+        self.assertEqual(1, len(file.load(self.file).hosts))
+
+    def test_disabled_host(self):
+        self.add_service(disabled=True, disabled_reason='broken')
         code, out, err = self.save()
         self.assertEqual((0, ''), (code, err))
         self.assertIn(f'{self.file}: 1 host, 0 servers, ', out)
@@ -57,11 +82,7 @@ class CommandTest(test_ledger_process.ProcessTestCase):
 
     def test_disabled_cell(self):
         """Nova looks for no place there."""
-        self.change(
-            'cell1.sqlite', main_models.Service.__table__.insert().values(
-                host='host1', binary='nova-compute', topic='compute',
-                report_count=1, disabled=False,
-                created_at=datetime.datetime(2020, 1, 1), deleted=0))
+        self.add_service(disabled=False)
         cells = api_models.CellMapping.__table__
         self.change('api.sqlite', cells.update().values(disabled=True))
         self.assertEqual(0, self.save()[0])

@@ -111,15 +111,16 @@ class ContainerTest(base.TimedTestCase):
         self.assertEqual(
             ['nfv-sched', '--help'],
             re.findall(r'[\w-]+', ' '.join(command)))
+
+        def run(*words):
+            return subprocess.run(
+                [sys.executable, '-W', 'ignore', *words], cwd=top, text=True,
+                env=environment, timeout=300, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT)
+
         for program in ('nfv-sched', 'nfv-sched-ledger', 'nfv-sched-status'):
-            done = subprocess.run(
-                [sys.executable, '-W', 'ignore', top / 'opt/bin' / program,
-                 '--help'], cwd=top, env=environment, text=True, timeout=300,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            done = run(top / 'opt/bin' / program, '--help')
             self.assertEqual(0, done.returncode, done.stdout)
             self.assertIn(f'usage: {program} ', done.stdout)
-        done = subprocess.run(
-            [sys.executable, '-c',
-             'import nfv_sched; print(nfv_sched.__file__)'],
-            cwd=top, env=environment, text=True, stdout=subprocess.PIPE)
+        done = run('-c', 'import nfv_sched; print(nfv_sched.__file__)')
         self.assertTrue(done.stdout.startswith(str(packages)))

@@ -121,8 +121,8 @@ def blocks(text, language):
         re.MULTILINE)]
 
 
-def deployment_page():
-    """Return the page about deployments, with the files that it includes."""
+def deployment_page(name='deployment.rst'):
+    """Return a page about deployments, with the files that it includes."""
     folder = _ROOT / 'doc' / 'source' / 'install'
 
     def block(match):
@@ -134,7 +134,7 @@ def deployment_page():
     return re.sub(
         r'(?m)^\.\. literalinclude:: (\S+)\n   :language: (\w+)\n'
         r'(?:   :.*\n)?', block,
-        (folder / 'deployment.rst').read_text(encoding='utf-8'))
+        (folder / name).read_text(encoding='utf-8'))
 
 
 def as_ini(overrides):
@@ -187,12 +187,9 @@ class ConfigurationTest(base.TestCase):
     KINDS = {'ConfigMap', 'Deployment', 'OpenStackControlPlane',
              'OpenStackVersion', 'Route', 'Service'}
     #: What Kolla-Ansible merges; a name of a host is compute1.
-    MERGED = {
-        '/etc/kolla/config/nova/nova-scheduler.conf',
-        '/etc/kolla/config/nova/nova-conductor.conf',
-        '/etc/kolla/config/nova/nova-compute.conf',
-        '/etc/kolla/config/nova/compute1/nova.conf',
-        '/etc/kolla/config/placement.conf'}
+    MERGED = {f'/etc/kolla/config/{name}.conf' for name in (
+        'nova/nova-scheduler', 'nova/nova-conductor', 'nova/nova-compute',
+        'nova/compute1/nova', 'placement')}
 
     def wrong(self, text, tempest=False):
         """Return complaints about what Nova or Placement refuses."""
@@ -244,7 +241,7 @@ class ConfigurationTest(base.TestCase):
     def pages(self):
         for path in sorted((_ROOT / 'doc' / 'source').rglob('*.rst')):
             yield path, (
-                deployment_page() if path.name == 'deployment.rst'
+                deployment_page(path.name) if path.parent.name == 'install'
                 else path.read_text(encoding='utf-8'))
 
     def test_nova_conf(self):
@@ -275,8 +272,7 @@ class ConfigurationTest(base.TestCase):
     def test_openstack_ansible(self):
         found = set()
         enabled = []
-        _, documents = self.deployment()
-        for variables in documents:
+        for variables in self.deployment()[1]:
             if set(variables) & self.VARIABLES:
                 found |= set(variables)
             for name, value in variables.items():
@@ -291,8 +287,7 @@ class ConfigurationTest(base.TestCase):
 
     def test_deployments(self):
         """Each block of YAML is for one of the projects."""
-        _, documents = self.deployment()
-        for names in documents:
+        for names in self.deployment()[1]:
             if 'apiVersion' in names:
                 self.assertIn(names['kind'], self.KINDS)
             else:
@@ -303,8 +298,7 @@ class ConfigurationTest(base.TestCase):
         found = set()
         lists = 0
         hosts = 0
-        _, documents = self.deployment()
-        for values in documents:
+        for values in self.deployment()[1]:
             conf = values.get('conf', {})
             found |= set(conf)
             hosts_of = conf.get('overrides', {}).get(
@@ -326,18 +320,14 @@ class ConfigurationTest(base.TestCase):
 
     def test_rhoso(self):
         files = []
-        _, documents = self.deployment()
-        for document in documents:
+        for document in self.deployment()[1]:
             if document.get('kind') == 'OpenStackControlPlane':
-                spec = document['spec']
-                nova = spec['nova']['template']
-                files += [
-                    service['customServiceConfig'] for service in (
-                        nova['schedulerServiceTemplate'],
-                        nova['cellTemplates']['cell1'][
-                            'conductorServiceTemplate'])]
-                files += [
-                    spec['placement']['template']['customServiceConfig']]
+                nova, placement = [document['spec'][name]['template']
+                                   for name in ('nova', 'placement')]
+                cell = nova['cellTemplates']['cell1']
+                files += [service['customServiceConfig'] for service in (
+                    nova['schedulerServiceTemplate'],
+                    cell['conductorServiceTemplate'], placement)]
             elif document.get('kind') == 'ConfigMap':
                 # They are read after, and among, those of the operator.
                 for name in document['data']:
@@ -349,12 +339,9 @@ class ConfigurationTest(base.TestCase):
         self.assertEqual(1, sum(map(self.has_all_filters, files)))
 
     def objects(self, kind):
-        _, documents = self.deployment()
-        for document in documents:
-            for each in (document, *document.get(
-                    'extraObjects', {}).values()):
-                if each.get('kind') == kind:
-                    yield each
+        return [each for document in self.deployment()[1] for each in (
+            document, *document.get('extraObjects', {}).values())
+            if each.get('kind') == kind]
 
     def parsed(self, command):
         """The options of "snapshot serve", which it would begin with."""
@@ -411,9 +398,8 @@ class ConfigurationTest(base.TestCase):
             mounts = [mount['mountPath']
                       for mount in container['volumeMounts']]
             for path in self.configuration_files(container['command']):
-                self.assertTrue(any(
-                    mount == path or mount.startswith(path.rstrip('/') + '/')
-                    for mount in mounts), path)
+                self.assertTrue(any(f'{mount}/'.startswith(
+                    f'{path.rstrip("/")}/') for mount in mounts), path)
 
     def test_secrets(self):
         """The snapshot service gets its files, and only its group does."""
@@ -543,6 +529,7 @@ class DeploymentNamesTest(base.TimedTestCase):
         text = deployment_page()
         parts = re.split(r'(?m)^(\S.*)\n-{4,}\n', text)
         self.pages = dict(zip(parts[1::2], parts[2::2]))
+        self.pages['kolla.rst'] = deployment_page('kolla.rst')
 
     def facts(self, title):
         """Repository, file, name and text of what a section names."""
@@ -613,8 +600,9 @@ class DeploymentNamesTest(base.TimedTestCase):
         known = {title: {name for _, _, name, _ in self.facts(title)}
                  for title in self.sections}
         # Kayobe says which files of Kolla-Ansible are where.
-        known['Kayobe'] |= {name for name in known['Kolla-Ansible']
-                            if name.startswith('/')}
+        for title in ('Kayobe', 'kolla.rst'):
+            known[title] |= {name for name in known['Kolla-Ansible']
+                             if name.startswith('/')}
         for title in self.sections:
             used = self.used(title, known[title])
             self.assertEqual(
@@ -625,9 +613,7 @@ class DeploymentNamesTest(base.TimedTestCase):
 
     def test_commits(self):
         self.assertEqual(
-            self.commits.keys(), {
-                repository for repositories in self.sections.values()
-                for repository in repositories})
+            self.commits.keys(), set().union(*self.sections.values()))
         for commit in self.commits.values():
             self.assertRegex(commit, '^[0-9a-f]{40}$')
 
@@ -635,16 +621,13 @@ class DeploymentNamesTest(base.TimedTestCase):
     def test_sources(self):
         """The files of the projects have what is said of them."""
         top = pathlib.Path(os.environ[self.CLONES])
-        errors = []
-        for title in self.sections:
-            for repository, path, name, quoted in self.facts(title):
-                done = subprocess.run(
-                    ['git', '-C', top / repository, 'show',
-                     f'{self.commits[repository]}:{path}'], text=True,
-                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-                if quoted not in done.stdout:
-                    errors.append((repository, path, name))
-        self.assertEqual([], errors)
+        self.assertEqual([], [
+            (repository, path, name) for title in self.sections
+            for repository, path, name, quoted in self.facts(title)
+            if quoted not in subprocess.run(
+                ['git', '-C', top / repository, 'show',
+                 f'{self.commits[repository]}:{path}'], text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout])
 
 
 class BlocksTest(base.TimedTestCase):
