@@ -34,7 +34,6 @@ class Share(ty.NamedTuple):
 
     @property
     def pages(self) -> int:
-        """Number of memory pages."""
         # Nova puts no server on a host cell where this is a fraction.
         return self.memory * 1024 // self.page_size if self.page_size else 0
 

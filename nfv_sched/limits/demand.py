@@ -139,7 +139,6 @@ class Interfaces:
              for group in self._groups], assumed)
 
     def rules_of(self, groups: Iterable[str | None], assumed: int) -> int:
-        """Return the number of rules of a port with these groups."""
         counts = [self.found.rules.get(group or '') if self.found else None
                   for group in groups]
         known_rules = sum(count or 0 for count in counts)

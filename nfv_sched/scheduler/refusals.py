@@ -195,7 +195,6 @@ def _rejected_hosts(
 
 def write(kind: type[entry.Refusal] | type[entry.PlacedServer],
           request_note: RequestNote, **fields_of_kind: ty.Any) -> None:
-    """Write an entry to the journal, given the fields of its kind."""
     request = request_note.request
     writer.write(
         kind(time=writer.stamp(time.time()),

@@ -33,7 +33,6 @@ class NFVHostWeigher(multiplier.MultipliedWeigher):
     rule: type[numa_rule.Rule]
 
     def weighed(self, request: nfv_request.Request) -> list[numa_rule.Rule]:
-        """Return the rules of the request that are weighed here."""
         return [rule for rule in request.rules if isinstance(rule, self.rule)]
 
     @abc.abstractmethod
@@ -114,6 +113,5 @@ class PreferenceWeigher(NFVHostWeigher):
 
 def _value(rules: Sequence[numa_rule.Rule],
            decision: decide.Decision) -> float:
-    """Return the mean of the degrees of some rules, 0 to 1."""
     degrees = decision.degrees
     return sum([degrees.get(rule.text, 0.0) for rule in rules]) / len(rules)

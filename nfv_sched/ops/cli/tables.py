@@ -121,7 +121,6 @@ class Column:
 
 
 def of_rows(columns: Iterable[Column], rows: Iterable[ty.Any]) -> Table:
-    """Return a table of what people see of some rows."""
     shown = [each for each in columns if not each.is_detail]
     return Table([each.title for each in shown], [
         [each.for_people(row) for each in shown] for row in rows])

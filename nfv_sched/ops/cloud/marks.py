@@ -19,7 +19,6 @@ def parts(hint: ty.Any) -> Iterator[ty.Any]:
 
 @functools.cache
 def fields_with(kind: type, of: type) -> Mapping[str, ty.Any]:
-    """Return the hints of fields in which there are marks of a type."""
     return {
         name: hint for name, hint in ty.get_type_hints(
             kind, include_extras=True).items() if any(

@@ -194,7 +194,6 @@ def _check_network(cloud: snapshot.Cloud) -> None:
 
 
 def _check_options(cloud: snapshot.Cloud) -> None:
-    """Check the options that the tools themselves use."""
     ours = cloud.options.get('nfv_sched', {})
     for _group, options in conf.list_opts():
         for option in options:

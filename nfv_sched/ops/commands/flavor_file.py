@@ -115,7 +115,6 @@ def image(path: str) -> document.Image:
 
 
 def _only_image(data: ty.Any, path: str) -> ty.Any:
-    """Return the image in an answer of Glance or of the client."""
     if isinstance(data, Mapping) and isinstance(data.get('images'), list):
         data = data['images']
     elif isinstance(data, Mapping) and isinstance(data.get('image'), Mapping):
@@ -195,7 +194,6 @@ def _may_be_flavor(data: ty.Any) -> bool:
 
 
 def _check_flavor(value: ty.Any, data: ty.Any, path: str, where: str) -> None:
-    """Check that a value may be a flavor, and say where others are."""
     if _may_be_flavor(value):
         return
     if place := next(_places(data), ''):

@@ -78,7 +78,6 @@ class RunMixin:
 
     def cloud_again(self, parsed_args: argparse.Namespace,
                     saved: plan_file.SavedPlan) -> snapshot.Cloud:
-        """Read the cloud as it is now, for a new plan."""
         return self.cloud.read(
             self, parsed_args, ('network_agents',), self.print_line)
 

@@ -157,7 +157,6 @@ def live_cloud(command: base.Subcommand,
 
 def connection(command: base.Subcommand,
                parsed_args: argparse.Namespace) -> ty.Any:
-    """Return a connection of openstacksdk, by the account of the options."""
     import openstack
     try:
         if not command.in_client:
@@ -176,7 +175,6 @@ def connection(command: base.Subcommand,
 
 def api_cloud(command: base.Subcommand, parsed_args: argparse.Namespace,
               parts: Collection[str]) -> snapshot.Cloud:
-    """Read parts of the cloud, named as fields of ``Cloud``, by API."""
     from nfv_sched.base import connection_errors
     from nfv_sched.ops.cloud import api
     with progress.shown() as update, connection(
@@ -303,7 +301,6 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
 
 
 def journal_folder() -> str | None:
-    """Return the folder of the decision journal in the configuration read."""
     from nfv_sched.base import conf
     from nfv_sched.nova import database
     conf.register_opts(database.CONF)

@@ -57,7 +57,6 @@ class Failure(ty.NamedTuple):
 
 
 def part(cloud: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
-    """Return a cloud of some hosts and their servers."""
     return dataclasses.replace(
         cloud, hosts=tuple(each for each in cloud.hosts
                            if each.name in hosts),

@@ -75,7 +75,6 @@ def boot_together(state: states.State,
 
 def shelve(state: states.State, server: servers.SimulatedServer,
            step: actions.Step) -> None:
-    """Shelve and offload a server."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED,
                     servers.SUSPENDED, servers.NOT_OFFLOADED)
     host = server.host

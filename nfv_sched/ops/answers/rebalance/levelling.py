@@ -196,7 +196,6 @@ class _Planner:
     # Moves
 
     def _empty_agents(self) -> list[document.StuckServices]:
-        """Empty agents that are not in use; return the rest."""
         stays = []
         for agent in self._agents:
             if in_use(agent):
@@ -268,7 +267,6 @@ class _Planner:
         return self._fit[key]
 
     def _can_take(self, name: str, agent: snapshot.NetworkAgent) -> bool:
-        """Return whether an agent in use can take a service now."""
         return (self._fits(name, agent)
                 and name not in self._services_of[agent.id]
                 and (name, agent.id) not in self._moved_from

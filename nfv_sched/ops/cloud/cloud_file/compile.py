@@ -216,7 +216,6 @@ def _agents(
 
 def _served(name: str, group: model.HostGroup,
             agent: str) -> Iterator[snapshot.NetworkService]:
-    """Yield the services of one kind of agent on a host."""
     kind, count, ports = (
         (agent, group.dhcp_servers, 1) if agent == snapshot.DHCP else
         (snapshot.ROUTER, group.routers.count, group.routers.ports))

@@ -100,7 +100,6 @@ class HostCompiler:
 
     def _are_too_large(self, path: problems.Path,
                        group: model.HostGroup) -> bool:
-        """Return whether there is too much in all groups, with this one."""
         # The hosts of a group share their CPUs and devices, not their ports.
         most = files.max_items() // _ITEMS_PER_PART
         ports = _ports(group)

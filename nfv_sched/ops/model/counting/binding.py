@@ -57,7 +57,6 @@ class _Trial(ty.NamedTuple):
 
 
 def _fits(case: _Case, trials: Iterable[_Trial] = ()) -> bool:
-    """Return whether the server fits once the trials are lifted."""
     for trial in trials:
         case = trial.without(case)
     return host_count.place(case) is not None
@@ -171,7 +170,6 @@ def lifted_ratios(ratios: fit.Ratios,
 
 
 def _limit_trials(case: _Case) -> list[_Trial]:
-    """Return the trials that leave a limit out of the request."""
     trials = [trial for trial in _trials(case, empty=True)
               if trial.limit.kind not in _CPUS]
     terms = case.wanted.terms

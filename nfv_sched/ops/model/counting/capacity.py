@@ -595,7 +595,6 @@ class CountedGuest:
             if several else [*outside, *inside]), counted
 
     def to_grow(self, host: CountedHost) -> tuple[HostLimit, ...]:
-        """Return bindings.to_grow for a host, and its lacks in Placement."""
         granted = self.grants.lacks(
             host.root, self.grants.for_host(host.root), 0)
         if self._refusals_beside({host: 0})[host.name] or any(
@@ -764,7 +763,6 @@ def _together(*limits: HostLimit) -> tuple[HostLimit, ...]:
 
 def ledger_of(host: CountedHost, resource_class: str,
               used: placement.Placement) -> placement.Provider | None:
-    """Return the resource provider with a host's ledger; None without one."""
     return next((provider for provider in used.tree(host.root)
                  if resource_class in provider.inventories), None)
 
@@ -772,7 +770,6 @@ def ledger_of(host: CountedHost, resource_class: str,
 @contextlib.contextmanager
 def _more_servers_on(host_state: ty.Any,
                      more: occupancy.Amounts) -> Iterator[None]:
-    """Prepare a HostState for filters, with more servers on it."""
     before = host_state.limits, host_state.allocation_candidates
     undo = occupancy.consume(host_state, more)
     # Filters write limits here, and take away allocation candidates, of which

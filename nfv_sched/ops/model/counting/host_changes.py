@@ -47,7 +47,6 @@ class MovableGuest:
         self._refused: dict[tuple[str, occupancy.Amounts], bool] = {}
 
     def refused(self, position: 'Position') -> bool:
-        """Return whether one of the enabled filters refuses a host."""
         # Filters get a host with other amounts, but not with other servers, so
         # which servers came makes no difference to them.
         key = position.host.name, position.load
@@ -116,7 +115,6 @@ class Position:
     def _allocations(
         self, guest: MovableGuest, candidate: Mapping[str, ty.Any],
     ) -> dict[str, dict[str, int]]:
-        """Return the allocations of a server, with those in the ledger."""
         allocations = placement.allocations_of(candidate)
         for resource_class, amount in guest.needs.items():
             ledger = capacity.ledger_of(self.host, resource_class, self.used)

@@ -209,7 +209,6 @@ def of_servers(servers: Sequence[snapshot.Server]) -> NewPorts:
 
 
 def of_server(server: snapshot.Server) -> NewPorts:
-    """Return the ports of the server that ``--like`` names."""
     name = server.name or server.uuid
     own = plugs(server)
     if server.ports is None and not own:
@@ -322,7 +321,6 @@ class _Networks:
             self._networks.setdefault(network.id, network)
 
     def find(self, name: str) -> snapshot.Network | None:
-        """Return the network of a name or ID; None if there is none."""
         if name in self._networks:
             return self._networks[name]
         named = [network for network in self._networks.values()

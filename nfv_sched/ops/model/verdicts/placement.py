@@ -106,7 +106,6 @@ def _lacks(unmet: _Unmet,
 
 def _need_of(requirement: requirements.Requirement,
              names: Mapping[str, str]) -> values.PlacementNeed:
-    """Return a requirement as a plain value."""
     text = sentences.title(requirement, names)
     kind = requirement.kind.name.lower()
     match requirement:

@@ -167,7 +167,6 @@ def _distance(word: str, valid: str) -> int:
 
 
 def _ours(key: str) -> str:
-    """Return a key with the spelling of nfv-sched."""
     for name, synonym in extra_specs.SYNONYMS.items():
         if key.startswith(synonym):
             return name + key.removeprefix(synonym)
