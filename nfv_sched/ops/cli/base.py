@@ -59,19 +59,57 @@ a file (--from). To try one without a cloud:
   nfv-sched host list --from telco
 """
 
-#: Question -> commands that answer it, as --help lists them.
-GROUPS = (
-    ('Why does a server find no host', ('server explain', 'flavor explain')),
-    ('How many more fit', ('capacity list', 'capacity show')),
-    ('What runs where', ('host list', 'host show', 'host map')),
-    ('Move servers and agents', (
-        'host drain', 'host evacuate', 'cloud defrag', 'cloud failover',
-        'agent rebalance', 'plan run')),
-    ('Check cloud, flavors and hosts', (
-        'cloud audit', 'flavor lint', 'flavor translate', 'host profile')),
-    ('Save, watch and simulate', (
-        'snapshot save', 'snapshot serve', 'metrics', 'simulation run')),
-)
+#: Question -> command that answers it -> first line of its docstring, so that
+#: --help imports no command.
+GROUPS = {
+    'Why does a server find no host': {
+        'server explain': 'Explain where a server fits, and why not elsewhere',
+        'flavor explain':
+            'Explain where new servers of a flavor fit, and why not elsewhere',
+    },
+    'How many more fit': {
+        'capacity list':
+            'Show how many more servers of each flavor fit, and what limits '
+            'them',
+        'capacity show':
+            'Show how many more servers of a flavor fit on each host, and why',
+    },
+    'What runs where': {
+        'host list':
+            'List the NUMA nodes of hosts with used and free resources',
+        'host show':
+            'Show a host: each core with its owner, memory, devices, servers',
+        'host map':
+            'Draw a map of hosts: each core with its owner, memory, devices'},
+    'Move servers and agents': {
+        'host drain':
+            'Plan draining hosts: each server live, cold or not at all',
+        'host evacuate':
+            'Plan the evacuation of the servers of hosts that are down',
+        'cloud defrag':
+            'Plan live migrations that make room for more servers of a flavor',
+        'cloud failover':
+            'Check which servers find no host after the loss of a host',
+        'agent rebalance':
+            'Plan an even distribution of DHCP servers and routers over '
+            'agents',
+        'plan run': 'Carry out a plan of moves, or of evacuations'},
+    'Check cloud, flavors and hosts': {
+        'cloud audit':
+            'Check placement guarantees and find inconsistent records',
+        'flavor lint': 'Find errors and possible improvements in flavors',
+        'flavor translate':
+            'Translate flavors of Helion or Titanium Carrier Grade',
+        'host profile':
+            'Propose the settings of a new host: CPUs, memory, pages, labels'},
+    'Save, watch and simulate': {
+        'snapshot save': 'Save the cloud as it is now to a file',
+        'snapshot serve':
+            'Serve a snapshot of the cloud, and metrics, over HTTPS',
+        'metrics': 'Export metrics of the cloud for Prometheus',
+        'simulation run':
+            "Simulate a cloud file with Nova's own scheduler and claims"},
+}
 
 
 def version() -> str:
@@ -136,13 +174,23 @@ class _MaskingFormatter(logging.Formatter):
         return strings.mask_secrets(self._formatter.format(record))
 
 
+class _Commands(commandmanager.CommandManager):
+    """The commands, each imported when it is used: cliff imports all."""
+
+    def load_commands(self, namespace: str) -> None:
+        self.group_list.append(namespace)
+        for each in extension.ExtensionManager.make_test_instance(
+                [], namespace).list_entry_points():
+            self.commands[each.name.replace('_', ' ')] = each
+
+
 class NFVSched(app.App):
     NAME = 'nfv-sched'
 
     def __init__(self):
         super().__init__(
             description=_DESCRIPTION, version=version(),
-            command_manager=commandmanager.CommandManager(NAMESPACE),
+            command_manager=_Commands(NAMESPACE),
             deferred_help=True)
         # Before cliff gives the streams to the handlers of the log.
         protect(self)
@@ -160,32 +208,30 @@ class NFVSched(app.App):
 
     def _print_help(self) -> ty.NoReturn:
         # cliff's own help lists the commands by letter.
-        commands = self._summaries()
+        listed = {name for names in GROUPS.values() for name in names}
+        groups = {**GROUPS, 'Other': {
+            name: self._summary(name, entry_point)
+            for name, entry_point in sorted(self.command_manager)
+            if name not in listed}}
+        width = max(len(name) for names in groups.values() for name in names)
         self.stdout.write(self.parser.format_help())
-        width = max(map(len, commands))
-        for title, names in (*GROUPS, ('Other', sorted(
-                commands.keys() - {name for _title, names in GROUPS
-                                   for name in names}))):
+        for title, summaries in groups.items():
             self.stdout.write(f'\n{title}:\n' + ''.join(
-                f'  {name:<{width}}  {commands[name]}\n' for name in names))
+                f'  {name:<{width}}  {summary}\n'
+                for name, summary in summaries.items()))
         raise help.HelpExit()
 
-    def _summaries(self) -> dict[str, str]:
-        summaries = {}
-        for name, entry_point in self.command_manager:
-            try:
-                subcommand = entry_point.load()(self, None, name)
-            except Exception as exc:
-                # A command of another package must not break the help.
-                summaries[name] = f'cannot be loaded: {exc}'
-                continue
-            summaries[name] = subcommand.get_description().split(
-                '\n')[0].rstrip('.')
-        return summaries
+    def _summary(self, name: str, entry_point: ty.Any) -> str:
+        try:
+            subcommand = entry_point.load()(self, None, name)
+        except Exception as exc:
+            # A command of another package must not break the help.
+            return f'cannot be loaded: {exc}'
+        return subcommand.get_description().split('\n')[0].rstrip('.')
 
     def get_fuzzy_matches(self, cmd: str) -> list[str]:
         """Return commands that may be meant; cliff's always returns some."""
-        names = sorted(self._summaries())
+        names = sorted(self.command_manager.commands)
         if matches := [name for name in names if name.startswith(cmd)]:
             return matches
         words = {word for name in names for word in name.split()}
@@ -228,6 +274,8 @@ class NFVSched(app.App):
         """Return True if it exists; with ``part``, if some begin with it."""
         try:
             self.command_manager.find_command(list(words))
+        except ImportError as exc:
+            self.parser.error(f'{" ".join(words)} cannot be loaded: {exc}')
         except ValueError:
             return part and len(words) == 1 and any(
                 name.startswith(words[0]) for name, _ in self.command_manager)
