@@ -9,7 +9,6 @@ that a change in Nova is dealt with in one place.
 
 from collections.abc import Callable, Iterable
 import functools
-import math
 import threading
 import typing as ty
 
@@ -22,7 +21,6 @@ from nfv_sched.nova import features
 
 LOG = logging.getLogger(__name__)
 
-_KIND = '_nfv_sched_kind'
 _LISTENERS = '_nfv_sched_listeners'
 _FOLLOWED = '_nfv_sched_followed'
 _LOOKED_AT = 100  # latest servers of each cell that are read
@@ -31,8 +29,6 @@ _CELL_SECONDS = 2  # seconds that a request waits for the database of a cell
 _THREAD = threading.local()
 
 CONF = nova.conf.CONF
-
-T = ty.TypeVar('T')
 
 
 def request_is_rebuild(spec_obj) -> bool:
@@ -45,23 +41,17 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
     """Return a weigher's multiplier: the lowest of a host's aggregates.
 
     :param default: value of the option, used if no aggregate sets the key, or
-        if the aggregates cannot be read, or the value is not finite
+        if the aggregates cannot be read
     """
     from nova.scheduler import utils
     try:
         if not host_state.aggregates:
             return default
-        multiplier = utils.get_weight_multiplier(host_state, name, default)
+        return utils.get_weight_multiplier(host_state, name, default)
     except Exception:
         LOG.exception('The aggregates of host %s cannot be read',
                       getattr(host_state, 'host', host_state))
         return default
-    # Infinity times a weight of 0 is no number, and neither is "nan": Nova
-    # would sort all hosts of the request in no order.
-    if not math.isfinite(multiplier):
-        _log_bad_number(name, str(multiplier), 'finite number')
-        return default
-    return multiplier
 
 
 def normalized_weights(raw: list[float], minval: float | None,
@@ -145,97 +135,6 @@ def _run_hook(hook: Callable, host_state, *args) -> None:
     except Exception:
         LOG.exception('What was placed on host %s cannot be noted',
                       getattr(host_state, 'host', '-'))
-
-
-@functools.lru_cache(maxsize=64)
-def _log_bad_number(name: str, value: str, needed: str) -> None:
-    """Log a value in the metadata of an aggregate that is ignored, once."""
-    # Some are read for each host of each request.
-    LOG.warning('Aggregate metadata %s=%s is not a %s; ignored', name, value,
-                needed)
-
-
-def aggregate_numbers(host_state, name: str) -> list[float]:
-    """Return the numbers under a key in the metadata of a host's aggregates.
-
-    :returns: one for each aggregate that sets the key to a number; empty if
-        the aggregates cannot be read
-    """
-    try:
-        values = [aggregate.metadata.get(name)
-                  for aggregate in host_state.aggregates]
-    except Exception as exc:
-        LOG.warning('The aggregates of host %s cannot be read: %s',
-                    getattr(host_state, 'host', host_state), exc)
-        return []
-    numbers = []
-    for value in values:
-        if value is None:
-            continue
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if math.isnan(number):
-            _log_bad_number(name, str(value), 'number')
-        else:
-            numbers.append(number)
-    return numbers
-
-
-def aggregate_limit(host_state, name: str, default: float) -> float:
-    """Return a host's lowest limit; infinity for 0 or less: no limit."""
-    return min([
-        number if number > 0 else math.inf
-        # Nova takes the lowest of several as well (validate_num_values).
-        for number in aggregate_numbers(host_state, name) or [default]])
-
-
-def host_limit(host_state, name: str) -> float:
-    """Return a limit of ``[nfv_sched]``, or of the host's aggregates."""
-    return aggregate_limit(host_state, name, CONF.nfv_sched[name])
-
-
-def _aggregates_of(host_state) -> tuple:
-    try:
-        return tuple(host_state.aggregates or ())
-    except Exception:  # functions that read values in them log it
-        return ()
-
-
-class PerAggregates(ty.Generic[T]):
-    """A value by host that depends only on the aggregates of the host.
-
-    It is worked out once for all hosts with the same aggregate objects, which
-    Nova shares between hosts within one request only.
-
-    :param work_out: called with the first such host; must not return None
-    """
-
-    __slots__ = ('_work_out', '_values', '_aggregates')
-
-    def __init__(self, work_out: Callable[[ty.Any], T]):
-        self._work_out = work_out
-        # By the IDs of the aggregate objects of a host.
-        self._values: dict[tuple[int, ...], T] = {}
-        # Kept, so that Python does not give their IDs to other aggregates.
-        self._aggregates: list = []
-
-    def for_host(self, host_state) -> T:
-        value = self._values.get(getattr(host_state, _KIND, None))
-        return self._look_up(host_state) if value is None else value
-
-    def _look_up(self, host_state) -> T:
-        """Return the value for a new host; one alike may have been before."""
-        aggregates = _aggregates_of(host_state)
-        kind = tuple(map(id, aggregates))
-        # Nova makes both the HostState and the aggregates for each request.
-        if hasattr(host_state, '__dict__'):
-            host_state.__dict__[_KIND] = kind
-        if (value := self._values.get(kind)) is None:
-            self._aggregates += aggregates
-            value = self._values[kind] = self._work_out(host_state)
-        return value
 
 
 def extra_spec_validator_class():

@@ -22,6 +22,7 @@ from nfv_sched.fit.numa import shape
 from nfv_sched.fit.request import Request
 from nfv_sched.limits.decide import refuse_nodes
 from nfv_sched.limits import names
+from nfv_sched.limits import options
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import active_rules
 from nfv_sched.scheduler.notes import RequestNote
@@ -385,7 +386,7 @@ def resources(host_state, terms: Terms | None = None) -> decide.HostResources:
     if terms is not None and terms.capping:
         # A strong reference would keep the host longer than its request.
         limit = functools.partial(
-            scheduler.host_limit, weakref.proxy(host_state))
+            options.host_limit, scheduler.CONF, weakref.proxy(host_state))
     return decide.HostResources(
         host_state.numa_topology, host_state.cpu_allocation_ratio,
         host_state.ram_allocation_ratio,

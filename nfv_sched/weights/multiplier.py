@@ -3,12 +3,14 @@
 
 import abc
 import functools
+import math
 import threading
 
 from nova.scheduler import weights
 from oslo_log import log as logging
 
 from nfv_sched.base import conf
+from nfv_sched.limits import options
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import gmr
 from nfv_sched.scheduler.notes import note_of
@@ -44,12 +46,22 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         gmr.register()
         shadow.check_option()
 
-    def _read(self) -> scheduler.PerAggregates[float]:
-        return scheduler.PerAggregates(functools.partial(
-            scheduler.weight_multiplier, name=self.multiplier,
-            default=CONF[self.group][self.multiplier]))
+    def _read(self) -> options.PerAggregates[float]:
+        return options.PerAggregates(functools.partial(
+            self._of_aggregates, default=CONF[self.group][self.multiplier]))
 
-    def read_multipliers(self) -> scheduler.PerAggregates[float]:
+    def _of_aggregates(self, host_state, default: float) -> float:
+        multiplier = scheduler.weight_multiplier(
+            host_state, self.multiplier, default)
+        # Infinity times a weight of 0 is no number, and neither is "nan": Nova
+        # would sort all hosts of the request in no order.
+        if not math.isfinite(multiplier):
+            options.log_bad_number(
+                self.multiplier, str(multiplier), 'finite number')
+            return default
+        return multiplier
+
+    def read_multipliers(self) -> options.PerAggregates[float]:
         """Return new multipliers for this request, by host."""
         # They are read on demand, once for hosts with the same aggregates.
         multipliers = self._thread.multipliers = self._read()

@@ -25,7 +25,7 @@ from nfv_sched import filters
 from nfv_sched.fit.numa import fit
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import pci_pools
-from nfv_sched.nova import scheduler
+from nfv_sched.limits import options
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.model.counting import host_count
@@ -251,7 +251,7 @@ class TestPolicyCapacity(CapacityTestCase):
     """Hosts with labels and guests with policies, and nfv-sched's filters."""
 
     def limit(self, default, name):
-        return scheduler.aggregate_limit(
+        return options.aggregate_limit(
             strategies.host_state(None), name, default)
 
     def fill(self, case, host, tracker, chain):

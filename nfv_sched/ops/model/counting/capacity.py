@@ -653,7 +653,8 @@ class CountedGuest:
         if terms is not None and host.room.host is not None:
             cpu = decide.capped_ratio(
                 host.room.host, cpu, terms.capping,
-                functools.partial(nova_scheduler.host_limit, state))
+                functools.partial(network_limits.host_limit,
+                                  nova_scheduler.CONF, state))
         return host_count.Case(guest_request, room, bindings.lifted_ratios(
             fit.ratios(cpu, ram), lifted))
 

@@ -9,6 +9,7 @@ import fixtures
 from nova import objects
 from nova.scheduler import host_manager
 
+from nfv_sched.limits import options
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
@@ -147,8 +148,8 @@ class AggregatesTest(base.TestCase):
 
     def test_odd(self):
         """What cannot be read is no aggregate."""
-        values = nova_scheduler.PerAggregates(
-            lambda host: nova_scheduler.aggregate_limit(host, 'limit', 7.0))
+        values = options.PerAggregates(
+            lambda host: options.aggregate_limit(host, 'limit', 7.0))
         for odd in (5, None, [None], [object()]):
             host = clouds.host()
             host.aggregates = odd
@@ -157,10 +158,9 @@ class AggregatesTest(base.TestCase):
                 host, 'multiplier', 2.0))
 
     def test_no_number_is_logged_once(self):
-        """Limits may be read for each host of each request."""
         host = clouds.host()
         host.aggregates = [objects.Aggregate(metadata={'limit': 'loads'})]
         for _ in range(3):
             self.assertEqual(
-                7.0, nova_scheduler.aggregate_limit(host, 'limit', 7.0))
+                7.0, options.aggregate_limit(host, 'limit', 7.0))
         self.assertEqual(1, self.log.output.count('limit=loads'))
