@@ -2,8 +2,8 @@
 """Load the classes that packages register as entry points."""
 
 from importlib import metadata
+import logging
 
-from oslo_log import log as logging
 from stevedore import extension
 
 LOG = logging.getLogger(__name__)

@@ -7,9 +7,8 @@ packages can add theirs.
 
 from collections.abc import Mapping
 import functools
+import logging
 import typing as ty
-
-from oslo_log import log as logging
 
 from nfv_sched.base import extensions
 from nfv_sched.base import extra_specs as nfv_extra_specs

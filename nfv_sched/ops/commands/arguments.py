@@ -7,7 +7,6 @@ import fnmatch
 import re
 import typing as ty
 
-from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names as name_checks
 from nfv_sched.ops.cloud import snapshot
@@ -181,8 +180,7 @@ def add_ports(parser: argparse.ArgumentParser) -> None:
     add_networks(group)
 
 
-def ports(cloud: snapshot.Cloud,
-          options: argparse.Namespace | document.DefragOptions) -> ty.Any:
+def ports(cloud: snapshot.Cloud, options: ty.Any) -> ty.Any:
     """Return the ``assumed_ports.Choice`` of the options of ``add_ports``."""
     from nfv_sched.ops.model.requests import assumed_ports
     # The plan that is made again may be a file that somebody edited.

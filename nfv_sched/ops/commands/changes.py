@@ -7,6 +7,7 @@ import math
 import os
 
 from nfv_sched.base import strings
+from nfv_sched.nova import concurrency
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import snapshot
@@ -135,6 +136,7 @@ def _with_profiled(cloud: snapshot.Cloud, path: str,
 def _with_limits(cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
                  notes: list[str]) -> snapshot.Cloud:
     """Return a cloud with the limits of ``--limit``; add notes about them."""
+    concurrency.native_threads()
     from nfv_sched.ops.cloud import changed_limits
     values = dict(parsed_args.limit)
     for name, value in values.items():

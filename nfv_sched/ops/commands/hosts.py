@@ -114,7 +114,7 @@ class ListHost(base.Lister):
     A row for each NUMA node.
     """
 
-    cloud = source.Source()
+    cloud = source.Source(needs_nova=False)
     epilog = _LIST_EPILOG
     schemas = {'host-list': host_document.NodeRows}
     least_important = ('Availability zone', 'VFs used', 'Ports used',
@@ -167,7 +167,7 @@ def _percent(text: str) -> float:
 class _WithFacts:
     """Mixin of a subcommand with the option --facts."""
 
-    cloud = source.Source()
+    cloud = source.Source(needs_nova=False)
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

@@ -53,6 +53,8 @@ class Source:
     takes_changes: bool = True
     #: False if --os-cloud is not for reading, but an option of the command.
     has_account: bool = True
+    #: False if a snapshot is only shown.
+    needs_nova: bool = True
 
     def add_options(self, parser: argparse.ArgumentParser,
                     in_client: bool) -> None:
@@ -123,8 +125,9 @@ class Source:
         :param newer: called with a line if a newer snapshot of a server is
             waited for; None to take the one that it has
         """
-        # Before anything of Nova is imported, which may choose otherwise.
-        concurrency.native_threads()
+        if self.needs_nova:
+            # Before it is imported, as it may choose otherwise.
+            concurrency.native_threads()
         if parsed_args.api:
             if parts is None:
                 raise errors.UsageError(_NOT_IN_API)
@@ -248,6 +251,7 @@ def load(path: str, config_files: Sequence[str] = (),
         raise errors.CloudUnreadError(f'{path}: {file.NEITHER}') from exc
     if cloud_options.only_standard_classes(cloud.options):
         return cloud  # the usual case need not import Nova
+    concurrency.native_threads()
     from nfv_sched.ops.simulator import configuration
     return dataclasses.replace(cloud, missing=(
         *cloud.missing, *configuration.refused_classes(cloud.options)))
@@ -258,6 +262,7 @@ def _simulate(path: str) -> snapshot.Cloud:
 
     :raises InputError: if anything is wrong with the file
     """
+    concurrency.native_threads()
     from nfv_sched.ops.answers.simulation import reading
     from nfv_sched.ops.simulator import engine
     from nfv_sched.ops.simulator import record

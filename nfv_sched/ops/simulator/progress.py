@@ -9,9 +9,6 @@ import contextlib
 import sys
 import time
 
-from rich import console as rich_console
-from rich import progress as rich_progress
-
 DELAY = 2.0  # seconds until anything is shown
 INTERVAL = 5.0  # seconds between two lines
 
@@ -53,11 +50,12 @@ def _lines(start: float) -> Iterator[Callable]:
 
 @contextlib.contextmanager
 def _bar(start: float) -> Iterator[Callable]:
-    bar = rich_progress.Progress(
-        rich_progress.TextColumn('{task.description}'),
-        rich_progress.BarColumn(), rich_progress.MofNCompleteColumn(),
-        rich_progress.TimeRemainingColumn(),
-        console=rich_console.Console(stderr=True), transient=True)
+    from rich import console
+    from rich import progress
+    bar = progress.Progress(
+        progress.TextColumn('{task.description}'), progress.BarColumn(),
+        progress.MofNCompleteColumn(), progress.TimeRemainingColumn(),
+        console=console.Console(stderr=True), transient=True)
 
     def update(finished: int, total: int | None,
                what: str = 'servers') -> None:
