@@ -475,8 +475,6 @@ class Command(Subcommand, command.Command):
 
 
 class Lister(_Displaying, lister.Lister):
-    """Base of the subcommands that print a table."""
-
     formats = formats.LIST
 
     # It would compare cells as text; produce_output sorts numbers, too.

@@ -132,8 +132,6 @@ def _variable(name: str) -> int | None:
 
 
 class Value(value.ValueFormatter):
-    """A format of plain values, one row per line."""
-
     def emit_list(self, column_names, data, stdout, parsed_args):
         super().emit_list(
             column_names, [_lines(map(machine, row)) for row in data],

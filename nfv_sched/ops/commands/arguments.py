@@ -79,7 +79,6 @@ def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
 
 def flavors(all_flavors: Sequence[snapshot.Flavor],
             patterns: Sequence[str]) -> list[snapshot.Flavor]:
-    """Return the flavors that patterns choose; see :func:`chosen`."""
     names = set(chosen(
         [each.name for each in all_flavors], patterns, 'flavor'))
     return [each for each in all_flavors if each.name in names]

@@ -44,8 +44,6 @@ notified.
 
 
 class _Explain(planning.Report):
-    """Base of both commands."""
-
     cloud = source.Source(simulates=True)
 
     #: What --network takes the place of, for its help text.

@@ -165,8 +165,6 @@ def _percent(text: str) -> float:
 
 
 class _WithFacts:
-    """Mixin of a subcommand with the option --facts."""
-
     cloud = source.Source(needs_nova=False)
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

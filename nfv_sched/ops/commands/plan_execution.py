@@ -99,7 +99,6 @@ class RunMixin:
         return None
 
     def check_terminal(self, parsed_args: argparse.Namespace) -> None:
-        """Check that somebody can be asked, if that is needed."""
         if not (parsed_args.dry_run or parsed_args.yes
                 or self.app.stdin.isatty()):
             raise errors.UsageError(

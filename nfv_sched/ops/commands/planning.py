@@ -58,8 +58,6 @@ class Output:
 
 
 class Report(base.Lister, metaclass=abc.ABCMeta):
-    """Base of the commands that report something."""
-
     @abc.abstractmethod
     def report(self, parsed_args: argparse.Namespace) -> Output:
         """Compute the result; set ``has_findings`` if it calls for action."""

@@ -326,7 +326,6 @@ def _parts(nodes: Sequence[snapshot.GuestNode],
 
 def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
             switch: frozenset[int]) -> list[str]:
-    """Describe devices and networks near none of a server's NUMA nodes."""
     reasons = []
     for device in host.devices:
         if device.server == server.uuid and device.node is not None and (

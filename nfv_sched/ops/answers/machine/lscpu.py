@@ -24,7 +24,6 @@ _BARE = re.compile(r'(":\s*)-(?=\s*[,}\]])')
 
 
 def quote_bare(text: str) -> str:
-    """Return JSON without the bare ``-`` of some releases of lscpu."""
     return _BARE.sub(r'\1null', text)
 
 

@@ -259,7 +259,6 @@ class _Planner:
             yield from names
 
     def _fits(self, name: str, agent: snapshot.NetworkAgent) -> bool:
-        """Return whether an agent in use can ever take a service."""
         service = self._services[name]
         key = agent.id, _requirements_of(service)
         if key not in self._fit:

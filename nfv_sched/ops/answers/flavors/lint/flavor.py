@@ -117,7 +117,6 @@ def unplaceable(subject: values.LintSubject) -> values.Findings:
 
 
 def query_refused(subject: values.LintSubject) -> values.Findings:
-    """Find what makes a query that Placement cannot read."""
     if (fault := subject.query_fault) is None:
         return
     specs = {**subject.flavor.extra_specs, **subject.image.properties}
@@ -165,7 +164,6 @@ def absurd_devices(subject: values.LintSubject) -> values.Findings:
 
 
 def no_topology(subject: values.LintSubject) -> values.Findings:
-    """Find policies of nfv-sched that lack guest NUMA nodes."""
     if subject.guest is not None or not subject.readable:
         return
     policy = subject.policy
@@ -296,7 +294,6 @@ def _alias_policies(
 
 
 def ignored(subject: values.LintSubject) -> values.Findings:
-    """Find keys that Nova ignores because another key is missing."""
     specs = subject.flavor.extra_specs
     if 'hw:cpu_realtime_mask' in specs and not translations.is_true(
             specs.get('hw:cpu_realtime', '')):
@@ -337,7 +334,6 @@ def used(subject: values.LintSubject) -> values.Findings:
 
 
 def only_vfs(subject: values.LintSubject) -> values.Findings:
-    """Find servers without a port that a live migration leaves alone."""
     cut_off = [server for server in subject.servers or ()
                if server.ports and
                movable.vfs_detached(server) == len(server.ports)]

@@ -144,7 +144,6 @@ def threads(subject: values.LintSubject) -> values.Findings:
 
 
 def labels(subject: values.LintSubject) -> values.Findings:
-    """Find strict policies for labels that no host declares."""
     hosts = subject.hosts
     if hosts is None or hosts.capacity.fits:
         return
@@ -331,7 +330,6 @@ def unkept(subject: values.LintSubject) -> values.Findings:
 
 
 def straddles(subject: values.LintSubject) -> values.Findings:
-    """Find a server without NUMA nodes larger than any host NUMA node."""
     if subject.hosts is None or subject.guest is not None or (
             not subject.readable or not subject.hosts.nodes):
         return

@@ -37,7 +37,6 @@ def too_many(subject: values.LintSubject) -> values.Findings:
 
 
 def misshapen(subject: values.LintSubject) -> values.Findings:
-    """Find keys or values whose characters or length the API refuses."""
     for key, value in subject.flavor.extra_specs.items():
         if (message := flavors.misshapen(key, value)) is not None:
             yield values.error(key, message, 'correct or remove it')
@@ -53,7 +52,6 @@ def values_refused(subject: values.LintSubject) -> values.Findings:
 
 
 def keys_refused(subject: values.LintSubject) -> values.Findings:
-    """Find keys that the API does not know in namespaces that it checks."""
     for key in subject.refused:
         if _spec_of(key) is not None:
             continue
