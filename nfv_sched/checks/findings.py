@@ -2,6 +2,7 @@
 """Make the result of a check from its warnings and failures."""
 
 from collections.abc import Iterable
+import functools
 
 from oslo_upgradecheck import upgradecheck
 
@@ -11,13 +12,9 @@ from oslo_upgradecheck import upgradecheck
 Finding = upgradecheck.Result
 
 
-def warning(text: str) -> Finding:
-    """Return a finding about what works, but perhaps not as intended."""
-    return Finding(upgradecheck.Code.WARNING, text)
-
-
-def failure(text: str) -> Finding:
-    return Finding(upgradecheck.Code.FAILURE, text)
+#: Makes a finding about what works, but perhaps not as intended.
+warning = functools.partial(Finding, upgradecheck.Code.WARNING)
+failure = functools.partial(Finding, upgradecheck.Code.FAILURE)
 
 
 def conclude(findings: Iterable[Finding], well: str) -> upgradecheck.Result:
@@ -31,6 +28,6 @@ def conclude(findings: Iterable[Finding], well: str) -> upgradecheck.Result:
 
 
 def unread(what: str, why: str) -> upgradecheck.Result:
-    return conclude([warning(
+    return warning(
         f"{what} could not be checked, because Nova's database cannot be "
-        f'read: {why}')], '')
+        f'read: {why}')

@@ -243,12 +243,9 @@ is wrong.
                 raise errors.CloudUnreadError(
                     'there is no journal: [nfv_sched] decision_journal is '
                     'not set')
-        try:
-            read = reading.read(
-                *directories, required=bool(parsed_args.journal),
-                server=None if lists_all else self._uuid(parsed_args))
-        except reading.JournalError as exc:
-            raise errors.CloudUnreadError(str(exc)) from exc
+        read = reading.read(
+            *directories, required=bool(parsed_args.journal),
+            server=None if lists_all else self._uuid(parsed_args))
         self.unread += read.unread
         if lists_all or not read.refusals:
             self.app.stderr.write(rendering.missing(read.lost, read.removed))

@@ -186,8 +186,6 @@ class ProfileHost(planning.Report):
             if parsed_args.check:
                 return self._compare(parsed_args, chosen, machine)
             host_profile = derivation.derive(machine, chosen)
-        except values.MachineError as exc:
-            raise errors.CloudUnreadError(str(exc)) from exc
         except choices.ProfileError as exc:
             raise errors.UsageError(str(exc)) from exc
         text = ''

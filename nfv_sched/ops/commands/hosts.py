@@ -247,16 +247,12 @@ def _machine(path: str) -> values.Machine:
     """Read a machine from a file; its memory need not be known."""
     if os.path.isdir(path):
         raise errors.CloudUnreadError(f'{path}: is a folder; a file is needed')
-    try:
-        raw_facts = read.load(path)
-        if not raw_facts.cpus:
-            raise values.MachineError(
-                f'{path}: NUMA nodes and sibling threads of the CPUs are not '
-                'known'
-                + (f', as {raw_facts.unusable}' if raw_facts.unusable else '')
-                + f'; "{facts.LSCPU}" prints them there')
-    except values.MachineError as exc:
-        raise errors.CloudUnreadError(str(exc)) from exc
+    raw_facts = read.load(path)
+    if not raw_facts.cpus:
+        raise errors.CloudUnreadError(
+            f'{path}: NUMA nodes and sibling threads of the CPUs are not known'
+            + (f', as {raw_facts.unusable}' if raw_facts.unusable else '')
+            + f'; "{facts.LSCPU}" prints them there')
     try:
         return facts.machine(dataclasses.replace(
             raw_facts, memory=None, total_memory=0))

@@ -129,13 +129,9 @@ class RunMixin:
         from nfv_sched.ops.run import moves
         from nfv_sched.ops.run import runner
         with contextlib.ExitStack() as stack:
-            try:
-                journal = stack.enter_context(contextlib.closing(
-                    runner.MoveJournal(
-                        parsed_args.journal or path, journal_plan,
-                        write=not parsed_args.dry_run)))
-            except runner.MoveJournalError as exc:
-                raise errors.CloudUnreadError(str(exc)) from exc
+            journal = stack.enter_context(contextlib.closing(
+                runner.MoveJournal(parsed_args.journal or path, journal_plan,
+                                   write=not parsed_args.dry_run)))
             execution = _Execution(self, parsed_args, saved, journal)
             # Whatever happens: errors, signals, and a cloud that has changed.
             stack.callback(execution.say_closed)
@@ -345,8 +341,7 @@ class _Execution:
         for move in remaining:
             self._print_error(f'move {move.number}: {move} ' + (
                 run.failed.get(move.number) or f'stays on {move.source}'))
-        unfinished = [*plan.left_undone, *run.unfinished(),
-                      *run.left_behind()]
+        unfinished = [*plan.left_undone, *run.unfinished(), *run.left_behind()]
         for sentence in unfinished:
             self._print_error(sentence)
         if remaining:

@@ -71,8 +71,7 @@ class Report(base.Lister, metaclass=abc.ABCMeta):
                        column_names: Sequence[str], data: Iterable) -> int:
         formatter, output = parsed_args.formatter, self._output
         if self.formats[formatter] is formats.Commands:
-            self.app.stdout.writelines(
-                f'{line}\n' for line in output.commands)
+            self.app.stdout.writelines(f'{line}\n' for line in output.commands)
             return 0
         is_text = formatter == base.TABLE and not parsed_args.columns
         if is_text and output.text:

@@ -22,6 +22,7 @@ import pydantic
 from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import atomic_file
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.run import moves
 from nfv_sched.ops.run import values
 
@@ -34,7 +35,7 @@ _SHELVE: values.Kind = 'shelve'
 _LINE_START = b'{"plan": "'
 
 
-class MoveJournalError(Exception):
+class MoveJournalError(errors.CloudUnreadError):
     """A journal that cannot be used; the message has its path."""
 
 

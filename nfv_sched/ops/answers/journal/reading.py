@@ -12,6 +12,7 @@ import re
 from nfv_sched.base import files
 from nfv_sched.journal import entry
 from nfv_sched.journal import writer
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import codec
 
 #: What refused a server, in documents, if it was a filter of nfv-sched.
@@ -31,7 +32,7 @@ _MAX_LINE = 8 * 2 ** 20
 _ITEMS_PER_ENTRY = 8
 
 
-class JournalError(Exception):
+class JournalError(errors.CloudUnreadError):
     """A journal that cannot be read."""
 
 

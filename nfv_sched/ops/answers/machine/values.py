@@ -5,8 +5,10 @@ import collections
 from collections.abc import Mapping
 import dataclasses
 
+from nfv_sched.ops.cli import errors
 
-class MachineError(Exception):
+
+class MachineError(errors.CloudUnreadError):
     """Facts about a machine that cannot be read or are invalid."""
 
 

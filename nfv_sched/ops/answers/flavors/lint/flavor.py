@@ -87,8 +87,7 @@ _QUERIES = {
 
 def refusals(subject: values.LintSubject) -> values.Findings:
     for refusal in subject.refusals:
-        key, do = _REFUSALS.get(
-            refusal.kind, ('', 'correct what Nova names'))
+        key, do = _REFUSALS.get(refusal.kind, ('', 'correct what Nova names'))
         specs = subject.flavor.extra_specs
         if key not in specs:
             # The same key for another guest NUMA node, else the missing key,
