@@ -16,7 +16,6 @@ import typing as ty
 
 from nfv_sched.ops.cli import errors
 
-#: Path of standard output.
 STDOUT = '-'
 
 _MODE = 0o600

@@ -19,7 +19,6 @@ from nfv_sched.ops.cli import formats
 
 #: The number ``schema``: changes when a key is removed or means another thing.
 VERSION = 1
-#: Formats of documents.
 FORMATS = ('json', 'yaml')
 
 #: Defines a field of a dataclass that is not in documents.

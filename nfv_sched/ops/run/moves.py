@@ -246,9 +246,6 @@ def _servers(connection: _Connection,
             yield server
 
 
-# Requests
-
-
 def _call(connection: _Connection, service: ty.Literal['compute', 'network'],
           method: str, path: str, body: ty.Any = None,
           query: Mapping[str, str] | None = None,
@@ -359,9 +356,6 @@ def set_status(connection: _Connection, host: str, reason: str | None,
     record()
     _call(connection, 'compute', 'PUT', f'/os-services/{service["id"]}', body)
     return True
-
-
-# Servers
 
 
 def _server(connection: _Connection, move: values.Move,
@@ -686,9 +680,6 @@ def _failure_text(connection: _Connection, move: values.Move) -> _Steps[str]:
         if time.monotonic() >= end:
             return _error(events) or _NO_REASON
         yield waiting
-
-
-# Services of Neutron's agents
 
 
 def _agents_of(connection: _Connection, move: values.Move) -> list[bool]:

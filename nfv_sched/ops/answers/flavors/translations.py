@@ -249,7 +249,6 @@ _IMAGES = (
     ('sw_wrs_*', NONE, _drop, 'remove it'),
 )
 
-#: The whole table.
 TABLE = tuple([
     Translation(where, key, kind, becomes or _move_to(key), *rest)
     for where, rows in ((FLAVOR, _FLAVORS), (IMAGE, _IMAGES))

@@ -9,7 +9,6 @@ from nfv_sched.journal import entry
 from nfv_sched.ops.answers.journal import document
 from nfv_sched.ops.cli import tables
 
-#: Columns of the counts of a shadow report.
 SHADOW_COLUMNS = (
     tables.Column('In shadow', 'name'), tables.Column('Servers', 'servers'),
     tables.Column('Refused', 'refused'),

@@ -180,8 +180,6 @@ class _Planner:
         return document.Spread(most=self._order[-1][0],
                                fewest=self._order[0][0])
 
-    # Measures
-
     def _load(self, agent: snapshot.NetworkAgent) -> tuple[int, int]:
         """Return the number of services of an agent, and of their ports."""
         return len(self._services_of[agent.id]), self._ports[agent.id]
@@ -192,8 +190,6 @@ class _Planner:
 
     def _emptiest_first(self) -> list[snapshot.NetworkAgent]:
         return [self._agents_by_id[uuid] for *_load, uuid in self._order]
-
-    # Moves
 
     def _empty_agents(self) -> list[document.StuckServices]:
         stays = []
@@ -311,8 +307,6 @@ class _Planner:
             self._free_ports[agent.host] -= sign * service.ports
         if in_use(agent):
             bisect.insort(self._order, self._entry(agent))
-
-    # Services that cannot be moved
 
     def _stays(self, agent: snapshot.NetworkAgent, names: Iterable[str],
                targets: Sequence[snapshot.NetworkAgent],

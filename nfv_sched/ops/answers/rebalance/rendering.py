@@ -21,7 +21,6 @@ def _word(text: str) -> str:
     return ' '.join(text.split())
 
 
-#: Columns of the table of moves.
 COLUMNS = (
     tables.Column('Move', 'move'), tables.Column('Kind', 'kind'),
     tables.Column('What', name_of), tables.Column('From', 'source'),
