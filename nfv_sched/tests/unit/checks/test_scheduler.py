@@ -111,8 +111,6 @@ class FiltersTest(CheckTestCase):
                  compute, f'add lines {ours}all_filters;'),
                 (self.assertFailure, 'ComputeFilter,ComputFilter', '',
                  'has ComputFilter, which', 'check the spelling'),
-                (self.assertFailure, f'{STOCK},NFVTopologyFiler', AVAILABLE,
-                 'NFVTopologyFiler, which', 'check the spelling'),
                 (self.assertFailure, f'{STOCK},NFVTopologyFilter',
                  f'{AVAILABLE}available_filters = other_plugin.all_filters\n',
                  'other_plugin.all_filters cannot be loaded')):
@@ -308,12 +306,6 @@ class RuleOfAnotherPackageTest(CheckTestCase):
                            'so not enforced: nfvx:even_nodes, limits of '
                            'ports')
         self.assertSuccess(scheduler.weighers(CONF), 'EvenNodesWeigher')
-
-    def test_without_topology_filter(self):
-        self.read_enabled('EvenNodesFilter')
-        self.assertWarning(
-            scheduler.filters(CONF),
-            'EvenNodesFilter enabled without NFVTopologyFilter')
 
     def test_without_weigher(self):
         self.read_enabled(PLUGIN, 'EvenNodesFilter', weighers='')

@@ -184,7 +184,6 @@ class ProfileTest(base.CommandTestCase):
             (('--node-memory', '128,inf'),
              "'inf' is not a memory size in GiB"),
             (('--vswitch-label', 'a,b'), "'a,b' is not a label"),
-            (('--node-label-prefix', 'a]'), "'a]' is not a label"),
             (('--vswitch-nic', 'a$b=ens1f0'), 'is not NIC or PHYSNET=NIC'),
         ):
             err = self.refused(2, *args)
