@@ -77,8 +77,6 @@ def _view(node: database.ComputeNode) -> topology.HostTopology | None:
     """Return the reported NUMA cells; raise OddTopologyError if unreadable."""
     try:
         return topology.host_topology(database.numa_topology(node))
-    except topology.OddTopologyError:
-        raise
     except Exception as exc:
         raise topology.OddTopologyError(str(exc)) from exc
 

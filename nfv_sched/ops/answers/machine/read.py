@@ -82,10 +82,9 @@ def _load(path: str) -> facts.Facts:
             raise values.MachineError(
                 'is a directory; give a copy of /sys with --sys')
         text = files.read(path).decode()
-    except (files.FileLimitError, EOFError, zlib.error) as exc:
-        raise values.MachineError(str(exc)) from exc
-    except OSError as exc:
-        raise values.MachineError(str(exc.strerror or exc)) from exc
+    except (files.FileLimitError, OSError, EOFError, zlib.error) as exc:
+        raise values.MachineError(
+            getattr(exc, 'strerror', None) or exc) from exc
     except ValueError as exc:
         raise values.MachineError('is not valid UTF-8') from exc
     for read_text in lscpu.read_text, _libvirt:

@@ -75,6 +75,4 @@ def sign(cpu: document.CPUUse, marks: Mapping[str, Sign]) -> Sign:
     if kind != '0':
         return Sign(text, kind)
     mark = marks[cpu.users[0].server_id]
-    if cpu.state == _State.EMULATOR:
-        return mark._replace(text=text)
-    return mark
+    return mark._replace(text=text) if cpu.state == _State.EMULATOR else mark
