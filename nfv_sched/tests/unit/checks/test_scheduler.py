@@ -307,6 +307,12 @@ class RuleOfAnotherPackageTest(CheckTestCase):
                            'ports')
         self.assertSuccess(scheduler.weighers(CONF), 'EvenNodesWeigher')
 
+    def test_without_topology_filter(self):
+        self.read_enabled('EvenNodesFilter')
+        self.assertWarning(
+            scheduler.filters(CONF),
+            'EvenNodesFilter enabled without NFVTopologyFilter')
+
     def test_without_weigher(self):
         self.read_enabled(PLUGIN, 'EvenNodesFilter', weighers='')
         self.assertWarning(
