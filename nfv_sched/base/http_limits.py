@@ -108,6 +108,7 @@ def _check(response: requests.Response, *, size: int,
 
 
 def _is_same_server(url: str, location: str) -> bool:
+    """Return whether a redirect keeps the token at the same server."""
     try:
         # By the parser that is used for requests.
         before, after = [

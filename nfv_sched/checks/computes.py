@@ -68,6 +68,7 @@ class Computes:
             key=lambda node: (node.host, node.name))
 
     def unread(self) -> list[findings.Finding]:
+        """Return a warning for each cell that cannot be read."""
         return [findings.warning(
             f'Compute nodes were not looked at: {strings.brief(failure)}.')
             for failure in self._read[1]]

@@ -345,6 +345,7 @@ def options(conf) -> upgradecheck.Result:
 
 
 def _check_names(conf, option_names: set[str]) -> list[findings.Finding]:
+    """Warn of names in the section ``[nfv_sched]`` that are not options."""
     problems = []
     paths = list(conf.config_file or ())
     for directory in conf.config_dir or ():

@@ -141,6 +141,7 @@ class Client:
             provider.uuid == names.provider_uuid(provider.parent))]
 
     def members(self, query: str = '') -> list[ProviderRow]:
+        """Return the providers of Placement, of the ledger or not."""
         return self._request(
             'GET', f'/resource_providers{query}', read=lambda answer: [
                 _provider(row)

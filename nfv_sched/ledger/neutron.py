@@ -421,6 +421,7 @@ class Reader:
     def _items_with(self, resource: str, fields: tuple[str, ...], name: str,
                     values: Collection[str],
                     *filters: tuple[str, str]) -> Iterator[dict]:
+        """Yield the items of a resource with one of some values in a field."""
         if not values:
             return
         for item in self.items(
@@ -716,6 +717,7 @@ class Lookups:
         return answer[0] if answer else None
 
     def close(self) -> None:
+        """Close the connections that are not in use."""
         while self.readers:
             self.readers.pop().close()
 

@@ -440,6 +440,7 @@ class Publisher:
     def _leave_out(self, host: str, note: str,
                    published: list[ledger_client.ProviderRow],
                    dry_run: bool) -> HostReport:
+        """Remove the providers of a host that is left out from the ledger."""
         # Servers may still have allocations, so the inventories stay.
         try:
             for provider in published:

@@ -77,6 +77,7 @@ MALFORMED_LOGGED = threading.Event()
 
 
 def _log_malformed(summary) -> None:
+    """Log a malformed summary of a ledger, once in a process."""
     if not MALFORMED_LOGGED.is_set():
         MALFORMED_LOGGED.set()
         LOG.error('What Placement says of a ledger is malformed, and such '

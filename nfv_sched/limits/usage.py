@@ -265,6 +265,7 @@ def _bound_by_project(snapshot: Snapshot) -> collections.Counter[str]:
 
 def _rules_by_project(ports: Iterable[str], previous: Snapshot,
                       snapshot: Snapshot) -> collections.Counter[str]:
+    """Count rules of ports in ``snapshot`` by project in ``previous``."""
     rules_of = functools.cache(snapshot.rules_of)
     counts: collections.Counter[str] = collections.Counter()
     for port in ports:
@@ -333,6 +334,7 @@ class SnapshotBuilder:
         self._agent_types.add(agent_type)
 
     def add_agent_host(self, agent_type: str, host: str) -> None:
+        """Record the host of an agent, alive or not."""
         # For _believes_owners.
         self._agent_hosts.setdefault(agent_type, set()).add(host)
 

@@ -199,6 +199,7 @@ def _reads_fields() -> bool:
 
 
 def _takes_options() -> bool:
+    """Return whether the client of Neutron takes the options of a request."""
     from openstack import proxy
     options = {'params': [], 'timeout': 60.0, 'log': False, 'redirect': False,
                'headers': {}}

@@ -172,6 +172,7 @@ def _api_rows(query) -> list:
 
 
 def _rows_with(context, query, column, values: Iterable[str]) -> Iterator:
+    """Yield the rows of a query that have one of some values in a column."""
     for part in _chunks(values):
         yield from _rows(context, query.where(column.in_(part)))
 

@@ -170,6 +170,7 @@ REMEMBERER = _Rememberer()
 
 
 def for_request(request_note: RequestNote, request: Request) -> NetworkNote:
+    """Return the network note of a request, for all of its servers."""
     note = request_note.network
     # Nova changes the request between the servers of a multi-create, but not
     # what they take.

@@ -113,5 +113,6 @@ class PreferenceWeigher(NFVHostWeigher):
 
 def _value(rules: Sequence[numa_rule.Rule],
            decision: decide.Decision) -> float:
+    """Return the mean of the degrees of some rules, 0 to 1."""
     degrees = decision.degrees
     return sum([degrees.get(rule.text, 0.0) for rule in rules]) / len(rules)

@@ -80,6 +80,7 @@ class Demand(ty.NamedTuple):
 
     @property
     def physical_network(self) -> str:
+        """The physical network that is asked for; empty if none is."""
         return str(self._asked('physical_network') or '')
 
     @property

@@ -223,6 +223,7 @@ class HostCell:
 
     def changed(self, *, free: ty.AbstractSet[int], cpu_usage: int,
                 memory_usage: int, pages: tuple[CellPages, ...]) -> 'HostCell':
+        """Return a copy of this cell with other guests on it."""
         cell = HostCell.__new__(HostCell)
         cell._obj = self._obj
         cell.id = self.id
@@ -391,6 +392,7 @@ class HostTopology:
                       for cell in self.cells]), self.networks.near
 
     def changed(self, cells: tuple[HostCell, ...]) -> 'HostTopology':
+        """Return this host with changed cells, in the same order."""
         host = HostTopology(cells)
         host._networks = self._networks
         return host

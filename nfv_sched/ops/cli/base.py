@@ -179,8 +179,7 @@ class _Commands(commandmanager.CommandManager):
 
     def load_commands(self, namespace: str) -> None:
         self.group_list.append(namespace)
-        for each in extension.ExtensionManager.make_test_instance(
-                [], namespace).list_entry_points():
+        for each in importlib.metadata.entry_points(group=namespace):
             self.commands[each.name.replace('_', ' ')] = each
 
 

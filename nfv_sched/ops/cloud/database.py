@@ -481,6 +481,7 @@ def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:
 
 def _ports(server: snapshot.Server,
            network: usage.Snapshot) -> tuple[snapshot.Port, ...]:
+    """Return the ports of a server from Neutron, with networks from Nova."""
     of_nova = {port.id: port for port in server.ports or ()}
     return tuple(dataclasses.replace(
         of_nova.get(port.id) or snapshot.Port(id=port.id),

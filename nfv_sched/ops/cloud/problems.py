@@ -94,6 +94,7 @@ class Problems:
 
     def known(self, path: Path, kind: str, name: str,
               names: Iterable[str]) -> bool:
+        """Return whether a name exists; add a problem if not."""
         if name in names:
             return True
         hint = near(name, names) if len(self) < _MAX_ERRORS else ''

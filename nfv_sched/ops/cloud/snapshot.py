@@ -167,9 +167,11 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
+        """The largest sum of all allocations."""
         return int((self.total - self.reserved) * self.ratio)
 
     def allows(self, amount: int) -> bool:
+        """Return whether units and step allow an amount in one allocation."""
         return (self.min_unit <= amount <= self.max_unit
                 and amount % self.step_size == 0)
 

@@ -398,6 +398,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
+    """Return whether a project has a server, or an aggregate is for it."""
     return any(server.project == project for server in cloud.servers) or any(
         project in map(str.strip, value.split(','))
         for each in cloud.aggregates for value in each.metadata.values())

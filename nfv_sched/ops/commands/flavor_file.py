@@ -194,6 +194,7 @@ def _may_be_flavor(data: ty.Any) -> bool:
 
 
 def _check_flavor(value: ty.Any, data: ty.Any, path: str, where: str) -> None:
+    """Check that a value may be a flavor, and say where others are."""
     if _may_be_flavor(value):
         return
     if place := next(_places(data), ''):

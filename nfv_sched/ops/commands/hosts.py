@@ -189,6 +189,7 @@ class _WithFacts:
 
 
 def fact_files(folder: str | None) -> dict[str, str] | None:
+    """Return the files of a folder, by name; None without a folder."""
     if folder is None:
         return None
     try:

@@ -78,6 +78,7 @@ class RunMixin:
 
     def cloud_again(self, parsed_args: argparse.Namespace,
                     saved: plan_file.SavedPlan) -> snapshot.Cloud:
+        """Read the cloud as it is now, for a new plan."""
         return self.cloud.read(
             self, parsed_args, ('network_agents',), self.print_line)
 
@@ -99,6 +100,7 @@ class RunMixin:
         return None
 
     def check_terminal(self, parsed_args: argparse.Namespace) -> None:
+        """Check that somebody can be asked, if that is needed."""
         if not (parsed_args.dry_run or parsed_args.yes
                 or self.app.stdin.isatty()):
             raise errors.UsageError(

@@ -44,6 +44,7 @@ _SECTIONS = {'both': _ALL[:3], 'all': _ALL}
 
 
 def _servers_and_hosts(result, all_hosts: bool):
+    """Return the servers and hosts of a result that its steps concern."""
     names = {outcome.server for outcome in result.outcomes}
     hosts = {name for outcome in result.outcomes
              for name in (outcome.source, outcome.destination,

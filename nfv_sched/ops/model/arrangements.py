@@ -336,6 +336,7 @@ class Positions:
         return None
 
     def hinted(self, hint: str, uuid: str) -> tuple[str, ...]:
+        """Return UUIDs in a hint of a server, if a filter obeys it."""
         return self.servers[uuid].hints.get(
             hint, ()) if hint in self._hints else ()
 

@@ -69,6 +69,7 @@ def moves(site: hosts.Site) -> hosts.Findings:
 
 
 def check(site: hosts.Site) -> hosts.Findings:
+    """Find contradictions between the NUMA usage of host and servers."""
     by_node: dict[int, _Parts] = {}
     for server, part in site.certain:
         by_node.setdefault(part.host_node, []).append((server, part))

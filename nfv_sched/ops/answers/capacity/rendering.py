@@ -104,6 +104,7 @@ def shared_limits(
 
 def shared_sentence(hosts: Sequence[counting.HostFit],
                     shared: Iterable[counting.HostLimit]) -> str:
+    """Return what stands once above a table instead of in all its rows."""
     return f'On all {len(hosts)} hosts: {_why(hosts[0].fits, shared)}.'
 
 

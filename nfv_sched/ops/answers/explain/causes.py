@@ -148,6 +148,7 @@ def _kind_of(
 
 def _cause(alike: Sequence[_Failure], count: int, hosts: int,
            networks: Sequence[snapshot.Network]) -> document.RefusalCause:
+    """Return a cause of ``count`` hosts, of all ``hosts``."""
     nearest = min(alike, key=lambda each: each.distance)
     shortage, lack = nearest.shortage, nearest.lack
     cause = document.RefusalCause(

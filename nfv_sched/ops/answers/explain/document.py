@@ -181,6 +181,7 @@ class HostVerdict:
 
     @property
     def failures(self) -> int:
+        """Number of requirements and filters that it fails."""
         return len(self.placement_lacks) + len(self.refusals)
 
 

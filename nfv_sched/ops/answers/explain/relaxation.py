@@ -168,6 +168,7 @@ def pairs(state: states.State,
 
 
 def _try(state: states.State, change: Change) -> document.HelpfulChange | None:
+    """Boot with a change; return None if that is refused."""
     result = scheduling.run(state, change.requested,
                             _enable_hosts(state, change.enabled))
     if result.reason is not None:
@@ -428,4 +429,5 @@ def _has_topology(vcpus: int, requested: request.BootRequest) -> bool:
 
 
 def _positive(text: str) -> int | None:
+    """Return the number in a text; None if it is none, or 0."""
     return int(text) if text.isdecimal() and int(text) else None

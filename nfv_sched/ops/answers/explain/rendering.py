@@ -52,6 +52,7 @@ def best_first(
 def text(explanation: document.Explained,
          hosts: Sequence[document.HostVerdict], most: int | None = SHOWN,
          all_filters: bool = False) -> list[tables.Part]:
+    """Return the sections as one text, with a blank line between them."""
     return [part for _title, section in sections(
         explanation, hosts, most, all_filters)
         for part in ('', *section)][1:]

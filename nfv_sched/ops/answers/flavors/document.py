@@ -82,6 +82,7 @@ class FlavorTranslation:
 
     @property
     def name(self) -> str:
+        """Name of the flavor, or ID of the image."""
         return self.image_id or '' if self.flavor is None else self.flavor
 
 

@@ -170,6 +170,7 @@ class FailoverAnalysis:
         return None
 
     def _filters_foresee(self, uuid: str) -> bool:
+        """Return whether filters foresee each failure of the claim."""
         counted = self._positions.guest(uuid).counted
         if counted.request.demands and (
                 'PciPassthroughFilter' not in self._filters

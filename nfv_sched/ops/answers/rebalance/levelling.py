@@ -192,6 +192,7 @@ class _Planner:
         return [self._agents_by_id[uuid] for *_load, uuid in self._order]
 
     def _empty_agents(self) -> list[document.StuckServices]:
+        """Empty agents that are not in use; return the rest."""
         stays = []
         for agent in self._agents:
             if in_use(agent):
@@ -255,6 +256,7 @@ class _Planner:
             yield from names
 
     def _fits(self, name: str, agent: snapshot.NetworkAgent) -> bool:
+        """Return whether an agent in use can ever take a service."""
         service = self._services[name]
         key = agent.id, _requirements_of(service)
         if key not in self._fit:
@@ -262,6 +264,7 @@ class _Planner:
         return self._fit[key]
 
     def _can_take(self, name: str, agent: snapshot.NetworkAgent) -> bool:
+        """Return whether an agent in use can take a service now."""
         return (self._fits(name, agent)
                 and name not in self._services_of[agent.id]
                 and (name, agent.id) not in self._moved_from

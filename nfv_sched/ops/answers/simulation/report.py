@@ -42,6 +42,7 @@ class ReportTable:
     @classmethod
     def of_groups(cls, title: str, columns: Sequence[tables.Column],
                   rows: Sequence[ty.Any]) -> 'ReportTable':
+        """Return a table of groups of equal hosts, which have no details."""
         return cls(title, [each for each in columns if not each.is_detail],
                    rows)
 
@@ -64,6 +65,10 @@ def table(result: engine.SimulationResult, section: str,
 
 
 def servers(result: engine.SimulationResult) -> ReportTable:
+    """Return the table of servers after the last step.
+
+    People see columns for PCI devices and places if any host has these.
+    """
     return ReportTable('Servers', (
         _column('Server', 'server'), _detail('Server ID', 'server_id'),
         _column('Flavor', 'flavor'), _column('Status', 'status'),

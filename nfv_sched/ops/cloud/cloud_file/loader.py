@@ -218,6 +218,7 @@ class _Steps:
             'place': set().union(*start.places.values())}
 
     def read(self, number: int, data: Mapping) -> actions.Step | None:
+        """Read a step; None if it has problems that prevent it."""
         path: problems.Path = ('steps', number - 1)
         if (action := self._action(path, data)) is None:
             return None
@@ -288,6 +289,7 @@ class _Steps:
         return targets
 
     def _servers_named(self, path: problems.Path, name: str) -> list[str]:
+        """Return the unique names of the servers with a name, or UUID."""
         servers = [each for each in self._meant.get(name, ())
                    if each in self._servers]
         if len(servers) > 1:
@@ -320,6 +322,7 @@ class _Steps:
             self._networks[network].vnic_type not in (None, 'normal'))
 
     def _check(self, path: problems.Path, step: actions.Step) -> None:
+        """Check keys of a step that exclude each other."""
         match step:
             case actions.Boot():
                 for i, name in enumerate(step.networks):

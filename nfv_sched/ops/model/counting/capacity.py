@@ -595,6 +595,7 @@ class CountedGuest:
             if several else [*outside, *inside]), counted
 
     def to_grow(self, host: CountedHost) -> tuple[HostLimit, ...]:
+        """Return bindings.to_grow for a host, and its lacks in Placement."""
         granted = self.grants.lacks(
             host.root, self.grants.for_host(host.root), 0)
         if self._refusals_beside({host: 0})[host.name] or any(
@@ -764,6 +765,7 @@ def _together(*limits: HostLimit) -> tuple[HostLimit, ...]:
 
 def ledger_of(host: CountedHost, resource_class: str,
               used: placement.Placement) -> placement.Provider | None:
+    """Return the resource provider with a host's ledger; None without one."""
     return next((provider for provider in used.tree(host.root)
                  if resource_class in provider.inventories), None)
 

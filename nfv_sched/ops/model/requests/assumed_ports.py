@@ -321,6 +321,7 @@ class _Networks:
             self._networks.setdefault(network.id, network)
 
     def find(self, name: str) -> snapshot.Network | None:
+        """Return the network of a name or ID; None if there is none."""
         if name in self._networks:
             return self._networks[name]
         named = [network for network in self._networks.values()

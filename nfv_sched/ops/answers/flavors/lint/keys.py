@@ -52,6 +52,7 @@ def values_refused(subject: values.LintSubject) -> values.Findings:
 
 
 def keys_refused(subject: values.LintSubject) -> values.Findings:
+    """Find keys that the API does not know in namespaces that it checks."""
     for key in subject.refused:
         if _spec_of(key) is not None:
             continue

@@ -52,6 +52,7 @@ def key(has_others: bool) -> list[tuple[str, str, str]]:
 
 
 def of_host(host: document.HostDetails) -> dict[str, Sign]:
+    """Return the mark of each server, by UUID."""
     pinned = [server.server_id for server in host.servers
               if any(part.pinned_vcpus for part in server.numa_nodes)]
     numbers = {uuid: number for number, uuid in enumerate(pinned)}

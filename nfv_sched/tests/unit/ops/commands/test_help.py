@@ -5,8 +5,12 @@ import importlib.metadata
 import subprocess
 import sys
 
+import fixtures
+
 from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.cloud import file
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
 
 #: What takes long to import, and is not needed to say what a command does.
 # Not Eventlet: in the release before, oslo.utils itself imports it.
@@ -84,6 +88,13 @@ class HelpTest(base.TestCase):
         out = self.seen('plan', 'run', '--help')
         self.assertLess(out.index('\n  --dry-run'),
                         out.index('\n  --max-file-size'))
+
+    def test_snapshot(self):
+        """Hosts of a snapshot are shown without Nova."""
+        path = self.useFixture(fixtures.TempDir()).join('cloud.json')
+        file.save(snapshots.cloud(), path)
+        self.seen('host', 'list', '--from', path,
+                  heavy=('nova', 'oslo_service'))
 
     def test_sort_column(self):
         out = self.seen('host', 'list', '--help')
