@@ -6,6 +6,7 @@ idempotent, so that several writers do not undo each other's work.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+import functools
 import typing as ty
 
 from keystoneauth1 import adapter as ks_adapter
@@ -84,6 +85,10 @@ def name_of(hypervisor: str, uuid: str) -> str:
     return hypervisor + _SUFFIX
 
 
+# By HTTP status; ConflictError also if two have created the same at once.
+_KINDS: Mapping[int, type[PlacementError]] = {
+    404: NotFoundError, 409: ConflictError, **dict.fromkeys(
+        (401, 403, 429, 502, 503, 504), UnavailableError)}
 _DEFINITIONS = (*(f'/resource_classes/{name}' for name in (
     names.PORTS, names.RULES, names.DHCP_SERVERS, names.ROUTERS)),
     f'/traits/{names.TRAIT}')
@@ -379,22 +384,16 @@ def _amounts(resources: dict) -> dict[str, int]:
     return {_text(name): _number(amount) for name, amount in resources.items()}
 
 
-def _list(value) -> list:
-    if not isinstance(value, list):
-        raise TypeError('no list')
+def _checked(kind: type[Found], value) -> Found:
+    # bool is a subclass of int.
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f'no {kind.__name__}')
     return value
 
 
-def _number(value) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError('no number')
-    return value
-
-
-def _text(value) -> str:
-    if not isinstance(value, str):
-        raise TypeError('no text')
-    return value
+_list = functools.partial(_checked, list)
+_number = functools.partial(_checked, int)
+_text = functools.partial(_checked, str)
 
 
 def _error(method: str, path: str, response) -> PlacementError:
@@ -408,14 +407,8 @@ def _error(method: str, path: str, response) -> PlacementError:
         detail = ' '.join(error.get('detail', '').split()) or detail
     except http_limits.MALFORMED:
         pass
-    kind = PlacementError
-    if status == 404:
-        kind = NotFoundError
-    elif status in (401, 403, 429, 502, 503, 504):
-        kind = UnavailableError
-    elif status == 409:
-        # ConflictError also if two have created the same at once.
-        kind = InUseError if code in _IN_USE else ConflictError
+    kind = InUseError if status == 409 and code in _IN_USE else _KINDS.get(
+        status, PlacementError)
     exc = kind(f'{method} {path}: {status} {detail}')
     exc.status, exc.code, exc.detail = status, code, detail
     return exc

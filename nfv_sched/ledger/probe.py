@@ -173,7 +173,8 @@ class Probe:
                 self._stopped.set()
                 start.abort()
                 raise
-        total = self.granted()
+        total = sum(resources.get(NAME, 0) for resources in
+                    self._client.allocations(self._provider)[1].values())
         self._client.release(consumers)
         return Burst(answers.count(ClaimAnswer.GRANTED),
                      answers.count(ClaimAnswer.CONFLICT),
@@ -194,8 +195,3 @@ class Probe:
             if answer is not ClaimAnswer.CONFLICT:
                 return
         raise ProbeError(f'a claim met {_ATTEMPTS} conflicts in a row')
-
-    def granted(self) -> int:
-        return sum(
-            resources.get(NAME, 0) for resources in
-            self._client.allocations(self._provider)[1].values())

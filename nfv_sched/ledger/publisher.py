@@ -192,9 +192,8 @@ class Publisher:
         """Close all connections; the next round opens new ones."""
         client, self._client = self._client, None
         reader, self._reader = self._reader, None
-        for connection in (client, reader):
-            if connection is not None:
-                connection.close()
+        for connection in filter(None, (client, reader)):
+            connection.close()
         self._defined = False
 
     def forget(self) -> None:
@@ -443,9 +442,8 @@ class Publisher:
         """Remove the providers of a host that is left out from the ledger."""
         # Servers may still have allocations, so the inventories stay.
         try:
-            for provider in published:
-                if not dry_run:
-                    self._client.unmark(provider.uuid)
+            for provider in () if dry_run else published:
+                self._client.unmark(provider.uuid)
         except ledger_client.UnavailableError:
             raise
         except ledger_client.NotFoundError:
@@ -702,18 +700,14 @@ class Publisher:
         :returns: consumer UUID -> allocation now, of those that were lowered
         """
         sights = self._sights[ledger_names.provider_uuid(node.uuid)]
-        due = {}
-        for consumer, sight in sights.items():
-            if sight.due:
-                remaining = self._used_part(sight)
-                if remaining != sight.held.resources:
-                    due[consumer] = remaining
-        if not due:
-            return {}
+        due = {consumer: self._used_part(sight)
+               for consumer, sight in sights.items() if sight.due}
         # A server that is moving may come back with all its ports.
         moving = {*migrations, *migrations.values()}
         lowered = {}
         for consumer, remaining in due.items():
+            if remaining == sights[consumer].held.resources:
+                continue
             if (consumer not in moving
                     and database.is_idle(node.cell, consumer)
                     and (dry_run or self._lower(node, consumer, remaining,

@@ -43,12 +43,10 @@ class Reading:
     def nodes_left(self, compute_node: str,
                    resource_classes: Iterable[str]) -> dict[str, int]:
         """Return what is free of NUMA nodes, without what is not kept."""
-        free = {}
-        for name in resource_classes:
-            amounts = self._amounts(compute_node, name)
-            if amounts is not None and amounts[0] is not None:
-                free[name] = amounts[1]
-        return free
+        all_amounts = {name: self._amounts(compute_node, name)
+                       for name in resource_classes}
+        return {name: amounts[1] for name, amounts in all_amounts.items()
+                if amounts is not None and amounts[0] is not None}
 
     def _amounts(self, compute_node: str,
                  resource_class: str) -> tuple[int | None, int] | None:
@@ -67,21 +65,17 @@ class Reading:
             capacity = amounts['capacity']
             return int(capacity), int(capacity - amounts['used'])
         except _MALFORMED:
-            _log_malformed(summary)
+            if not MALFORMED_LOGGED.is_set():
+                MALFORMED_LOGGED.set()
+                LOG.error('What Placement says of a ledger is malformed, and '
+                          'such hosts are judged as if they had none: %s',
+                          summary)
             return None
 
 
 #: Set once an error has been logged, so that it is logged only once.
 MISSING_LOGGED = threading.Event()
 MALFORMED_LOGGED = threading.Event()
-
-
-def _log_malformed(summary) -> None:
-    """Log a malformed summary of a ledger, once in a process."""
-    if not MALFORMED_LOGGED.is_set():
-        MALFORMED_LOGGED.set()
-        LOG.error('What Placement says of a ledger is malformed, and such '
-                  'hosts are judged as if they had none: %s', summary)
 
 
 def log_missing() -> None:
