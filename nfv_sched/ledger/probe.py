@@ -173,8 +173,7 @@ class Probe:
                 self._stopped.set()
                 start.abort()
                 raise
-        total = sum(resources.get(NAME, 0) for resources in
-                    self._client.allocations(self._provider)[1].values())
+        total = self.granted()
         self._client.release(consumers)
         return Burst(answers.count(ClaimAnswer.GRANTED),
                      answers.count(ClaimAnswer.CONFLICT),
@@ -195,3 +194,8 @@ class Probe:
             if answer is not ClaimAnswer.CONFLICT:
                 return
         raise ProbeError(f'a claim met {_ATTEMPTS} conflicts in a row')
+
+    def granted(self) -> int:
+        return sum(
+            resources.get(NAME, 0) for resources in
+            self._client.allocations(self._provider)[1].values())
