@@ -238,7 +238,7 @@ def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
         disk_ratio=row.disk_allocation_ratio or None,
         nodes=None if topology is None else tuple(
             host_node(cell) for cell in topology['cells']),
-        devices=tuple(_device(device, pools) for device in devices),
+        devices=tuple(device(each, _tags(each, pools)) for each in devices),
         **service)
 
 
@@ -271,12 +271,13 @@ def _pools(text: str | None) -> list[Mapping]:
             if isinstance(pool.get('tags'), Mapping)]
 
 
-def _device(row, pools: list[Mapping]) -> snapshot.Device:
+def device(row, tags: Mapping[str, str]) -> snapshot.Device:
+    """Convert a ``nova.objects.PciDevice``, or a row of its table."""
     return snapshot.Device(
         address=row.address, vendor=row.vendor_id, product=row.product_id,
         kind=row.dev_type, node=row.numa_node, status=row.status,
         parent=row.parent_addr, server=row.instance_uuid,
-        request=row.request_id, tags=_tags(row, pools))
+        request=row.request_id, tags=tags)
 
 
 def _tags(row, pools: list[Mapping]) -> dict[str, str]:
@@ -323,8 +324,8 @@ def _servers(
     devices: dict[tuple[str | None, str], list[str]] = (
         collections.defaultdict(list))
     for host in hosts:
-        for device in host.devices:
-            devices[device.server, host.name].append(device.address)
+        for each in host.devices:
+            devices[each.server, host.name].append(each.address)
     # Parse each flavor once: many servers have the same one.
     flavor = functools.lru_cache(maxsize=4096)(
         lambda text: _flavor(records.deserialized(text)['cur']))
@@ -495,8 +496,6 @@ def _ports(server: snapshot.Server,
 
 
 class Places(ty.NamedTuple):
-    """The resource providers and allocations of hosts."""
-
     #: UUID of compute node -> its providers
     providers: dict[str, tuple[snapshot.Provider, ...]]
     #: UUID of consumer -> provider -> class -> amount; None if not read

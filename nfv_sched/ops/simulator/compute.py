@@ -24,8 +24,6 @@ from nfv_sched.ops.simulator import placement
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerClaim:
-    """The resources that a server has claimed on a host."""
-
     flavor: objects.Flavor
     topology: objects.InstanceNUMATopology | None
     devices: tuple[objects.PciDevice, ...]
@@ -64,35 +62,27 @@ def compute_node(number: int, record: snapshot.Host,
     return node
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class ComputeHost:
-    """A compute service with its compute node.
+    """A compute service with its compute node."""
 
-    :ivar record: the host before the first step, with allocation ratios
-    :ivar switch_nodes: NUMA nodes on which the virtual switch runs
-    :ivar places: name of place -> its NUMA nodes
-    :ivar node: with the present usage
-    :ivar version: number that grows with each change of the compute node
-    :ivar instances: UUID -> server on the host, with its ``instance``
-    :param make_tracker: makes the PCI tracker on its first use, as it is slow
-    """
+    record: snapshot.Host  #: before the first step, with allocation ratios
+    node: objects.ComputeNode  #: with the present usage
+    #: makes the PCI tracker on its first use, as it is slow
+    make_tracker: Callable[[], nova_internals.PCITracker]
+    switch_nodes: Sequence[int]  #: those on which the virtual switch runs
+    places: Mapping[str, Sequence[int]]  #: name of place -> its NUMA nodes
+    version: int = 0  #: grows with each change of the compute node
+    down: bool = False
+    #: UUID -> server on the host, with its ``instance``
+    instances: dict[str, ty.Any] = dataclasses.field(default_factory=dict)
 
-    def __init__(self, record: snapshot.Host, node: objects.ComputeNode,
-                 make_tracker: Callable[[], nova_internals.PCITracker],
-                 switch_nodes: Sequence[int],
-                 places: Mapping[str, Sequence[int]]):
-        self.name = record.name
-        self.record = record
-        self.switch_nodes = switch_nodes
-        self.places = places
-        self.node = node
-        self.version = 0
-        self.down = False
-        self.instances: dict[str, ty.Any] = {}
-        self._make_tracker = make_tracker
+    def __post_init__(self) -> None:
+        self.name = self.record.name
 
     @functools.cached_property
     def pci_tracker(self) -> nova_internals.PCITracker:
-        return self._make_tracker()
+        return self.make_tracker()
 
     def free_devices(self) -> frozenset[str]:
         if not self.record.devices:

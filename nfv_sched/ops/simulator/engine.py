@@ -44,8 +44,6 @@ _OF_SERVERS: dict[
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """The result of all steps of a cloud."""
-
     scenario: scenarios.Scenario  #: the cloud before the steps
     #: servers, including deleted ones
     servers: Sequence[servers.SimulatedServer]

@@ -16,10 +16,7 @@ _Outcomes = Sequence[outcome.SimulatedStep]
 def check(step: actions.Step, path: str, outcomes: _Outcomes,
           loads: Callable[[], Mapping[str, network.HostLoad]],
           ) -> Iterator[str | None]:
-    """Yield a message for each expectation of a step; None if it is met.
-
-    :param path: of the cloud file
-    """
+    """Yield a message for each expectation of a step; None if it is met."""
     names = ' '.join(step.targets[:1])
     if len(step.targets) > 1:
         names += f' and {len(step.targets) - 1} more'

@@ -153,10 +153,7 @@ def evacuate(state: states.State, server: servers.SimulatedServer,
 def undo_evacuation(state: states.State, server: servers.SimulatedServer,
                     source: compute.ComputeHost, claimed: compute.ServerClaim,
                     status: str) -> None:
-    """Undo the last evacuation from a host, which stays down.
-
-    :param claimed: what the server has claimed there
-    """
+    """Undo the last evacuation from a host, which stays down."""
     server.host.give_back(server.instance, server.claimed)
     state.placement.remove_provider(server.uuid, server.host.uuid)
     state.residues[source.name].pop()

@@ -31,9 +31,6 @@ UP = 'up'
 STALE = 'stale'
 DOWN = 'down'
 
-#: Security group of ports that are requested without one.
-DEFAULT_GROUP = 'default'
-
 _AGENTS = {
     'ovs': ('Open vSwitch agent', 'DHCP agent', 'L3 agent'),
     'ovn': ('OVN Controller agent',),
@@ -43,8 +40,6 @@ _AGENTS = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostLoad:
-    """The network load of one host."""
-
     #: figures of the ports that Neutron has bound to the host
     usage: usage.HostUsage
     limits: network_limits.Limits  #: the limits of the host
@@ -74,9 +69,8 @@ def is_told(scenario: scenarios.Scenario) -> bool:
 
 
 def dhcp_servers(scenario: scenarios.Scenario, load: HostLoad) -> int | None:
-    if scenario.network_service == 'ovn':
-        return None
-    return load.usage.dhcp_servers
+    return None if scenario.network_service == 'ovn' else (
+        load.usage.dhcp_servers)
 
 
 class SimulatedNetwork:
@@ -163,14 +157,14 @@ class SimulatedNetwork:
         self, names: tuple[str, ...],
     ) -> tuple[scenarios.SecurityGroup, ...]:
         groups = self._scenario.security_groups
-        return tuple([groups[name] for name in names or (DEFAULT_GROUP,)
+        return tuple([groups[name] for name in names or (demand.DEFAULT_GROUP,)
                       if name in groups])
 
     def requested_groups(self, names: tuple[str, ...]) -> list[str]:
         """Return security groups for the Nova API: UUIDs, or ``default``."""
         groups = self._scenario.security_groups
-        return [groups[name].uuid if name != DEFAULT_GROUP else name
-                for name in names or (DEFAULT_GROUP,)]
+        return [groups[name].uuid if name != demand.DEFAULT_GROUP else name
+                for name in names or (demand.DEFAULT_GROUP,)]
 
     def add_unbound(self, ports: Iterable[nova_internals.SimulatedPort],
                     project: str) -> None:
@@ -194,10 +188,7 @@ class SimulatedNetwork:
         self._state = state
 
     def refresh(self, keep_ledgers: bool = False) -> None:
-        """Update what Neutron shows, and publish the ledger.
-
-        :param keep_ledgers: whether to leave existing ledgers unchanged
-        """
+        """Update what Neutron shows, and publish the ledger."""
         self.snapshot = None if self._state == DOWN else self._read_figures()
         if self._state == UP:
             self._publish(self.snapshot, keep_ledgers)

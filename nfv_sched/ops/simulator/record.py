@@ -85,12 +85,7 @@ def _host(state: states.State, host: compute.ComputeHost,
             in records.deserialized(node.numa_topology)['cells']),
         # In the order in which free ones are assigned.
         devices=tuple([
-            snapshot.Device(
-                address=device.address, vendor=device.vendor_id,
-                product=device.product_id, kind=device.dev_type,
-                node=device.numa_node, status=device.status,
-                parent=device.parent_addr, server=device.instance_uuid,
-                request=device.request_id, tags=tags)
+            database.device(device, tags)
             for device, tags in host.pci_tracker.in_order()
         ]) if host.record.devices else (),
         providers=tuple(provider.recorded() for provider

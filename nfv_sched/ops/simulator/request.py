@@ -49,8 +49,6 @@ def constraints(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BootRequest:
-    """A request to boot servers."""
-
     flavor: snapshot.Flavor
     #: properties of the image, as Nova stores them
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -165,9 +165,6 @@ def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
         for node in nodes])
 
 
-# PCI devices
-
-
 def _kind(device: snapshot.Device) -> _Kind:
     return device.vendor, device.product, device.kind
 
@@ -264,12 +261,9 @@ def _tracker(node: objects.ComputeNode, host: snapshot.Host,
     providers = {provider.name: provider.uuid for provider in host.providers}
     tags, devices = {}, []
     for device in host.devices:
-        if device.tags:
-            tags[device.address] = _spec_tags(device.tags)
-        else:
-            tags[device.address] = dict(
-                of_card.get((_kind(device), _card(device)))
-                or common.get(_kind(device), {}))
+        tags[device.address] = _spec_tags(device.tags) if device.tags else (
+            dict(of_card.get((_kind(device), _card(device)))
+                 or common.get(_kind(device), {})))
         extra = {name: device.tags[name] for name in _KEPT_TAGS
                  if name in device.tags}
         if (uuid := providers.get(_provider_name(host, device))) is not None:

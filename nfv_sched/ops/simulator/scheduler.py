@@ -195,8 +195,6 @@ def _passes_in_time(host_passes: Callable[..., bool], host_state: ty.Any,
 
 
 class HostManager(nova_internals.HostManager):
-    """Nova's host manager over simulated hosts."""
-
     def __init__(self, hosts: Mapping[str, compute.ComputeHost],
                  aggregates: Sequence[snapshot.Aggregate]):
         self._hosts = hosts
@@ -288,10 +286,7 @@ class HostManager(nova_internals.HostManager):
 
 
 class Scheduler(nova_internals.SchedulerManager):
-    """Nova's scheduler manager over simulated hosts.
-
-    :param lookups: look-ups in Neutron for filters
-    """
+    """Nova's scheduler manager over simulated hosts."""
 
     def __init__(self, hosts: HostManager, placement: placement_mod.Placement,
                  lookups: demand.LookupSource):

@@ -30,8 +30,6 @@ class QueryFault(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Malformed:
-    """The reason why Placement cannot read a query."""
-
     fault: QueryFault
     #: suffixes of groups, traits, resource classes, or parts of the query, by
     #: the kind of fault

@@ -45,8 +45,6 @@ class RequirementKind(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UnmetRequirement:
-    """A requirement that a host does not meet."""
-
     kind: RequirementKind
     #: the trait, the resource class, the UUID of the compute node, the UUIDs
     #: of the aggregates, or the traits of a group or a choice
@@ -102,9 +100,8 @@ class TreeRequirement:
     kind: ty.ClassVar[RequirementKind] = RequirementKind.TREE
 
     def missing(self, tree: Tree) -> UnmetRequirement | None:
-        if tree[0].uuid == self.uuid:
-            return None
-        return UnmetRequirement(self.kind, (self.uuid,))
+        return None if tree[0].uuid == self.uuid else UnmetRequirement(
+            self.kind, (self.uuid,))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
