@@ -95,9 +95,6 @@ def _kind(row: Mapping) -> str:
     return _KINDS[row['agent_type']]
 
 
-# Agents
-
-
 class _Switch(ty.NamedTuple):
     """Reach of a virtual switch, as in ``snapshot.NetworkAgent``."""
 
@@ -176,9 +173,6 @@ def _agent(row: Mapping, switches: Mapping[str, _Switch],
             configurations.get('handle_internal_only_routers') is False),
         physnets=switch and switch.physnets,
         tunnels=switch and switch.tunnels, serves=tuple(sorted(serves)))
-
-
-# Services of the agents
 
 
 class _Port(ty.NamedTuple):

@@ -281,8 +281,6 @@ class _Anonymizer:
             for name in _SORTED
             if (values := getattr(cloud, name)) is not None})
 
-    # Values
-
     def _object(self, value: ty.Any) -> ty.Any:
         kind = type(value)
         fields = {}
@@ -388,8 +386,6 @@ class _Anonymizer:
         count = self._variants[part]
         self._variants[part] += 1
         return f'{self._words(part)}{"x" * count}'
-
-    # Fields
 
     def _host_object(self, old: snapshot.Host,
                      new: snapshot.Host) -> snapshot.Host:

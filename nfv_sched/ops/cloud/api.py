@@ -93,9 +93,6 @@ def _read_parts(connection: sdk_connection.Connection, parts: Collection[str],
     return fields
 
 
-# Nova
-
-
 def _read_all(connection: sdk_connection.Connection, resource: str,
               query: Mapping[str, str], parse: Callable[[Mapping], ty.Any],
               version: str = _MICROVERSION) -> list[ty.Any]:
@@ -201,9 +198,6 @@ def _sizes(row: Mapping) -> dict[str, ty.Any]:
             'swap': int(row.get('swap') or 0),
             'extra_specs': {key: str(value) for key, value in
                             row['extra_specs'].items()}}
-
-
-# Neutron
 
 
 def _agents(connection: sdk_connection.Connection,

@@ -186,9 +186,6 @@ class _CPULists(dict[str, frozenset[int]]):
         return cpus
 
 
-# Schemas
-
-
 _Finish = Callable[[_Schema], _Schema]
 
 
@@ -387,9 +384,6 @@ def _read_cpus(data: ty.Any, info: core_schema.ValidationInfo
 _CPU_LIST = core_schema.with_info_plain_validator_function(
     _read_cpus, serialization=core_schema.plain_serializer_function_ser_schema(
         cpu_spec.to_text))
-
-
-# Errors
 
 
 def _path_of(error: ty.Any) -> list[str | int]:

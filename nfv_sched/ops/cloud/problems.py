@@ -93,10 +93,8 @@ class Problems:
             raise InputError(texts)
 
     def known(self, path: Path, kind: str, name: str,
-              names: Iterable[str]) -> bool:
-        """Return whether a name exists; add a problem if not."""
-        if name in names:
-            return True
-        hint = near(name, names) if len(self) < _MAX_ERRORS else ''
-        self.add(path, f'no {kind} named {name!r}{hint}')
-        return False
+              names: Iterable[str]) -> None:
+        """Add a problem if a name does not exist."""
+        if name not in names:
+            hint = near(name, names) if len(self) < _MAX_ERRORS else ''
+            self.add(path, f'no {kind} named {name!r}{hint}')

@@ -241,9 +241,6 @@ def reported_provider(host: snapshot.Host, reserved_memory: int,
         traits=frozenset(traits), aggregates=frozenset(aggregates))
 
 
-# Labels
-
-
 def label_names(cloud: snapshot.Cloud) -> rule.Names:
     # A snapshot from the API has no options.
     options = cloud.options.get('nfv_sched', {})
@@ -262,9 +259,6 @@ def places_of(cloud: snapshot.Cloud) -> dict[str, dict[str, tuple[int, ...]]]:
                 if (place := rule_place.place_of(label, names)) is not None:
                     of_host[place] = (*of_host.get(place, ()), node.number)
     return places
-
-
-# Networks
 
 
 def network_of(port: snapshot.Port) -> snapshot.Network:
@@ -299,9 +293,6 @@ def services_of(scenario: Scenario) -> Mapping[str, HostServices]:
             dhcp, routers, router_ports, ports - router_ports * routers,
             max(0, (host.network.security_rules or 0) - of_servers.rules))
     return services
-
-
-# Aggregates
 
 
 def aggregates_by_host(

@@ -45,9 +45,8 @@ def check(cloud: snapshot.Cloud) -> None:
     :raises WrongError: if it has contradictions or impossible values
     :raises FileLimitError: if it has too many ports, DHCP servers and routers
     """
-    _check_unique('hosts', [host.uuid for host in cloud.hosts])
-    _check_unique('servers', [server.uuid for server in cloud.servers])
-    _check_unique('groups', [group.uuid for group in cloud.groups])
+    for what in ('hosts', 'servers', 'groups'):
+        _check_unique(what, [each.uuid for each in getattr(cloud, what)])
     _check_unique('resource providers', [
         provider.uuid for host in cloud.hosts for provider in host.providers])
     for number, host in enumerate(cloud.hosts):
@@ -66,7 +65,12 @@ def check(cloud: snapshot.Cloud) -> None:
             _check_load(f'rules of a port of server {server.uuid!r}',
                         port.rules)
     _check_network(cloud)
-    _check_loads(cloud)
+    # The simulator makes all ports of all hosts.
+    most = max_ports()
+    if sum(number or 0 for host in cloud.hosts if host.network is not None
+           for name, number in dataclasses.asdict(host.network).items()
+           if name != 'security_rules') > most:
+        raise files.beyond(f'{most} ports, DHCP servers and routers')
     _check_options(cloud)
 
 
@@ -142,15 +146,6 @@ def _check_load(what: str, number: int | None) -> None:
     if number is not None and not 0 <= number <= MAX_LOAD:
         raise codec.WrongError(
             f'{what} cannot be {number}, only 0 to {MAX_LOAD}')
-
-
-def _check_loads(cloud: snapshot.Cloud) -> None:
-    """Check that the simulator can make all ports of all hosts."""
-    most = max_ports()
-    if sum(number or 0 for host in cloud.hosts if host.network is not None
-           for name, number in dataclasses.asdict(host.network).items()
-           if name != 'security_rules') > most:
-        raise files.beyond(f'{most} ports, DHCP servers and routers')
 
 
 def _check_providers(host: snapshot.Host) -> None:

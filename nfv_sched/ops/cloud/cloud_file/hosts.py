@@ -423,9 +423,6 @@ def _siblings(cores: Sequence[frozenset[int]],
     return siblings if any(len(core) > 1 for core in siblings) else ()
 
 
-# PCI devices
-
-
 def _nova_tags(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
     """Return the keys that are passed to Nova, with values as strings."""
     texts = {}
