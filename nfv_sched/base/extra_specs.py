@@ -231,14 +231,11 @@ def parse(extra_specs: Mapping[str, str] | None,
     """
     if not isinstance(extra_specs, Mapping):
         extra_specs = {}
-    if image_properties is None:
-        image_properties = {}
-
     errors: list[Fault] = []
     vswitch, vswitch_key = _affinity(
         extra_specs, VSWITCH_NUMA_AFFINITY, errors)
     pci, pci_key = _affinity(extra_specs, PCI_NUMA_AFFINITY, errors)
-    native, native_key = _native_pci(extra_specs, image_properties)
+    native, native_key = _native_pci(extra_specs, image_properties or {})
     if pci is None:
         if native is not None:
             pci, pci_key = native, native_key

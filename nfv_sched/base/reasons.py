@@ -249,11 +249,8 @@ def policy_text(refused: Iterable[Reason]) -> str:
     texts = [str(reason) if reason.own else f'{reason.policy}: {reason.need}'
              for reason in sorted_reasons]
     lacking = sum(not reason.own for reason in sorted_reasons)
-    end = ''
-    if lacking:
-        end = ', no host has it' if lacking == 1 else (
-            '; no host has all of it')
-    return _joined(texts, end)
+    return _joined(texts, {0: '', 1: ', no host has it'}.get(
+        lacking, '; no host has all of it'))
 
 
 def summary_text(refused: Iterable[Reason]) -> str:

@@ -243,8 +243,10 @@ def plugs(server: snapshot.Server,
         network = dataclasses.replace(network, name=(names or {}).get(
             port.network) or port.network_name or network.name)
         if (request := by_port.get(port.id)) is not None:
+            texts = [tags[_TRUSTED] for tags in request.specs
+                     if _TRUSTED in tags]
             network = dataclasses.replace(
-                network, trusted=_trusted(request),
+                network, trusted=_is_true(texts[0]) if texts else None,
                 numa_policy=None if request.numa_policy in own
                 else request.numa_policy)
         networks_and_groups.append(
@@ -260,12 +262,6 @@ def _port_of(request: snapshot.PCIRequest) -> snapshot.Port:
     return snapshot.Port(
         id=request.port or request.id or '', vnic_type=vnic_type,
         physnet=tags.get('physical_network'))
-
-
-def _trusted(request: snapshot.PCIRequest) -> bool | None:
-    """Return whether a port wants a trusted VF; None for any."""
-    texts = [tags[_TRUSTED] for tags in request.specs if _TRUSTED in tags]
-    return _is_true(texts[0]) if texts else None
 
 
 def _is_true(text: str | None) -> bool:

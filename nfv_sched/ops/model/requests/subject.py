@@ -26,8 +26,6 @@ class ExplainError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainSubject:
-    """The subject of an explanation."""
-
     text: str  #: description for people
     requested: request.BootRequest
     #: assumptions about the request, a sentence each

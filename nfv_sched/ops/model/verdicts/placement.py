@@ -21,8 +21,6 @@ _NO_CHOICE = requirements.UnmetRequirement(
 
 
 class PlacementResult(ty.NamedTuple):
-    """The outcome of the stage of Placement."""
-
     stage: values.PlacementAnswer  #: its part of the explanation
     found: frozenset[str]  #: names of the hosts in the answers
     #: name of each other host -> what it lacks

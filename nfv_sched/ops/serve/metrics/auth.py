@@ -133,19 +133,17 @@ class Users:
 
     def _is_right(self, user: bytes, password: bytes) -> bool:
         hashed = self._hashes.get(user)
+        # For an unknown user.  Costs can differ by user, so a name always gets
+        # the same hash.
+        hashes = list(self._hashes.values())
+        number = int.from_bytes(self._digest(user), 'big')
         try:
             is_right = bcrypt.checkpw(
-                password[:_PASSWORD_BYTES], hashed or self._stand_in(user))
+                password[:_PASSWORD_BYTES],
+                hashed or hashes[number % len(hashes)])
         except ValueError:  # of a zero byte, in some releases
             is_right = False
         return hashed is not None and is_right
-
-    def _stand_in(self, user: bytes) -> bytes:
-        """Return a hash to check an unknown user's password against."""
-        # Costs can differ by user, so a name always gets the same hash.
-        hashes = list(self._hashes.values())
-        number = int.from_bytes(self._digest(user), 'big')
-        return hashes[number % len(hashes)]
 
     def _digest(self, data: bytes) -> bytes:
         return hmac.digest(self._key, data, hashlib.sha256)
@@ -160,8 +158,7 @@ def _credentials(header: str) -> tuple[bytes, bytes, bytes]:
         decoded = b''
     if scheme.lower() != 'basic':
         decoded = b''
-    user, colon, password = decoded.partition(b':')
-    return user, colon, password
+    return decoded.partition(b':')
 
 
 def _names(certificate: Mapping[str, ty.Any]) -> set[bytes]:

@@ -245,7 +245,7 @@ def _figures(host: document.HostDetails) -> list[_Figures]:
     cpus: dict[tuple[str, Key], float] = {}
     fits: dict[tuple[str, Key], float] = {}
     pages: dict[int, dict[tuple[str, Key], float]] = {}
-    devices: dict[tuple[str, Key], float] = {}
+    devices: collections.Counter[tuple[str, Key]] = collections.Counter()
     for each in host.numa_nodes:
         node = str(each.node)
         if each.pcpus:
@@ -268,12 +268,11 @@ def _figures(host: document.HostDetails) -> list[_Figures]:
         _Figures('nfv_sched_node_pci_devices', devices)]
 
 
-def _count_devices(counts: dict[tuple[str, Key], float], node: str,
+def _count_devices(counts: collections.Counter[tuple[str, Key]], node: str,
                    groups: Iterable[document.DevicesOfNIC]) -> None:
     for group in groups:
         for state, number in (('used', group.used), ('free', group.free)):
-            key = node, (group.kind, state)
-            counts[key] = counts.get(key, 0) + number
+            counts[node, (group.kind, state)] += number
 
 
 def _flavor(metrics: Figures, cloud: snapshot.Cloud,

@@ -46,7 +46,7 @@ class NFVAgents(base.NFVStrategy):
         LOG.info('Initializing %s', self.get_display_name())
 
     def do_execute(self, audit: ty.Any = None) -> None:
-        by_api = not self.from_file()
+        by_api = not (self.config.snapshot or self.config.nova_config_files)
         plan, document = self.plan(
             'agent', 'rebalance', *(('--api',) if by_api else ()),
             account=_account() if by_api else None)

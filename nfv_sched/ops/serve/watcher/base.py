@@ -89,10 +89,6 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
     def post_execute(self) -> None:
         """Do nothing more; called by Watcher."""
 
-    def from_file(self) -> bool:
-        """Return whether the configuration says where the cloud is read."""
-        return bool(self.config.snapshot or self.config.nova_config_files)
-
     def plan(
         self, *words: str, account: Mapping[str, str] | None = None,
     ) -> tuple[values.MovePlan, dict[str, ty.Any]]:
