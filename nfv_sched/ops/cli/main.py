@@ -4,9 +4,10 @@
 import importlib.util
 import sys
 
-#: Modules of the extra ``ops`` in setup.cfg that no command does without.
-MODULES = ('bcrypt', 'cliff', 'jinja2', 'markupsafe', 'oslo_serialization',
-           'prometheus_client', 'pydantic', 'pydantic_core', 'rich', 'yaml')
+#: Modules of the extra ``ops`` in setup.cfg that have to be there.
+MODULES = ('bcrypt', 'cliff', 'highspy', 'jinja2', 'markupsafe',
+           'oslo_serialization', 'prometheus_client', 'pydantic',
+           'pydantic_core', 'rich', 'yaml')
 
 
 def main() -> int:

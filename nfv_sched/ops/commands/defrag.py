@@ -13,9 +13,8 @@ from nfv_sched.ops.simulator import progress
 _EPILOG = f"""\
 Servers may not fit although the hosts together have enough free CPUs, pages
 and devices. The plan says which servers to live-migrate, and where to. It has
-the fewest moves that were found, and prefers servers with little memory. In a
-cloud of a few hosts no plan has fewer moves; in larger ones at most three
-servers leave a host for one new server.
+the fewest moves that were found, and prefers servers with little memory. It
+says how many new servers no plan exceeds, if that is proved.
 
 Nothing is moved without --run. Before a plan is shown, it is carried out in
 the simulator by Nova's own scheduler and claims: each move with its

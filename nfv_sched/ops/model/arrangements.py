@@ -353,6 +353,9 @@ class Positions:
                               *self.hinted(DIFFERENT_HOST, uuid), *fellows)
             if each != uuid))
 
+    def group(self, uuid: str) -> snapshot.Group | None:
+        return self._members.get(uuid)
+
     def policy(self, uuid: str) -> str:
         """Return the policy of a server's group; empty without a group."""
         group = self._members.get(uuid)

@@ -229,6 +229,9 @@ class TestDefrag(test_stock.EquivalenceTestCase):
                 else:
                     self.assertIsNone(fewest(
                         known, flavor, now + more, DEEPEST - 1))
+                    seen['proved'] += plan.bound == plan.fits_after
+                    self.assertIsNone(fewest(
+                        known, flavor, plan.bound + 1, DEEPEST))
 
         check()
         print('defrag of four hosts: %s' % dict(seen))

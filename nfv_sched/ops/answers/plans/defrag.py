@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan few live migrations after which more servers of a flavor fit."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 import fnmatch
 import itertools
 import typing as ty
@@ -20,14 +20,6 @@ from nfv_sched.ops.simulator import start
 
 #: Highest number of plans that are tried in the simulator.
 _ROUNDS = 8
-
-
-class FreeingServer(ty.NamedTuple):
-    """A server without which its host would take a new server."""
-
-    name: str
-    host: str
-    has_destination: bool  #: whether another host takes it
 
 
 def plan(cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
@@ -117,9 +109,6 @@ class _DefragSearch(move_search.MoveSearch):
                 obstacle=obstacle)
             for uuids in positions.on_host.values() for uuid in uuids
             if (obstacle := self._why_not(uuid)) is not None]
-        freeing = None
-        if not moves and self._before < self._count:
-            freeing = tuple(self._freeing())
         return document.Defrag(
             flavor=self._flavor.name, flavor_id=self._flavor.id or None,
             wanted=self._count, fits_before=self._before, fits_after=after,
@@ -128,19 +117,9 @@ class _DefragSearch(move_search.MoveSearch):
                     itertools.count(1), moves, states, states[1:]))),
             not_movable=tuple(fixed), failed=tuple(failed),
             exact=exact and not self._gaps and after >= self._count,
+            bound=None if self._gaps else self.bound,
             ports=positions.ports_of(self._flavor), options=self._options,
-            unread=self._gaps, freeing=freeing)
-
-    def _freeing(self) -> Iterator[FreeingServer]:
-        now = arrangements.AS_IS
-        for name in self._positions.hosts:
-            position = self._positions.position(name, now)
-            for uuid in self._movable(name, now):
-                if self._has_cpus(position, (uuid,)) and (
-                        self._gain(position, (uuid,)) > 0):
-                    yield FreeingServer(
-                        self._positions.servers[uuid].name, name,
-                        any(self._moves_of(now, uuid, name)))
+            unread=self._gaps)
 
     def _with_gains(self, number: int, move: values.Move,
                     before: arrangements.Arrangement,

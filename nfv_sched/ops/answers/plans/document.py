@@ -4,7 +4,6 @@
 import dataclasses
 import typing as ty
 
-from nfv_sched.ops.cli import documents
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.run import values
@@ -306,13 +305,13 @@ class Defrag:
     not_movable: tuple[FixedServer, ...]  #: servers that cannot be moved
     failed: tuple[str, ...]  #: moves that the simulator refused, for people
     exact: bool  #: whether no smaller number of moves has this effect
+    #: number of new servers, up to ``wanted``, of which it is proved that no
+    #: moves within the options make room for more; null if none is known
+    bound: int | None = None
     #: ports that each new server is assumed to have
     ports: assumed_ports.NewPorts
     options: DefragOptions  #: options with which it was planned
     unread: tuple[UnreadData, ...]  #: data that was not read
-    #: if no moves help: :class:`defrag.FreeingServer` of each server that can
-    #: be moved, and without which its host would take one more new server
-    freeing: ty.Any = documents.internal(default=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

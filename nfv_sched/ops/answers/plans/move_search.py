@@ -1,41 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search live migrations after which more servers fit the hosts.
 
-In a small cloud the search is exhaustive.  In a large one it looks for servers
-whose removal lets a new server fit their host: single ones first, then pairs,
-then three; and for each of them for a host with capacity to spare.  Moves
-after which a host takes a certain server are searched likewise.
+An integer program proposes them, and the hosts take them or not.  Moves after
+which a host takes a certain server are searched likewise.
 """
 
+import collections
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from collections.abc import Sequence
-import itertools
 import time
+import typing as ty
 
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import program
 from nfv_sched.ops.model import trial
 from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import start
 
-#: Highest number of servers that leave a host for one new server.
-_LARGEST_SET = 3
-#: Highest number of (server, host) pairs for an exhaustive search, and the
-#: time limit of that, in seconds.
-_PAIRS = 64
+#: Time limit of the program, in seconds.
 SECONDS = 20.0
 #: Highest number of moves that make room for one server, and of such solutions
 #: that are tried in the simulator.
 _MOST_MOVES = 3
 _ROUNDS = 8
 
+#: Highest number of solutions of the program that are tried.
+_SOLUTIONS = 40
+
 Update = Callable[[int, int | None, str], None]
-#: A move, or moves, and the cloud after them.
+_Arrival = tuple[arrangements.Guest, program.Option]
+#: A move, and the cloud after it.
 _Moved = tuple[values.Move, arrangements.Arrangement]
-_AllMoved = tuple[tuple[values.Move, ...], arrangements.Arrangement]
-#: Progress of a search: how many sets of moves there are is not known before.
-_SEARCHING = 'searching for moves'
 
 
 class MoveSearch:
@@ -47,7 +44,8 @@ class MoveSearch:
     :param closed: names of hosts that neither lose nor get servers
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made; see also :meth:`forbid`
-    :param seconds: time limit of the exhaustive search
+    :param seconds: time limit of the program
+    :ivar bound: no moves make room for more new servers; None if not known
     """
 
     def __init__(self, positions: arrangements.Positions,
@@ -70,8 +68,6 @@ class MoveSearch:
         self._update = update
         self._fits: dict[tuple[str, Hashable], int] = {}
         self._why: dict[str, movable.MoveObstacle | None] = {}
-        self._most: dict[Hashable, list[int]] = {}
-        self._gain_without: dict[Hashable, int] = {}
 
     def forbid(self, moves: Sequence[values.Move],
                failure: trial.Failure) -> str:
@@ -81,8 +77,6 @@ class MoveSearch:
         self._forbidden.add((refused.id, refused.destination))
         return failure.text(refused)
 
-    # -- state of the cloud
-
     def _why_not(self, uuid: str) -> movable.MoveObstacle | None:
         if uuid not in self._why:
             self._why[uuid] = (
@@ -91,15 +85,10 @@ class MoveSearch:
                     self._positions.kind(uuid), uuid))
         return self._why[uuid]
 
-    def _movable(self, name: str,
-                 arrangement: arrangements.Arrangement) -> list[str]:
-        if name in self._closed:
-            return []
-        position = self._positions.position(name, arrangement)
-        uuids = *self._positions.on_host[name], *position.came
-        return [uuid for uuid in uuids
-                if self._positions.where(uuid, arrangement) == name
-                and self._why_not(uuid) is None]
+    def _movable(self, name: str) -> list[str]:
+        return [] if name in self._closed else [
+            uuid for uuid in self._positions.on_host[name]
+            if self._why_not(uuid) is None]
 
     def _count_fits(self, position: arrangements.Position) -> int:
         if not (position.came or position.left):
@@ -114,220 +103,65 @@ class MoveSearch:
             self._count_fits(position) - self._now[name]
             for name, position in arrangement.positions.items())
 
-    # -- searches
-
     def moves(self) -> tuple[tuple[values.Move, ...], bool]:
-        """Return the best moves, and whether no fewer have this effect."""
+        """Return the best moves, and whether no fewer have this effect.
+
+        What a host does not take as the program has it becomes a constraint,
+        and it is solved again.  Sets :attr:`bound`.
+        """
+        self.bound = None
         if self._before >= self._count:
             return (), True
-        pairs = len(self._positions.hosts) * sum(
-            map(len, self._positions.on_host.values()))
-        if pairs <= _PAIRS:
-            return self._search_fewest()
-        moves = self._search_greedily()
-        # A plan of one move is minimal.
-        return moves, len(moves) == 1
-
-    def _search_fewest(self) -> tuple[tuple[values.Move, ...], bool]:
-        """Search all moves for the fewest; fall back to greedy search."""
         until = time.monotonic() + self._seconds
-        now = arrangements.AS_IS
-        # If not even servers that vanish would be enough, no search finds a
-        # plan for all; the greedy one may find one for some.
-        if self._most_gained(now, self._max_moves) < (
-                self._count - self._before):
-            return self._search_greedily(), False
-        # Deeper only after all shorter plans: the first one found has the
-        # fewest moves.
-        for most in range(1, self._max_moves + 1):
-            self._update(0, None, _SEARCHING)
-            seen: set[Hashable] = set()
-            try:
-                moves = self._search(now, (), most, seen, until)
-            except TimeoutError:
-                return self._search_greedily(), False
-            if moves is not None:
-                return moves, True
-        return self._search_greedily(), False
-
-    def _search(self, arrangement: arrangements.Arrangement,
-                moves: tuple[values.Move, ...], moves_left: int,
-                seen: set[Hashable],
-                until: float) -> tuple[values.Move, ...] | None:
-        """Return moves after which all new servers fit; else None.
-
-        :param moves: moves that led to this arrangement
-        :raises TimeoutError: when the time is over
-        """
-        lacking = self._count - self._count_total(arrangement)
-        if lacking <= 0:
-            return moves
-        if not moves_left or self._most_gained(
-                arrangement, moves_left) < lacking:
-            return None
-        if time.monotonic() > until:
-            raise TimeoutError()
-        # The same moves in another order mostly lead to the same cloud.
-        key = (moves_left, frozenset(arrangement.where.items()), frozenset(
-            (name, position.key)
-            for name, position in arrangement.positions.items()))
-        if key in seen:
-            return None
-        seen.add(key)
-        pairs = sorted(
-            ((uuid, source) for source in self._positions.hosts
-             for uuid in self._movable(source, arrangement)),
-            key=lambda pair: self._cost(pair[0]))
-        for uuid, source in pairs:
-            for move, after in self._moves_of(arrangement, uuid, source):
-                solution = self._search(after, (*moves, move), moves_left - 1,
-                                        seen, until)
-                if solution is not None:
-                    return solution
-        return None
-
-    def _most_gained(self, arrangement: arrangements.Arrangement,
-                     moves_left: int) -> int:
-        """Return an upper bound: servers leave without going elsewhere."""
-        # More servers than there are cannot leave.
-        moves_left = min(moves_left, sum(
-            map(len, self._positions.on_host.values())))
-        total = [0] * (moves_left + 1)
-        for name in self._positions.hosts:
-            best = self._gains(arrangement, name, moves_left)
-            total = [max(total[size - part] + best[part]
-                         for part in range(size + 1))
-                     for size in range(moves_left + 1)]
-        return total[moves_left]
-
-    def _gains(self, arrangement: arrangements.Arrangement, name: str,
-               moves_left: int) -> list[int]:
-        """Return the gain of a host if up to 0, 1, 2, ... servers leave."""
-        position = self._positions.position(name, arrangement)
-        uuids = self._movable(name, arrangement)
-        key = name, position.key, moves_left
-        if (gains := self._most.get(key)) is None:
-            gains = [0]
-            for size in range(1, moves_left + 1):
-                # Beyond pairs, an upper bound: all that may leave do.
-                sets = itertools.combinations(
-                    uuids, min(size, len(uuids))) if size <= 2 else [uuids]
-                gains.append(max(gains[-1], max(
-                    (self._gain(position, chosen) for chosen in sets),
-                    default=0)))
-            self._most[key] = gains
-        return gains
-
-    def _gain(self, position: arrangements.Position,
-              uuids: Sequence[str]) -> int:
-        """Return how many more new servers fit without some servers."""
-        key = position.host.name, position.key, tuple(uuids)
-        if key not in self._gain_without:
-            fits = self._count_fits(position)
-            for uuid in uuids:
-                position = self._positions.without(position, uuid)
-            self._gain_without[key] = self._count_fits(position) - fits
-        return self._gain_without[key]
-
-    def _moves_of(
-        self, arrangement: arrangements.Arrangement, uuid: str, source: str,
-        hosts: Collection[str] | None = None,
-    ) -> Iterator[_Moved]:
-        for name in self._positions.hosts if hosts is None else hosts:
-            if (uuid, name) in self._forbidden or name in self._closed:
+        self._update(0, None, 'searching for moves')
+        problem = program.Program(self._positions, self._guest, self._now,
+                                  self._movable, self._closed)
+        best: tuple[values.Move, ...] = ()
+        most, fewest, exact = self._before, 0, False
+        # Sets of arrivals that are ruled out: first all that one solution
+        # missed; then each of its arrivals, as another may be in the way.
+        waiting = collections.deque([frozenset[_Arrival]()])
+        tried: set[frozenset[_Arrival]] = set()
+        while waiting and len(tried) < _SOLUTIONS and not exact and (
+                (seconds := until - time.monotonic()) > 0):
+            refused = waiting.popleft()
+            if refused in tried:
                 continue
-            after = self._positions.move(arrangement, uuid, name)
-            if after is not None:
-                yield trial.move_of(
-                    self._positions, uuid, source, name,
-                    self._positions.kind(uuid)), after
-
-    def _cost(self, uuid: str) -> int:
-        """Return the cost of moving a server: its memory, in MiB."""
-        return self._positions.servers[uuid].flavor.memory
-
-    def _search_greedily(self) -> tuple[values.Move, ...]:
-        """Return moves found host by host, the cheapest first."""
-        arrangement = arrangements.AS_IS
-        moves: tuple[values.Move, ...] = ()
-        while self._count_total(arrangement) < self._count:
-            moves_left = self._max_moves - len(moves)
-            cheapest = self._cheapest_moves(
-                arrangement, min(moves_left, _LARGEST_SET))
-            if cheapest is None:
-                break  # the moves may still help fewer new servers
-            more, arrangement = cheapest
-            moves = (*moves, *more)
-        return moves
-
-    def _cheapest_moves(self, arrangement: arrangements.Arrangement,
-                        most: int) -> _AllMoved | None:
-        """Return the fewest, then cheapest moves for one new server."""
-        for size in range(1, most + 1):
-            sets = sorted(
-                (sum(map(self._cost, uuids)), name, uuids)
-                for name in self._positions.hosts
-                for uuids in itertools.combinations(
-                    self._movable(name, arrangement), size))
-            for index, (_cost, name, uuids) in enumerate(sets):
-                if index % 50 == 0:
-                    self._update(0, None, _SEARCHING)
-                position = self._positions.position(name, arrangement)
-                # A sum of CPUs rules out most sets at a fraction of the cost
-                # of a count.
-                if not self._has_cpus(position, uuids) or (
-                        self._gain(position, uuids) < 1):
-                    continue
-                moved = self._move_away(arrangement, uuids, name)
-                if moved is not None:
-                    return moved
-        return None
-
-    def _has_cpus(self, position: arrangements.Position,
-                  uuids: Sequence[str]) -> bool:
-        """Return whether a host has enough CPUs in total without servers."""
-        guest = self._guest.counted.request.guest
-        host = position.room.host
-        if guest is None or host is None:
-            return True
-        need = sum(cell.dedicated for cell in guest.cells) + guest.reserved
-        free = sum(len(cell.free_cpus) for cell in host.cells)
-        return need <= free + sum(
-            len(share.cpus) for uuid in uuids
-            for share in self._positions.shares(position, uuid))
-
-    def _move_away(self, arrangement: arrangements.Arrangement,
-                   uuids: Sequence[str], source: str) -> _AllMoved | None:
-        """Move servers away, if more new servers fit the cloud then."""
-        before = self._count_total(arrangement)
-        moves: tuple[values.Move, ...] = ()
-        after = arrangement
-        # Large servers first: fewer hosts take them.
-        for uuid in sorted(uuids, key=self._cost, reverse=True):
-            if (step := self._find_move(after, uuid, source)) is None:
-                return None
-            move, after = step
-            moves = (*moves, move)
-        return (moves, after) if self._count_total(after) > before else None
-
-    def _find_move(self, arrangement: arrangements.Arrangement, uuid: str,
-                   source: str) -> _Moved | None:
-        hosts = sorted(
-            (name for name in self._positions.hosts if name != source),
-            # Hosts that take no new server have nothing to lose.
-            key=lambda name: (self._now[name] > 0,
-                              self._positions.free_cpus(name)))
-        best: tuple[int, values.Move, arrangements.Arrangement] | None = None
-        for move, after in self._moves_of(arrangement, uuid, source, hosts):
-            name = move.destination
-            before = self._positions.position(name, arrangement)
-            lost = (self._count_fits(before)
-                    - self._count_fits(after.positions[name]))
-            if best is None or lost < best[0]:
-                best = lost, move, after
-            if lost <= 0:
+            self._update(len(tried), None, 'solutions tried')
+            solution = problem.solve(
+                self._count, self._max_moves, seconds, refused)
+            moves, new, missed = self._follow(solution)
+            if not tried:
+                self.bound = solution.bound
+                fewest = solution.fewest and len(solution.arriving)
+            tried.add(refused)
+            if (new, -len(moves)) > (most, -len(best)):
+                best, most = moves, new
+                exact = new >= self._count and len(moves) == fewest
+            if most == self.bound and not fewest:
                 break
-        return None if best is None else best[1:]
+            if missed:
+                waiting.appendleft(refused | missed)
+                waiting.extend(refused | {(each.guest, option)}
+                               for each, option in solution.arriving)
+        return best, exact
+
+    def _follow(self, solution: program.Solution) -> tuple[
+            tuple[values.Move, ...], int, frozenset[_Arrival]]:
+        """Make the moves of a solution, as far as hosts take the servers.
+
+        :returns: moves, up to the one after which the most new servers fit;
+            their number; and arrivals that did not come about
+        """
+        order = _Order(self._positions, solution, self._count_fits,
+                       self._forbidden)
+        moves: list[values.Move] = []
+        most = self._before, 0
+        for move, arrangement in order.steps():
+            moves.append(move)
+            most = max(most, (self._count_total(arrangement), -len(moves)))
+        return tuple(moves[:-most[1]]), most[0], frozenset([
+            (each.guest, option) for each, option in order.arriving])
 
     def states(self, moves: Sequence[values.Move]) -> Iterator[
             arrangements.Arrangement]:
@@ -339,6 +173,86 @@ class MoveSearch:
                 arrangement, move.id, move.destination)
             arrangement = arrangement if after is None else after
             yield arrangement
+
+
+class _Order:
+    """An order of the moves of a solution that hosts take.
+
+    A claim chooses the NUMA cells, by what is free at that time.
+
+    :param fits: returns the number of new servers that fit a host
+    :ivar arriving: arrivals that have not come about
+    """
+
+    def __init__(self, positions: arrangements.Positions,
+                 solution: program.Solution,
+                 fits: Callable[[arrangements.Position], int],
+                 forbidden: Collection[tuple[str, str]]):
+        self._positions = positions
+        self._fits = fits
+        self._forbidden = forbidden
+        self._new = solution.on_host
+        self._leaving = list(solution.leaving)
+        self.arriving = list(solution.arriving)
+
+    def steps(self) -> Iterator[_Moved]:
+        """Yield moves, each with the cloud after it.
+
+        On other NUMA cells than in the solution only where nothing else is
+        left to do, and as many new servers fit that host.
+        """
+        arrangement = arrangements.AS_IS
+        while True:
+            chosen = None
+            for anywhere in (False, True):
+                for spoilt, *step in self._possible(arrangement, anywhere):
+                    if chosen is None or spoilt < chosen[0]:
+                        chosen = spoilt, *step
+                    if not spoilt:
+                        break
+                if chosen is not None:
+                    break
+            else:
+                return
+            _spoilt, leaving, arriving, name, arrangement = chosen
+            self._leaving.remove(leaving)
+            self.arriving.remove(arriving)
+            _class, uuid, source = leaving
+            yield trial.move_of(self._positions, uuid, source, name,
+                                self._positions.kind(uuid)), arrangement
+
+    def _possible(self, arrangement: arrangements.Arrangement,
+                  anywhere: bool) -> Iterator[tuple[ty.Any, ...]]:
+        """Yield moves that are possible now.
+
+        :returns: (number of arrivals at the source that would not end where
+            they should, leaving and arriving server, host, the cloud after it)
+        """
+        positions = self._positions
+        pending = collections.Counter(
+            option.host for _class, option in self.arriving)
+        for leaving in sorted(
+                self._leaving, key=lambda each: pending[each[2]]):
+            of_class, uuid, source = leaving
+            for each, option in dict.fromkeys(self.arriving):
+                name = option.host
+                if each is not of_class or (uuid, name) in self._forbidden:
+                    continue
+                after = positions.move(arrangement, uuid, name)
+                if after is None:
+                    continue
+                position = after.positions[name]
+                if (self._fits(position) >= self._new[name] if anywhere
+                        else position.cells_of(uuid) == option.cells):
+                    yield (self._spoilt(after.positions[source], source),
+                           leaving, (each, option), name, after)
+
+    def _spoilt(self, position: arrangements.Position, source: str) -> int:
+        """Return how many arrivals at a host would end on other cells."""
+        return sum(
+            (after := position.put(each.guest, '')) is not None
+            and after.cells_of('') != option.cells
+            for each, option in self.arriving if option.host == source)
 
 
 def make_room(
@@ -377,10 +291,11 @@ def make_room(
                 guest, uuid, positions.degrees(uuid)) is not None)
 
     failed: list[str] = []
+    others = [name for name in positions.hosts if name not in closed]
     for _round in range(_ROUNDS):
         search = MoveSearch(
             # No host takes the server now, or the drain would have found it.
-            positions, guest, dict.fromkeys(positions.hosts, 0), takes, 1,
+            positions, guest, dict.fromkeys(others, 0), takes, 1,
             _MOST_MOVES, fixed=fixed, closed=closed, forbidden=forbidden,
             seconds=seconds, update=update)
         moves, _exact = search.moves()

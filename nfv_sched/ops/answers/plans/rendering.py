@@ -273,17 +273,23 @@ def defrag_text(plan: document.Defrag) -> list[tables.Part]:
 def _defrag_headline(plan: document.Defrag) -> str:
     verb = 'fits' if plan.fits_before == 1 else 'fit'
     now = f'{plan.fits_before} more {plan.flavor} {verb} now'
+    most = strings.count(plan.options.max_moves, 'move')
+    rest = 'no moves were found that make room for ' + (
+        str(plan.wanted) if plan.moves else 'more')
+    if plan.bound is not None:
+        rest = (f'no plan of {most} makes room for more'
+                if plan.bound <= plan.fits_after
+                else f'{rest}. With {most}, {plan.bound} fit at most')
     if not plan.moves:
         if plan.enough:
             return f'{now}: no move is needed for {plan.wanted}.'
-        return f'{now}; no moves were found that make room for more.'
+        return f'{now}; {rest}.'
     live = all(each.how == movable.LIVE for each in plan.moves)
     moves = strings.count(len(plan.moves), 'live ' * live + 'migration')
     fewest = ', and no fewer do' if plan.exact else ''
     if plan.enough:
         return f'{now}, {plan.fits_after} after {moves}{fewest}.'
-    return (f'{now}, {plan.fits_after} after {moves}; '
-            f'no moves were found that make room for {plan.wanted}.')
+    return f'{now}, {plan.fits_after} after {moves}; {rest}.'
 
 
 def _defrag_notes(plan: document.Defrag) -> Iterator[str]:
@@ -296,18 +302,6 @@ def _defrag_notes(plan: document.Defrag) -> Iterator[str]:
                'booted then.')
     if any(each.vfs_detached for each in plan.moves):
         yield values.VFS_DETACHED
-    if plan.freeing is not None:
-        if not plan.freeing:
-            yield ('No host takes one more, even without any one of the '
-                   'servers that can be moved.')
-        for each in plan.freeing[:_REASONS]:
-            yield f'{each.host} takes one more without {each.name}, but ' + (
-                f'wherever {each.name} goes, no more fit in all.'
-                if each.has_destination
-                else f'no other host takes {each.name}.')
-        if len(plan.freeing) > _REASONS:
-            yield ('The same holds for '
-                   f'{len(plan.freeing) - _REASONS} more servers.')
     yield from _gaps(plan)
     reasons = collections.Counter(
         each.obstacle.text for each in plan.not_movable).most_common()

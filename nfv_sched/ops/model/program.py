@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State which servers may be where as an integer program, and solve it.
+
+Servers that are alike are one class.  An option of a class is a host, and the
+NUMA cells there.  The unknowns are how many servers of a class arrive at an
+option, how many of those that are there leave it, and how many new servers an
+option takes.  What a host cell, or a host in Placement, has of a resource
+bounds what is there in the end.
+
+Nova's rules allow no more than the program does, so its bound holds for them.
+What it proposes has to be tried.
+"""
+
+import collections
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Sequence
+import dataclasses
+import itertools
+import math
+import time
+import typing as ty
+
+from nfv_sched.fit import decide
+from nfv_sched.fit.numa import decide as numa_decide
+from nfv_sched.fit.numa import fit
+from nfv_sched.fit.numa import topology
+from nfv_sched.fit import occupancy
+from nfv_sched.ops.model import arrangements
+from nfv_sched.ops.model.counting import host_count
+from nfv_sched.ops.simulator import servers
+
+#: Cost of all moves, where a new server is worth 1.
+_COST = 0.4
+_EPSILON = 1e-6
+_CPUS = 'CPUs'
+
+#: (position of the host cell, or None for the host in Placement; _CPUS, page
+#: size in KiB, or resource class) -> amount
+_Amounts = dict[tuple[int | None, Hashable], int]
+_Row = dict[int, float]  # number of a column -> coefficient
+
+
+class Option(ty.NamedTuple):
+    host: str
+    cells: tuple[int, ...]  #: positions of host cells, sorted
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Class:
+    """Servers that are alike."""
+
+    guest: arrangements.Guest
+    options: Mapping[Option, _Amounts]  #: what it takes, where it may go
+    present: dict[Option, list[str]]  #: UUIDs of those that may leave
+
+
+class Solution(ty.NamedTuple):
+    new: int  #: number of new servers
+    #: highest number that may be possible; None if that was not found in time
+    bound: int | None
+    fewest: bool  #: whether no fewer moves may do for so many
+    on_host: Mapping[str, int]  #: the same of each host
+    #: class, UUID and host of each server that leaves
+    leaving: list[tuple[Class, str, str]]
+    #: class and option of each server that arrives
+    arriving: list[tuple[Class, Option]]
+
+
+class Program:
+    """Servers, hosts and new servers of a cloud.
+
+    :param guest: a new server
+    :param fits: name of each host -> number of new servers that fit it now;
+        hosts that are not named do not get new ones
+    :param movable: returns UUIDs of the servers of a host that may leave it
+    :param closed: names of hosts to which no server is moved
+    """
+
+    def __init__(self, positions: arrangements.Positions,
+                 guest: arrangements.Guest, fits: Mapping[str, int],
+                 movable: Callable[[str], Collection[str]],
+                 closed: Collection[str]):
+        self._positions = positions
+        self._fits = fits
+        self._now = {name: positions.position(name)
+                     for name in positions.hosts}
+        self._open = [name for name in positions.hosts if name not in closed]
+        self._cells: dict[Hashable, list[tuple[Option, _Amounts]]] = {}
+        self._of_guest: dict[Hashable, dict[Option, _Amounts]] = {}
+        self._chosen: dict[Hashable, tuple[int, ...] | None] = {}
+        self._free = {name: self._free_of(name) for name in positions.hosts}
+        self._new = self._options(guest, list(fits))
+        self.classes: dict[Hashable, Class] = {}
+        for name in positions.hosts:
+            for uuid in movable(name):
+                each = self._class_of(uuid)
+                each.present.setdefault(Option(name, tuple(sorted({
+                    share.position for share in positions.shares(
+                        self._now[name], uuid)}))), []).append(uuid)
+
+    def _class_of(self, uuid: str) -> Class:
+        positions = self._positions
+        guest = positions.guest(uuid, positions.kind(uuid))
+        group = positions.group(uuid)
+        key = guest, group and group.uuid
+        if key not in self.classes:
+            names = [name for name in self._open
+                     if positions.in_cell(uuid, name)]
+            if group is not None and group.policy == 'affinity':
+                # Where fellows are now; a move needs one there.
+                there = {positions.servers[member].host for member
+                         in group.members if member in positions.servers}
+                names = [name for name in names if name in there]
+            self.classes[key] = Class(guest, self._options(guest, names), {})
+        return self.classes[key]
+
+    # -- amounts
+
+    def _free_of(self, name: str) -> _Amounts:
+        position = self._now[name]
+        free: _Amounts = {}
+        for number, cell in enumerate(
+                position.room.host.cells if position.room.host else ()):
+            free[number, _CPUS] = len(cell.free_cpus)
+            for page in cell.pages:
+                free[number, page.size_kb] = page.free_kb // page.size_kb
+        for provider in position.used.tree(position.host.root):
+            for resource_class, inventory in provider.inventories.items():
+                key = None, resource_class
+                free[key] = free.get(key, 0) + inventory.capacity - (
+                    provider.used.get(resource_class, 0))
+        return free
+
+    def _freed(self, uuid: str, name: str) -> _Amounts:
+        """Return what a server gives back when it leaves a host."""
+        position = self._now[name]
+        without = self._positions.without(position, uuid)
+        amounts: _Amounts = collections.Counter()
+        for share in self._positions.shares(position, uuid):
+            amounts[share.position, _CPUS] += len(share.cpus)
+            amounts[share.position, share.page_size] += share.pages
+        for before, after in zip(position.used.tree(position.host.root),
+                                 without.used.tree(position.host.root)):
+            for resource_class, used in before.used.items():
+                amounts[None, resource_class] += used - after.used.get(
+                    resource_class, 0)
+        return amounts
+
+    # -- options
+
+    def _options(self, guest: arrangements.Guest,
+                 names: Sequence[str]) -> dict[Option, _Amounts]:
+        """Return what a server takes wherever it may be, whatever is free."""
+        key = guest, tuple(names)
+        if key not in self._of_guest:
+            options = self._of_guest[key] = {}
+            granted = self._granted(guest)
+            for name in names:
+                if not self._is_refused(guest, name):
+                    classes = {(None, each): amount
+                               for each, amount in granted.items()
+                               if (None, each) in self._free[name]}
+                    for cells, amounts in self._cells_of(guest, name):
+                        options[Option(name, cells)] = {**amounts, **classes}
+        return self._of_guest[key]
+
+    def _is_refused(self, guest: arrangements.Guest, name: str) -> bool:
+        """Return whether filters refuse a host, even one without servers."""
+        position = self._positions.position(name)
+        if not guest.refused(position):
+            return False
+        load = position.load
+        for uuid in self._positions.on_host[name]:
+            try:
+                load = load.plus(occupancy.amounts(
+                    self._positions.guest(uuid).counted.spec), -1)
+            except servers.Refused:
+                continue
+        return guest.refused(dataclasses.replace(position, load=load))
+
+    def _granted(self, guest: arrangements.Guest) -> Mapping[str, int]:
+        """Return the least that each query asks Placement for."""
+        totals = [collections.Counter(guest.needs)
+                  for _query in guest.counted.grants.queries]
+        for amounts, query in zip(totals, guest.counted.grants.queries):
+            amounts.update(query.amounts)
+            for group in query.groups:
+                for _suffix in group.suffixes:
+                    amounts.update(group.amounts)
+        first, *more = totals
+        for each in more:
+            first &= each
+        return first
+
+    def _cells_of(self, guest: arrangements.Guest, name: str) -> list[
+            tuple[tuple[int, ...], _Amounts]]:
+        host = self._now[name].room.host
+        if guest.counted.request.guest is None:
+            return [((), {})]
+        if host is None:
+            return []
+        empty = occupancy.empty(host)
+        key = guest, host_count.FreeResources(empty).key
+        if key not in self._cells:
+            self._cells[key] = list(_cells(guest, empty))
+        return self._cells[key]
+
+    def _is_unlikely(self, each: Class, option: Option) -> bool:
+        """Return whether a claim would choose other cells of the host now."""
+        position = self._now[option.host]
+        free = self._free[option.host]
+        ready = [cells for cells, amounts
+                 in self._cells_of(each.guest, option.host)
+                 if all(free.get(what, 0) >= amounts[what]
+                        for what in amounts)]
+        if option.cells not in ready or len(ready) < 2:
+            return False
+        key = each.guest, position.room.key
+        if key not in self._chosen:
+            after = position.put(each.guest, '')
+            self._chosen[key] = after and after.cells_of('')
+        return self._chosen[key] != option.cells
+
+    # -- the program
+
+    def solve(self, most: int, max_moves: int, seconds: float,
+              forbidden: Collection[tuple[arrangements.Guest, Option]] = (),
+              ) -> Solution:
+        """Find the highest number of new servers, up to ``most``.
+
+        And the fewest moves for them, of at most ``max_moves``; of these, the
+        ones with the least memory.
+        """
+        until = time.monotonic() + seconds
+        model = _Model()
+        rows: dict[Hashable, _Row] = collections.defaultdict(dict)
+        arrivals, departures = {}, {}
+        max_moves = min(max_moves, sum(
+            len(uuids) for each in self.classes.values()
+            for uuids in each.present.values()))
+        # Cost of one move: the fewest first, then those that claims make.
+        unit = _COST / (max_moves + 1)
+        memory = max([1, *(each.guest.counted.spec.memory_mb
+                           for each in self.classes.values())])
+        unlikely = []
+        changes: dict[str, list[int]] = collections.defaultdict(list)
+        for each in self.classes.values():
+            number = sum(map(len, each.present.values()))
+            balance: _Row = {}
+            for option, uuids in each.present.items():
+                freed = [self._freed(uuid, option.host) for uuid in uuids]
+                column = model.column(len(uuids))
+                departures[column] = each, option
+                changes[option.host].append(column)
+                balance[column] = -1
+                for what in set(itertools.chain(*freed)):
+                    rows[option.host, what][column] = -max(
+                        amounts.get(what, 0) for amounts in freed)
+            for option, amounts in each.options.items():
+                if (each.guest, option) in forbidden:
+                    continue
+                is_unlikely = self._is_unlikely(each, option)
+                column = model.column(min(number, max_moves), unit * (
+                    .9 + .08 * each.guest.counted.spec.memory_mb / memory
+                    + .02 * is_unlikely))
+                arrivals[column] = each, option
+                changes[option.host].append(column)
+                if is_unlikely:
+                    unlikely.append(column)
+                balance[column] = 1
+                for what, amount in amounts.items():
+                    rows[option.host, what][column] = amount
+            model.row(0, balance)
+        new = {}
+        for option, amounts in self._new.items():
+            column = model.column(most, -1)
+            new[column] = option.host
+            for what, amount in amounts.items():
+                rows[option.host, what][column] = amount
+            # As long as none leaves, no more fit than now.  On several cells
+            # Nova's choice may leave less than another would.
+            if len(option.cells) < 2:
+                rows[option.host, None][column] = 1
+        for column, (_class, option) in departures.items():
+            rows[option.host, None][column] = -most
+        for (host, what), row in rows.items():
+            free = self._fits.get(host, 0) if what is None else max(
+                0, self._free[host].get(what, 0))
+            model.row(free, row, -math.inf)
+        model.row(max_moves, dict.fromkeys(arrivals, 1), -math.inf)
+        model.row(most, dict.fromkeys(new, 1), -math.inf)
+        # The relaxed program has a bound, which mostly can be reached.
+        _none, bound = model.solve(seconds, relaxed=True)
+        limit = None if bound == -math.inf else min(
+            most, math.floor(_COST - bound + _EPSILON))
+        # Where claims choose other cells, something else has to change first.
+        for column in unlikely:
+            host = arrivals[column][1].host
+            model.row(0, {**dict.fromkeys(changes[host], -max_moves),
+                          column: 1}, -math.inf)
+        model.row(most, dict.fromkeys(new, 1),
+                  most if limit is None else limit)
+        values, cost = model.solve(seconds / 2, unit * .005)
+        if not values:
+            model.drop_row()
+            values, cost = model.solve(
+                max(0, until - time.monotonic()), 0.99 - _COST)
+        number = sum(values[column] for column in new) if values else 0
+        moves = sum(values[column] for column in arrivals) if values else 0
+        # A server that comes to a host and leaves it may be what changes, in
+        # one more move than the relaxed program needs.
+        fewest = number == limit == most and unit * (moves - 1) + _EPSILON < (
+            most + min(cost, bound + unit))
+        on_host: dict[str, int] = collections.Counter()
+        for column, name in new.items():
+            on_host[name] += values[column] if values else 0
+        return Solution(number, limit, fewest, on_host, [
+            (each, uuid, option.host) for column, (each, option)
+            in departures.items() if values
+            for uuid in each.present[option][:values[column]]], [
+                (each, option) for column, (each, option) in arrivals.items()
+                if values for _ in range(values[column])])
+
+
+class _Model:
+    """A linear program of whole numbers, for HiGHS, which minimizes."""
+
+    def __init__(self) -> None:
+        import highspy
+
+        class SilentHighs(highspy.Highs):
+            def enableCallbacks(self) -> None:
+                # HiGHS 1.16.0 writes to standard output as early as here.
+                self.silent()
+                super().enableCallbacks()
+
+        self._api = highspy
+        self._highs = SilentHighs()
+        self._highs.silent()
+        self._highs.setOptionValue('threads', 1)
+
+    def column(self, most: float, cost: float = 0) -> int:
+        """Add an unknown of 0 to ``most``; return its number."""
+        self._highs.addCol(cost, 0, most, 0, [], [])
+        return self._highs.getNumCol() - 1
+
+    def row(self, most: float, row: _Row, least: float = 0) -> None:
+        self._highs.addRow(least, most, len(row), list(row),
+                           list(row.values()))
+
+    def drop_row(self) -> None:
+        """Drop the last row."""
+        self._highs.deleteRows(1, [self._highs.getNumRow() - 1])
+
+    def solve(self, seconds: float, gap: float = 0,
+              relaxed: bool = False) -> tuple[list[int], float]:
+        """Return the values, or none, and a lower bound of the cost.
+
+        :param gap: difference of cost that does not matter
+        :param relaxed: whether the numbers need not be whole
+        """
+        highs, count = self._highs, self._highs.getNumCol()
+        if not count:
+            return [], 0
+        kinds = self._api.HighsVarType
+        highs.changeColsIntegrality(count, list(range(count)), [
+            kinds.kContinuous if relaxed else kinds.kInteger] * count)
+        highs.setOptionValue('time_limit', highs.getRunTime() + seconds)
+        highs.setOptionValue('mip_abs_gap', gap)
+        highs.run()
+        info = highs.getInfo()
+        is_feasible = info.primal_solution_status == (
+            self._api.SolutionStatus.kSolutionStatusFeasible)
+        bound = info.mip_dual_bound
+        if relaxed:
+            is_solved = (highs.getModelStatus()
+                         == self._api.HighsModelStatus.kOptimal)
+            bound = info.objective_function_value if is_solved else -math.inf
+        return ([round(value) for value in highs.getSolution().col_value]
+                if is_feasible else [], bound)
+
+
+def _cells(guest: arrangements.Guest, host: topology.HostTopology,
+           ) -> Iterator[tuple[tuple[int, ...], _Amounts]]:
+    """Yield the cells of an empty host that a guest may be on."""
+    own = guest.counted.request.guest
+    reserved = [own.reserved, *[0] * len(own.cells[1:])]
+    masks: Sequence[int] = [sum(
+        1 << number for number, host_cell in enumerate(host.cells)
+        if fit.check(host_cell, cell, cell.pagesize, more, decide.UNLIMITED)
+        == fit.FITS) for cell, more in zip(own.cells, reserved)]
+    if guest.counted.guest_request.terms is not None:
+        masks, _rules = numa_decide.strict_cells(
+            host, masks, guest.counted.guest_request.terms)
+    seen: dict[tuple[int, ...], _Amounts] = {}
+    for cells in itertools.permutations(range(len(host.cells)), len(masks)):
+        if all(mask >> cell & 1 for mask, cell in zip(masks, cells)):
+            amounts = _needs(own.cells, reserved, host, cells)
+            # Unlike guest cells take the least of what either order takes.
+            before = seen.setdefault(tuple(sorted(cells)), amounts)
+            for what in before:
+                before[what] = min(before[what], amounts.get(what, 0))
+    yield from seen.items()
+
+
+def _needs(guest_cells: Sequence[topology.GuestCell], reserved: Sequence[int],
+           host: topology.HostTopology, cells: Sequence[int]) -> _Amounts:
+    """Return what a guest takes of host cells at least."""
+    amounts: _Amounts = {}
+    for cell, more, number in zip(guest_cells, reserved, cells):
+        amounts[number, _CPUS] = cell.number_of_pins(host.cells[number], more)
+        # Without a size, memory may be overcommitted; for any, it is open.
+        if (cell.pagesize or 0) > 0:
+            amounts[number, cell.pagesize] = (
+                cell.memory * 1024 // cell.pagesize)
+    return amounts
