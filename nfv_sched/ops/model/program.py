@@ -242,6 +242,7 @@ class Program:
         unit = _COST / (max_moves + 1)
         memory = max([1, *(each.guest.counted.spec.memory_mb
                            for each in self.classes.values())])
+        costs: dict[int, float] = {}
         unlikely = []
         changes: dict[str, list[int]] = collections.defaultdict(list)
         for each in self.classes.values():
@@ -260,9 +261,10 @@ class Program:
                 if (each.guest, option) in forbidden:
                     continue
                 is_unlikely = self._is_unlikely(each, option)
-                column = model.column(min(number, max_moves), unit * (
+                column = model.column(min(number, max_moves))
+                costs[column] = unit * (
                     .9 + .08 * each.guest.counted.spec.memory_mb / memory
-                    + .02 * is_unlikely))
+                    + .02 * is_unlikely)
                 arrivals[column] = each, option
                 changes[option.host].append(column)
                 if is_unlikely:
@@ -291,8 +293,9 @@ class Program:
         model.row(most, dict.fromkeys(new, 1), -math.inf)
         # The relaxed program has a bound, which mostly can be reached.
         _none, bound = model.solve(seconds, relaxed=True)
-        limit = None if bound == -math.inf else min(
-            most, math.floor(_COST - bound + _EPSILON))
+        limit = None if bound == -math.inf else math.floor(_EPSILON - bound)
+        model.add_costs(costs)
+        _none, bound = model.solve(seconds, relaxed=True)
         # Where claims choose other cells, something else has to change first.
         for column in unlikely:
             host = arrivals[column][1].host
@@ -338,6 +341,10 @@ class _Model:
         self._highs = SilentHighs()
         self._highs.silent()
         self._highs.setOptionValue('threads', 1)
+
+    def add_costs(self, costs: Mapping[int, float]) -> None:
+        for column, cost in costs.items():
+            self._highs.changeColCost(column, cost)
 
     def column(self, most: float, cost: float = 0) -> int:
         """Add an unknown of 0 to ``most``; return its number."""
