@@ -291,11 +291,11 @@ def make_room(
                 guest, uuid, positions.degrees(uuid)) is not None)
 
     failed: list[str] = []
-    others = [name for name in positions.hosts if name not in closed]
+    names = [name for name in positions.hosts if name not in closed]
     for _round in range(_ROUNDS):
         search = MoveSearch(
             # No host takes the server now, or the drain would have found it.
-            positions, guest, dict.fromkeys(others, 0), takes, 1,
+            positions, guest, dict.fromkeys(names, 0), takes, 1,
             _MOST_MOVES, fixed=fixed, closed=closed, forbidden=forbidden,
             seconds=seconds, update=update)
         moves, _exact = search.moves()
