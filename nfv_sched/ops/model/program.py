@@ -89,6 +89,8 @@ class Program:
         self._of_guest: dict[Hashable, dict[Option, _Amounts]] = {}
         self._chosen: dict[Hashable, tuple[int, ...] | None] = {}
         self._free = {name: self._free_of(name) for name in positions.hosts}
+        #: number of new servers, and its bound, of the first program
+        self._possible: tuple[int, int | None] | None = None
         self._new = self._options(guest, list(fits))
         self.classes: dict[Hashable, Class] = {}
         for name in positions.hosts:
@@ -244,6 +246,10 @@ class Program:
                            for each in self.classes.values())])
         costs: dict[int, float] = {}
         unlikely = []
+        #: when all that may leave a host have left it
+        available = collections.Counter({
+            (name, what): amount for name, free in self._free.items()
+            for what, amount in free.items() if amount > 0})
         changes: dict[str, list[int]] = collections.defaultdict(list)
         for each in self.classes.values():
             number = sum(map(len, each.present.values()))
@@ -255,8 +261,9 @@ class Program:
                 changes[option.host].append(column)
                 balance[column] = -1
                 for what in set(itertools.chain(*freed)):
-                    rows[option.host, what][column] = -max(
-                        amounts.get(what, 0) for amounts in freed)
+                    amount = max(amounts.get(what, 0) for amounts in freed)
+                    rows[option.host, what][column] = -amount
+                    available[option.host, what] += amount * len(uuids)
             for option, amounts in each.options.items():
                 if (each.guest, option) in forbidden:
                     continue
@@ -274,8 +281,13 @@ class Program:
                     rows[option.host, what][column] = amount
             model.row(0, balance)
         new = {}
+        ever: dict[str, int] = collections.Counter()
         for option, amounts in self._new.items():
-            column = model.column(most, -1)
+            fits = min([most, *(
+                available[option.host, what] // amount
+                for what, amount in amounts.items() if amount)])
+            ever[option.host] += fits
+            column = model.column(fits, -1)
             new[column] = option.host
             for what, amount in amounts.items():
                 rows[option.host, what][column] = amount
@@ -284,16 +296,20 @@ class Program:
             if len(option.cells) < 2:
                 rows[option.host, None][column] = 1
         for column, (_class, option) in departures.items():
-            rows[option.host, None][column] = -most
+            rows[option.host, None][column] = -ever[option.host]
         for (host, what), row in rows.items():
             free = self._fits.get(host, 0) if what is None else max(
                 0, self._free[host].get(what, 0))
             model.row(free, row, -math.inf)
         model.row(max_moves, dict.fromkeys(arrivals, 1), -math.inf)
         model.row(most, dict.fromkeys(new, 1), -math.inf)
-        # The relaxed program has a bound, which mostly can be reached.
-        _none, bound = model.solve(seconds, relaxed=True)
-        limit = None if bound == -math.inf else math.floor(_EPSILON - bound)
+        if self._possible is None:
+            # At all, with moves that claims may not make.
+            values, bound = model.solve(seconds / 2, .99)
+            self._possible = (
+                sum([values[column] for column in new]) if values else 0,
+                None if bound == -math.inf else math.floor(_EPSILON - bound))
+        possible, limit = self._possible
         model.add_costs(costs)
         _none, bound = model.solve(seconds, relaxed=True)
         # Where claims choose other cells, something else has to change first.
@@ -301,9 +317,9 @@ class Program:
             host = arrivals[column][1].host
             model.row(0, {**dict.fromkeys(changes[host], -max_moves),
                           column: 1}, -math.inf)
-        model.row(most, dict.fromkeys(new, 1),
-                  most if limit is None else limit)
-        values, cost = model.solve(seconds / 2, unit * .005)
+        model.row(most, dict.fromkeys(new, 1), possible)
+        values, cost = model.solve(
+            (until - time.monotonic()) / 4, unit * .002 * max_moves)
         if not values:
             model.drop_row()
             values, cost = model.solve(
