@@ -250,7 +250,6 @@ class Program:
         available = collections.Counter({
             (name, what): amount for name, free in self._free.items()
             for what, amount in free.items() if amount > 0})
-        changes: dict[str, list[int]] = collections.defaultdict(list)
         for each in self.classes.values():
             number = sum(map(len, each.present.values()))
             balance: _Row = {}
@@ -258,7 +257,6 @@ class Program:
                 freed = [self._freed(uuid, option.host) for uuid in uuids]
                 column = model.column(len(uuids))
                 departures[column] = each, option
-                changes[option.host].append(column)
                 balance[column] = -1
                 for what in set(itertools.chain(*freed)):
                     amount = max(amounts.get(what, 0) for amounts in freed)
@@ -273,14 +271,13 @@ class Program:
                     .9 + .08 * each.guest.counted.spec.memory_mb / memory
                     + .02 * is_unlikely)
                 arrivals[column] = each, option
-                changes[option.host].append(column)
                 if is_unlikely:
                     unlikely.append(column)
                 balance[column] = 1
                 for what, amount in amounts.items():
                     rows[option.host, what][column] = amount
             model.row(0, balance)
-        new = {}
+        new, of_new = {}, {}
         ever: dict[str, int] = collections.Counter()
         for option, amounts in self._new.items():
             fits = min([most, *(
@@ -291,6 +288,7 @@ class Program:
             new[column] = option.host
             for what, amount in amounts.items():
                 rows[option.host, what][column] = amount
+                of_new[option.host, what] = amount
             # As long as none leaves, no more fit than now.  On several cells
             # Nova's choice may leave less than another would.
             if len(option.cells) < 2:
@@ -301,6 +299,12 @@ class Program:
             free = self._fits.get(host, 0) if what is None else max(
                 0, self._free[host].get(what, 0))
             model.row(free, row, -math.inf)
+            # The same in whole new servers, which relaxations do not see.
+            amount = of_new.get((host, what), 0)
+            if what is not None and what[1] == _CPUS and amount:
+                model.row(free // amount, {
+                    column: each // amount for column, each in row.items()
+                    if each // amount}, -math.inf)
         model.row(max_moves, dict.fromkeys(arrivals, 1), -math.inf)
         model.row(most, dict.fromkeys(new, 1), -math.inf)
         if self._possible is None:
@@ -312,11 +316,20 @@ class Program:
         possible, limit = self._possible
         model.add_costs(costs)
         _none, bound = model.solve(seconds, relaxed=True)
-        # Where claims choose other cells, something else has to change first.
+        # Where claims choose other cells, these have to fill up first, or
+        # something has to leave the ones that are to be chosen.
+        changes = collections.defaultdict(list)
+        for column, (_class, option) in (
+                *arrivals.items(), *departures.items()):
+            changes[option.host].append((column, set(option.cells)))
         for column in unlikely:
-            host = arrivals[column][1].host
-            model.row(0, {**dict.fromkeys(changes[host], -max_moves),
-                          column: 1}, -math.inf)
+            _class, option = arrivals[column]
+            model.row(0, {**{
+                change: -max_moves for change, cells in changes[option.host]
+                if (not cells.isdisjoint(option.cells)
+                    if change in departures
+                    else not cells.issubset(option.cells))},
+                column: 1}, -math.inf)
         model.row(most, dict.fromkeys(new, 1), possible)
         values, cost = model.solve(
             (until - time.monotonic()) / 4, unit * .002 * max_moves)
@@ -357,6 +370,8 @@ class _Model:
         self._highs = SilentHighs()
         self._highs.silent()
         self._highs.setOptionValue('threads', 1)
+        # It takes half of the time and finds next to nothing.
+        self._highs.setOptionValue('presolve', 'off')
 
     def add_costs(self, costs: Mapping[int, float]) -> None:
         for column, cost in costs.items():

@@ -20,7 +20,7 @@ from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import start
 
 #: Time limit of the program, in seconds.
-SECONDS = 20.0
+SECONDS = 30.0
 #: Highest number of moves that make room for one server, and of such solutions
 #: that are tried in the simulator.
 _MOST_MOVES = 3
@@ -154,7 +154,7 @@ class MoveSearch:
             their number; and arrivals that did not come about
         """
         order = _Order(self._positions, solution, self._count_fits,
-                       self._forbidden)
+                       self._forbidden, self._max_moves)
         moves: list[values.Move] = []
         most = self._before, 0
         for move, arrangement in order.steps():
@@ -181,25 +181,29 @@ class _Order:
     A claim chooses the NUMA cells, by what is free at that time.
 
     :param fits: returns the number of new servers that fit a host
+    :param max_moves: highest number of moves
     :ivar arriving: arrivals that have not come about
     """
 
     def __init__(self, positions: arrangements.Positions,
                  solution: program.Solution,
                  fits: Callable[[arrangements.Position], int],
-                 forbidden: Collection[tuple[str, str]]):
+                 forbidden: Collection[tuple[str, str]], max_moves: int):
         self._positions = positions
         self._fits = fits
         self._forbidden = forbidden
         self._new = solution.on_host
         self._leaving = list(solution.leaving)
         self.arriving = list(solution.arriving)
+        #: number of servers that may move by way of a third host
+        self._spare = max_moves - len(self._leaving)
 
     def steps(self) -> Iterator[_Moved]:
         """Yield moves, each with the cloud after it.
 
         On other NUMA cells than in the solution only where nothing else is
-        left to do, and as many new servers fit that host.
+        left to do, and as many new servers fit that host.  Where servers wait
+        for each other, one goes to a third host first.
         """
         arrangement = arrangements.AS_IS
         while True:
@@ -213,11 +217,17 @@ class _Order:
                 if chosen is not None:
                     break
             else:
-                return
+                chosen = next(self._aside(arrangement), None)
+                if chosen is None:
+                    return
             _spoilt, leaving, arriving, name, arrangement = chosen
             self._leaving.remove(leaving)
-            self.arriving.remove(arriving)
-            _class, uuid, source = leaving
+            of_class, uuid, source = leaving
+            if arriving is None:
+                self._spare -= 1
+                self._leaving.append((of_class, uuid, name))
+            else:
+                self.arriving.remove(arriving)
             yield trial.move_of(self._positions, uuid, source, name,
                                 self._positions.kind(uuid)), arrangement
 
@@ -246,6 +256,29 @@ class _Order:
                         else position.cells_of(uuid) == option.cells):
                     yield (self._spoilt(after.positions[source], source),
                            leaving, (each, option), name, after)
+
+    def _aside(self, arrangement: arrangements.Arrangement) -> Iterator[
+            tuple[ty.Any, ...]]:
+        """Yield moves to hosts of no other move, as :meth:`_possible` does.
+
+        Of servers in whose place another one can come then.
+        """
+        pending = collections.Counter(
+            option.host for _class, option in self.arriving)
+        for leaving in self._leaving if self._spare > 0 else ():
+            of_class, uuid, source = leaving
+            if not pending[source]:
+                continue
+            for name in dict.fromkeys(each.host for each in of_class.options):
+                after = None if name in pending or (
+                    (uuid, name) in self._forbidden) else (
+                        self._positions.move(arrangement, uuid, name))
+                if after is None:
+                    continue
+                if self._spoilt(after.positions[source],
+                                source) < pending[source]:
+                    yield 0, leaving, None, name, after
+                break
 
     def _spoilt(self, position: arrangements.Position, source: str) -> int:
         """Return how many arrivals at a host would end on other cells."""
