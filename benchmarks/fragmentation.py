@@ -3,18 +3,20 @@
 
 The same random arrivals and departures of pinned guests with 1 GiB pages are
 played against Nova's default weighers, against its options to pack hosts and
-NUMA nodes, and against ``NUMAFragmentationWeigher``, without and with
-``numa_fragmentation_within_host``.  Scheduler, weighers and claims are Nova's
-own.  At each level of use a part of the guests leaves and others come, some
-times over.  Then it is counted how many guests of 8 and of 16 vCPUs, on one
-NUMA node, would still fit.
+NUMA nodes, and against ``NUMAFragmentationWeigher``.  Scheduler, weighers and
+claims are Nova's own.  At each level of use a part of the guests leaves and
+others come, some times over.  Then it is counted how many guests of 8 and of
+16 vCPUs on one NUMA node, and of 32 vCPUs on two, would still fit, and how
+many hosts are in use.
+
+With ``--pairs`` a part of the guests, in percent, has two NUMA nodes.
 
 What is printed is the mean over the seeds, with the least and the most.  With
 ``--mixed`` guests have 1, 2 or 4 GiB for a vCPU, and pages are scarce.
 
 Usage: python benchmarks/fragmentation.py [--hosts 40] [--seeds 3] [--waves 3]
-       [--leave 20] [--levels 60,75,90] [--mixed] [--ways WAY ...] [--jobs N]
-       [--quick]
+       [--leave 20] [--levels 60,75,90] [--mixed] [--pairs 25]
+       [--ways WAY ...] [--jobs N] [--quick]
 """
 
 import argparse
@@ -42,7 +44,8 @@ from nfv_sched.ops.simulator import record  # noqa: E402
 NODES, CORES, THREADS = 2, 16, 2
 PCPUS = NODES * CORES * THREADS  # of a host
 VCPUS = (2, 4, 6, 8, 10, 12)  # of the guests that come and go
-LARGE = (8, 16)  # of the guests that are counted
+#: vCPUs and NUMA nodes of the guests that are counted.
+LARGE = ((8, 1), (16, 1), (32, 2))
 
 _PACK_HOSTS = {'filter_scheduler': {
     'cpu_weight_multiplier': -1.0, 'ram_weight_multiplier': -1.0}}
@@ -57,12 +60,9 @@ WAYS = {
     'pack both': _PACK_HOSTS | _PACK_NODES,
     'weigher': _WEIGHER,
     'weigher, pack nodes': _WEIGHER | _PACK_NODES,
-    'weigher within host': {'nfv_sched': {
-        **_WEIGHER['nfv_sched'], 'numa_fragmentation_within_host': True}},
 }
 #: Those that are played by default.
-USUAL = ('default', 'pack hosts', 'pack both', 'weigher',
-         'weigher within host')
+USUAL = ('default', 'pack hosts', 'pack both', 'weigher')
 
 
 class Memory(ty.NamedTuple):
@@ -89,12 +89,14 @@ class Churn(ty.NamedTuple):
     :ivar waves: how often guests leave at each level
     :ivar leave: how many of them each time, in percent
     :ivar memory: pages of hosts and guests
+    :ivar pairs: how many of them have two NUMA nodes, in percent
     """
 
     levels: tuple[int, ...]
     waves: int
     leave: int
     memory: Memory
+    pairs: int
 
 
 class Event(ty.NamedTuple):
@@ -104,12 +106,14 @@ class Event(ty.NamedTuple):
     :ivar guest: number of the guest
     :ivar vcpus: of a guest that comes; 0 if it goes
     :ivar pages: of a guest that comes, for each vCPU
+    :ivar nodes: NUMA nodes of a guest that comes
     """
 
     level: int = 0
     guest: int = 0
     vcpus: int = 0
     pages: int = 0
+    nodes: int = 1
 
 
 class Count(ty.NamedTuple):
@@ -118,13 +122,15 @@ class Count(ty.NamedTuple):
     :ivar level: use of pCPUs that was meant, in percent
     :ivar used: use of pCPUs, in percent
     :ivar refused: guests that found no host so far
-    :ivar fits: vCPUs of a guest -> how many more fit
+    :ivar hosts: hosts with guests
+    :ivar fits: vCPUs and NUMA nodes of a guest -> how many more fit
     """
 
     level: int
     used: float
     refused: int
-    fits: dict[int, int]
+    hosts: int
+    fits: dict[tuple[int, int], int]
 
 
 def events(seed, hosts, churn):
@@ -142,7 +148,8 @@ def events(seed, hosts, churn):
                 there[number] = vcpus
                 used += vcpus
                 yield Event(guest=number, vcpus=vcpus,
-                            pages=rng.choice(churn.memory.guests))
+                            pages=rng.choice(churn.memory.guests),
+                            nodes=1 + (rng.random() * 100 < churn.pairs))
             if wave == churn.waves:
                 break
             for gone in rng.sample(
@@ -155,11 +162,13 @@ def events(seed, hosts, churn):
 def cloud_file(hosts, options, pages):
     """The text of a cloud file."""
     flavors = ''.join(f"""
-  vnf.{vcpus}.{each}:
+  vnf.{vcpus}.{each}.{nodes}:
     vcpus: {vcpus}
     memory: {vcpus * each} GiB
-    extra_specs: {{hw:cpu_policy: dedicated, hw:mem_page_size: 1GB}}"""
-                      for vcpus in VCPUS for each in sorted(set(pages.guests)))
+    extra_specs: {{hw:cpu_policy: dedicated, hw:mem_page_size: 1GB,
+                   hw:numa_nodes: {nodes}}}"""
+                      for vcpus in VCPUS for each in sorted(set(pages.guests))
+                      for nodes in (1, 2))
     return f"""
 filters: [ComputeFilter, NFVTopologyFilter]
 options: {json.dumps(options)}
@@ -200,7 +209,8 @@ def play(way, seed, hosts, churn):
                 else:
                     simulation.step(actions.Boot(
                         action='boot', boot=name, targets=(name,),
-                        flavor=f'vnf.{event.vcpus}.{event.pages}'))
+                        flavor=f'vnf.{event.vcpus}.{event.pages}.'
+                               f'{event.nodes}'))
                     if state.servers[name].host is None:
                         refused += 1
                     else:
@@ -214,12 +224,14 @@ def _count(level, refused, cloud, pages):
     fits = capacity.capacities(cloud, [snapshot.Flavor(
         name=f'large.{vcpus}', vcpus=vcpus, memory=vcpus * pages * 1024,
         extra_specs={
-            'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': '1GB'})
-        for vcpus in LARGE])
-    pinned = sum(len(node.pinned) for host in cloud.hosts
-                 for node in host.nodes)
-    return Count(level, 100 * pinned / PCPUS / len(cloud.hosts), refused, {
-        vcpus: each.fits for vcpus, each in zip(LARGE, fits)})
+            'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': '1GB',
+            'hw:numa_nodes': str(nodes)})
+        for vcpus, nodes in LARGE])
+    pinned = [sum(len(node.pinned) for node in host.nodes)
+              for host in cloud.hosts]
+    return Count(level, 100 * sum(pinned) / PCPUS / len(cloud.hosts), refused,
+                 sum(map(bool, pinned)), {
+        large: each.fits for large, each in zip(LARGE, fits)})
 
 
 def spread(values):
@@ -236,19 +248,17 @@ def report(found, levels):
     width = max(map(len, found))
     for number, level in enumerate(levels):
         print(f'\n{level} % of the pCPUs in use')
-        print(f'{"":<{width}}  {"used":>5}  {"refused":>7}  ' + '  '.join(
-            f'{f"{vcpus} vCPUs":>16}' for vcpus in LARGE) + '  times default')
-        usual = None
+        print(f'{"":<{width}}  {"used":>5}  {"refused":>7}  {"hosts":>5}  '
+              + '  '.join(f'{f"{vcpus} vCPUs on {nodes}":>16}'
+                          for vcpus, nodes in LARGE))
         for way, counts in found.items():
             here = [each[number] for each in counts]
-            fits = [[each.fits[vcpus] for each in here] for vcpus in LARGE]
-            mean = statistics.mean(fits[-1])
-            usual = mean if way == 'default' else usual
+            fits = [[each.fits[large] for each in here] for large in LARGE]
             print(f'{way:<{width}}  '
                   f'{statistics.mean(each.used for each in here):5.1f}  '
                   f'{statistics.mean(each.refused for each in here):7.1f}  '
-                  + '  '.join(f'{spread(each):>16}' for each in fits)
-                  + (f'  {mean / usual:13.1f}' if usual else ''))
+                  f'{statistics.mean(each.hosts for each in here):5.1f}  '
+                  + '  '.join(f'{spread(each):>16}' for each in fits))
 
 
 def main():
@@ -260,6 +270,8 @@ def main():
     parser.add_argument('--leave', type=int, default=20,
                         help='how many of them each time, in percent')
     parser.add_argument('--mixed', action='store_true')
+    parser.add_argument('--pairs', type=int, default=0,
+                        help='guests with two NUMA nodes, in percent')
     parser.add_argument('--levels', default='60,75,90')
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     parser.add_argument('--ways', nargs='+', choices=WAYS, default=USUAL)
@@ -268,7 +280,7 @@ def main():
     if args.quick:
         args.hosts, args.seeds, args.waves, args.levels = 4, 1, 1, '75'
     churn = Churn(tuple(map(int, args.levels.split(','))), args.waves,
-                  args.leave, MIXED if args.mixed else AMPLE)
+                  args.leave, MIXED if args.mixed else AMPLE, args.pairs)
     began = time.monotonic()
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
         running = {way: [pool.submit(

@@ -80,24 +80,6 @@ A server with one NUMA node is enforced by the labels (``vswitch_label``,
 on hosts without node labels, and for mappings of several guest NUMA nodes,
 which labels cannot tell apart.
 """),
-    cfg.BoolOpt('numa_fragmentation_within_host', default=False, help="""
-Choose the NUMA nodes of a server within its host so, too, that most capacity
-is left for large servers.
-
-Without it, Nova's own order of the NUMA nodes counts, as set by ``[compute]
-packing_host_numa_cells_allocation_strategy`` on the compute nodes; the NUMA
-fragmentation weigher predicts it. With it, the limits that the scheduler sends
-to the compute node name the NUMA nodes by their labels where Nova would choose
-others. So do those of requests without any extra spec of nfv-sched, whose
-limits are otherwise the same as with stock Nova. The claim of such a server
-fails, and the server is built on another host, if the NUMA nodes are filled by
-others before it arrives.
-
-What a request asks for comes first. No host is refused for lack of labels; on
-a host without labels of its NUMA nodes (``node_label_prefix``) Nova's order
-counts. Needs ``NFVTopologyFilter``. It works with and without the weigher
-(``numa_fragmentation_weight_multiplier``).
-"""),
     cfg.StrOpt(
         'moves_without_limits',
         default='refuse',

@@ -149,11 +149,6 @@ def filters(conf) -> upgradecheck.Result:
     counting = [name for name in enabled if name not in shadowed]
     problems += _check_combination(counting)
     problems += _check_shadow(enabled, shadowed & provided)
-    if conf.nfv_sched.numa_fragmentation_within_host and (
-            TOPOLOGY not in counting):
-        problems.append(findings.warning(
-            '[nfv_sched] numa_fragmentation_within_host is set and has no '
-            f'effect without {TOPOLOGY}: enable it.'))
     off = [what for name, what in {**_specs_by_filter(), **LIMITS}.items()
            if name not in enabled]
     well = f'Enabled: {", ".join(ours)}.'

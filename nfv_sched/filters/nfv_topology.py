@@ -51,7 +51,7 @@ class NFVTopologyFilter(base.NFVHostFilter):
             if not host_state.allocation_candidates:
                 return _NO_CANDIDATES
         # The usual request, at a fraction of the time.
-        if request.plain and not prepared.keeps_room:
+        if request.plain:
             return visit.judge_once(
                 host_state, request_note, request, prepared)
         return visit.for_host(host_state, request_note).judge(

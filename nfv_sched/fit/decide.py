@@ -158,9 +158,8 @@ def decide(host: HostResources, request: Request, mapping: Mapping | None,
     :raises topology.OddTopologyError: if the NUMA cells cannot be read
     :raises pci.OddDevicesError: if the PCI devices cannot be read
     """
-    if request.one_cell and not terms.keeps_room and (
-            host.numa_topology is not None and host.cpu_ratio is not None
-            and host.ram_ratio is not None):
+    if request.one_cell and host.numa_topology is not None and (
+            host.cpu_ratio is not None and host.ram_ratio is not None):
         return _decide_one_cell(host, request, mapping, terms)
     if (decision := decide_for_all(host, request, terms)) is None:
         decision = decide_candidate(host, request, mapping, terms)
@@ -241,7 +240,7 @@ def decide_candidate(
     """
     evaluation = host.evaluation
     devices = host.devices(request, mapping)
-    if not terms.rules and not terms.keeps_room:
+    if not terms.rules:
         decision = _decide_by_nova(evaluation, request, devices, traces)
         if decision is not None:
             return _without_card(decision, host, request, mapping)

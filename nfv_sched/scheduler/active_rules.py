@@ -38,7 +38,6 @@ def settings(request_note: RequestNote) -> DecisionOptions:
                 scheduler.packs_numa_cells(),
                 scheduler.claims_sort_by_devices()),
             options.moves_without_limits == 'refuse',
-            options.numa_fragmentation_within_host,
             _places(tuple(scheduler.enabled_filters()),
                     request_note.in_shadow()))
     return decision_options
@@ -148,6 +147,4 @@ def _select(request_note: RequestNote, request: Request,
         tuple([rule for rule in request.rules
                if type(rule).unsuitable_reason is not
                numa_rule.Rule.unsuitable_reason]),
-        options.sorting,
-        options.keeps_room and request.guest is not None and
-        _TOPOLOGY in options.filters)
+        options.sorting)

@@ -48,7 +48,6 @@ class DecisionOptions(ty.NamedTuple):
     #: live migrations must satisfy strict policies without the limits, on a
     #: Nova that loses them: ``moves_without_limits = refuse``
     limits_lost: bool
-    keeps_room: bool  #: ``numa_fragmentation_within_host``
     #: name of each enabled filter that is not in shadow -> its position among
     #: them; the last one if it is enabled several times
     filters: Mapping[str, int]

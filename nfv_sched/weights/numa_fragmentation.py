@@ -87,8 +87,7 @@ class _WeighedRequest:
         self.limited = active_rules.limits_claim(request_note, request)
         self.sorting = active_rules.settings(request_note).sorting
         #: Whether Nova's own rules and order determine where the guest goes.
-        self.is_plain = self.terms is None or (
-            request.plain and not self.terms.keeps_room)
+        self.is_plain = self.terms is None or request.plain
 
     def lost(self, host_state) -> float | None:
         """Return the capacity that a host loses; None if it is refused."""

@@ -19,11 +19,9 @@ import types
 import typing as ty
 
 from nfv_sched.base import reasons
-from nfv_sched.fit.numa import candidates
 from nfv_sched.fit.numa.evaluation import CellSorting
 from nfv_sched.fit.numa.evaluation import Evaluation
 from nfv_sched.fit.numa.evaluation import MAX_CLAIM_TRIES
-from nfv_sched.fit.numa import fragmentation
 from nfv_sched.fit.numa import labels as numa_labels
 from nfv_sched.fit.numa import pci
 from nfv_sched.fit.numa import rule as numa_rule
@@ -36,9 +34,6 @@ FIT = ('NFVTopologyFilter',)
 # Up to this number of preferred rules, all combinations are tried; of more,
 # only all together and each alone.
 _COMBINED = 4
-
-# Maximum number of choices to try for the one that leaves most capacity.
-_MAX_ROOMY = 16
 
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
 _NOTHING: frozenset[str] = frozenset()
@@ -97,9 +92,6 @@ class Terms(ty.NamedTuple):
     #: whether they count otherwise or not
     refusing: tuple[numa_rule.Rule, ...] = ()
     sorting: CellSorting = CellSorting()  #: how Nova sorts the cells of a host
-    #: of the choices that satisfy the rules, the claim is held to the one that
-    #: leaves most capacity for large guests
-    keeps_room: bool = False
 
     @property
     def strict(self) -> bool:
@@ -219,12 +211,6 @@ class _Decider:
             predictor.strict_text = self._text()
 
     def decide(self, traces, held: Decision | None) -> Decision:
-        decision = self._by_rules(traces, held)
-        if self.terms.keeps_room and decision.accepted:
-            return self._keeping_room(decision, held)
-        return decision
-
-    def _by_rules(self, traces, held: Decision | None) -> Decision:
         predictor = self.predictor
         evaluation = predictor.evaluation
         # The filter's search begins with the guest cells of the RequestSpec.
@@ -352,61 +338,6 @@ class _Decider:
             if fallback is None and self._labels_suffice(labels, must):
                 fallback = labels
         return fallback
-
-    # -- capacity for large guests
-
-    def _keeping_room(self, decision: Decision,
-                      held: Decision | None) -> Decision:
-        """Hold the claim to the roomiest choice that meets rules as well."""
-        predictor, evaluation = self.predictor, self.predictor.evaluation
-        if held is not None:
-            # All servers of the request on this host share their limits.
-            options = [held.labels]
-        elif evaluation.no_choice:
-            return decision
-        else:
-            options = self._roomy_labels(decision.labels)
-        chosen = predictor.predicted(decision.labels)
-        for labels in options:
-            if labels == decision.labels or chosen is None:
-                break
-            # Labels that are already there came by the rules and must stay.
-            if labels > decision.labels and self._as_good(labels, decision):
-                return self._accept(labels, decision.strict_labels, held)
-        return decision
-
-    def _roomy_labels(self,
-                      labels: frozenset[str]) -> Iterator[frozenset[str]]:
-        """Yield sets of labels, with ``labels``, that allow one choice each.
-
-        The choice that leaves most capacity comes first.  The last set is
-        ``labels`` alone, if the claim makes the next best choice with these.
-        """
-        predictor, evaluation = self.predictor, self.predictor.evaluation
-        chosen = predictor.predicted(labels)
-        usual = None if chosen is None else candidates.mask_of(chosen)
-        for target in candidates.some(
-                evaluation.masks, fragmentation.order(evaluation),
-                predictor.label_groups(labels), predictor.stock, _MAX_ROOMY):
-            cells = candidates.mask_of(target)
-            # The claim makes this choice anyway; what follows would be worse.
-            if cells == usual:
-                yield labels
-                return
-            if (exact := predictor.node_labels(cells)) is not None:
-                yield labels | exact
-
-    def _as_good(self, labels: frozenset[str], decision: Decision) -> bool:
-        predictor = self.predictor
-        chosen = predictor.predicted(labels)
-        if chosen is None or not predictor.keeps_pins(labels):
-            return False
-        if not all(rule.is_satisfied(facts, predictor, chosen)
-                   for rule, facts in self.rules if rule.strict):
-            return False
-        degrees = self._degrees(self.rules, labels)
-        return all(degrees[text] >= degree
-                   for text, degree in decision.degrees.items())
 
     # -- decisions
 

@@ -160,13 +160,6 @@ class Evaluation:
         return len(self.host.cells) < len(self.guest.cells)
 
     @property
-    def no_choice(self) -> bool:
-        """Whether the guest fits in one way at most, or takes all cells."""
-        masks = self.masks
-        return len(self.host.cells) <= len(masks) or (
-            len(masks) == 1 and not masks[0] & masks[0] - 1)
-
-    @property
     def uniform(self) -> bool:
         """Whether Nova's answer is independent of the course of its search.
 

@@ -6,7 +6,8 @@ for pinned vCPUs and its free memory.  Its capacity for large guests is the
 square of that: a node that is half free has a quarter of the capacity of an
 empty one.  So guests that are placed by the least loss fill one NUMA node
 after the other and leave the others whole, and a guest without huge pages goes
-where these have run out.
+where these have run out.  What guests with two NUMA nodes can have counts
+alike: the lesser of two nodes.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,9 +19,11 @@ from nfv_sched.fit.numa import topology
 _ALONE = 0.1
 # Extra weight near free PCI devices, to keep guests without devices away.
 _NEAR_DEVICES = 0.5
-# Weight of the capacity of the host as a whole, beside that of its NUMA nodes:
-# for guests with several NUMA nodes.
+# Weight of the capacity of the host as a whole, beside that of its NUMA nodes.
 _WHOLE_HOST = 0.6
+# Weight of the capacity of pairs of NUMA nodes.  With more, more guests with
+# two nodes fit in the end; with less, fewer hosts are used.
+_PAIRS = 5.0
 
 
 def lost(host: topology.HostTopology, guest: topology.GuestTopology,
@@ -33,29 +36,24 @@ def lost(host: topology.HostTopology, guest: topology.GuestTopology,
         by the ratio of CPUs to memory of its host cell.
     """
     cells = [_Cell(cell, near) for cell in host.cells]
-    free = free_after = sum([cell.free for cell in cells])
+    before = [cell.free for cell in cells]
+    after = before.copy()
     loss, reserved = 0.0, guest.reserved
     for position, guest_cell in zip(chosen, guest.cells):
-        cell = cells[position]
-        lost_there, free_there = cell.taken(guest_cell, reserved)
+        lost_there, after[position] = cells[position].taken(
+            guest_cell, reserved)
         loss += lost_there
-        free_after -= cell.free - free_there
         reserved = 0
-    return loss + _WHOLE_HOST / len(cells) * (
-        free * free - free_after * free_after)
+    return loss + _of_several(before) - _of_several(after)
 
 
-def order(evaluation: numa_evaluation.Evaluation) -> tuple[int, ...]:
-    """Return the positions of the host cells, least capacity lost first.
-
-    Host cells with equal losses are in the order in which Nova tries them.
-    Losses are those by the largest guest cell, whether it fits or not.
-    """
-    host, guest = evaluation.host, evaluation.guest
-    near = nodes_with_devices(evaluation.pools)
-    guest_cell = max(guest.cells, key=lambda cell: cell.dedicated)
-    losses = [_Cell(cell, near).taken(guest_cell, 0)[0] for cell in host.cells]
-    return tuple(sorted(evaluation.order, key=losses.__getitem__))
+def _of_several(free: list[float]) -> float:
+    """Return the capacity for guests with several NUMA nodes."""
+    total = sum(free)
+    # The two largest together, then the next two.
+    pairs = sorted(free, reverse=True)[1::2]
+    return _WHOLE_HOST / len(free) * total * total + _PAIRS * sum(
+        [least * least for least in pairs])
 
 
 def nodes_with_devices(

@@ -14,7 +14,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from nfv_sched.fit.numa import candidates
 from nfv_sched.fit.numa import decide
 from nfv_sched.fit.numa import evaluation as numa_evaluation
-from nfv_sched.fit.numa import fragmentation
 from nfv_sched.fit.numa import pci
 from nfv_sched.fit.numa import topology
 
@@ -55,8 +54,6 @@ def host_shape(evaluation: numa_evaluation.Evaluation, terms: decide.Terms,
         tuple([cell.id for cell in cells]), masks, static, fits, order,
         host.networks, tuple([
             rule.read(host, terms.names) for rule in terms.rules]))
-    if terms.keeps_room and not evaluation.no_choice:
-        shape = *shape, fragmentation.order(evaluation)
     pools = evaluation.pools
     if not demands or pools is None:
         return shape

@@ -172,15 +172,6 @@ class TestShape(test_stock.EquivalenceTestCase):
         return found
 
     def test_shape(self):
-        self.check_cases()
-
-    def test_room_within_host(self):
-        """The order of the NUMA nodes by the room there counts, too."""
-        self.flags(numa_fragmentation_within_host=True,
-                   numa_fragmentation_weight_multiplier=100.0)
-        self.check_cases()
-
-    def check_cases(self):
         seen = collections.Counter()
         phase = ''
         original, work_out = shape.host_shape, decide.decide

@@ -15,7 +15,6 @@ import os
 
 import hypothesis
 from hypothesis import strategies as st
-from nova import objects
 from nova.scheduler.filters import numa_topology_filter
 from nova.virt import hardware
 
@@ -143,48 +142,3 @@ class TestStockEquivalence(EquivalenceTestCase):
               '%(limit)d permutations)' % dict(seen, limit=MAX_PERMUTATIONS))
         self.assertGreater(seen['run'], CASES // 2)
         self.assert_seen(seen['accepted'], seen['run'] // 20)
-
-    def test_room_within_host(self):
-        """The option refuses no host, and the claim keeps its labels."""
-        seen = {'run': 0, 'accepted': 0, 'labels': 0}
-        self.flags('filter_scheduler', enabled_filters=['NFVTopologyFilter'])
-        self.flags(numa_fragmentation_within_host=True)
-
-        @SETTINGS
-        @hypothesis.given(
-            host=strategies.host_topologies(),
-            guest=strategies.guest_topologies(),
-            network=strategies.network_metadata(),
-            packing=st.booleans())
-        def check(host, guest, network, packing):
-            if permutations(host, guest) > MAX_PERMUTATIONS:
-                return
-            seen['run'] += 1
-            self.flags('compute',
-                       packing_host_numa_cells_allocation_strategy=packing)
-            for cell in host.cells:
-                if 'network_metadata' not in cell:
-                    cell.network_metadata = objects.NetworkMetadata(
-                        physnets=set(), tunneled=False)
-                cell.network_metadata.physnets |= {f'nfv_node{cell.id}'}
-            stock, ours = (strategies.host_state(strategies.clone(host))
-                           for _ in range(2))
-            expected = self._stock_accepts(
-                stock, strategies.request_spec(guest, network))
-            if not self.assert_same(
-                    expected, ours, strategies.request_spec(guest, network)):
-                return
-            seen['accepted'] += 1
-            limits = ours.limits['numa_topology']
-            if 'network_metadata' in limits and limits.network_metadata:
-                seen['labels'] += any(
-                    name.startswith('nfv_node')
-                    for name in limits.network_metadata.physnets)
-            self.assertIsNotNone(hardware.numa_fit_instance_to_host(
-                strategies.clone(host), strategies.clone(guest),
-                provider_mapping=None, limits=limits))
-
-        check()
-        print('within host: %(run)d cases compared, %(accepted)d hosts '
-              'accepted, %(labels)d with labels of nodes' % seen)
-        self.assert_seen(seen['labels'], 0)

@@ -19,25 +19,23 @@ class Row:
         after the other; Nova puts each on the emptiest node
     :ivar host: where it goes
     :ivar nodes: its NUMA nodes there, by Nova's own order
-    :ivar within: the same with ``numa_fragmentation_within_host``
     """
 
     title: str
     used: dict[str, tuple[int, ...]]
     host: str
     nodes: tuple[int, ...]
-    within: tuple[int, ...]
 
 
 ROWS = (
-    Row('the fuller host', {'host2': (3, 2)}, 'host2', (1,), (1,)),
+    Row('the fuller host', {'host2': (3, 2)}, 'host2', (1,)),
     Row('the fuller node, which Nova takes if it is the only one',
-        {'host1': (2,), 'host2': (2, 3)}, 'host2', (0,), (0,)),
-    Row('the node that is used already, if the option is set',
-        {'host2': (2,)}, 'host2', (1,), (0,)),
+        {'host1': (2,), 'host2': (2, 3)}, 'host2', (0,)),
+    Row('the other node of a host that is in use',
+        {'host2': (2,)}, 'host2', (1,)),
     Row('one CPU more is used', {'host1': (2, 1), 'host2': (2, 2)},
-        'host2', (0,), (0,)),
-    Row('not where it does not fit', {'host2': (3, 3)}, 'host1', (0,), (0,)),
+        'host2', (0,)),
+    Row('not where it does not fit', {'host2': (3, 3)}, 'host1', (0,)),
 )
 
 
@@ -45,13 +43,10 @@ class WeigherTestCase(base.NFVCloudTestCase):
 
     extra_filters = ['NFVTopologyFilter']
     huge_pages = 2
-    #: numa_fragmentation_within_host
-    within = False
 
     def configure(self):
         super().configure()
         self.flags(numa_fragmentation_weight_multiplier=100.0,
-                   numa_fragmentation_within_host=self.within,
                    group='nfv_sched')
 
     def setUp(self):
@@ -63,16 +58,11 @@ class WeigherTestCase(base.NFVCloudTestCase):
         guest = self.flavor()
         for row in ROWS:
             with self.row(row.title):
-                self.flags(numa_fragmentation_within_host=False,
-                           group='nfv_sched')
                 for host, sizes in row.used.items():
                     for vcpus in sizes:
                         self.boot(self.flavor(vcpus=vcpus), host=host)
-                self.flags(numa_fragmentation_within_host=self.within,
-                           group='nfv_sched')
                 self.assertPlaced(
-                    self.boot(guest),
-                    list(row.within if self.within else row.nodes), row.host)
+                    self.boot(guest), list(row.nodes), row.host)
             self.delete_all()
 
 
@@ -98,25 +88,6 @@ class WeigherTest(WeigherTestCase):
         for name in ('host1', 'host2'):
             self.admin_api.add_host_to_aggregate(aggregate['id'], name)
         self.assertEqual('host1', self.host(self.boot(self.flavor())))
-
-
-class WithinHostTest(WeigherTestCase):
-
-    within = True
-
-    def test_rows(self):
-        self.run_rows()
-
-    def test_moves(self):
-        for name in ('host1', 'host2'):
-            self.boot(self.flavor(vcpus=1), host=name)
-        server = self.boot(self.flavor())
-        source = self.host(server)
-        self.assertPlaced(server, [0], source)
-        other = {'host1': 'host2', 'host2': 'host1'}[source]
-        self.cold_migrate(server)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [0], other)
 
 
 class StockFilterTest(WeigherTestCase):

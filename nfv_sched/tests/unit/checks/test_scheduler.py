@@ -128,15 +128,6 @@ class FiltersTest(CheckTestCase):
             self.assertSuccess(self.check(enabled))
             self.flags(shadow=[])
 
-    def test_within_host_without_its_filter(self):
-        self.flags(numa_fragmentation_within_host=True)
-        self.assertWarning(
-            self.check(f'{STOCK},{LIMITS}'),
-            'numa_fragmentation_within_host is set and has no effect without '
-            'NFVTopologyFilter')
-        self.assertSuccess(self.check(
-            f'{STOCK},PciPassthroughFilter,{PLUGIN},{LIMITS}'))
-
     def test_limits_that_live_migrations_lose(self):
         self.useFixture(fixtures.MockPatchObject(
             nova_scheduler, 'live_migration_carries_limits', lambda: False))

@@ -53,7 +53,7 @@ class ChecksTest(test_scheduler.CheckTestCase):
 
     def test_a_line_for_each_finding(self):
         self.read('enabled_filters = Typo,VSwitchPortLimitFilter\n',
-                  '[nfv_sched]\nnuma_fragmentation_within_host = true\n')
+                  '[nfv_sched]\nshadow = SharedVCPUFilter\n')
         code, table = self.run_checks()
         self.assertEqual(upgradecheck.Code.FAILURE, code)
         lines = [line.strip('| ') for line in table.splitlines()]
@@ -62,8 +62,7 @@ class ChecksTest(test_scheduler.CheckTestCase):
         self.assertStartsWith(
             lines[filters + 2], 'Details: enabled_filters has Typo, VSwitch')
         self.assertTrue(any(
-            line.startswith('[nfv_sched] numa_fragmentation_within_host')
-            for line in lines), table)
+            line.startswith('[nfv_sched] shadow') for line in lines), table)
 
     def assertStartsWith(self, text, start):
         self.assertTrue(text.startswith(start), text)

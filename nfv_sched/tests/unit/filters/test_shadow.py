@@ -261,8 +261,7 @@ class TestShadowBesideOthers(ShadowTestCase):
                 'nfv:vswitch_numa_affinity', 'nfv:pci_numa_affinity')
                 if generator.random() < 0.7}
             self.flags(
-                strict_enforcement=generator.choice(('claim', 'predicted')),
-                numa_fragmentation_within_host=generator.random() < 0.3)
+                strict_enforcement=generator.choice(('claim', 'predicted')))
             case = [{
                 'devices': {0: generator.randint(0, 3),
                             1: generator.randint(0, 3)},
