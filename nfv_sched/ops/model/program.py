@@ -31,7 +31,7 @@ from nfv_sched.ops.simulator import servers
 
 #: Cost of all moves, where a new server is worth 1.
 _COST = 0.4
-_EPSILON = 1e-6
+_EPSILON = 1e-4
 _CPUS = 'CPUs'
 
 #: (position of the host cell, or None for the host in Placement; _CPUS, page

@@ -130,7 +130,7 @@ def _moves(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
         plan = defrag.plan(
             cloud, flavor, requested.count, dataclasses.replace(
                 plan_document.FEW_MOVES, max_moves=_MOVES), ports=ports,
-            update=_limit(seconds))
+            seconds=seconds, update=_limit(seconds))
         if plan.enough and _fits_after(cloud, requested, plan):
             moves = strings.count(len(plan.moves), 'live migration')
             yield document.HelpfulStep(

@@ -26,6 +26,7 @@ def plan(cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
          options: document.DefragOptions = document.FEW_MOVES, *,
          ports: assumed_ports.Choice = None,
          failed: Collection[tuple[str, str]] = (),
+         seconds: float = move_search.SECONDS,
          update: move_search.Update = lambda done, total,
          what: None) -> document.Defrag:
     """Plan the fewest live migrations after which new servers fit.
@@ -35,6 +36,7 @@ def plan(cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
         servers
     :param failed: UUIDs of servers, each with a destination to which it is not
         moved, because that has failed
+    :param seconds: time limit of each search
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the flavor
     :raises InputError: as :func:`drain.plan`
     """
@@ -44,7 +46,8 @@ def plan(cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
             arrangements.Positions(
                 cloud, state, capacity.NewServers(ports=ports),
                 options.cold_for_vfs),
-            flavor, count, options, set(failed), gap.of_cloud(cloud), update)
+            flavor, count, options, set(failed), gap.of_cloud(cloud), seconds,
+            update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()
             failure = search.fails(cloud, moves) if moves else None
@@ -59,7 +62,7 @@ class _DefragSearch(move_search.MoveSearch):
                  flavor: snapshot.Flavor,
                  count: int, options: document.DefragOptions,
                  forbidden: set[tuple[str, str]],
-                 gaps: tuple[document.UnreadData, ...],
+                 gaps: tuple[document.UnreadData, ...], seconds: float,
                  update: move_search.Update):
         def is_avoided(name: str) -> bool:
             return any(fnmatch.fnmatchcase(name, each)
@@ -75,7 +78,7 @@ class _DefragSearch(move_search.MoveSearch):
                 uuid for uuid, server in positions.servers.items()
                 if is_avoided(server.name)},
             closed=set(filter(is_avoided, positions.hosts)),
-            forbidden=forbidden, update=update)
+            forbidden=forbidden, update=update, seconds=seconds)
         self._flavor = flavor
         self._options = options
         self._gaps = gaps

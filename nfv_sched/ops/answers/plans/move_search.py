@@ -53,7 +53,7 @@ class MoveSearch:
                  fits_after: Callable[[arrangements.Position], int],
                  count: int, max_moves: int, *, fixed: Collection[str],
                  closed: Collection[str], forbidden: set[tuple[str, str]],
-                 update: Update, seconds: float = SECONDS):
+                 update: Update, seconds: float):
         self._positions = positions
         self._guest = guest
         self._now = fits_now
