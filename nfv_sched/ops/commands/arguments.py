@@ -247,6 +247,13 @@ def add_relax(parser: argparse.ArgumentParser) -> None:
              'two, would have to be relaxed; nothing is changed')
 
 
+def add_seconds(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--seconds', type=positive, metavar='S', default=30,
+        help='time limit of each search, in seconds (default: 30); with more, '
+             'a large cloud may get a better plan, or its proof')
+
+
 def add_zone(parser: argparse.ArgumentParser, *, help: str,
              **options: ty.Any) -> None:
     parser.add_argument('--availability-zone', help=help, **options)

@@ -57,6 +57,7 @@ class DefragCloud(planning.MovePlanCommand):
             '--avoid', action='append', default=[], metavar='PATTERN',
             help='do not move servers with such names, nor servers from or '
                  'to hosts with such names; can be repeated')
+        arguments.add_seconds(parser)
         arguments.add_ports(parser)
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
@@ -69,7 +70,8 @@ class DefragCloud(planning.MovePlanCommand):
             ports=parsed_args.ports, cold_for_vfs=parsed_args.cold_for_vfs)
         with progress.shown() as update:
             answer = replanning.plan_defrag(
-                cloud, parsed_args.flavor, parsed_args.count, options, update)
+                cloud, parsed_args.flavor, parsed_args.count, options, update,
+                seconds=parsed_args.seconds)
         self.has_findings = not answer.enough
         return planning.Output(
             text=rendering.defrag_text(answer),

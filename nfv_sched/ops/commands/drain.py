@@ -84,6 +84,7 @@ class DrainHost(planning.MovePlanCommand):
             '--make-room', action='store_true',
             help='if no host takes a server, move servers of other hosts '
                  'first, live and three at most for each')
+        arguments.add_seconds(parser)
         arguments.add_relax(parser)
         parser.add_argument(
             '--shelve', action='store_true',
@@ -120,7 +121,7 @@ class DrainHost(planning.MovePlanCommand):
                 hosts = list(dict.fromkeys(host.name for host in chosen))
                 plan = rolling.plan(
                     cloud, hosts, options, at_once=parsed_args.at_once or 1,
-                    update=update)
+                    seconds=parsed_args.seconds, update=update)
                 self.has_findings = bool(plan.not_emptied)
                 commands = ()
             else:
@@ -128,6 +129,7 @@ class DrainHost(planning.MovePlanCommand):
                     [host.name for host in cloud.hosts], parsed_args.hosts[0])
                 plan = drain.plan(
                     cloud, host, options, update=update,
+                    seconds=parsed_args.seconds,
                     uuids=_uuids(cloud, host, parsed_args.server))
                 self.has_findings = bool(plan.staying or plan.unfinished)
                 commands = list(rendering.drain_commands(plan))

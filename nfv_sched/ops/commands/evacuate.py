@@ -55,6 +55,7 @@ class EvacuateHost(planning.MovePlanCommand):
             help='name of a host, or a pattern in which * and ? stand for '
                  'anything')
         arguments.add_host_groups(parser)
+        arguments.add_seconds(parser)
         arguments.add_relax(parser)
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -70,7 +71,8 @@ class EvacuateHost(planning.MovePlanCommand):
         with progress.shown() as update:
             plan = drain.evacuate(
                 cloud, list(dict.fromkeys(host.name for host in hosts)),
-                relax=parsed_args.relax, update=update)
+                relax=parsed_args.relax, seconds=parsed_args.seconds,
+                update=update)
         self.has_findings = any(each.how is None for each in plan.servers)
         return planning.Output(
             text=rendering.evacuation_text(plan),

@@ -9,6 +9,7 @@ from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import move_search
 from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.answers.rebalance import freed_capacity
 from nfv_sched.ops.answers.rebalance import levelling
@@ -75,7 +76,8 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
 
 def plan_defrag(cloud: snapshot.Cloud, flavor_name: str, count: int,
                 options: document.DefragOptions, update: ty.Any,
-                failed: drain.Failed = drain.NONE_FAILED) -> document.Defrag:
+                failed: drain.Failed = drain.NONE_FAILED,
+                seconds: float = move_search.SECONDS) -> document.Defrag:
     """Plan moves for a flavor.
 
     :raises UsageError: if Nova refuses the flavor
@@ -84,7 +86,7 @@ def plan_defrag(cloud: snapshot.Cloud, flavor_name: str, count: int,
     try:
         return defrag.plan(
             cloud, flavor, count, options, failed=failed, update=update,
-            ports=arguments.ports(cloud, options))
+            seconds=seconds, ports=arguments.ports(cloud, options))
     except servers.Refused as exc:
         raise errors.UsageError(f'flavor {flavor.name}: {exc}') from exc
 

@@ -36,6 +36,8 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                 ('host', 'drain', 'one', 'two', '--server', 'a',
                  '--server is for one host'),
                 ('host', 'drain', 'x*', "no host matches 'x*'"),
+                ('host', 'drain', 'one', '--seconds', '0',
+                 'a number from 1 is needed'),
                 ('cloud', 'defrag', '--flavor', 'p1', '--count', '0',
                  'a number from 1 is needed'),
                 ('cloud', 'defrag', '--flavor', 'x', "no flavor named 'x'"),
