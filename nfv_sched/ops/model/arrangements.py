@@ -321,8 +321,7 @@ class Positions:
             return there >= here
         if group.policy.startswith(_SOFT):
             return there <= here
-        most = group.rules.get('max_server_per_host', '')
-        return there < (int(most) if most.isdigit() else 1)
+        return there < most_on_host(group)
 
     def broken_hint(self, arrangement: Arrangement, uuid: str,
                     name: str) -> str | None:
@@ -383,6 +382,12 @@ class Positions:
                 self.of_name[position.host.name].nodes or (),
                 self.servers[uuid].nodes or ())
         return self._shares[uuid]
+
+
+def most_on_host(group: snapshot.Group) -> int:
+    """Return how many servers of an anti-affinity group a host may have."""
+    most = group.rules.get('max_server_per_host', '')
+    return int(most) if most.isdigit() else 1
 
 
 def _kind(server: snapshot.Server) -> Hashable:

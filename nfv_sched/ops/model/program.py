@@ -33,9 +33,10 @@ from nfv_sched.ops.simulator import servers
 _COST = 0.4
 _EPSILON = 1e-4
 _CPUS = 'CPUs'
+_ANTI_AFFINITY = 'anti-affinity'
 
 #: (position of the host cell, or None for the host in Placement; _CPUS, page
-#: size in KiB, or resource class) -> amount
+#: size in KiB, resource class, or UUID of an anti-affinity group) -> amount
 _Amounts = dict[tuple[int | None, Hashable], int]
 _Row = dict[int, float]  # number of a column -> coefficient
 
@@ -113,7 +114,16 @@ class Program:
                 there = {positions.servers[member].host for member
                          in group.members if member in positions.servers}
                 names = [name for name in names if name in there]
-            self.classes[key] = Class(guest, self._options(guest, names), {})
+            options = self._options(guest, names)
+            if group is not None and group.policy == _ANTI_AFFINITY:
+                options = {option: {**amounts, (None, group.uuid): 1}
+                           for option, amounts in options.items()}
+                for name in names:
+                    self._free[name][None, group.uuid] = (
+                        arrangements.most_on_host(group) - len({
+                            *group.members}.intersection(
+                                positions.on_host[name])))
+            self.classes[key] = Class(guest, options, {})
         return self.classes[key]
 
     # -- amounts
@@ -138,6 +148,8 @@ class Program:
         position = self._now[name]
         without = self._positions.without(position, uuid)
         amounts: _Amounts = collections.Counter()
+        if self._positions.policy(uuid) == _ANTI_AFFINITY:
+            amounts[None, self._positions.servers[uuid].group] = 1
         for share in self._positions.shares(position, uuid):
             amounts[share.position, _CPUS] += len(share.cpus)
             amounts[share.position, share.page_size] += share.pages
