@@ -387,7 +387,7 @@ class Positions:
 def most_on_host(group: snapshot.Group) -> int:
     """Return how many servers of an anti-affinity group a host may have."""
     most = group.rules.get('max_server_per_host', '')
-    return int(most) if most.isdigit() else 1
+    return int(most) if most.isdecimal() and len(most) < 10 else 1
 
 
 def _kind(server: snapshot.Server) -> Hashable:

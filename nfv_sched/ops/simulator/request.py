@@ -293,7 +293,8 @@ def server_group(state: states.State, name: str) -> objects.InstanceGroup:
                for member in state.groups.get(name, ())
                if state.servers[member].status != servers.DELETED]
     rules = {name: value for name, value in group.rules.items()
-             if name == 'max_server_per_host' and value.isdigit()}
+             if name == 'max_server_per_host' and value.isdecimal()
+             and len(value) < 10}
     return objects.InstanceGroup(
         id=1, uuid=group.uuid, name=name,
         project_id=state.context.project_id,

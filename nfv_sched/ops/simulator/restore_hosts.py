@@ -106,7 +106,7 @@ def _problems(host: snapshot.Host) -> Iterator[str]:
     """Yield values of a host that are impossible in Nova or Placement."""
     for name in _NUMBERS:
         value = host.stats.get(name, '0')
-        if not str(value).lstrip('-').isdigit():
+        if not str(value).lstrip('-').isdecimal():
             yield f'{name} of its stats is not a number: {value!r}'
     for spec in host.supported:
         if len(spec) < 3:

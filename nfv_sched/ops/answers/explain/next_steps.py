@@ -90,8 +90,7 @@ def _some(noun: str, number: int) -> str:
 def _needed_hosts(count: int, group: snapshot.Group | None) -> int:
     if group is None or group.policy != 'anti-affinity':
         return 1
-    most = group.rules.get('max_server_per_host', '1')
-    return -(-count // max(int(most), 1)) if most.isdigit() else 1
+    return -(-count // max(arrangements.most_on_host(group), 1))
 
 
 def _larger_hosts(state: states.State, requested: request.BootRequest,

@@ -396,7 +396,7 @@ def searches(requested: request.BootRequest) -> Iterator[Changes]:
     yield from _port_searches(requested)
     for alias in _aliases(requested):
         name, _colon, count = alias.rpartition(':')
-        if count.isdecimal() and 1 < int(count) <= _MOST_DEVICES:
+        if 1 < (_positive(count) or 0) <= _MOST_DEVICES:
             yield [_change_alias(requested, alias, f'{name}:{fewer}')
                    for fewer in range(1, int(count))]
 
@@ -430,4 +430,5 @@ def _has_topology(vcpus: int, requested: request.BootRequest) -> bool:
 
 def _positive(text: str) -> int | None:
     """Return the number in a text; None if it is none, or 0."""
-    return int(text) if text.isdecimal() and int(text) else None
+    return (int(text) or None) if (
+        text.isdecimal() and len(text) < 20) else None

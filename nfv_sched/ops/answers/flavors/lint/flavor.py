@@ -348,4 +348,4 @@ def devices(subject: values.LintSubject) -> int:
     value = subject.flavor.extra_specs.get('pci_passthrough:alias', '')
     numbers = [part.rpartition(':')[2] for part in value.split(',')]
     return sum(int(number) for number in numbers
-               if number.strip().isdigit() and len(number) < 20)
+               if number.strip().isdecimal() and len(number) < 20)

@@ -144,13 +144,17 @@ class DefragTest(base.TestCase):
 
     def test_server_groups(self):
         a, b = (running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5)))
-        for policy, moves in (
-                ('anti-affinity', 0), ('soft-anti-affinity', 0),
-                ('soft-affinity', 1)):
+        for policy, most, moves in (
+                ('anti-affinity', '', 0), ('anti-affinity', '\u00b2', 0),
+                ('anti-affinity', '2', 1), ('soft-anti-affinity', '', 0),
+                ('soft-affinity', '', 1)):
             plan = self.plan(cloud([ONE, TWO], [a, b], groups=(
                 snapshot.Group(uuid=GROUP, policy=policy,
+                               rules={'max_server_per_host': most},
                                members=(a.uuid, b.uuid)),)))
-            self.assertEqual(moves, len(plan.moves), policy)
+            self.assertEqual(moves, len(plan.moves), (policy, most))
+            if policy == 'anti-affinity':
+                self.assertEqual(moves, plan.bound)
 
     def test_policies_are_not_worsened(self):
         near, away = (filled.host(name, 3, 2) for name in ('near', 'away'))

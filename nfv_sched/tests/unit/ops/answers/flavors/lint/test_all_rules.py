@@ -257,6 +257,7 @@ CASES = {
     'absurd-devices': (
         broken(E, 'pci_passthrough:alias', {
             'pci_passthrough:alias': 'nic:99999999999'}, cloud=CLOUD),
+        fine({'pci_passthrough:alias': 'nic:\u00b2'}),
         fine({'pci_passthrough:alias': 'nic:1'})),
     'image-value-refused': (
         broken(E, 'hw_vif_model', {}, image={'hw_vif_model': 'avp'}),
