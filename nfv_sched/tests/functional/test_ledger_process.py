@@ -168,25 +168,25 @@ class ProcessTest(ProcessTestCase):
 
     def test_once(self):
         process = self.start('--once', '--dry-run')
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         self.assertEqual(0, process.returncode, err)
         self.assertIn('host1 created 20 5 0 16384 0 0', ' '.join(out.split()))
         self.assertEqual([], self.placement.writes()[1:])
         process = self.start('--once')
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         self.assertEqual(0, process.returncode, err)
         self.assertIn('host1 created 20 5 0 16384 0 0', ' '.join(out.split()))
         self.assertIn('"reserved": 5', self.inventory())
         self.neutron.stop()
         process = self.start('--once')
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         self.assertEqual((1, ''), (process.returncode, out), err)
         self.assertIn('Neutron', err)
 
     def limits(self, *args):
         process = self.start('host', 'list', '-f', 'json', *args,
                              module='nfv_sched.ops.cli.base')
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         return (process.returncode, json.loads(out)['numa_nodes'],
                 without_progress(err))
 
@@ -212,7 +212,7 @@ class ProcessTest(ProcessTestCase):
     def test_limits_ledger(self):
         with open(self.conf, 'a') as conf:
             conf.write('ledger = placement\nsecurity_rules_per_node = 0\n')
-        self.start('--once').communicate(timeout=60)
+        self.start('--once').communicate(timeout=300)
         answer = self._placement(
             'PUT', f'/allocations/{uuids.server}', json.dumps({
                 'allocations': {names.provider_uuid(uuids.compute): {
@@ -231,7 +231,7 @@ class ProcessTest(ProcessTestCase):
         # As Placement may have granted it if it is not configured well.
         with open(self.conf, 'a') as conf:
             conf.write('vswitch_ports_per_node = 3\n')
-        self.start('--once').communicate(timeout=60)
+        self.start('--once').communicate(timeout=300)
         code, rows, err = self.limits()
         self.assertEqual(
             (0, -4, ['4 ports allocated of 3']),
@@ -251,7 +251,7 @@ class ProcessTest(ProcessTestCase):
 
     def test_dry_run_without_once(self):
         process = self.start('--dry-run')
-        _out, err = process.communicate(timeout=60)
+        _out, err = process.communicate(timeout=300)
         self.assertEqual(2, process.returncode)
         self.assertIn('--dry-run needs --once', err)
 
@@ -266,7 +266,7 @@ class ProcessTest(ProcessTestCase):
             with open(self.conf, 'ab') as conf:
                 conf.write(text)
             process = self.start(*args)
-            _out, err = process.communicate(timeout=60)
+            _out, err = process.communicate(timeout=300)
             self.assertEqual(2, process.returncode, err)
             self.assertIn(f'nfv-sched-ledger: {what}', err)
             self.assertNotIn('Traceback', err)
@@ -318,7 +318,7 @@ class ProcessTest(ProcessTestCase):
         self.wait_until(process, lambda: '"reserved": 3' in self.inventory())
         process.send_signal(signal.SIGTERM)
         began = time.monotonic()
-        log = '\n'.join(process.communicate(timeout=60))
+        log = '\n'.join(process.communicate(timeout=300))
         self.assertLess(time.monotonic() - began, 15)
         self.assertEqual(0, process.returncode, log)
         self.assertIn('The ledger was brought up to date', log)
@@ -334,7 +334,7 @@ class ProcessTest(ProcessTestCase):
             self.wait_until(process, lambda text=reserved: (
                 text in self.inventory()))
             process.send_signal(signal.SIGTERM)
-            log = '\n'.join(process.communicate(timeout=60))
+            log = '\n'.join(process.communicate(timeout=300))
             self.assertEqual(0, process.returncode, log)
 
 

@@ -47,6 +47,6 @@ class ServiceTest(test_ledger_process.ProcessTestCase):
         self.assertEqual(
             3, found['nfv_sched_network_services', 'host1', 'dhcp'])
         process.send_signal(signal.SIGTERM)
-        _out, err = process.communicate(timeout=60)
+        _out, err = process.communicate(timeout=300)
         self.assertEqual((0, ''), (
             process.returncode, test_ledger_process.without_progress(err)))

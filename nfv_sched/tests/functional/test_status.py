@@ -309,7 +309,7 @@ class CommandTest(ResultMixin, test_ledger_process.ProcessTestCase):
         process = self.run_module(
             'nfv_sched.cmd.status', '--config-file', conf or self.conf,
             'upgrade', 'check', *args)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         return process.returncode, out, err
 
     def results(self, expected):
@@ -364,7 +364,7 @@ class CommandTest(ResultMixin, test_ledger_process.ProcessTestCase):
         self.change_api_database(
             extra_specs.update().values(key='nfv:vswitch_numa_affinity'))
         process = self.start('--once')
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         self.add("""
 [filter_scheduler]
 available_filters = nova.scheduler.filters.all_filters
@@ -392,7 +392,7 @@ weight_classes = nova.scheduler.weights.all_weighers
         self.assertEqual(1, len(err.splitlines()), err)
         self.assertIn('/nonexistent/nova.conf', err)
         process = self.run_module('nfv_sched.cmd.status', 'upgrade', 'chek')
-        self.assertIn('chek', process.communicate(timeout=60)[1])
+        self.assertIn('chek', process.communicate(timeout=300)[1])
         self.assertEqual(255, process.returncode)
 
     def test_no_database(self):
