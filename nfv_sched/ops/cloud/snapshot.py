@@ -409,6 +409,12 @@ class Group:
     rules: Mapping[str, str] = values.empty_mapping()
     members: tuple[_UUID, ...] = ()  #: servers
 
+    @property
+    def most_on_host(self) -> int:
+        """Number of servers that a host may have, with anti-affinity."""
+        most = self.rules.get('max_server_per_host', '')
+        return int(most) if most.isdecimal() and len(most) < 10 else 1
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAgent:

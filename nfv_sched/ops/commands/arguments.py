@@ -249,9 +249,10 @@ def add_relax(parser: argparse.ArgumentParser) -> None:
 
 def add_seconds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        '--seconds', type=positive, metavar='S', default=30,
-        help='time limit of each search, in seconds (default: 30); with more, '
-             'a large cloud may get a better plan, or its proof')
+        '--seconds', type=positive, metavar='S',
+        help='time limit of each search, in seconds (default: 30, or 5 where '
+             'hosts are emptied in rounds); with more, a large cloud may get '
+             'a better plan, or its proof')
 
 
 def add_zone(parser: argparse.ArgumentParser, *, help: str,

@@ -62,6 +62,7 @@ class DefragCloud(planning.MovePlanCommand):
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)
+        from nfv_sched.ops.answers.plans import move_search
         from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.commands import replanning
         options = document.DefragOptions(
@@ -71,7 +72,7 @@ class DefragCloud(planning.MovePlanCommand):
         with progress.shown() as update:
             answer = replanning.plan_defrag(
                 cloud, parsed_args.flavor, parsed_args.count, options, update,
-                seconds=parsed_args.seconds)
+                seconds=parsed_args.seconds or move_search.SECONDS)
         self.has_findings = not answer.enough
         return planning.Output(
             text=rendering.defrag_text(answer),

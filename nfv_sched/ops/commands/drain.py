@@ -121,7 +121,8 @@ class DrainHost(planning.MovePlanCommand):
                 hosts = list(dict.fromkeys(host.name for host in chosen))
                 plan = rolling.plan(
                     cloud, hosts, options, at_once=parsed_args.at_once or 1,
-                    seconds=parsed_args.seconds, update=update)
+                    seconds=parsed_args.seconds or rolling.SECONDS,
+                    update=update)
                 self.has_findings = bool(plan.not_emptied)
                 commands = ()
             else:
@@ -129,7 +130,7 @@ class DrainHost(planning.MovePlanCommand):
                     [host.name for host in cloud.hosts], parsed_args.hosts[0])
                 plan = drain.plan(
                     cloud, host, options, update=update,
-                    seconds=parsed_args.seconds,
+                    seconds=parsed_args.seconds or drain.SECONDS,
                     uuids=_uuids(cloud, host, parsed_args.server))
                 self.has_findings = bool(plan.staying or plan.unfinished)
                 commands = list(rendering.drain_commands(plan))

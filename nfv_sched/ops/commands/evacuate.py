@@ -71,8 +71,8 @@ class EvacuateHost(planning.MovePlanCommand):
         with progress.shown() as update:
             plan = drain.evacuate(
                 cloud, list(dict.fromkeys(host.name for host in hosts)),
-                relax=parsed_args.relax, seconds=parsed_args.seconds,
-                update=update)
+                relax=parsed_args.relax, update=update,
+                seconds=parsed_args.seconds or drain.SECONDS)
         self.has_findings = any(each.how is None for each in plan.servers)
         return planning.Output(
             text=rendering.evacuation_text(plan),

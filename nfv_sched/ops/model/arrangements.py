@@ -321,7 +321,7 @@ class Positions:
             return there >= here
         if group.policy.startswith(_SOFT):
             return there <= here
-        return there < most_on_host(group)
+        return there < group.most_on_host
 
     def broken_hint(self, arrangement: Arrangement, uuid: str,
                     name: str) -> str | None:
@@ -371,6 +371,11 @@ class Positions:
             and self.where(member, arrangement) == name
             for member in group.members)
 
+    def cells(self, position: Position, uuid: str) -> tuple[int, ...]:
+        """Return the positions of a server's NUMA cells, sorted."""
+        return tuple(sorted({
+            share.position for share in self.shares(position, uuid)}))
+
     def shares(self, position: Position,
                uuid: str) -> tuple[occupancy.Share, ...]:
         if uuid in position.came:
@@ -382,12 +387,6 @@ class Positions:
                 self.of_name[position.host.name].nodes or (),
                 self.servers[uuid].nodes or ())
         return self._shares[uuid]
-
-
-def most_on_host(group: snapshot.Group) -> int:
-    """Return how many servers of an anti-affinity group a host may have."""
-    most = group.rules.get('max_server_per_host', '')
-    return int(most) if most.isdecimal() and len(most) < 10 else 1
 
 
 def _kind(server: snapshot.Server) -> Hashable:

@@ -32,6 +32,9 @@ from nfv_sched.ops.simulator import servers
 #: Cost of all moves, where a new server is worth 1.
 _COST = 0.4
 _EPSILON = 1e-4
+#: Highest number of ways to put a server on the NUMA cells of a host; where
+#: there are more, none is an option, and there is no bound.
+_PERMUTATIONS = 50_000
 _CPUS = 'CPUs'
 _ANTI_AFFINITY = 'anti-affinity'
 
@@ -56,11 +59,11 @@ class Class:
 
 
 class Solution(ty.NamedTuple):
-    new: int  #: number of new servers
-    #: highest number that may be possible; None if that was not found in time
+    #: highest number of new servers that may be possible; None if that was
+    #: not found in time
     bound: int | None
     fewest: bool  #: whether no fewer moves may do for so many
-    on_host: Mapping[str, int]  #: the same of each host
+    on_host: Mapping[str, int]  #: new servers of each host
     #: class, UUID and host of each server that leaves
     leaving: list[tuple[Class, str, str]]
     #: class and option of each server that arrives
@@ -92,14 +95,14 @@ class Program:
         self._free = {name: self._free_of(name) for name in positions.hosts}
         #: number of new servers, and its bound, of the first program
         self._possible: tuple[int, int | None] | None = None
+        self._is_complete = True
         self._new = self._options(guest, list(fits))
         self.classes: dict[Hashable, Class] = {}
         for name in positions.hosts:
             for uuid in movable(name):
                 each = self._class_of(uuid)
-                each.present.setdefault(Option(name, tuple(sorted({
-                    share.position for share in positions.shares(
-                        self._now[name], uuid)}))), []).append(uuid)
+                each.present.setdefault(Option(name, positions.cells(
+                    self._now[name], uuid)), []).append(uuid)
 
     def _class_of(self, uuid: str) -> Class:
         positions = self._positions
@@ -120,7 +123,7 @@ class Program:
                            for option, amounts in options.items()}
                 for name in names:
                     self._free[name][None, group.uuid] = (
-                        arrangements.most_on_host(group) - len({
+                        group.most_on_host - len({
                             *group.members}.intersection(
                                 positions.on_host[name])))
             self.classes[key] = Class(guest, options, {})
@@ -216,7 +219,10 @@ class Program:
         empty = occupancy.empty(host)
         key = guest, host_count.FreeResources(empty).key
         if key not in self._cells:
-            self._cells[key] = list(_cells(guest, empty))
+            few = math.perm(len(host.cells), len(
+                guest.counted.request.guest.cells)) <= _PERMUTATIONS
+            self._is_complete &= few
+            self._cells[key] = list(_cells(guest, empty)) if few else []
         return self._cells[key]
 
     def _is_unlikely(self, each: Class, option: Option) -> bool:
@@ -232,7 +238,7 @@ class Program:
         key = each.guest, position.room.key
         if key not in self._chosen:
             after = position.put(each.guest, '')
-            self._chosen[key] = after and after.cells_of('')
+            self._chosen[key] = after and self._positions.cells(after, '')
         return self._chosen[key] != option.cells
 
     # -- the program
@@ -247,7 +253,7 @@ class Program:
         """
         until = time.monotonic() + seconds
         model = _Model()
-        rows: dict[Hashable, _Row] = collections.defaultdict(dict)
+        rows: dict[tuple[str, ty.Any], _Row] = collections.defaultdict(dict)
         arrivals, departures = {}, {}
         max_moves = min(max_moves, sum(
             len(uuids) for each in self.classes.values()
@@ -290,6 +296,7 @@ class Program:
                     rows[option.host, what][column] = amount
             model.row(0, balance)
         new, of_new = {}, {}
+        now: dict[str, _Row] = collections.defaultdict(dict)
         ever: dict[str, int] = collections.Counter()
         for option, amounts in self._new.items():
             fits = min([most, *(
@@ -304,16 +311,17 @@ class Program:
             # As long as none leaves, no more fit than now.  On several cells
             # Nova's choice may leave less than another would.
             if len(option.cells) < 2:
-                rows[option.host, None][column] = 1
+                now[option.host][column] = 1
         for column, (_class, option) in departures.items():
-            rows[option.host, None][column] = -ever[option.host]
+            now[option.host][column] = -ever[option.host]
+        for host, row in now.items():
+            model.row(self._fits.get(host, 0), row, -math.inf)
         for (host, what), row in rows.items():
-            free = self._fits.get(host, 0) if what is None else max(
-                0, self._free[host].get(what, 0))
+            free = max(0, self._free[host].get(what, 0))
             model.row(free, row, -math.inf)
             # The same in whole new servers, which relaxations do not see.
             amount = of_new.get((host, what), 0)
-            if what is not None and what[1] == _CPUS and amount:
+            if what[1] == _CPUS and amount:
                 model.row(free // amount, {
                     column: each // amount for column, each in row.items()
                     if each // amount}, -math.inf)
@@ -324,10 +332,11 @@ class Program:
             values, bound = model.solve(seconds / 2, .99)
             self._possible = (
                 sum([values[column] for column in new]) if values else 0,
-                None if bound == -math.inf else math.floor(_EPSILON - bound))
+                math.floor(_EPSILON - bound)
+                if self._is_complete and bound > -math.inf else None)
         possible, limit = self._possible
         model.add_costs(costs)
-        _none, bound = model.solve(seconds, relaxed=True)
+        _none, bound = model.solve(until - time.monotonic(), relaxed=True)
         # Where claims choose other cells, these have to fill up first, or
         # something has to leave the ones that are to be chosen.
         changes = collections.defaultdict(list)
@@ -348,7 +357,7 @@ class Program:
         if not values:
             model.drop_row()
             values, cost = model.solve(
-                max(0, until - time.monotonic()), 0.99 - _COST)
+                until - time.monotonic(), 0.99 - _COST)
         number = sum(values[column] for column in new) if values else 0
         moves = sum(values[column] for column in arrivals) if values else 0
         # A server that comes to a host and leaves it may be what changes, in
@@ -358,7 +367,7 @@ class Program:
         on_host: dict[str, int] = collections.Counter()
         for column, name in new.items():
             on_host[name] += values[column] if values else 0
-        return Solution(number, limit, fewest, on_host, [
+        return Solution(limit, fewest, on_host, [
             (each, uuid, option.host) for column, (each, option)
             in departures.items() if values
             for uuid in each.present[option][:values[column]]], [
@@ -415,7 +424,8 @@ class _Model:
         kinds = self._api.HighsVarType
         highs.changeColsIntegrality(count, list(range(count)), [
             kinds.kContinuous if relaxed else kinds.kInteger] * count)
-        highs.setOptionValue('time_limit', highs.getRunTime() + seconds)
+        highs.setOptionValue(
+            'time_limit', highs.getRunTime() + max(0.0, seconds))
         highs.setOptionValue('mip_abs_gap', gap)
         highs.run()
         info = highs.getInfo()

@@ -292,9 +292,8 @@ def server_group(state: states.State, name: str) -> objects.InstanceGroup:
     members = [state.servers[member]
                for member in state.groups.get(name, ())
                if state.servers[member].status != servers.DELETED]
-    rules = {name: value for name, value in group.rules.items()
-             if name == 'max_server_per_host' and value.isdecimal()
-             and len(value) < 10}
+    rules = {name: str(group.most_on_host) for name in group.rules
+             if name == 'max_server_per_host'}
     return objects.InstanceGroup(
         id=1, uuid=group.uuid, name=name,
         project_id=state.context.project_id,

@@ -90,7 +90,7 @@ def _some(noun: str, number: int) -> str:
 def _needed_hosts(count: int, group: snapshot.Group | None) -> int:
     if group is None or group.policy != 'anti-affinity':
         return 1
-    return -(-count // max(arrangements.most_on_host(group), 1))
+    return -(-count // max(group.most_on_host, 1))
 
 
 def _larger_hosts(state: states.State, requested: request.BootRequest,

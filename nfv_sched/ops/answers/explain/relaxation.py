@@ -396,9 +396,10 @@ def searches(requested: request.BootRequest) -> Iterator[Changes]:
     yield from _port_searches(requested)
     for alias in _aliases(requested):
         name, _colon, count = alias.rpartition(':')
-        if 1 < (_positive(count) or 0) <= _MOST_DEVICES:
+        number = _positive(count) or 0
+        if 1 < number <= _MOST_DEVICES:
             yield [_change_alias(requested, alias, f'{name}:{fewer}')
-                   for fewer in range(1, int(count))]
+                   for fewer in range(1, number)]
 
 
 def _port_searches(requested: request.BootRequest) -> Iterator[Changes]:

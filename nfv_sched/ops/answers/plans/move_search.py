@@ -117,7 +117,7 @@ class MoveSearch:
         problem = program.Program(self._positions, self._guest, self._now,
                                   self._movable, self._closed)
         best: tuple[values.Move, ...] = ()
-        most, fewest, exact = self._before, 0, False
+        most, least, fewest, exact = self._before, 0, 0, False
         # Sets of arrivals that are ruled out: first all that one solution
         # missed; then each of its arrivals, as another may be in the way.
         waiting = collections.deque([frozenset[_Arrival]()])
@@ -133,12 +133,13 @@ class MoveSearch:
             moves, new, missed = self._follow(solution)
             if not tried:
                 self.bound = solution.bound
-                fewest = solution.fewest and len(solution.arriving)
+                least = len(solution.arriving)
+                fewest = solution.fewest and least
             tried.add(refused)
             if (new, -len(moves)) > (most, -len(best)):
                 best, most = moves, new
                 exact = new >= self._count and len(moves) == fewest
-            if most == self.bound and not fewest:
+            if most == self.bound and not fewest and len(best) <= least:
                 break
             if missed:
                 waiting.appendleft(refused | missed)
@@ -151,7 +152,8 @@ class MoveSearch:
         """Make the moves of a solution, as far as hosts take the servers.
 
         :returns: moves, up to the one after which the most new servers fit;
-            their number; and arrivals that did not come about
+            their number; and arrivals that did not come about, or only by
+            way of a third host
         """
         order = _Order(self._positions, solution, self._count_fits,
                        self._forbidden, self._max_moves)
@@ -161,7 +163,7 @@ class MoveSearch:
             moves.append(move)
             most = max(most, (self._count_total(arrangement), -len(moves)))
         return tuple(moves[:-most[1]]), most[0], frozenset([
-            (each.guest, option) for each, option in order.arriving])
+            (each.guest, option) for each, option in order.missed])
 
     def states(self, moves: Sequence[values.Move]) -> Iterator[
             arrangements.Arrangement]:
@@ -182,7 +184,7 @@ class _Order:
 
     :param fits: returns the number of new servers that fit a host
     :param max_moves: highest number of moves
-    :ivar arriving: arrivals that have not come about
+    :ivar missed: arrivals when nothing was left to do but by a third host
     """
 
     def __init__(self, positions: arrangements.Positions,
@@ -194,7 +196,8 @@ class _Order:
         self._forbidden = forbidden
         self._new = solution.on_host
         self._leaving = list(solution.leaving)
-        self.arriving = list(solution.arriving)
+        self._arriving = list(solution.arriving)
+        self.missed: Sequence[tuple[program.Class, program.Option]] = ()
         #: number of servers that may move by way of a third host
         self._spare = max_moves - len(self._leaving)
 
@@ -217,6 +220,7 @@ class _Order:
                 if chosen is not None:
                     break
             else:
+                self.missed = self.missed or tuple(self._arriving)
                 chosen = next(self._aside(arrangement), None)
                 if chosen is None:
                     return
@@ -227,7 +231,7 @@ class _Order:
                 self._spare -= 1
                 self._leaving.append((of_class, uuid, name))
             else:
-                self.arriving.remove(arriving)
+                self._arriving.remove(arriving)
             yield trial.move_of(self._positions, uuid, source, name,
                                 self._positions.kind(uuid)), arrangement
 
@@ -240,11 +244,11 @@ class _Order:
         """
         positions = self._positions
         pending = collections.Counter(
-            option.host for _class, option in self.arriving)
+            option.host for _class, option in self._arriving)
         for leaving in sorted(
                 self._leaving, key=lambda each: pending[each[2]]):
             of_class, uuid, source = leaving
-            for each, option in dict.fromkeys(self.arriving):
+            for each, option in dict.fromkeys(self._arriving):
                 name = option.host
                 if each is not of_class or (uuid, name) in self._forbidden:
                     continue
@@ -253,7 +257,7 @@ class _Order:
                     continue
                 position = after.positions[name]
                 if (self._fits(position) >= self._new[name] if anywhere
-                        else position.cells_of(uuid) == option.cells):
+                        else positions.cells(position, uuid) == option.cells):
                     yield (self._spoilt(after.positions[source], source),
                            leaving, (each, option), name, after)
 
@@ -264,7 +268,7 @@ class _Order:
         Of servers in whose place another one can come then.
         """
         pending = collections.Counter(
-            option.host for _class, option in self.arriving)
+            option.host for _class, option in self._arriving)
         for leaving in self._leaving if self._spare > 0 else ():
             of_class, uuid, source = leaving
             if not pending[source]:
@@ -284,8 +288,8 @@ class _Order:
         """Return how many arrivals at a host would end on other cells."""
         return sum(
             (after := position.put(each.guest, '')) is not None
-            and after.cells_of('') != option.cells
-            for each, option in self.arriving if option.host == source)
+            and self._positions.cells(after, '') != option.cells
+            for each, option in self._arriving if option.host == source)
 
 
 def make_room(

@@ -82,11 +82,6 @@ class Position:
         """Key of a state; hosts of the same name and key are alike."""
         return self.room.key, self.load, frozenset(self.came), self.left
 
-    def cells_of(self, uuid: str) -> tuple[int, ...]:
-        """Return the positions of the NUMA cells of an added server."""
-        return tuple(sorted({
-            share.position for share in self.came[uuid].shares}))
-
     def put(self, guest: MovableGuest, uuid: str | None = None,
             degrees: Mapping[str, float] = _NOTHING) -> 'Position | None':
         """Return the host with one more server.

@@ -124,3 +124,8 @@ class TestText(base.TestCase):
         self.assertEqual('', reasons.policy_text([]))
         self.assertEqual('', reasons.summary_text([]))
         self.assertEqual('', reasons.hosts_text([]))
+
+    def test_a_bad_request_is_told_once(self):
+        bad = reasons.Reason(reasons.REQUEST, 'flavor', 'nonsense')
+        self.assertEqual('flavor: nonsense',
+                         reasons.summary_text([bad] * 5))

@@ -5,6 +5,7 @@ import os
 
 import fixtures
 
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import file
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops.commands import base
@@ -27,6 +28,26 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         for name, error in (('c', 'server c is not on one, but on two'),
                             ('d', "no server named 'd'")):
             self.refused(error, 'host', 'drain', 'one', '--server', name)
+
+    def test_seconds(self):
+        """Each plan has its own time limit unless one is given."""
+        self.save('a p1 one')
+        plans = 'nfv_sched.ops.answers.plans.'
+        for module, name, default, *args in (
+                ('drain', 'plan', 30, 'host', 'drain', 'one'),
+                ('rolling', 'plan', 5, 'host', 'drain', 'one', 'two'),
+                ('drain', 'evacuate', 30, 'host', 'evacuate', 'one'),
+                ('defrag', 'plan', 30, 'cloud', 'defrag', '--flavor', 'p1')):
+            for given in (), ('--seconds', '7'):
+                seen = []
+
+                def plan(*_args, seconds, **_options):
+                    seen.append(seconds)
+                    raise errors.UsageError('seen')
+
+                with fixtures.MonkeyPatch(f'{plans}{module}.{name}', plan):
+                    self.refused('seen', *args, *given)
+                self.assertEqual([7 if given else default], seen)
 
     def test_usage(self):
         self.save('a p1 one')

@@ -235,6 +235,8 @@ class StartTest(base.SimulatorTestCase):
                 ('flavors: {}\nsteps:\n- boot: s\n  flavor: pined',
                  "steps.yaml:4: steps[0].flavor: no flavor named 'pined'; "
                  "did you mean 'pinned'?"),
+                ('steps:\n- delete: gues', "steps.yaml:2: steps[0].delete: "
+                 "no server named 'gues'; did you mean 'guest'?"),
                 ('steps:\n- boot: guest\n  flavor: plain',
                  "steps.yaml:2: steps[0].boot: there is a server 'guest' "
                  'already'),

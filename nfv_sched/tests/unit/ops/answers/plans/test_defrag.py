@@ -112,6 +112,25 @@ class DefragTest(base.TestCase):
             self.plan(found, count=2).moves,
             self.plan(found, count=2, max_moves=10 ** 9).moves)
 
+    def test_by_way_of_a_third_host(self):
+        """Without it 7 fit, in this cloud of random servers."""
+        flavors = [filled.flavor(vcpus) for vcpus in (1, 2, 3, 4)]
+        found = filled.filled(filled.cloud(
+            [filled.host(f'host-{number}', 5, 2) for number in range(4)],
+            [*flavors, filled.flavor(5), filled.flavor(6)]),
+            .7, 770, flavors, 12)
+        plan = self.plan(found, 4, 50)
+        self.assertEqual((8, 8), (plan.fits_after, plan.bound))
+        self.assertLess(len({move.server_id for move in plan.moves}),
+                        len(plan.moves))
+
+    def test_more_cells_than_can_be_tried(self):
+        found = cloud([filled.host('wide', 2, 16)], [])
+        plan = defrag.plan(found, filled.flavor(
+            16, hw__numa_nodes='8'), 50)
+        self.assertEqual((), plan.moves)
+        self.assertIsNone(plan.bound)
+
     def test_avoided(self):
         found = cloud([ONE, TWO], [
             running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))])

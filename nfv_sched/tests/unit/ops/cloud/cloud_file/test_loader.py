@@ -283,7 +283,8 @@ class LoaderTestCase(base.SimulatorTestCase):
         for text, message in (('', 'the file is empty'),
                               ('# nothing\n', 'the file is empty'),
                               ('just text', 'must be an object'),
-                              ('- a\n- b\n', 'must be an object')):
+                              ('- a\n- b\n', 'must be an object'),
+                              ('[' * 5000, 'nested too deeply')):
             with self.subTest(text=text[:20]):
                 self.assertIn(message, self.problems(text))
 
@@ -300,6 +301,15 @@ class LoaderTestCase(base.SimulatorTestCase):
                     error = self.assertRaises(problems.InputError, loader.load,
                                               path)
                     self.assertIn(message, str(error))
+
+    def test_merged_keys(self):
+        cloud = loader.loads(GOOD.replace(
+            '    extra_specs:\n', '    extra_specs: &x\n').replace(
+            'networks:\n', '  g: {vcpus: 1, memory: 1 GiB, extra_specs: '
+            '{<<: *x, hw:numa_nodes: 1}}\nnetworks:\n', 1))
+        self.assertEqual(
+            {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1'},
+            cloud.cloud.flavors[1].extra_specs)
 
     def test_unchecked_flavor(self):
         cloud = loader.loads(
