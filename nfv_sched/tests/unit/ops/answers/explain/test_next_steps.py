@@ -4,10 +4,12 @@ import dataclasses
 import subprocess
 import sys
 
+import fixtures
 from openstackclient.compute.v2 import service
 
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.answers.explain import next_steps
+from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import start
@@ -56,6 +58,18 @@ class NextStepsTest(running.RunningTestCase):
         self.assertEqual(['servers'], [each.kind for each in self.steps(
             self.running('a p4 one together', 'b p4 one together'), 'p4',
             group='together')])
+
+    def test_seconds(self):
+        """The search for moves takes no longer than the others."""
+        plan, seen = defrag.plan, []
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.ops.answers.plans.defrag.plan',
+            lambda *args, seconds, **more: seen.append(seconds) or plan(
+                *args, seconds=seconds, **more)))
+        self.steps(self.running(*[
+            f'{host}{number} p2 {host}' for host in ('one', 'two', 'three')
+            for number in range(3)]), 'p4')
+        self.assertEqual([next_steps.SECONDS], seen)
 
     def test_servers_that_stay(self):
         """Their number shows that room is there, and it cannot be joined."""

@@ -42,6 +42,7 @@ class SearchesTest(tests_base.TimedTestCase):
                 (asked(hw__cpu_max_sockets='1', hw__cpu_max_cores='4',
                        hw__cpu_max_threads='2'), [4, 6]),
                 (asked(hw__cpu_threads='odd'), [4, 5, 6, 7]),
+                (asked(hw__cpu_threads='9' * 5000), [4, 5, 6, 7]),
                 (dataclasses.replace(
                     asked(), image={'hw_cpu_threads': '2'}), [4, 6])):
             self.assertEqual([f'{count} vCPUs' for count in vcpus],

@@ -112,14 +112,21 @@ class DefragTest(base.TestCase):
             self.plan(found, count=2).moves,
             self.plan(found, count=2, max_moves=10 ** 9).moves)
 
-    def test_by_way_of_a_third_host(self):
-        """Without it 7 fit, in this cloud of random servers."""
-        flavors = [filled.flavor(vcpus) for vcpus in (1, 2, 3, 4)]
-        found = filled.filled(filled.cloud(
+    def random_cloud(self, seed):
+        flavors = [filled.flavor(vcpus) for vcpus in range(1, 7)]
+        return filled.filled(filled.cloud(
             [filled.host(f'host-{number}', 5, 2) for number in range(4)],
-            [*flavors, filled.flavor(5), filled.flavor(6)]),
-            .7, 770, flavors, 12)
-        plan = self.plan(found, 4, 50)
+            flavors), .7, seed, flavors[:4], 12)
+
+    def test_proof(self):
+        """The relaxed program would allow 6."""
+        plan = self.plan(self.random_cloud(2), 6, 50, max_moves=2)
+        self.assertEqual((4, 5, 5), (
+            plan.fits_before, plan.fits_after, plan.bound))
+
+    def test_by_way_of_a_third_host(self):
+        """Without it 7 fit."""
+        plan = self.plan(self.random_cloud(770), 4, 50)
         self.assertEqual((8, 8), (plan.fits_after, plan.bound))
         self.assertLess(len({move.server_id for move in plan.moves}),
                         len(plan.moves))
