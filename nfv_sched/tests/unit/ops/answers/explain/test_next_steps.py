@@ -113,6 +113,7 @@ class NextStepsTest(running.RunningTestCase):
             self.host('one', 0, 0), flavors=(small_clouds.flavor(20),))
         for policy, rules, hosts in (
                 ('anti-affinity', {}, 3), ('soft-anti-affinity', {}, 1),
+                ('anti-affinity', {'max_server_per_host': '\u00b2'}, 3),
                 ('anti-affinity', {'max_server_per_host': '2'}, 2)):
             step, = self.steps(dataclasses.replace(cloud, groups=(
                 snapshot.Group(uuid=_GROUP, name='g', policy=policy,
