@@ -59,7 +59,7 @@ def read(conf, progress: records.Progress = lambda what, finished,
         snapshot.Group(**{**row, 'rules': _texts(row['rules']),
                           'members': tuple(row['members'])})
         for row in records.groups()])
-    flavors = [_flavor(row) for row in records.flavors()]
+    flavors = [flavor_of(row) for row in records.flavors()]
     cells = records.Cells()
     hosts = _hosts(conf, cells, aggregates, missing)
     progress('hosts', len(hosts), len(hosts))
@@ -328,7 +328,7 @@ def _servers(
             devices[each.server, host.name].append(each.address)
     # Parse each flavor once: many servers have the same one.
     flavor = functools.lru_cache(maxsize=4096)(
-        lambda text: _flavor(records.deserialized(text)['cur']))
+        lambda text: flavor_of(records.deserialized(text)['cur']))
     rows = {row.columns.uuid: row for row in cells.servers(progress)}
     specs: dict[str, dict[str, ty.Any]] = {}
     for uuid, text in records.request_specs(rows, progress):
@@ -347,8 +347,8 @@ def _servers(
                 devices=tuple(devices.get((uuid, row.columns.host), ())),
                 **specs.get(uuid, {}))
             context = records.deserialized(row.columns.migration_context) or {}
-            moving[uuid] = (_guest_nodes(context.get('old_numa_topology')),
-                            _guest_nodes(context.get('new_numa_topology')))
+            moving[uuid] = (guest_nodes(context.get('old_numa_topology')),
+                            guest_nodes(context.get('new_numa_topology')))
             servers.append(server)
     return servers, moving
 
@@ -373,7 +373,7 @@ def _server(row: records.ServerRow, flavor, **more) -> snapshot.Server:
                if name not in _OTHER_PROPERTIES
                and not name.startswith(_OTHER_PREFIXES)},
         # Without a host they have the numbers of guest nodes, from the flavor.
-        nodes=_guest_nodes(topology) if columns.host is not None else None,
+        nodes=guest_nodes(topology) if columns.host is not None else None,
         emulator_threads=topology and topology.get(
             'emulator_threads_policy'),
         pci_requests=stored_requests(columns.pci_requests),
@@ -395,7 +395,8 @@ def _moves(cells: records.Cells, moving: Mapping[str, _Moving],
     return tuple(sorted(moves, key=lambda move: move.uuid))
 
 
-def _flavor(fields: Mapping) -> snapshot.Flavor:
+def flavor_of(fields: ty.Any) -> snapshot.Flavor:
+    """Convert a ``nova.objects.Flavor``, with or without versions."""
     return snapshot.Flavor(
         name=fields['name'], id=fields['flavorid'], vcpus=fields['vcpus'],
         memory=fields['memory_mb'], disk=fields['root_gb'] or 0,
@@ -405,7 +406,7 @@ def _flavor(fields: Mapping) -> snapshot.Flavor:
         extra_specs=_texts(fields.get('extra_specs') or {}))
 
 
-def _guest_nodes(
+def guest_nodes(
         topology: Mapping | None) -> tuple[snapshot.GuestNode, ...] | None:
     """Convert an ``InstanceNUMATopology`` without versions."""
     if topology is None:

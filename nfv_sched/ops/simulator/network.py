@@ -31,11 +31,8 @@ UP = 'up'
 STALE = 'stale'
 DOWN = 'down'
 
-_AGENTS = {
-    'ovs': ('Open vSwitch agent', 'DHCP agent', 'L3 agent'),
-    'ovn': ('OVN Controller agent',),
-    'none': (),
-}
+_AGENTS = {'ovs': ('Open vSwitch agent', 'DHCP agent', 'L3 agent'),
+           'ovn': ('OVN Controller agent',), 'none': ()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -166,16 +163,15 @@ class SimulatedNetwork:
         return [groups[name].uuid if name != demand.DEFAULT_GROUP else name
                 for name in names or (demand.DEFAULT_GROUP,)]
 
-    def add_unbound(self, ports: Iterable[nova_internals.SimulatedPort],
-                    project: str) -> None:
+    def add_unbound(self, server: servers.SimulatedServer) -> None:
         """Add ports that a request names to Neutron, without a host."""
-        for port in ports:
+        for port in server.ports:
             self._note_groups(port.security_groups)
             if port.exists:
                 self._unbound[port.id] = usage.NeutronPort(
                     port.id, '', '', port.network.vnic_type,
                     tuple([group.uuid for group in port.security_groups]),
-                    project)
+                    server.project)
 
     def become(self, state: str) -> None:
         """Change the state of Neutron.

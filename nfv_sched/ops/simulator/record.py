@@ -35,7 +35,7 @@ def cloud(state: states.State) -> snapshot.Cloud:
     loads = state.network.loads()
     groups = {member: state.scenario.server_groups[name].uuid
               for name, members in state.groups.items() for member in members}
-    servers = {server.uuid for server in state.servers.values()
+    servers = {server.uuid: server for server in state.servers.values()
                if server.status != simulated.DELETED}
     agents = state.scenario.cloud.network_agents
     # On hosts that are down no agent of Neutron is alive.
@@ -48,14 +48,11 @@ def cloud(state: states.State) -> snapshot.Cloud:
         hosts=tuple(_host(state, host, loads[name])
                     for name, host in state.hosts.items()),
         servers=tuple(_server(state, server, groups.get(server.name))
-                      for server in state.servers.values()
-                      if server.status != simulated.DELETED),
+                      for server in servers.values()),
         flavors=tuple(state.flavors.values()),
         aggregates=state.scenario.cloud.aggregates,
         groups=tuple([dataclasses.replace(group, members=tuple([
-            state.servers[member].uuid for member
-            in state.groups.get(name, ())
-            if state.servers[member].status != simulated.DELETED]))
+            member.uuid for member in state.present_members(name)]))
             for name, group in state.scenario.server_groups.items()]),
         moves=tuple([
             _move(server) for server in state.servers.values()
@@ -102,7 +99,6 @@ def _server(state: states.State, server: simulated.SimulatedServer,
     instance, spec = server.instance, server.spec
     on_host = server.host is not None
     topology = instance.numa_topology if on_host else None
-    flavor = instance.flavor
     claimed = server.claimed
     hints = spec.scheduler_hints if spec is not None else None
     return snapshot.Server(
@@ -110,11 +106,7 @@ def _server(state: states.State, server: simulated.SimulatedServer,
         host=server.host.name if on_host else None,
         cell=server.cell or '', project=server.project,
         state=_STATES.get(server.status, server.status.lower()),
-        fault=server.reason, flavor=snapshot.Flavor(
-            name=flavor.name, id=flavor.flavorid, vcpus=flavor.vcpus,
-            memory=flavor.memory_mb, disk=flavor.root_gb,
-            ephemeral=flavor.ephemeral_gb, swap=flavor.swap,
-            extra_specs=dict(flavor.extra_specs)),
+        fault=server.reason, flavor=database.flavor_of(instance.flavor),
         image=server.image, nodes=guest_nodes(topology),
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
@@ -154,15 +146,8 @@ def _move(server: simulated.SimulatedServer) -> snapshot.Migration:
 def guest_nodes(
     topology: objects.InstanceNUMATopology | None,
 ) -> tuple[snapshot.GuestNode, ...] | None:
-    return None if topology is None else tuple([
-        snapshot.GuestNode(
-            host_node=cell.id, shared=frozenset(cell.cpuset),
-            dedicated=frozenset(cell.pcpuset),
-            pins=dict(cell.cpu_pinning or {}), memory=cell.memory,
-            page_size=cell.pagesize, cpu_policy=cell.cpu_policy,
-            thread_policy=cell.cpu_thread_policy,
-            reserved=frozenset(cell.cpuset_reserved or ()))
-        for cell in topology.cells])
+    return None if topology is None else database.guest_nodes(
+        records.deserialized(topology._to_json()))
 
 
 def _names(state: states.State) -> dict[str, frozenset[str] | None]:

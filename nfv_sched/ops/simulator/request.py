@@ -108,9 +108,8 @@ def create(state: states.State, server: servers.SimulatedServer,
     except (exception.NovaException, ValueError) as e:
         raise servers.Refused(f'the Nova API refuses the image: {e}')
     server.image = boot_request.image
-    server.ports = requested_ports(
-        state, server.name, boot_request.ports, boot_request.security_groups,
-        server.project)
+    request_ports(
+        state, server, boot_request.ports, boot_request.security_groups)
     server.instance = new_instance(
         state, server, states.nova_flavor(boot_request.flavor))
     properties: dict[str, ty.Any] = {
@@ -150,10 +149,9 @@ def new_instance(state: states.State, server: servers.SimulatedServer,
                  flavor: objects.Flavor) -> objects.Instance:
     """Return the instance of a server with its ports, without resources."""
     return objects.Instance(
-        id=len(state.servers), uuid=server.uuid,
-        display_name=server.name, project_id=server.project,
-        user_id=state.context.user_id, host=None, node=None,
-        flavor=flavor, old_flavor=None, new_flavor=None,
+        id=len(state.servers), uuid=server.uuid, display_name=server.name,
+        project_id=server.project, user_id=state.context.user_id, host=None,
+        node=None, flavor=flavor, old_flavor=None, new_flavor=None,
         system_metadata={}, numa_topology=None, availability_zone=None,
         pci_requests=objects.InstancePCIRequests(
             instance_uuid=server.uuid, requests=[]),
@@ -226,8 +224,7 @@ def plugs(state: states.State, networks: Sequence[str],
 
 
 def ports_of(
-    name: str,
-    plugs: Sequence[scenario.Plug],
+    name: str, plugs: Sequence[scenario.Plug],
     existing_ports: Sequence[nova_internals.SimulatedPort] = (),
 ) -> list[nova_internals.SimulatedPort]:
     """Return new ports of a server, with UUIDs derived from ``name``."""
@@ -238,18 +235,17 @@ def ports_of(
             for of_port, groups in plugs]
 
 
-def requested_ports(state: states.State, name: str,
-                    plugs: Sequence[scenario.Plug],
-                    security_groups: tuple[str, ...],
-                    project: str) -> list[nova_internals.SimulatedPort]:
-    """Return the ports of a new server; add existing ones to Neutron."""
+def request_ports(state: states.State, server: servers.SimulatedServer,
+                  plugs: Sequence[scenario.Plug],
+                  security_groups: tuple[str, ...]) -> None:
+    """Set the ports of a new server; add existing ones to Neutron."""
     # All ports that Nova makes have the security groups of the request.  A
     # port with other groups must exist before.
     groups = state.network.security_groups(security_groups)
-    ports = [dataclasses.replace(port, exists=port.security_groups != groups)
-             for port in ports_of(name, plugs)]
-    state.network.add_unbound(ports, project)
-    return ports
+    server.ports = [
+        dataclasses.replace(port, exists=port.security_groups != groups)
+        for port in ports_of(server.name, plugs)]
+    state.network.add_unbound(server)
 
 
 def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
@@ -289,16 +285,13 @@ def _asked(pci_request: objects.InstancePCIRequest) -> tuple:
 
 def server_group(state: states.State, name: str) -> objects.InstanceGroup:
     group = state.scenario.server_groups[name]
-    members = [state.servers[member]
-               for member in state.groups.get(name, ())
-               if state.servers[member].status != servers.DELETED]
+    members = state.present_members(name)
     rules = {name: str(group.most_on_host) for name in group.rules
              if name == 'max_server_per_host'}
     return objects.InstanceGroup(
-        id=1, uuid=group.uuid, name=name,
-        project_id=state.context.project_id,
-        user_id=state.context.user_id,
-        policy=group.policy, policies=[group.policy], _rules=rules,
+        id=1, uuid=group.uuid, name=name, user_id=state.context.user_id,
+        project_id=state.context.project_id, policy=group.policy,
+        policies=[group.policy], _rules=rules,
         members=[member.uuid for member in members],
         hosts=sorted({member.host.name for member in members
                       if member.host is not None}))
@@ -321,7 +314,7 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
     """
     destination = objects.Destination()
     if cell is not None:
-        destination.cell = state.manager.cell(cell)
+        destination.cell = state.manager.cell_by_name[cell]
     if host is not None:
         destination.host = host
         destination.node = state.hosts[host].node.hypervisor_hostname

@@ -207,7 +207,7 @@ class HostManager(nova_internals.HostManager):
         self.counts: list[tuple[str, int, int]] = []
         #: Number of the server in the last filtering, from 0.
         self.index = 0
-        self._cells = {
+        self.cell_by_name = {
             name: objects.CellMapping(
                 id=number, uuid=scenario.stable_uuid('cell', name), name=name,
                 disabled=False, transport_url='none://',
@@ -233,22 +233,18 @@ class HostManager(nova_internals.HostManager):
     def aggregates_of(self, host: str) -> list[objects.Aggregate]:
         return self._get_aggregates_info(host)
 
-    def cell(self, name: str) -> objects.CellMapping:
-        return self._cells[name]
-
     # Nova's sources of information, replaced
 
     def refresh_cells_caches(self):
-        self.cells = {cell.uuid: cell for cell in self._cells.values()}
-        self.enabled_cells = list(self._cells.values())
+        self.enabled_cells = list(self.cell_by_name.values())
+        self.cells = {cell.uuid: cell for cell in self.enabled_cells}
         self.host_to_cell_uuid = {}
 
     def _init_aggregates(self):
         for number, spec in enumerate(self._aggregates, 1):
             self.update_aggregates(objects.Aggregate(
                 id=number, name=spec.name, hosts=list(spec.hosts),
-                uuid=spec.uuid,
-                metadata=dict(spec.metadata)))
+                uuid=spec.uuid, metadata=dict(spec.metadata)))
 
     def _init_instance_info(self, computes_by_cell=None):
         pass
@@ -264,7 +260,7 @@ class HostManager(nova_internals.HostManager):
                      if u in self._by_uuid]
         nodes = {cell.uuid: [] for cell in cells}
         for host in hosts:
-            cell = self.cell(host.record.cell).uuid
+            cell = self.cell_by_name[host.record.cell].uuid
             if cell in nodes:
                 nodes[cell].append(host.node)
         return (nodes, {host.name: host.service() for host in hosts})

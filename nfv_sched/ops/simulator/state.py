@@ -71,6 +71,11 @@ class State:
         self.scheduler = scheduler.Scheduler(
             self.manager, self.placement, self.network)
 
+    def present_members(self, group: str) -> list[servers.SimulatedServer]:
+        """Return the members of a server group that are not deleted."""
+        members = map(self.servers.__getitem__, self.groups.get(group, ()))
+        return [each for each in members if each.status != servers.DELETED]
+
     def _image(self, name: str,
                properties: ty.Mapping[str, ty.Any]) -> dict[str, str]:
         try:

@@ -327,8 +327,7 @@ class Counting:
         server.image_meta = nova_internals.image_meta(
             self._new.image if image is None else image)
         ports = self._ports_of(flavor)
-        server.ports = sim_request.requested_ports(
-            self._state, flavor.name, ports.plugs, (), server.project)
+        sim_request.request_ports(self._state, server, ports.plugs, ())
         server.instance = sim_request.new_instance(
             self._state, server, states.nova_flavor(flavor))
         spec = sim_request.describe(
