@@ -79,6 +79,8 @@ class ComputeHost:
 
     def __post_init__(self) -> None:
         self.name = self.record.name
+        #: UUID of the compute node and of its resource provider.
+        self.uuid = self.record.uuid
 
     @functools.cached_property
     def pci_tracker(self) -> nova_internals.PCITracker:
@@ -90,27 +92,19 @@ class ComputeHost:
         return frozenset(device.address for device
                          in self.pci_tracker.stats.get_free_devs())
 
-    @property
-    def uuid(self) -> str:
-        """UUID of the compute node and of its resource provider."""
-        return self.node.uuid
-
     def service(self) -> dict[str, ty.Any]:
         """Return the compute service, with the keys that filters read.
 
         A host that is not mapped to its cell counts as disabled: Nova fails to
         build a server that the scheduler places there.
         """
+        record = self.record
         return {
-            'host': self.name,
-            'binary': 'nova-compute',
-            'disabled': not self.record.enabled or not self.record.mapped,
-            'mapped': self.record.mapped,
-            'disabled_reason': self.record.disabled_reason,
-            'forced_down': self.down,
-            'last_seen_up': timeutils.utcnow(),
-            'created_at': None,
-        }
+            'host': self.name, 'binary': 'nova-compute',
+            'disabled': not record.enabled or not record.mapped,
+            'mapped': record.mapped, 'forced_down': self.down,
+            'disabled_reason': record.disabled_reason,
+            'last_seen_up': timeutils.utcnow(), 'created_at': None}
 
     def report_devices(self) -> list[snapshot.Provider]:
         """Report the PCI devices to the scheduler, and to Placement.

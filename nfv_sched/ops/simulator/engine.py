@@ -22,24 +22,14 @@ from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
 
-#: Action -> function that performs it for one server.
+#: Action -> function of this name that performs it for one server.
 _OF_SERVERS: dict[
     str, Callable[[states.State, servers.SimulatedServer, ty.Any], None]
-] = {
-    'boot': lifecycle.boot,
-    'delete': lifecycle.delete,
-    'shelve': lifecycle.shelve,
-    'unshelve': lifecycle.unshelve,
-    'rebuild': lifecycle.rebuild,
-    'cold_migrate': moves.cold_migrate,
-    'resize': moves.resize,
-    'confirm': moves.confirm,
-    'revert': moves.revert,
-    'live_migrate': moves.live_migrate,
-    'evacuate': moves.evacuate,
-    'attach': lifecycle.attach,
-    'detach': lifecycle.detach,
-}
+] = {each.__name__: each for each in (
+    lifecycle.boot, lifecycle.delete, lifecycle.shelve, lifecycle.unshelve,
+    lifecycle.rebuild, moves.cold_migrate, moves.resize, moves.confirm,
+    moves.revert, moves.live_migrate, moves.evacuate, lifecycle.attach,
+    lifecycle.detach)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,7 +89,8 @@ class Simulation:
         first = len(self.outcomes)
         if step.action == 'neutron':
             self.state.network.become(step.neutron)
-            self._record_other(step, '', (step.neutron,))
+            self.state.notes = [step.neutron]
+            self._record(step, servers.SimulatedServer('', '', ''), None)
         elif step.action == 'boot' and step.multi_create:
             for server in lifecycle.boot_together(self.state, step):
                 self._record(step, server, None)
@@ -120,7 +111,8 @@ class Simulation:
                 moves.host_up(self.state, self.state.hosts[name])
             else:
                 self.state.hosts[name].down = True
-            self._record_other(step, name)
+            # In the place of a server, the host has no status.
+            self._record(step, servers.SimulatedServer(name, '', ''), None)
             return
         if step.action == 'boot':
             self.state.servers[name] = servers.SimulatedServer(
@@ -133,14 +125,6 @@ class Simulation:
         except servers.Refused as e:
             server.reason = str(e)
         self._record(step, server, source)
-
-    def _record_other(self, step: actions.Step, host: str,
-                      notes: tuple[str, ...] = ()) -> None:
-        self.outcomes.append(outcome.SimulatedStep(
-            step=step.number, action=step.action, server=host, result='done',
-            status='', source=None, destination=None, numa_nodes=None,
-            cores=0, vswitch=None, places={}, pci=None, pci_devices=(),
-            reason=None, notes=notes))
 
     def _record(self, step: actions.Step, server: servers.SimulatedServer,
                 source: str | None) -> None:
