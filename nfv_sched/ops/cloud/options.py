@@ -46,14 +46,11 @@ SAVED: Mapping[str, tuple[str, ...]] = {
 MULTIPLIER = '_weight_multiplier'
 
 #: Values of ``[filter_scheduler]`` options that every installation supports.
-STANDARD_CLASSES: Mapping[str, frozenset[str]] = {
-    'available_filters': frozenset({
-        'nova.scheduler.filters.all_filters',
-        'nfv_sched.filters.all_filters'}),
-    'weight_classes': frozenset({
-        'nova.scheduler.weights.all_weighers',
-        'nfv_sched.weights.all_weighers'}),
-}
+STANDARD_CLASSES: Mapping[str, tuple[str, ...]] = {
+    'available_filters': ('nova.scheduler.filters.all_filters',
+                          'nfv_sched.filters.all_filters'),
+    'weight_classes': ('nova.scheduler.weights.all_weighers',
+                       'nfv_sched.weights.all_weighers')}
 
 # Further options that a file may set for the simulator.
 _MORE: Mapping[str, tuple[str, ...]] = {
@@ -86,5 +83,5 @@ def class_names(options: Mapping[str, Mapping[str, ty.Any]],
 
 
 def only_standard_classes(options: Mapping[str, Mapping[str, ty.Any]]) -> bool:
-    return all(names.issuperset(class_names(options, option))
+    return all(set(names).issuperset(class_names(options, option))
                for option, names in STANDARD_CLASSES.items())

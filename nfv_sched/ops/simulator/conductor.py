@@ -39,12 +39,11 @@ def select(state: states.State, spec: objects.RequestSpec,
         raise servers.Refused(str(e))
 
 
-def claim_first(state: states.State, spec: objects.RequestSpec,
-                server: servers.SimulatedServer,
-                selections: Sequence[objects.Selection],
-                kind: str | None = None,
-                flavor: objects.Flavor | None = None,
-                ) -> tuple[compute.ComputeHost, compute.ServerClaim]:
+def claim_first(
+    state: states.State, spec: objects.RequestSpec,
+    server: servers.SimulatedServer, selections: Sequence[objects.Selection],
+    kind: str | None = None, flavor: objects.Flavor | None = None,
+) -> tuple[compute.ComputeHost, compute.ServerClaim]:
     """Claim on the selected host; if that fails, on the alternates in turn.
 
     :param state: its ``notes`` are set to the failures before the last claim

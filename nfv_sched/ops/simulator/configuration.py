@@ -68,17 +68,12 @@ def _set_defaults(stack: contextlib.ExitStack) -> None:
     ours = our_filters()
     nova_filters = [name for name in CONF.filter_scheduler.enabled_filters
                     if name not in ours and name != _PCI_FILTER]
-    for (group, name), value in {
-        ('filter_scheduler', 'available_filters'): [
-            'nova.scheduler.filters.all_filters',
-            'nfv_sched.filters.all_filters'],
-        ('filter_scheduler', 'enabled_filters'): [
-            *nova_filters, _PCI_FILTER, *ours],
-        ('filter_scheduler', 'weight_classes'): [
-            'nova.scheduler.weights.all_weighers',
-            'nfv_sched.weights.all_weighers'],
-        ('nfv_sched', 'expose_reasons'): 'hosts',
-    }.items():
+    for group, name, value in (
+            *(('filter_scheduler', option, list(names))
+              for option, names in cloud_options.STANDARD_CLASSES.items()),
+            ('filter_scheduler', 'enabled_filters',
+             [*nova_filters, _PCI_FILTER, *ours]),
+            (*_REASONS, 'hosts')):
         _restore(stack, group, name)
         CONF.set_default(name, value, group=group)
 
@@ -147,9 +142,10 @@ def _classes(option: str) -> frozenset[str]:
     else:
         classes = nova_weights.all_weighers()
         classes += extensions.classes('nfv_sched.weighers')
-    return (cloud_options.STANDARD_CLASSES[option]
-            | {f'{cls.__module__}.{cls.__qualname__}' for cls in classes}
-            | set(CONF.filter_scheduler[option]))
+    return frozenset((
+        *cloud_options.STANDARD_CLASSES[option],
+        *(f'{cls.__module__}.{cls.__qualname__}' for cls in classes),
+        *CONF.filter_scheduler[option]))
 
 
 def refused_classes(

@@ -92,11 +92,8 @@ _LOST = (_PCIStatus.REMOVED, _PCIStatus.DELETED)
 
 # Request filters that call a service.
 _ONLINE_REQUEST_FILTERS = frozenset((
-    'accelerators_filter',
-    'routed_networks_filter',
-    'remote_managed_ports_filter',
-    'owner_nova_filter',
-))
+    'accelerators_filter', 'routed_networks_filter',
+    'remote_managed_ports_filter', 'owner_nova_filter'))
 
 #: Project of everything that a cloud file creates.
 PROJECT = 'simulator'
@@ -113,16 +110,6 @@ def admin_context():
     return nova_context.RequestContext(
         user_id='simulator', project_id=PROJECT, is_admin=True,
         overwrite=False)
-
-
-def _matching(aggregates: Sequence[snapshot.Aggregate],
-              predicate: Callable[[str, str], bool],
-              ) -> list[snapshot.Aggregate]:
-    """Return aggregates with matching metadata, and only these items."""
-    reduced = [dataclasses.replace(aggregate, metadata={
-        name: text for name, text in aggregate.metadata.items()
-        if predicate(name, text)}) for aggregate in aggregates]
-    return [aggregate for aggregate in reduced if aggregate.metadata]
 
 
 def _require_tenant_aggregate(context: ty.Any,
@@ -142,17 +129,24 @@ def _require_tenant_aggregate(context: ty.Any,
 
 
 @contextlib.contextmanager
-def offline(aggregates: Sequence[snapshot.Aggregate] = ()) -> Iterator[None]:
+def offline(aggregates: Sequence[snapshot.Aggregate]) -> Iterator[None]:
     """Let Nova's code for requests work without services in this context.
 
     :param aggregates: stand for Nova's table, for its request filters
     """
+    def matching(predicate: Callable[[str, str], bool]):
+        """Return aggregates with matching metadata, and only these items."""
+        reduced = [dataclasses.replace(aggregate, metadata={
+            name: text for name, text in aggregate.metadata.items()
+            if predicate(name, text)}) for aggregate in aggregates]
+        return [aggregate for aggregate in reduced if aggregate.metadata]
+
     def get_by_metadata(context, key=None, value=None):
-        return _matching(aggregates, lambda name, text: (
+        return matching(lambda name, text: (
             key in (None, name) and value in (None, text)))
 
     def get_non_matching(context, ignored_keys, key_prefix, value):
-        return _matching(aggregates, lambda name, text: (
+        return matching(lambda name, text: (
             name.startswith(key_prefix) and text == value
             and name not in ignored_keys))
 
@@ -493,10 +487,9 @@ def is_live_migratable(request: objects.InstancePCIRequest) -> bool:
         return False
 
 
-def placement_requests(
-    context: ty.Any, spec: objects.RequestSpec,
-    manager: host_manager.HostManager,
-) -> list[scheduler_utils.ResourceRequest]:
+def placement_requests(context: ty.Any, spec: objects.RequestSpec,
+                       manager: host_manager.HostManager,
+                       ) -> list[scheduler_utils.ResourceRequest]:
     """Let Nova's request filters change a request; return its queries."""
     request_filter.process_reqspec(context, spec)
     return flavors.placement_requests(context, spec, manager)

@@ -239,13 +239,10 @@ def _identity(device: snapshot.Device) -> dict[str, ty.Any]:
     """Return the fields that a report and Nova's table have alike."""
     return {
         'dev_id': 'pci_' + device.address.translate(_UNDERSCORES),
-        'address': device.address,
-        'vendor_id': device.vendor,
-        'product_id': device.product,
+        'address': device.address, 'vendor_id': device.vendor,
+        'product_id': device.product, 'numa_node': device.node,
         'label': f'label_{device.vendor}_{device.product}',
-        'numa_node': device.node,
-        'dev_type': device.kind,
-    }
+        'dev_type': device.kind}
 
 
 def _tracker(node: objects.ComputeNode, host: snapshot.Host,

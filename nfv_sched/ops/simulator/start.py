@@ -28,11 +28,8 @@ from nfv_sched.ops.simulator import state as states
 #: Nova's vm_state -> status.  Any other status is the vm_state in capitals,
 #: except that a server with :data:`ERROR` and without a host is REFUSED.
 STATUSES: Mapping[str, str] = {
-    'active': servers.ACTIVE,
-    'resized': servers.RESIZED,
-    'shelved_offloaded': servers.SHELVED,
-    'shelved': servers.NOT_OFFLOADED,
-}
+    'active': servers.ACTIVE, 'resized': servers.RESIZED,
+    'shelved_offloaded': servers.SHELVED, 'shelved': servers.NOT_OFFLOADED}
 ERROR = 'error'
 #: (Name of a host, CPU) -> number of servers that are pinned to it.
 _Users: ty.TypeAlias = collections.Counter[tuple[str | None, int]]

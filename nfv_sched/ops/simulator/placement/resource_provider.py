@@ -46,17 +46,15 @@ class ResourceProvider(snapshot.Provider):
     def recorded(self) -> snapshot.Provider:
         return snapshot.Provider(
             uuid=self.uuid, name=self.name, parent=self.parent,
-            inventories={
+            traits=self.traits, aggregates=self.aggregates, inventories={
                 name: dataclasses.replace(each, used=self.used.get(name, 0))
-                for name, each in self.inventories.items()},
-            traits=self.traits, aggregates=self.aggregates)
+                for name, each in self.inventories.items()})
 
     def free(self, resource_class: str) -> int:
         """Return the free amount of a class, negative if it is overused."""
-        if resource_class not in self.inventories:
-            return 0
-        return (self.inventories[resource_class].capacity
-                - self.used.get(resource_class, 0))
+        inventory = self.inventories.get(resource_class)
+        return 0 if inventory is None else (
+            inventory.capacity - self.used.get(resource_class, 0))
 
     def summary(self) -> dict[str, ty.Any]:
         return {
@@ -64,10 +62,8 @@ class ResourceProvider(snapshot.Provider):
                 name: {'capacity': inventory.capacity,
                        'used': self.used.get(name, 0)}
                 for name, inventory in self.inventories.items()},
-            'traits': list(self.traits),
-            'parent_provider_uuid': self.parent,
-            'root_provider_uuid': self.root,
-        }
+            'traits': list(self.traits), 'root_provider_uuid': self.root,
+            'parent_provider_uuid': self.parent}
 
     def allows(self, amounts: Mapping[str, int]) -> bool:
         """Return whether all the amounts can be allocated together."""
