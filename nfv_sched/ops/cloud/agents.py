@@ -73,8 +73,9 @@ def _read_agents(reader: neutron.Reader,
     served: dict[str, list[dict]] = {}
     for count, row in enumerate(chosen):
         progress('network agents', count, len(chosen))
-        if _kind(row) in _SERVED:
-            resource, key = _SERVED[_kind(row)]
+        kind = _KINDS[row['agent_type']]
+        if kind in _SERVED:
+            resource, key = _SERVED[kind]
             # An agent that was deleted meanwhile serves nothing.
             served[row['id']] = list(reader.items(
                 f'agents/{row["id"]}/{resource}', (), paged=False,
@@ -89,10 +90,6 @@ def _read_agents(reader: neutron.Reader,
         'network_services': _services(chosen, served, ports, {
             uuid: _switch_for(row) for uuid, row in rows_of_networks.items()}),
         'networks': networks}
-
-
-def _kind(row: Mapping) -> str:
-    return _KINDS[row['agent_type']]
 
 
 class _Switch(ty.NamedTuple):
@@ -164,9 +161,8 @@ def _agent(row: Mapping, switches: Mapping[str, _Switch],
     configurations, host = _configurations(row), neutron.text_of(row, 'host')
     switch = switches.get(host)
     return snapshot.NetworkAgent(
-        id=row['id'], kind=_kind(row), host=host,
-        alive=bool(row.get('alive')),
-        enabled=bool(row.get('admin_state_up')),
+        id=row['id'], kind=_KINDS[row['agent_type']], host=host,
+        alive=bool(row.get('alive')), enabled=bool(row.get('admin_state_up')),
         zone=neutron.text_of(row, 'availability_zone'),
         mode=neutron.text_of(configurations, 'agent_mode'),
         external_only=(
@@ -209,7 +205,7 @@ def _services(
             if uuid not in services:
                 services[uuid] = (
                     _dhcp(row, of_network[uuid].values())
-                    if _kind(agent) == snapshot.DHCP else
+                    if _KINDS[agent['agent_type']] == snapshot.DHCP else
                     _router(row, of_router[uuid], networks))
     return tuple(sorted(
         services.values(), key=lambda service: (service.kind, service.id)))

@@ -29,14 +29,12 @@ def added(cloud: snapshot.Cloud, name: str,
         ``a+1.example.net`` for ``a.example.net``
     """
     like = next(host for host in cloud.hosts if host.name == name)
-    empty = occupied.empty(like, occupied.totals(cloud)[name])
     numbers = _free_numbers(cloud, name, count)
-    names = [_numbered_name(name, number) for number in numbers]
     agents = cloud.network_agents
+    cloud, names = added_new(
+        cloud, occupied.empty(like, occupied.totals(cloud)[name]), count)
     return dataclasses.replace(
-        cloud,
-        hosts=(*cloud.hosts, *(_copy(empty, number) for number in numbers)),
-        aggregates=tuple([
+        cloud, aggregates=tuple([
             dataclasses.replace(each, hosts=(*each.hosts, *names))
             if name in each.hosts else each for each in cloud.aggregates]),
         network_agents=None if agents is None else (*agents, *(

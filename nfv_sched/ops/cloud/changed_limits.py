@@ -13,10 +13,8 @@ from nfv_sched.limits import options as network_limits
 from nfv_sched.nova import scheduler
 from nfv_sched.ops.cloud import snapshot
 
-_SHARED_VCPUS = 'shared_vcpus_per_core'
-
 #: Options that :func:`changed` may change.
-NAMES = (*network_limits.Limits._fields, _SHARED_VCPUS)
+NAMES = (*network_limits.Limits._fields, 'shared_vcpus_per_core')
 
 
 def changed(cloud: snapshot.Cloud,
