@@ -170,9 +170,8 @@ def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:
     return list(of_name.values())
 
 
-def unique_names(
-    servers_or_groups: Iterable[snapshot.Server | snapshot.Group],
-) -> dict[str, str]:
+def unique_names(servers_or_groups: Iterable[
+        snapshot.Server | snapshot.Group]) -> dict[str, str]:
     """Return a unique name for each server or server group, by UUID.
 
     It is the own name; the name with a part of the UUID if others have the
@@ -228,8 +227,7 @@ def reported_provider(host: snapshot.Host, reserved_memory: int,
         traits.add(os_traits.COMPUTE_STATUS_DISABLED)
     return snapshot.Provider(
         uuid=host.uuid, name=host.name, inventories={
-            name: snapshot.Inventory(total=total, reserved=reserved,
-                                     ratio=ratio, max_unit=total)
+            name: snapshot.Inventory.of_total(total, reserved, ratio=ratio)
             for name, total, reserved, ratio in (
                 (orc.MEMORY_MB, host.memory, reserved_memory,
                  host.memory_ratio),
@@ -285,8 +283,8 @@ def services_of(scenario: Scenario) -> Mapping[str, HostServices]:
         dhcp = host.network.dhcp_servers or 0
         routers = host.network.routers or 0
         of_servers = totals[host.name]
-        ports = max(0, (host.network.vswitch_ports or 0) - of_servers.ports)
-        ports = max(0, ports - dhcp)
+        ports = max(0, (host.network.vswitch_ports or 0) - of_servers.ports
+                    - dhcp)
         # The number of ports of a router is unknown: count one, if possible.
         router_ports = 1 if ports >= routers else 0
         services[host.name] = HostServices(
@@ -295,11 +293,9 @@ def services_of(scenario: Scenario) -> Mapping[str, HostServices]:
     return services
 
 
-def aggregates_by_host(
-    aggregates: Iterable[snapshot.Aggregate],
-) -> Mapping[str, list[snapshot.Aggregate]]:
-    of_host: dict[str, list[snapshot.Aggregate]] = (
-        collections.defaultdict(list))
+def aggregates_by_host(aggregates: Iterable[snapshot.Aggregate],
+                       ) -> Mapping[str, list[snapshot.Aggregate]]:
+    of_host = collections.defaultdict[str, list[snapshot.Aggregate]](list)
     for aggregate in aggregates:
         for name in aggregate.hosts:
             of_host[name].append(aggregate)

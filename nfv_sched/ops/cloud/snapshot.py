@@ -165,6 +165,13 @@ class Inventory:
     step_size: values.Positive = 1
     used: int = 0  #: sum of all allocations
 
+    @classmethod
+    def of_total(cls, total: int, reserved: int = 0,
+                 **fields: ty.Any) -> 'Inventory':
+        """Return an inventory of which one server may take all."""
+        return cls(total=total, reserved=reserved, **{
+            'max_unit': total, **fields})
+
     @property
     def capacity(self) -> int:
         """The largest sum of all allocations."""

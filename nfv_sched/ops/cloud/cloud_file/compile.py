@@ -167,9 +167,8 @@ def _template(group: model.HostGroup,
                 uuid='', traits=frozenset(entry.traits), name=entry.name + (
                     f'-{number}' if entry.count > 1 else ''),
                 inventories={
-                    name: snapshot.Inventory(
-                        total=each.total, reserved=each.reserved,
-                        max_unit=each.total)
+                    name: snapshot.Inventory.of_total(
+                        each.total, each.reserved)
                     for name, each in entry.inventories.items()})
             for entry in group.providers for number in range(entry.count))))
 

@@ -8,16 +8,6 @@ import typing as ty
 from nfv_sched.ops.cloud import snapshot
 
 
-def inventory(total: int, reserved: int = 0, ratio: float = 1.0,
-              **limits: int) -> snapshot.Inventory:
-    """Return an inventory as Nova reports it: one server may take it all.
-
-    :param limits: ``max_unit``, ``min_unit`` and ``step_size``
-    """
-    return snapshot.Inventory(total=total, reserved=reserved, ratio=ratio,
-                              **{'max_unit': total, **limits})
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceProvider(snapshot.Provider):
     """A resource provider with its usage, which only its model changes.

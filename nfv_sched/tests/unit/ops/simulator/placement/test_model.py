@@ -31,7 +31,7 @@ class PlacementTestCase(base.TimedTestCase):
         for name in 'ab':
             self.placement.add(snapshots.provider(
                 name, {'T'} if name == 'b' else (),
-                VCPU=placement.inventory(4, 0, 2.0),
+                VCPU=placement.inventory(4, ratio=2.0),
                 MEMORY_MB=placement.inventory(1000, 100)))
 
     def candidates(self, text):
