@@ -233,13 +233,13 @@ class _Anonymizer:
             _Kind.PCI_ID: functools.partial(self._unless, _HEX_ID),
             _Kind.TIME: lambda text: text if _TIME.fullmatch(text) else '',
             _Kind.VERSION: _version}
-        handlers: dict[tuple[type, str], Callable[[ty.Any], ty.Any]] = {
-            (part, name): functools.partial(self._value, change=of_kind[kind])
-            for part in vars(snapshot).values()
-            if dataclasses.is_dataclass(part)
-            for name, hint in marks.fields_with(part, _Kind).items()
-            for kind in marks.parts(hint) if isinstance(kind, _Kind)}
-        handlers.update({
+        return {
+            **{(part, name): functools.partial(
+                self._value, change=of_kind[kind])
+               for part in vars(snapshot).values()
+               if dataclasses.is_dataclass(part)
+               for name, hint in marks.fields_with(part, _Kind).items()
+               for kind in marks.parts(hint) if isinstance(kind, _Kind)},
             (snapshot.Missing, 'kind'): lambda kind: kind,
             # Errors may contain any name.
             (snapshot.Cloud, 'source'): lambda _text: '',
@@ -267,9 +267,7 @@ class _Anonymizer:
                 lambda ids: tuple(sorted(map(self._uuid, ids))),
             # See _host_object().
             (snapshot.Host, 'hypervisor'): lambda name: name,
-            (snapshot.Provider, 'name'): lambda name: name,
-        })
-        return handlers
+            (snapshot.Provider, 'name'): lambda name: name}
 
     def cloud(self) -> snapshot.Cloud:
         cloud = self._object(self._cloud)
@@ -468,9 +466,8 @@ class _Anonymizer:
             self._count(snapshot.Flavor, 'extra_specs')
         return new
 
-    def _allocations(
-        self, allocations: Mapping[str, Mapping[str, int]],
-    ) -> dict[str, Mapping[str, int]]:
+    def _allocations(self, allocations: Mapping[str, Mapping[str, int]],
+                     ) -> dict[str, Mapping[str, int]]:
         return {self._uuid(provider): self._value(amounts)
                 for provider, amounts in allocations.items()}
 

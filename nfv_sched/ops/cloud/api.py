@@ -149,9 +149,8 @@ def _get(connection: sdk_connection.Connection, resource: str,
     return body
 
 
-def _silent_hosts(
-    connection: sdk_connection.Connection,
-) -> tuple[snapshot.Missing, ...]:
+def _silent_hosts(connection: sdk_connection.Connection,
+                  ) -> tuple[snapshot.Missing, ...]:
     """Return what is missing of servers: those in cells that do not answer."""
     try:
         newest = sdk_utils.maximum_supported_microversion(

@@ -38,10 +38,8 @@ def reservation(aggregate: snapshot.Aggregate) -> BlazarReservation | None:
     if (owner := aggregate.metadata.get('blazar:owner')) is None:
         return None
     # Only the aggregate of a host reservation has a zone of its own.
-    return BlazarReservation(
-        id=aggregate.name, project_id=owner,
-        kind='host' if 'availability_zone' in aggregate.metadata
-        else 'instance')
+    kind = 'host' if 'availability_zone' in aggregate.metadata else 'instance'
+    return BlazarReservation(id=aggregate.name, project_id=owner, kind=kind)
 
 
 def is_filtering(cloud: snapshot.Cloud) -> bool:

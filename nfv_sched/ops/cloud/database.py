@@ -68,7 +68,7 @@ def read(conf, progress: records.Progress = lambda what, finished,
     missing[:0] = _unread_cells(cells)
     network: usage.Snapshot | None = None
     served: dict[str, ty.Any] = {}
-    placed = _NOT_READ
+    placed = Places({}, None, {})
     progress('Neutron', 0, 1)
     with _noted(missing, _Kind.NEUTRON, conf, 'neutron'):
         network = neutron.read_snapshot(conf)
@@ -164,9 +164,6 @@ def options(conf) -> dict[str, dict[str, ty.Any]]:
     return sections
 
 
-# Nova
-
-
 def _unread_cells(cells: records.Cells) -> Iterator[snapshot.Missing]:
     if cells.empty:
         yield snapshot.Missing(kind=_Kind.NO_CELLS)
@@ -221,12 +218,9 @@ def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
     pools = _pools(row.pci_stats)
     return snapshot.Host(
         name=row.host, hypervisor=row.hypervisor_hostname or row.host,
-        uuid=row.uuid or '', cell=cell,
-        hypervisor_type=row.hypervisor_type,
-        hypervisor_version=row.hypervisor_version,
-        supported=tuple(
-            tuple(each) for each in json.loads(row.supported_instances)
-        ) if row.supported_instances else (),
+        uuid=row.uuid or '', cell=cell, hypervisor_type=row.hypervisor_type,
+        hypervisor_version=row.hypervisor_version, supported=tuple(map(
+            tuple, json.loads(row.supported_instances or '[]'))),
         cpu_info=row.cpu_info or '',
         stats=_texts(records.deserialized(row.stats) or {}),
         vcpus=row.vcpus, vcpus_used=row.vcpus_used, memory=row.memory_mb,
@@ -318,11 +312,10 @@ def _servers(
     progress: records.Progress,
 ) -> tuple[list[snapshot.Server], dict[str, _Moving]]:
     """Return servers with the ports that Nova knows; by UUID, what moves."""
-    group_of = {member: group.uuid for group in groups
-                for member in group.members}
+    group_of = {
+        member: group.uuid for group in groups for member in group.members}
     # A server that is migrated has devices on two hosts.
-    devices: dict[tuple[str | None, str], list[str]] = (
-        collections.defaultdict(list))
+    devices = collections.defaultdict[tuple[str | None, str], list[str]](list)
     for host in hosts:
         for each in host.devices:
             devices[each.server, host.name].append(each.address)
@@ -432,8 +425,7 @@ def _guest_node(cell: Mapping) -> snapshot.GuestNode:
 
 
 def stored_requests(
-    text: str | None,
-) -> tuple[snapshot.PCIRequest, ...] | None:
+        text: str | None) -> tuple[snapshot.PCIRequest, ...] | None:
     """Parse ``instance_extra.pci_requests``; None if there is no record."""
     if (requests := records.deserialized(text)) is None:
         return None
@@ -469,9 +461,6 @@ def _interfaces(text: str | None) -> tuple[snapshot.Port, ...] | None:
     return tuple(ports.values())
 
 
-# Neutron
-
-
 def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:
     used = network.host(name)
     return snapshot.HostNetwork(
@@ -487,13 +476,9 @@ def _ports(server: snapshot.Server,
     of_nova = {port.id: port for port in server.ports or ()}
     return tuple(dataclasses.replace(
         of_nova.get(port.id) or snapshot.Port(id=port.id),
-        vnic_type=port.vnic_type,
-        rules=None if network.hides_groups
+        vnic_type=port.vnic_type, rules=None if network.hides_groups
         else network.rules_of(port.security_groups))
         for port in network.ports_of(server.uuid, server.project))
-
-
-# Placement
 
 
 class Places(ty.NamedTuple):
@@ -508,7 +493,6 @@ class Places(ty.NamedTuple):
     resource_classes: frozenset[str] | None = None
 
 
-_NOT_READ = Places({}, None, {})
 # A provider, and its allocations: consumer -> class -> amount.
 _Reading = tuple[snapshot.Provider, Mapping[str, dict[str, int]]]
 

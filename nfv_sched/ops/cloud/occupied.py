@@ -133,14 +133,13 @@ def empty(host: snapshot.Host, servers: Totals) -> snapshot.Host:
     network = changed_network(host.network, {
         'vswitch_ports': -servers.ports, 'security_rules': -servers.rules})
     nodes = host.nodes and tuple([dataclasses.replace(
-        node, pinned=frozenset(), memory_used=0, shared_used=0,
-        pages=tuple([dataclasses.replace(pages, used=0)
-                     for pages in node.pages])) for node in host.nodes])
+        node, pinned=frozenset(), memory_used=0, shared_used=0, pages=tuple([
+            dataclasses.replace(pages, used=0) for pages in node.pages]))
+        for node in host.nodes])
     return dataclasses.replace(
         host, network=network, nodes=nodes, vcpus_used=0,
         memory_used=max(0, host.memory_used - servers.memory), disk_used=0,
-        disk_available_least=None,
-        stats={**host.stats, 'num_instances': '0'},
+        disk_available_least=None, stats={**host.stats, 'num_instances': '0'},
         devices=tuple([dataclasses.replace(
             device, server=None, request=None,
             status=AVAILABLE if device.status in OCCUPIED else device.status)

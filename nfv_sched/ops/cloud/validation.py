@@ -158,14 +158,11 @@ def _check_providers(host: snapshot.Host) -> None:
     children: dict[str | None, list[str]] = {}
     for provider in host.providers:
         children.setdefault(provider.parent, []).append(provider.uuid)
-    under_host: set[str] = set()
     waiting = [host.uuid]
     while waiting:
-        uuid = waiting.pop()
-        under_host.add(uuid)
-        waiting.extend(children.get(uuid, ()))
-    for provider in host.providers:
-        if provider.uuid not in under_host:
+        waiting.extend(children.pop(waiting.pop(), ()))
+    for provider in host.providers[1:]:
+        if provider.parent in children:
             raise codec.WrongError(
                 f'resource provider {provider.uuid!r} is not under that of '
                 'the host')

@@ -335,16 +335,16 @@ def _numa_nodes(host: model.HostGroup,
     sets = (_sets_by_size(host, node_cores)
             if host.dedicated_cpus is None and host.shared_cpus is None
             else _explicit_sets(host, node_cores))
+    if host.legacy_pinning:
+        sets = [(one | other, one | other) for one, other in sets]
     if not any(shared or dedicated for shared, dedicated in sets):
         raise codec.WrongError('no CPU is left for servers', ['cores'])
-    return tuple([
-        snapshot.Node(
-            number=node, socket=node // host.nodes_per_socket,
-            shared=shared, dedicated=dedicated,
-            siblings=_siblings(node_cores[node], shared | dedicated),
-            memory=host.memory[node], pages=_pages(host, node),
-            physnets=frozenset(physnets[node]),
-            tunneled=node in host.tunnel_nodes)
+    return tuple([snapshot.Node(
+        number=node, socket=node // host.nodes_per_socket, shared=shared,
+        dedicated=dedicated, memory=host.memory[node],
+        siblings=_siblings(node_cores[node], shared | dedicated),
+        pages=_pages(host, node), physnets=frozenset(physnets[node]),
+        tunneled=node in host.tunnel_nodes)
         for node, (shared, dedicated) in enumerate(sets)])
 
 
@@ -364,9 +364,7 @@ def _explicit_sets(
             raise codec.WrongError(
                 f'CPU {min(outside)} is not on the host, which has CPUs '
                 f'0-{max(everything)}', [key])
-    if host.legacy_pinning:
-        dedicated = shared = dedicated | shared
-    elif dedicated & shared:
+    if dedicated & shared and not host.legacy_pinning:
         raise codec.WrongError(
             f'CPU {min(dedicated & shared)} is dedicated as well; only '
             'legacy_pinning allows that', ['shared_cpus'])
@@ -388,11 +386,8 @@ def _sets_by_size(
                 f'NUMA node {node} has {len(cores)} cores, but {platform} for '
                 f'the platform, {switch} for the virtual switch and {shared} '
                 f'shared ones are {needed}', ['cores'])
-        shared_cpus = frozenset().union(*cores[platform + switch:needed])
-        dedicated = frozenset().union(*cores[needed:])
-        if host.legacy_pinning:
-            shared_cpus = dedicated = shared_cpus | dedicated
-        sets.append((shared_cpus, dedicated))
+        sets.append((frozenset().union(*cores[platform + switch:needed]),
+                     frozenset().union(*cores[needed:])))
     return sets
 
 
