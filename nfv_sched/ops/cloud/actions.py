@@ -115,10 +115,6 @@ class PortStep(ServerStep):
     network: values.NetworkName
     count: ty.Annotated[int, values.within(1, 1000)] = 1
 
-    @property
-    def networks(self) -> tuple[str, ...]:
-        return (self.network,) * self.count
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Attach(PortStep):

@@ -122,11 +122,11 @@ class ComputeHost:
         return [
             snapshot.Provider(
                 uuid=data.uuid, name=data.name, parent=self.uuid,
-                inventories={
-                    name: placement.inventory(values['total'],
-                                              values.get('reserved', 0))
-                    for name, values in data.inventory.items()},
-                traits=frozenset(data.traits)) for data in provider_data]
+                traits=frozenset(data.traits), inventories={
+                    name: placement.inventory(
+                        values['total'], values.get('reserved', 0))
+                    for name, values in data.inventory.items()})
+            for data in provider_data]
 
     def report_pools(self) -> None:
         self.pci_tracker.stats.populate_pools_metadata_from_assigned_devices()

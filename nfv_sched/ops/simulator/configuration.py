@@ -148,9 +148,8 @@ def _classes(option: str) -> frozenset[str]:
         *CONF.filter_scheduler[option]))
 
 
-def refused_classes(
-    options: Mapping[str, Mapping[str, ty.Any]],
-) -> list[snapshot.Missing]:
+def refused_classes(options: Mapping[str, Mapping[str, ty.Any]],
+                    ) -> list[snapshot.Missing]:
     """Return messages on classes of a snapshot that are not loaded here."""
     refused = []
     for option in cloud_options.STANDARD_CLASSES:

@@ -109,11 +109,8 @@ def _facts(expect: actions.ServerExpectation, placed: _Outcomes,
             o for o in placed if o.cores != expect.cores]
 
 
-def _per_node(
-    step_outcome: outcome.SimulatedStep,
-) -> collections.Counter[int | None]:
-    return collections.Counter(
-        device.node for device in step_outcome.pci_devices)
+def _per_node(of: outcome.SimulatedStep) -> collections.Counter[int | None]:
+    return collections.Counter(each.node for each in of.pci_devices)
 
 
 def _devices_text(per_node: Mapping[int | None, int]) -> str:

@@ -77,13 +77,8 @@ def shelve(state: states.State, server: servers.SimulatedServer,
            step: actions.Step) -> None:
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED,
                     servers.SUSPENDED, servers.NOT_OFFLOADED)
-    host = server.host
-    conductor.needs_service(host)
-    host.give_back(server.instance, server.claimed)
-    server.claimed = None
-    host.instances.pop(server.uuid, None)
-    state.placement.remove(server.uuid)
-    server.host = None
+    conductor.needs_service(server.host)
+    remove(state, server)
     server.instance.host = server.instance.node = None
     server.status = servers.SHELVED
 
@@ -155,7 +150,7 @@ def attach(state: states.State, server: servers.SimulatedServer,
     conductor.needs(server, *_PLUGGABLE)
     _plug(server, server.ports + request.ports_of(
         f'{server.name}/{step.number}', request.plugs(
-            state, step.networks, step.security_groups),
+            state, (step.network,) * step.count, step.security_groups),
         server.ports))
 
 
@@ -163,15 +158,14 @@ def detach(state: states.State, server: servers.SimulatedServer,
            step: actions.PortStep) -> None:
     """Detach the last attached ports of a server from a network."""
     conductor.needs(server, *_PLUGGABLE)
-    name, count = step.networks[0], len(step.networks)
-    network_id = state.scenario.networks[name].id
+    network_id = state.scenario.networks[step.network].id
     ports = [port for port in server.ports
              if port.network.id == network_id and
              port.network.vnic_type == scenario.NORMAL]
-    if len(ports) < count:
-        raise servers.Refused(f'the server has {len(ports)} ports on {name}, '
-                              f'not {count}')
-    gone = ports[-count:]
+    if len(ports) < step.count:
+        raise servers.Refused(f'the server has {len(ports)} ports on '
+                              f'{step.network}, not {step.count}')
+    gone = ports[-step.count:]
     _plug(server, [port for port in server.ports if port not in gone])
 
 

@@ -150,9 +150,8 @@ class SimulatedNetwork:
     def _note_groups(self, groups: Iterable[scenarios.SecurityGroup]) -> None:
         self._groups.update((group.uuid, group) for group in groups)
 
-    def security_groups(
-        self, names: tuple[str, ...],
-    ) -> tuple[scenarios.SecurityGroup, ...]:
+    def security_groups(self, names: tuple[str, ...],
+                        ) -> tuple[scenarios.SecurityGroup, ...]:
         groups = self._scenario.security_groups
         return tuple([groups[name] for name in names or (demand.DEFAULT_GROUP,)
                       if name in groups])
@@ -201,9 +200,8 @@ class SimulatedNetwork:
                 else dict(provider.used))
         return loads
 
-    def _ports_of_services(
-        self, host: str, services: scenarios.HostServices,
-    ) -> Iterator[tuple]:
+    def _ports_of_services(self, host: str, services: scenarios.HostServices,
+                           ) -> Iterator[tuple]:
         """Yield arguments of ``SnapshotBuilder.add_port`` for each port."""
         is_ovn = self._scenario.network_service == 'ovn'
         router_owner = f'network:router_{"gateway" if is_ovn else "interface"}'
@@ -225,7 +223,6 @@ class SimulatedNetwork:
                    tuple([group.uuid for group in groups]))
 
     def _read_figures(self) -> usage.Snapshot:
-        """Return the figures that Neutron would show now."""
         service = self._scenario.network_service
         owners = [server for server in self._servers.values()
                   if server.host is not None

@@ -52,6 +52,7 @@ with warnings.catch_warnings():
 
 from nfv_sched.nova import flavors
 from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 
@@ -85,10 +86,6 @@ numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
 security_groups = security_group.make_secgroup_list
-
-_PCIStatus = objects.fields.PciDeviceStatus
-# Statuses of PCI devices that the host no longer has.
-_LOST = (_PCIStatus.REMOVED, _PCIStatus.DELETED)
 
 # Request filters that call a service.
 _ONLINE_REQUEST_FILTERS = frozenset((
@@ -421,7 +418,7 @@ class PCITracker(pci_manager.PciDevTracker):
         """
         free = {device.address for device in self.stats.get_free_devs()}
         for device in self.pci_devs:
-            if device.address in free or device.status in _LOST:
+            if device.address in free or device.status in occupied.GONE:
                 continue
             pool = self.stats._create_pool_keys_from_dev(device)
             if pool is not None:

@@ -143,9 +143,8 @@ def _move(server: simulated.SimulatedServer) -> snapshot.Migration:
         after=guest_nodes(server.instance.numa_topology))
 
 
-def guest_nodes(
-    topology: objects.InstanceNUMATopology | None,
-) -> tuple[snapshot.GuestNode, ...] | None:
+def guest_nodes(topology: objects.InstanceNUMATopology | None,
+                ) -> tuple[snapshot.GuestNode, ...] | None:
     return None if topology is None else database.guest_nodes(
         records.deserialized(topology._to_json()))
 

@@ -34,9 +34,8 @@ def alias_specs(snapshot_server: snapshot.Server) -> dict[str, Specs]:
             if pci_request.alias and pci_request.specs}
 
 
-def constraints(
-    flavor: objects.Flavor, image_meta: objects.ImageMeta,
-) -> objects.InstanceNUMATopology | None:
+def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta,
+                ) -> objects.InstanceNUMATopology | None:
     """Return the NUMA topology that the API makes of flavor and image."""
     # Nova would make a set of all CPUs up to any number in the file.
     if (reason := flavors.unreadable(flavor.extra_specs)) is not None:
@@ -274,13 +273,11 @@ def is_claimed_as_asked(server: servers.SimulatedServer) -> bool:
             server.instance.flavor, server.instance)
     except exception.NovaException:
         return False
-    return [_asked(each) for each in claimed.requests] == [
-        _asked(each) for each in server.instance.pci_requests.requests]
-
-
-def _asked(pci_request: objects.InstancePCIRequest) -> tuple:
-    return (pci_request.alias_name, pci_request.count, pci_request.spec,
-            pci_request.numa_policy)
+    of_claim, asked = [
+        [(each.alias_name, each.count, each.spec, each.numa_policy)
+         for each in of.requests]
+        for of in (claimed, server.instance.pci_requests)]
+    return of_claim == asked
 
 
 def server_group(state: states.State, name: str) -> objects.InstanceGroup:

@@ -67,25 +67,23 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
             number, record,
             None if record.nodes is None else topology_json(record.nodes))
         host = compute.ComputeHost(
-            record, node,
-            functools.partial(_new_tracker, node, record)
+            record, node, functools.partial(_new_tracker, node, record)
             if scenario.new_hosts else
             functools.partial(_tracker, node, record, common),
             [each.number for each in record.nodes or ()
              if switch_label in each.physnets],
             scenario.places.get(record.name, {}))
+        if not scenario.new_hosts:
+            host.down = not record.up
+            _set_pools(host, reported)
         if scenario.new_hosts:
             try:
                 providers = [*record.providers, *host.report_devices()]
             except exception.NovaException as e:
                 raise problems.InputError(
                     [f'{scenario.path}: host {host.name}: {e}'])
-            yield host, providers
-            continue
-        host.down = not record.up
-        _set_pools(host, reported)
-        if record.providers:
-            providers = record.providers
+        elif record.providers:
+            providers = list(record.providers)
         elif without_placement or original.uuid in unread:
             providers = [scenarios.reported_provider(
                 record, occupied.reserved_memory(

@@ -207,13 +207,12 @@ class HostManager(nova_internals.HostManager):
         self.counts: list[tuple[str, int, int]] = []
         #: Number of the server in the last filtering, from 0.
         self.index = 0
-        self.cell_by_name = {
-            name: objects.CellMapping(
-                id=number, uuid=scenario.stable_uuid('cell', name), name=name,
-                disabled=False, transport_url='none://',
-                database_connection='none://')
-            for number, name in enumerate(dict.fromkeys(
-                host.record.cell for host in hosts.values()), 1)}
+        names = dict.fromkeys(host.record.cell for host in hosts.values())
+        self.cell_by_name = {name: objects.CellMapping(
+            id=number, uuid=scenario.stable_uuid('cell', name), name=name,
+            disabled=False, transport_url='none://',
+            database_connection='none://')
+            for number, name in enumerate(names, 1)}
         super().__init__()
         for f in self.enabled_filters:
             if type(f) is nova_internals.NUMATopologyFilter:
@@ -253,11 +252,8 @@ class HostManager(nova_internals.HostManager):
         return _Instances(self._hosts[compute_node.host].instances)
 
     def _get_computes_for_cells(self, context, cells, compute_uuids):
-        if compute_uuids is None:
-            hosts = list(self._hosts.values())
-        else:
-            hosts = [self._by_uuid[u] for u in compute_uuids
-                     if u in self._by_uuid]
+        hosts = list(self._hosts.values()) if compute_uuids is None else [
+            self._by_uuid[u] for u in compute_uuids if u in self._by_uuid]
         nodes = {cell.uuid: [] for cell in cells}
         for host in hosts:
             cell = self.cell_by_name[host.record.cell].uuid

@@ -157,11 +157,8 @@ class SimulatedServer:
         if self.host is None:
             return 0
         cpus = frozenset(self.pinned_cpus)
-        # Without hyperthreading, each CPU is a core.
-        return sum(
-            sum(bool(core & cpus) for core in node.siblings)
-            if node.siblings else len((node.shared | node.dedicated) & cpus)
-            for node in self.host.record.nodes or ())
+        return sum(bool(core & cpus) for node in self.host.record.nodes or ()
+                   for core in node.cores)
 
     @property
     def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
@@ -180,10 +177,9 @@ class SimulatedServer:
         if self.host is None or self.claimed is None:
             return ()
         return tuple([
-            outcome.AssignedDevice(address=address, node=node)
-            for address, node in sorted(
-                (device.address, device.numa_node)
-                for device in self.claimed.devices)])
+            outcome.AssignedDevice(address=each.address, node=each.numa_node)
+            for each in sorted(
+                self.claimed.devices, key=lambda each: each.address)])
 
     @property
     def pci(self) -> str | None:

@@ -2,7 +2,7 @@
 """Start a simulation from a snapshot, with its servers."""
 
 import collections
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 import contextlib
 import dataclasses
 import functools
@@ -87,7 +87,6 @@ def restored(cloud: snapshot.Cloud,
 
 
 def _restore_servers(state: states.State, cloud: snapshot.Cloud) -> None:
-    """Restore servers, groups and allocations, in a state with the hosts."""
     names = scenarios.unique_names(cloud.servers)
     networks = {(each.id, each.vnic_type): each
                 for each in state.scenario.networks.values()}
@@ -208,14 +207,11 @@ def _recorded(snapshot_server: snapshot.Server, host: snapshot.Host,
             continue
         pinned = node.dedicated & node.pinned
         own = occupied.exclusive_cpus(part)
-        isolated = part.thread_policy == (
-            fields.CPUThreadAllocationPolicy.ISOLATE)
+        cores = node.siblings if part.thread_policy == (
+            fields.CPUThreadAllocationPolicy.ISOLATE) else ()
         lost = set()
         for cpu in own:
-            core: Iterable[int] = (cpu,)
-            if isolated:
-                core = next((each for each in node.siblings if cpu in each),
-                            core)
+            core = next((each for each in cores if cpu in each), {cpu})
             if not all(each in pinned
                        and users[host.name, each] <= (each in own)
                        for each in core):
@@ -243,8 +239,8 @@ def _restore_port_requests(instance: objects.Instance,
         objects.InstancePCIRequest(
             request_id=request.id, requester_id=request.port,
             alias_name=None, count=request.count,
-            spec=[dict(tags) for tags in request.specs],
-            numa_policy=request.numa_policy)
+            numa_policy=request.numa_policy,
+            spec=[dict(tags) for tags in request.specs])
         for request in snapshot_server.pci_requests if request.alias is None]
     requests = instance.pci_requests
     requests.requests = [
@@ -258,9 +254,8 @@ def _restore_port_requests(instance: objects.Instance,
             network_request.pci_request_id = ids.pop(0)
 
 
-def instance_topology(
-    snapshot_server: snapshot.Server,
-) -> objects.InstanceNUMATopology | None:
+def instance_topology(snapshot_server: snapshot.Server,
+                      ) -> objects.InstanceNUMATopology | None:
     if snapshot_server.nodes is None:
         return None
     return objects.InstanceNUMATopology(
@@ -270,8 +265,7 @@ def instance_topology(
             id=node.host_node, cpuset=set(node.shared),
             pcpuset=set(node.dedicated), memory=node.memory,
             pagesize=node.page_size, cpu_policy=node.cpu_policy,
-            cpu_thread_policy=node.thread_policy,
-            cpu_pinning_raw={str(vcpu): cpu for vcpu, cpu
-                             in node.pins.items()} or None,
+            cpu_thread_policy=node.thread_policy, cpu_pinning_raw={
+                str(vcpu): cpu for vcpu, cpu in node.pins.items()} or None,
             cpuset_reserved=set(node.reserved) or None)
             for node in snapshot_server.nodes])

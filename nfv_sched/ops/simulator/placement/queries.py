@@ -104,11 +104,10 @@ class Query:
                         in sorted(required.keys() | forbidden.keys())
                         if suffix not in amounts]
         return cls(
-            amounts=amounts.pop(''),
+            amounts=amounts.pop(''), members_of=tuple(members),
             required=root_required.union(required['']),
             forbidden=root_forbidden.union(forbidden['']),
             root_required=root_required, root_forbidden=root_forbidden,
-            members_of=tuple(members),
             forbidden_aggregates=frozenset(avoided), groups=tuple([
                 requirements.GroupRequirement.from_amounts(
                     of_group, required.get(suffix, ()),

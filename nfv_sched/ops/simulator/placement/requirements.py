@@ -185,9 +185,8 @@ class ResourceRequirement:
             # If all have a forbidden trait, TraitRequirement reports it.
             givers = [each for each in givers
                       if not self.forbidden & each.traits] or givers
-        for each in givers:
-            if each.allows(needed):
-                return None
+        if any(each.allows(needed) for each in givers):
+            return None
         fitting = [each for each in givers
                    if each.inventories[name].allows(self.amount)]
         free = [max(0, each.free(name)) for each in fitting or givers]
@@ -245,7 +244,6 @@ class Shares(ty.NamedTuple):
     #: resource class of the unsuffixed group that only nested providers have,
     #: then the suffixed groups
     groups: tuple[GroupRequirement, ...]
-    nested_count: int  #: number of these resource classes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -265,18 +263,19 @@ class ChoiceRequirement:
         """Divide the amounts among the compute node and nested providers."""
         own = self.amounts
         if len(tree) < 2 or own.keys() <= tree[0].inventories.keys():
-            return Shares(own, self.groups, 0)
+            return Shares(own, self.groups)
         elsewhere = [name for name in own if _nested_providers(tree, name)]
         return Shares(
             {name: amount for name, amount in own.items()
              if name not in elsewhere},
             (*(GroupRequirement.from_amounts(
                 {name: own[name]}, forbidden=self.forbidden)
-               for name in elsewhere), *self.groups), len(elsewhere))
+               for name in elsewhere), *self.groups))
 
     def choices(self, tree: Tree) -> Iterator[tuple[Provider, ...]]:
         """Yield each possible choice of one provider per group of shares."""
-        own, groups, nested_count = self.shares(tree)
+        own, groups = self.shares(tree)
+        nested_count = len(groups) - len(self.groups)
         compute_node = list(tree[:1]) if own else []
         providers_of = [list(filter(group.met_by, tree)) for group in groups]
         if not all(providers_of):
