@@ -83,7 +83,9 @@ def facts(topology):
 
 
 class SimulatorTestCase(base.TestCase):
-    """Runs clouds given as text."""
+    """Runs clouds given as text, or steps of the cloud ``HEAD``."""
+
+    HEAD = CLOUD
 
     def setUp(self):
         super().setUp()
@@ -105,6 +107,32 @@ class SimulatorTestCase(base.TestCase):
     def run_cloud(self, text: str, seed: int = 0) -> engine.SimulationResult:
         with self.simulation(text, seed) as simulation:
             return simulation.run()
+
+    def met(self, steps: str, head: str = '') -> engine.SimulationResult:
+        """Run steps that do what they are expected to."""
+        result = self.run_cloud(self.cloud(steps, head or self.HEAD))
+        self.assertEqual([], list(result.failures))
+        return result
+
+    def given_back(self, steps: str,
+                   head: str = '') -> engine.SimulationResult:
+        """Run steps after which all that is counted is as before."""
+        with self.simulation(
+                self.cloud(steps, head or self.HEAD)) as simulation:
+            before = self.books(simulation), self.devices(simulation)
+            result = simulation.run()
+            self.assertEqual([], list(result.failures))
+            self.assertEqual(
+                before, (self.books(simulation), self.devices(simulation)))
+            return result
+
+    @staticmethod
+    def devices(simulation: engine.Simulation):
+        """The free PCI devices, and the number of them by NUMA node."""
+        return {host.name: (host.free_devices(), sorted(
+            (str(pool.numa_node), pool.count)
+            for pool in host.node.pci_device_pools or () if pool.count))
+            for host in simulation.state.hosts.values()}
 
     @staticmethod
     def shown(table) -> tuple[list[str], list[tuple]]:

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-
-
 """The simulated network loads the hosts as Neutron and Placement would say."""
 
 from nfv_sched.limits import names
 from nfv_sched.ops.answers.simulation import report
-from nfv_sched.ops.cloud.cloud_file import loader
-from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.simulator import network
 from nfv_sched.scheduler import process
 from nfv_sched.tests.unit.ops.simulator import base
@@ -36,9 +32,8 @@ OPTIONS = 'options: {nfv_sched: {%s}}\n'
 
 class NetworkTestCase(base.SimulatorTestCase):
 
-    def met(self, steps, head=HEAD, seed=0):
-        result = self.run_cloud(self.cloud(steps, head), seed)
-        self.assertEqual([], list(result.failures))
+    def met(self, steps, head=HEAD):
+        result = super().met(steps, head)
         self.assertGreater(result.checks, 0)
         return result
 
@@ -440,46 +435,3 @@ class ReportTest(NetworkTestCase):
             [('h-1 ... h-30', '4-5/254', '0-1', '0-3/16384', '0', '0'),
              ('west', '4/254', '0', '0/16384', '0', '0')], rows)
         self.assertEqual(31, len(report.network_loads(result, True).rows))
-
-
-class FileTest(NetworkTestCase):
-    def test_problems(self):
-        for old, new, message in (
-                ('name: east\n', 'name: east\n    dhcp_servers: -1\n',
-                 'must be 0 or more'),
-                ('name: east\n', 'name: east\n    routers: {ports: 2}\n',
-                 "'count' is missing"),
-                ('name: east\n', 'name: east\n    routers: many\n',
-                 'must be a whole number, not'),
-                ('hosts:\n  - name: east\n', 'network_service: ovn\nhosts:\n'
-                 '  - name: east\n    dhcp_servers: 1\n',
-                 'with OVN the switch of each host answers DHCP'),
-                ('hosts:\n', 'network_service: linuxbridge\nhosts:\n',
-                 "must be 'ovs', 'ovn' or 'none', not"),
-                ('web: {ingress', 'web: {ingres',
-                 "did you mean 'ingress'?"),
-                ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
-                 'security_groups: [wbe]}\n', "did you mean 'web'?"),
-                ('steps:\n', 'steps:\n  - {attach: a, network: lan}\n',
-                 "no server named 'a'"),
-                ('steps:\n', 'steps:\n  - {boot: b, flavor: f}\n'
-                 '  - {detach: b}\n', "'network' is missing"),
-                ('steps:\n', 'steps:\n  - {boot: b, flavor: f}\n'
-                 '  - {attach: b, network: lna}\n', "did you mean 'lan'?"),
-                ('lan: {tunneled: true}', 'lan: {physical_network: p, '
-                 'vnic_type: direct}', 'steps[1].network: ports of SR-IOV'),
-                ('steps:\n', 'steps:\n  - neutron: gone\n',
-                 "must be 'up', 'stale' or 'down', not"),
-                ('steps:\n', 'steps:\n  - {boot: b, flavor: f, '
-                 'expect: {servers: {b: {rules: {east: 4}}}}}\n',
-                 'unknown key')):
-            text = self.cloud("""\
-                - {boot: a, flavor: f}
-                - {attach: a, network: lan}
-                """, HEAD)
-            with self.subTest(new=new):
-                self.assertIn(old, text)
-                error = self.assertRaises(
-                    problems.InputError, loader.loads,
-                    text.replace(old, new, 1), 'cloud.yaml')
-                self.assertIn(message, str(error))

@@ -96,6 +96,29 @@ BAD = [
      "expect.pci_devices.any: 'any' is neither a NUMA node nor none"),
     ('networks: [n]', 'expect: {pci: near}',
      "must be 'local', 'partial' or 'remote', not 'near'"),
+    # networks
+    ('cores: 8', 'cores: 8\n    dhcp_servers: -1', 'must be 0 or more'),
+    ('cores: 8', 'cores: 8\n    routers: {ports: 2}', "'count' is missing"),
+    ('cores: 8', 'cores: 8\n    routers: many',
+     'must be a whole number, not'),
+    ('hosts:\n  - name: a', 'network_service: ovn\nhosts:\n  - name: a\n'
+     '    dhcp_servers: 1', 'with OVN the switch of each host answers DHCP'),
+    ('hosts:', 'network_service: linuxbridge\nhosts:',
+     "must be 'ovs', 'ovn' or 'none', not"),
+    ('steps:', 'security_groups: {web: {ingres: 1}}\nsteps:',
+     "did you mean 'ingress'?"),
+    ('[n]', '[n]\n    security_groups: [wbe]\nsecurity_groups: {web: {}}',
+     "did you mean 'web'?"),
+    ('[n]', '[n]\n  - {attach: t, network: n}', "no server named 't'"),
+    ('[n]', '[n]\n  - {detach: s}', "'network' is missing"),
+    ('[n]', '[n]\n  - {attach: s, network: m}', "no network named 'm'"),
+    ('{tunneled: true}\nsteps:', '{physical_network: p, vnic_type: direct}\n'
+     'steps:\n  - {boot: t, flavor: f}\n  - {attach: t, network: n}',
+     'steps[1].network: ports of SR-IOV'),
+    ('[n]', '[n]\n  - neutron: gone',
+     "must be 'up', 'stale' or 'down', not"),
+    ('[n]', '[n]\n    expect: {servers: {s: {rules: {a: 4}}}}',
+     'unknown key'),
     # keys
     ('cores: 8', 'coers: 8',
      "cloud.yaml:3: hosts[0].coers: unknown key; did you mean 'cores'?"),
@@ -301,15 +324,6 @@ class LoaderTestCase(base.SimulatorTestCase):
                     error = self.assertRaises(problems.InputError, loader.load,
                                               path)
                     self.assertIn(message, str(error))
-
-    def test_merged_keys(self):
-        cloud = loader.loads(GOOD.replace(
-            '    extra_specs:\n', '    extra_specs: &x\n').replace(
-            'networks:\n', '  g: {vcpus: 1, memory: 1 GiB, extra_specs: '
-            '{<<: *x, hw:numa_nodes: 1}}\nnetworks:\n', 1))
-        self.assertEqual(
-            {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1'},
-            cloud.cloud.flavors[1].extra_specs)
 
     def test_unchecked_flavor(self):
         cloud = loader.loads(

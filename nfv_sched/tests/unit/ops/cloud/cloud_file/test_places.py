@@ -17,13 +17,10 @@ HEAD = base.CLOUD.replace(
 
 class PlacesTestCase(base.SimulatorTestCase):
 
-    def run_steps(self, steps):
-        return self.run_cloud(self.cloud(steps, HEAD))
-
     def failures(self, flavor, expect, host='east'):
-        return self.run_steps(
+        return self.run_cloud(self.cloud(
             f'- {{boot: s, flavor: {flavor}, host: {host}, '
-            f'expect: {{places: {expect}}}}}\n').failures
+            f'expect: {{places: {expect}}}}}\n', HEAD)).failures
 
     def test_expectations(self):
         for flavor, expect in (
