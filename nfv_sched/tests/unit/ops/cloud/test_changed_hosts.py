@@ -2,20 +2,16 @@
 """A cloud with more or fewer hosts, against one that really has them."""
 
 import dataclasses
-import os
-import tempfile
+import io
 
-import fixtures
 import yaml
 
-from nfv_sched.ops.answers.simulation import reading
 from nfv_sched.ops.cloud import changed_hosts
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
-from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import record
-from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.simulator import base
 from nfv_sched.tests.unit.ops import small_clouds
 
 PINNED = {'hw:cpu_policy': 'dedicated'}
@@ -64,17 +60,12 @@ def document(names, **options):
     }
 
 
-def simulated(cloud_file):
-    with tempfile.NamedTemporaryFile('w', suffix='.yaml') as stream:
-        yaml.safe_dump(cloud_file, stream)
-        stream.flush()
-        with reading.loaded(stream.name) as state:
-            result = engine.Simulation(state).run()
-            assert not result.failures, result.failures
-            return record.cloud(state)
+class ChangedHostsTestCase(base.SimulatorTestCase):
 
-
-class ChangedHostsTestCase(base.TestCase):
+    def simulated(self, cloud_file):
+        with self.simulation(yaml.safe_dump(cloud_file)) as simulation:
+            self.assertEqual([], simulation.run().failures)
+            return record.cloud(simulation.state)
 
     def counted(self, cloud):
         return {
@@ -84,18 +75,17 @@ class ChangedHostsTestCase(base.TestCase):
             for name, host in found.hosts.items()}
 
     def read_again(self, cloud):
-        path = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud')
-        file.save(cloud, path)
-        return file.load(path)
+        stream = io.BytesIO()
+        file.dump(cloud, stream)
+        return file.load('cloud', stream.getvalue())
 
 
 class AddedTest(ChangedHostsTestCase):
 
     def test_as_if_really_there(self):
         for options in ({}, {'ledger': 'placement'}):
-            cloud = simulated(document(['a.x', 'b.x'], **options))
-            real = simulated(document(
+            cloud = self.simulated(document(['a.x', 'b.x'], **options))
+            real = self.simulated(document(
                 ['a.x', 'b.x', 'a+1.x', 'a+2.x', 'b+1.x'], **options))
             cloud, names = changed_hosts.added(cloud, 'a.x', 2)
             self.assertEqual(['a+1.x', 'a+2.x'], names)
@@ -118,13 +108,13 @@ class AddedTest(ChangedHostsTestCase):
         for host in cloud_file['hosts']:
             # Nova does not report devices of physical networks.
             del host['pci_devices'][0]['physical_network']
-        cloud = simulated(cloud_file)
+        cloud = self.simulated(cloud_file)
         self.assertTrue(any(host.providers[1:] for host in cloud.hosts))
         cloud = self.read_again(changed_hosts.added(cloud, 'a', 1)[0])
         counted = self.counted(cloud)
         cloud_file['hosts'].append({**cloud_file['hosts'][0], 'name': 'a+1'})
         cloud_file['aggregates'][0]['hosts'].append('a+1')
-        self.assertEqual(self.counted(simulated(cloud_file)), counted)
+        self.assertEqual(self.counted(self.simulated(cloud_file)), counted)
         self.assertEqual(3, counted['vf', 'a+1'][0])
 
     def test_names_that_are_taken(self):
@@ -178,7 +168,7 @@ class RemovedTest(ChangedHostsTestCase):
 
     def test_as_if_never_there(self):
         for options in ({}, {'ledger': 'placement'}):
-            cloud = simulated(document(['b', 'c', 'a'], **options))
+            cloud = self.simulated(document(['b', 'c', 'a'], **options))
             without = document(['c', 'a', 'd'], **options)
             without['steps'] = [
                 {'boot': 'pages-c', 'flavor': 'pages', 'host': 'c',
@@ -188,7 +178,7 @@ class RemovedTest(ChangedHostsTestCase):
             self.assertEqual(['pages-c'],
                              [server.name for server in cloud.servers])
             counted = self.counted(cloud)
-            self.assertEqual(self.counted(simulated(without)), {
+            self.assertEqual(self.counted(self.simulated(without)), {
                 (flavor, {'c+1': 'd'}.get(host, host)): counts
                 for (flavor, host), counts in counted.items()})
 
@@ -202,7 +192,7 @@ class RemovedTest(ChangedHostsTestCase):
              'group': 'spread', 'expect': {'placed': 2}},
             {'cold_migrate': 's-1', 'confirm': False,
              'expect': {'placed': 1}}]
-        before = simulated(cloud_file)
+        before = self.simulated(cloud_file)
         self.assertEqual(1, len(before.moves))
         self.assertEqual(1, len(before.consumers))
         before = dataclasses.replace(before, network_agents=(

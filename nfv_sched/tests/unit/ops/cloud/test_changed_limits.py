@@ -22,12 +22,12 @@ class ChangedLimitsTest(test_changed_hosts.ChangedHostsTestCase):
                 if provider.uuid == names.provider_uuid(host.uuid)}
 
     def check(self, ledger):
-        before = test_changed_hosts.simulated(
+        before = self.simulated(
             test_changed_hosts.document(HOSTS, ledger=ledger))
         counts = set()
         for change in CHANGES:
             cloud = changed_limits.changed(before, change)
-            real = test_changed_hosts.simulated(test_changed_hosts.document(
+            real = self.simulated(test_changed_hosts.document(
                 HOSTS, ledger=ledger, **change))
             self.assertEqual(self.ledgers(real), self.ledgers(cloud), change)
             counted = self.counted(real)
@@ -40,12 +40,11 @@ class ChangedLimitsTest(test_changed_hosts.ChangedHostsTestCase):
 
     def test_ledger(self):
         self.check('placement')
-        self.assertTrue(self.ledgers(test_changed_hosts.simulated(
+        self.assertTrue(self.ledgers(self.simulated(
             test_changed_hosts.document(HOSTS, ledger='placement'))))
 
     def test_aggregates(self):
-        cloud = test_changed_hosts.simulated(
-            test_changed_hosts.document(HOSTS))
+        cloud = self.simulated(test_changed_hosts.document(HOSTS))
         self.assertEqual(['east'], changed_limits.overriding(
             cloud, 'vswitch_ports_per_node'))
         self.assertEqual([], changed_limits.overriding(
