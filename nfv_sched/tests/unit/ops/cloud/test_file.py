@@ -43,6 +43,11 @@ class FileTest(base.TestCase):
         with open(self.path, 'wb') as raw:
             raw.write(content)
 
+    def write_cloud(self, version=snapshot.VERSION, **fields):
+        self.write(json.dumps({
+            'format': file.FORMAT, 'version': version,
+            'cloud': {'taken': 'x', **fields}}).encode())
+
     def refused(self, said, path=None):
         error = self.assertRaises(
             file.FileError, file.load, path or self.path)
@@ -92,9 +97,7 @@ class FileTest(base.TestCase):
 
     def test_other_versions(self):
         for version in (0, 3, '1', '2', None):
-            self.write(json.dumps({
-                'format': file.FORMAT, 'version': version,
-                'cloud': {'taken': 'x'}}).encode())
+            self.write_cloud(version)
             self.refused(f'version {version!r}; this release of nfv-sched '
                          'reads versions 1 and 2')
 
@@ -103,25 +106,20 @@ class FileTest(base.TestCase):
         sentences = ['Cell x cannot be read: no', 'Placement-az1-3', '',
                      'mysql://nova:secret@db']
         for missing in sentences, []:
-            self.write_version_1(missing=missing)
+            self.write_cloud(1, missing=missing)
             cloud = file.load(self.path)
             self.assertEqual(snapshots.missing(*(
                 text.replace('nova:secret', '***') for text in missing)),
                 cloud.missing)
             file.save(cloud, self.path)
             self.assertEqual(cloud, file.load(self.path))
-        self.write_version_1()
+        self.write_cloud(1)
         self.assertEqual((), file.load(self.path).missing)
         for missing, said in (('x', 'missing: must be a list'),
                               ([1], 'missing[0].text: must be text'),
                               ([{'kind': 'cell'}], 'missing[0].text: must')):
-            self.write_version_1(missing=missing)
+            self.write_cloud(1, missing=missing)
             self.refused(said)
-
-    def write_version_1(self, **fields):
-        self.write(json.dumps({
-            'format': file.FORMAT, 'version': 1,
-            'cloud': {'taken': 'x', **fields}}).encode())
 
     def test_bomb(self):
         self.write(gzip.compress(b' ' * (2 << 20)))
@@ -172,25 +170,20 @@ class FileTest(base.TestCase):
             {'number': number, 'memory': 1, 'dedicated': f'{number}-65535'}
             for number in range(4)]}
 
-        def write(nodes):
-            self.write(json.dumps({
-                'format': file.FORMAT, 'version': snapshot.VERSION,
-                'cloud': {'taken': 'x', 'hosts': [
-                    {**host, 'nodes': nodes}]}}).encode())
-
-        write(host['nodes'])
+        self.write_cloud(hosts=[host])
         with files.limited(1):
             self.refused('CPUs in its lists')
         file.load(self.path)
-        write([{'number': 0, 'memory': 1,
-                'dedicated': ','.join(['0-65535'] * 20000)}])
+        host['nodes'] = [{'number': 0, 'memory': 1,
+                          'dedicated': ','.join(['0-65535'] * 20000)}]
+        self.write_cloud(hosts=[host])
         began = time.monotonic()
         self.refused('dedicated: must be numbers such as 0-3,8')
         self.assertLess(time.monotonic() - began, 5)
 
     def test_many_messages(self):
         """Masking the secrets of messages takes time."""
-        self.write_version_1(missing=['a'] * 3000)
+        self.write_cloud(1, missing=['a'] * 3000)
         missing = file.load(self.path).missing
         self.assertEqual(snapshots.missing(*['a'] * 1000), missing[:-1])
         self.assertEqual(snapshot.MissingKind.OTHER, missing[-1].kind)
@@ -198,25 +191,22 @@ class FileTest(base.TestCase):
 
     def test_long(self):
         for cloud, said in (
-                ({'taken': 'x', 'hosts': [{'name': 'x' * 10 ** 6}]},
+                ({'hosts': [{'name': 'x' * 10 ** 6}]},
                  'hosts[0].name: must have 255 characters at most'),
                 ({'taken': 'x' * 10 ** 6}, 'taken: must have'),
-                ({'taken': 'x', 'y' * 10 ** 6: 1}, 'unknown key'),
-                ({'taken': 'x', 'options': {'a': {'b': [[[]] * 3]}}}, None),
-                ({'taken': 'x', 'options': {'a': {'b': 'x' * 10 ** 6}}},
+                ({'y' * 10 ** 6: 1}, 'unknown key'),
+                ({'options': {'a': {'b': [[[]] * 3]}}}, None),
+                ({'options': {'a': {'b': 'x' * 10 ** 6}}},
                  'has a text of more than'),
-                ({'taken': 'x', 'options': {'a': {'b': 10 ** 4000}}},
+                ({'options': {'a': {'b': 10 ** 4000}}},
                  'has a number of more than')):
-            self.write(json.dumps({
-                'format': file.FORMAT, 'version': snapshot.VERSION,
-                'cloud': cloud}).encode())
+            self.write_cloud(**cloud)
             if said is None:
                 file.load(self.path)
                 continue
             error = self.assertRaises(file.FileError, file.load, self.path)
             self.assertIn(said, str(error))
             self.assertLess(len(str(error)), 300)
-        self.write(json.dumps({
-            'format': file.FORMAT, 'version': 'x' * 300000}).encode())
+        self.write_cloud('x' * 300000)
         error = self.assertRaises(file.FileError, file.load, self.path)
         self.assertLess(len(str(error)), 300)

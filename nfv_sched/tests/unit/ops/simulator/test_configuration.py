@@ -194,11 +194,3 @@ class OneCloudTest(base.TestCase):
                 5.0, configuration.CONF.filter_scheduler.ram_weight_multiplier)
         with start.started(cloud):
             pass
-
-    def test_after_an_error(self):
-        self.assertRaises(problems.InputError, start.started(
-            snapshots.cloud([snapshots.host()], options={
-                'filter_scheduler': {'enabled_filters': ['NoFilter']}})
-        ).__enter__)
-        with start.started(RestoreTest.CLOUD):
-            pass
