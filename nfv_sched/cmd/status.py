@@ -252,12 +252,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit:
         return 0
     concurrency.native_threads()
-    from nfv_sched.base import conf as nfv_conf
     from nfv_sched.nova import database
     from nfv_sched.nova import scheduler as nova_scheduler
 
     conf = nova_scheduler.CONF
-    nfv_conf.register_opts(conf)
     conf.register_cli_opts(_CLI_OPTS)
     try:
         database.parse_configuration(argv, PROG, _DESCRIPTION)

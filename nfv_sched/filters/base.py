@@ -13,7 +13,6 @@ import typing as ty
 from nova.scheduler import filters
 from oslo_log import log as logging
 
-from nfv_sched.base import conf
 from nfv_sched.base import reasons
 from nfv_sched.fit.numa import decide
 from nfv_sched.fit.numa import pci
@@ -34,7 +33,6 @@ from nfv_sched.scheduler import visit
 LOG = logging.getLogger(__name__)
 
 CONF = scheduler.CONF
-conf.register_opts(CONF)
 
 
 class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):

@@ -27,7 +27,6 @@ from openstack import exceptions as sdk_exceptions
 from openstack import proxy as sdk_proxy
 from oslo_log import log as logging
 
-from nfv_sched.base import conf as nfv_conf
 from nfv_sched.base import http_limits
 from nfv_sched.base import strings
 from nfv_sched.limits import demand
@@ -37,7 +36,6 @@ from nfv_sched.nova import scheduler
 LOG = logging.getLogger(__name__)
 
 CONF = scheduler.CONF
-nfv_conf.register_opts(CONF)
 
 _GROUP = 'neutron'  # section of nova.conf
 #: Maximum number of pages of one resource; more are an error.

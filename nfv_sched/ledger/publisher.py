@@ -41,7 +41,6 @@ import typing as ty
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from nfv_sched.base import conf as nfv_conf
 from nfv_sched.base import strings
 from nfv_sched.ledger import client as ledger_client
 from nfv_sched.ledger import inventory as ledger_inventory
@@ -57,7 +56,6 @@ from nfv_sched.nova import scheduler
 LOG = logging.getLogger(__name__)
 
 CONF = scheduler.CONF
-nfv_conf.register_opts(CONF)
 
 _BARE_METAL = 'ironic'
 # Attempts for a host in one round if others write at the same time.

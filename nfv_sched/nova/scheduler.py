@@ -17,6 +17,7 @@ from nova import exception
 from nova import objects
 from oslo_log import log as logging
 
+from nfv_sched.base import conf
 from nfv_sched.nova import features
 
 LOG = logging.getLogger(__name__)
@@ -28,7 +29,9 @@ _CELL_SECONDS = 2  # seconds that a request waits for the database of a cell
 
 _THREAD = threading.local()
 
+#: Nova's options, with those of nfv-sched.
 CONF = nova.conf.CONF
+conf.register_opts(CONF)
 
 
 def request_is_rebuild(spec_obj) -> bool:

@@ -15,7 +15,6 @@ from nova import exception
 from oslo_context import context as oslo_context
 from oslo_log import log as logging
 
-from nfv_sched.base import conf
 from nfv_sched.base import reasons
 from nfv_sched.journal import entry
 from nfv_sched.journal import writer
@@ -30,7 +29,6 @@ from nfv_sched.scheduler import process
 LOG = logging.getLogger(__name__)
 
 CONF = scheduler.CONF
-conf.register_opts(CONF)
 
 _LOGGED_HOSTS_BYTES = 4096
 

@@ -10,14 +10,12 @@ import itertools
 
 from oslo_log import log as logging
 
-from nfv_sched.base import conf
 from nfv_sched.base import extensions
 from nfv_sched.nova import scheduler
 
 LOG = logging.getLogger(__name__)
 
 CONF = scheduler.CONF
-conf.register_opts(CONF)
 
 #: Name of the option.
 OPTION = 'shadow'

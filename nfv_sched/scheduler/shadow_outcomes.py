@@ -13,7 +13,6 @@ import typing as ty
 
 from oslo_log import log as logging
 
-from nfv_sched.base import conf
 from nfv_sched.base import reasons
 from nfv_sched.journal import entry
 from nfv_sched.journal.entry import ShadowChange
@@ -27,7 +26,6 @@ from nfv_sched.scheduler import visit
 LOG = logging.getLogger(__name__)
 
 CONF = scheduler.CONF
-conf.register_opts(CONF)
 
 _COPY = '_nfv_sched_copy'
 _OURS = '_nfv_sched'

@@ -9,7 +9,6 @@ import threading
 from nova.scheduler import weights
 from oslo_log import log as logging
 
-from nfv_sched.base import conf
 from nfv_sched.limits import options
 from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import gmr
@@ -20,7 +19,6 @@ from nfv_sched.scheduler import shadow_outcomes
 LOG = logging.getLogger(__name__)
 
 CONF = scheduler.CONF
-conf.register_opts(CONF)
 
 
 class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):

@@ -5,8 +5,6 @@ import abc
 
 from oslo_log import log as logging
 
-from nfv_sched.base import conf
-from nfv_sched.nova import scheduler
 from nfv_sched.scheduler import limits_note
 from nfv_sched.scheduler.limits_note import NetworkNote
 from nfv_sched.scheduler import notes
@@ -14,9 +12,6 @@ from nfv_sched.scheduler import refusals
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)
-
-CONF = scheduler.CONF
-conf.register_opts(CONF)
 
 
 class NetworkLoadWeigher(multiplier.MultipliedWeigher):
