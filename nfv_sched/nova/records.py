@@ -8,12 +8,20 @@ cannot, and they take many times as long.  Errors of the API database are
 raised as they are.
 """
 
+import collections
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 import contextlib
 import datetime
 import json
 import typing as ty
 
+from nova.compute import vm_states
+from nova import context as nova_context
+from nova.db.api import api as api_db
+from nova.db.api import models as api_models
+from nova.db.main import api
+from nova.db.main import models
+from nova import servicegroup
 import sqlalchemy as sa
 
 from nfv_sched.nova import database
@@ -83,8 +91,6 @@ class Cells:
     """
 
     def __init__(self):
-        from nova import context as nova_context
-        from nova import servicegroup
         self._context = nova_context.get_admin_context()
         self._groups = servicegroup.API()
         self._cells = {
@@ -142,7 +148,6 @@ class Cells:
 
 def _moves(context) -> list:
     """Return unfinished migrations, and evacuations not cleaned up after."""
-    from nova.db.main import models
     table = models.Migration.__table__
     return _rows(context, _select_present(
         table, 'uuid', 'instance_uuid', 'migration_type', 'status',
@@ -158,16 +163,13 @@ def _moves(context) -> list:
 
 
 def _rows(context, query) -> list:
-    from nova.db.main import api
     with api.get_context_manager(context).reader.using(context) as session:
         return list(session.execute(query))
 
 
 def _api_rows(query) -> list:
-    from nova import context as nova_context
-    from nova.db.api import api
     context = nova_context.get_admin_context()
-    with api.context_manager.reader.using(context) as session:
+    with api_db.context_manager.reader.using(context) as session:
         return list(session.execute(query))
 
 
@@ -183,7 +185,6 @@ def _select_present(table, *columns: str):
 
 
 def _hosts(context) -> tuple[list, dict, dict]:
-    from nova.db.main import models
     computes = _rows(context, _select_present(
         models.ComputeNode.__table__, 'id', 'uuid', 'host',
         'hypervisor_hostname', 'hypervisor_type', 'hypervisor_version',
@@ -216,7 +217,6 @@ def _shown_servers(table, query):
 
 
 def _count_servers(context) -> int:
-    from nova.db.main import models
     table = models.Instance.__table__
     (count,), = _rows(context, _shown_servers(
         table, sa.select(sa.func.count()).select_from(table)))
@@ -225,8 +225,6 @@ def _count_servers(context) -> int:
 
 def _servers(context, last: int) -> list[tuple]:
     """Return :class:`ServerRow` without cell of servers after ID ``last``."""
-    from nova.compute import vm_states
-    from nova.db.main import models
     table = models.Instance.__table__
     extra = models.InstanceExtra.__table__
     cache = models.InstanceInfoCache.__table__
@@ -271,7 +269,6 @@ def _servers(context, last: int) -> list[tuple]:
 def _last_moves(context, hosts: Mapping[str, str | None],
                 ) -> dict[str, datetime.datetime]:
     """Return when servers last moved from other hosts, or tried, in UTC."""
-    from nova.db.main import models
     table = models.Migration.__table__
     began = sa.func.max(table.c.created_at).label('began')
     last_moves: dict[str, datetime.datetime] = {}
@@ -348,7 +345,6 @@ def _pinned_cells(context, hosts: Collection[str],
 
     A server whose record cannot be read counts as without any.
     """
-    from nova.db.main import models
     table = models.Instance.__table__
     extra = models.InstanceExtra.__table__
     query = _shown_servers(table, sa.select(
@@ -397,7 +393,6 @@ def _pinned_cells(context, hosts: Collection[str],
 
 
 def _servers_by_port(context, ports: Iterable[str]) -> dict[str, str]:
-    from nova.db.main import models
     table = models.VirtualInterface.__table__
     # By ID: should there be two rows of a port, the newest counts.
     return {row.uuid: row.instance_uuid for row in _rows_with(
@@ -414,8 +409,7 @@ def _chunks(values: Iterable[str]) -> Iterator[list[str]]:
 def request_specs(uuids: Iterable[str],
                   progress: Progress) -> Iterator[tuple[str, str]]:
     """Yield (server UUID, latest request spec, serialized) of servers."""
-    from nova.db.api import models
-    table = models.RequestSpec.__table__
+    table = api_models.RequestSpec.__table__
     uuids = list(uuids)
     count = 0
     for part in _chunks(uuids):
@@ -428,33 +422,34 @@ def request_specs(uuids: Iterable[str],
     progress('request specs', count, len(uuids))
 
 
+def _by_first(query) -> Mapping[ty.Any, list]:
+    """Return the rows of a query of the API database by their first column."""
+    rows: dict[ty.Any, list] = collections.defaultdict(list)
+    for row in _api_rows(query):
+        rows[row[0]].append(row)
+    return rows
+
+
 def aggregates() -> list[dict[str, ty.Any]]:
     """Return name, uuid, metadata and hosts of all host aggregates."""
-    from nova.db.api import models
-    table = models.Aggregate.__table__
-    rows_by_id = {
-        row.id: {'name': row.name, 'uuid': row.uuid or '', 'metadata': {},
-                 'hosts': []}
-        for row in _api_rows(sa.select(
-            table.c.id, table.c.name, table.c.uuid).order_by(table.c.id))}
-    table = models.AggregateMetadata.__table__
-    for row in _api_rows(sa.select(
-            table.c.aggregate_id, table.c.key, table.c.value)):
-        if row.aggregate_id in rows_by_id:
-            rows_by_id[row.aggregate_id]['metadata'][row.key] = row.value
-    table = models.AggregateHost.__table__
-    for row in _api_rows(sa.select(
-            table.c.aggregate_id, table.c.host).order_by(table.c.host)):
-        if row.aggregate_id in rows_by_id:
-            rows_by_id[row.aggregate_id]['hosts'].append(row.host)
-    return list(rows_by_id.values())
+    table = api_models.Aggregate.__table__
+    rows = _api_rows(sa.select(
+        table.c.id, table.c.name, table.c.uuid).order_by(table.c.id))
+    table = api_models.AggregateMetadata.__table__
+    metadata = _by_first(sa.select(
+        table.c.aggregate_id, table.c.key, table.c.value))
+    table = api_models.AggregateHost.__table__
+    hosts = _by_first(sa.select(
+        table.c.aggregate_id, table.c.host).order_by(table.c.host))
+    return [{'name': row.name, 'uuid': row.uuid or '',
+             'metadata': {key: value for _id, key, value in metadata[row.id]},
+             'hosts': [host for _id, host in hosts[row.id]]} for row in rows]
 
 
 def mapped_hosts() -> dict[str, str]:
     """Return host -> UUID of its cell."""
-    from nova.db.api import models
-    host = models.HostMapping.__table__
-    cell = models.CellMapping.__table__
+    host = api_models.HostMapping.__table__
+    cell = api_models.CellMapping.__table__
     return {row.host: row.uuid for row in _api_rows(
         sa.select(host.c.host, cell.c.uuid).select_from(
             host.join(cell, cell.c.id == host.c.cell_id)))}
@@ -462,42 +457,35 @@ def mapped_hosts() -> dict[str, str]:
 
 def groups() -> list[dict[str, ty.Any]]:
     """Return uuid, name, policy, rules and members of all server groups."""
-    from nova.db.api import models
-    group = models.InstanceGroup.__table__
-    policy = models.InstanceGroupPolicy.__table__
-    member = models.InstanceGroupMember.__table__
-    rows_by_id = {row.id: {
+    group = api_models.InstanceGroup.__table__
+    policy = api_models.InstanceGroupPolicy.__table__
+    member = api_models.InstanceGroupMember.__table__
+    rows = _api_rows(sa.select(
+        group.c.id, group.c.uuid, group.c.name, policy.c.policy,
+        policy.c.rules).select_from(group.outerjoin(
+            policy, policy.c.group_id == group.c.id)).order_by(group.c.id))
+    members = _by_first(sa.select(
+        member.c.group_id, member.c.instance_uuid).order_by(member.c.id))
+    return list({row.id: {
         'uuid': row.uuid, 'name': row.name or '', 'policy': row.policy or '',
-        'rules': deserialized(row.rules) or {}, 'members': []}
-        for row in _api_rows(sa.select(
-            group.c.id, group.c.uuid, group.c.name, policy.c.policy,
-            policy.c.rules).select_from(group.outerjoin(
-                policy, policy.c.group_id == group.c.id)).order_by(
-                    group.c.id))}
-    for row in _api_rows(sa.select(
-            member.c.group_id, member.c.instance_uuid).order_by(
-                member.c.id)):
-        if row.group_id in rows_by_id:
-            rows_by_id[row.group_id]['members'].append(row.instance_uuid)
-    return list(rows_by_id.values())
+        'rules': deserialized(row.rules) or {},
+        'members': [uuid for _id, uuid in members[row.id]],
+    } for row in rows}.values())
 
 
 def flavors() -> list[dict[str, ty.Any]]:
     """Return columns and ``extra_specs`` of all flavors, private ones too."""
-    from nova.db.api import models
-    table = models.Flavors.__table__
-    rows_by_id = {
-        row.id: {**row._mapping, 'extra_specs': {}}
-        for row in _api_rows(sa.select(*(table.c[name] for name in (
-            'id', 'name', 'flavorid', 'vcpus', 'memory_mb', 'root_gb',
-            'ephemeral_gb', 'swap', 'is_public', 'disabled'))
-        ).order_by(table.c.id))}
-    table = models.FlavorExtraSpecs.__table__
-    for row in _api_rows(sa.select(
-            table.c.flavor_id, table.c.key, table.c.value)):
-        if row.flavor_id in rows_by_id and row.value is not None:
-            rows_by_id[row.flavor_id]['extra_specs'][row.key] = row.value
-    return list(rows_by_id.values())
+    table = api_models.Flavors.__table__
+    rows = _api_rows(sa.select(*(table.c[name] for name in (
+        'id', 'name', 'flavorid', 'vcpus', 'memory_mb', 'root_gb',
+        'ephemeral_gb', 'swap', 'is_public', 'disabled'))
+    ).order_by(table.c.id))
+    table = api_models.FlavorExtraSpecs.__table__
+    extra_specs = _by_first(sa.select(
+        table.c.flavor_id, table.c.key, table.c.value))
+    return [{**row._mapping, 'extra_specs': {
+        key: value for _id, key, value in extra_specs[row.id]
+        if value is not None}} for row in rows]
 
 
 def iso(moment: datetime.datetime | None, timespec: str = 'seconds') -> str:
