@@ -246,13 +246,6 @@ class Client:
                 _text(name): _inventory(inventory)
                 for name, inventory in answer['inventories'].items()}))
 
-    def allocations(self, uuid: str) -> tuple[int, dict[str, dict[str, int]]]:
-        """Return (generation, consumer UUID -> resource class -> amount)."""
-        generation, held = self.held(uuid)
-        return generation, {
-            consumer: allocation.resources
-            for consumer, allocation in held.items()}
-
     def held(self, uuid: str) -> tuple[int, dict[str, names.Held]]:
         """Return (generation of the provider, consumer UUID -> allocation)."""
         return self._request(

@@ -72,9 +72,6 @@ FIGURES = (names.DHCP_SERVERS, names.ROUTERS)
 #: of rules, after which a server gives back what it does not use.
 ROUNDS = 3
 
-#: Consumer UUID -> resource class -> amount allocated from one provider.
-Allocations = Mapping[str, Mapping[str, int]]
-
 
 class LedgerInventory(ty.NamedTuple):
     total: int  #: total of the inventory; never less than what is allocated
@@ -179,10 +176,11 @@ def _capacity(inventory: Mapping | None) -> float:
             * inventory['allocation_ratio'])
 
 
-def by_server(allocations: Allocations,
+def by_server(allocations: Mapping[str, Mapping[str, int]],
               migrations: Mapping[str, str]) -> dict[str, dict[str, int]]:
     """Return server -> resource class -> amount that it has allocated.
 
+    :param allocations: consumer UUID -> the same, of one provider
     :param migrations: UUID of a migration -> UUID of its server
     """
     amounts: dict[str, dict[str, int]] = collections.defaultdict(

@@ -11,7 +11,7 @@ time as reading takes: a port that is created or moved meanwhile may be missing
 until the next snapshot; none is counted twice.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 import contextlib
 import dataclasses
 import json
@@ -45,6 +45,8 @@ PAGES = 10000
 _MARKERS = 5
 _PORT_FIELDS = ('id', 'device_owner', 'device_id', 'binding:host_id',
                 'binding:vnic_type', 'security_groups', 'project_id')
+# Type of an agent -> what it reports the number of.
+_LOADS = {usage.DHCP_AGENT: 'networks', usage.L3_AGENT: 'routers'}
 # Rules that Neutron creates with the group "default" of a project: all egress,
 # and ingress from the group itself, for IPv4 and IPv6.
 _DEFAULT_GROUP_RULES = 4
@@ -117,12 +119,6 @@ class ReadingCheck:
 
     For use by one thread at a time.  The object is kept when a :class:`Reader`
     is replaced.
-
-    :param deleted: returns those of some server UUIDs that Nova has deleted;
-        None to ask Nova
-    :param connected: returns whether any of some servers, or any server if
-        called with None, is on a host and has ports in Nova's database; None
-        to ask Nova
     """
 
     #: Number of such readings in a row after which one is accepted.
@@ -131,14 +127,8 @@ class ReadingCheck:
     #: Maximum number of servers without ports to ask Nova about.
     SERVERS = 100
 
-    def __init__(
-        self, conf=CONF,
-        deleted: Callable[[Iterable[str]], set[str]] | None = None,
-        connected: Callable[[Sequence[str] | None], bool] | None = None,
-    ):
+    def __init__(self, conf=CONF):
         self._conf = conf
-        self._deleted = deleted or scheduler.deleted_servers
-        self._connected = connected or scheduler.has_connected_servers
         # By project, empty for all, and resource.
         self._open: dict[tuple[str, str], _Open] = {}
         self._forgotten = False
@@ -215,14 +205,15 @@ class ReadingCheck:
     def _are_deleted(self, servers: Sequence[str]) -> bool:
         servers = servers[:self.SERVERS]
         try:
-            return bool(servers) and self._deleted(servers).issuperset(servers)
+            return bool(servers) and scheduler.deleted_servers(
+                servers).issuperset(servers)
         except Exception as exc:
             LOG.debug('Nova does not say which servers are deleted: %s', exc)
             return False
 
     def _has_ports(self, servers: Sequence[str] | None) -> bool:
         try:
-            return self._connected(servers)
+            return scheduler.has_connected_servers(servers)
         except Exception as exc:
             LOG.debug('Nova does not say whether servers have ports: %s', exc)
             return False
@@ -464,8 +455,6 @@ class Reader:
             usage.DHCP_AGENT, usage.L3_AGENT, usage.OVN_GATEWAY_AGENT})
         if not listed_kinds:
             return
-        loads = {usage.DHCP_AGENT: ('networks', builder.add_dhcp_agent),
-                 usage.L3_AGENT: ('routers', builder.add_l3_agent)}
         for agent in self.items(
             'agents', ('id', 'agent_type', 'host', 'alive', 'configurations'),
             filters=[('agent_type', kind) for kind in listed_kinds],
@@ -479,13 +468,13 @@ class Reader:
             figures = agent.get('configurations')
             if not host or not isinstance(figures, dict):
                 raise NeutronError('malformed agent')
-            field, add = loads.get(kind, ('', None))
-            count = figures.get(field) if add else None
+            field = _LOADS.get(kind)
+            count = figures.get(field) if field else None
             if count is None:
                 continue
             if not isinstance(count, int) or count < 0:
                 raise NeutronError(f'malformed {field} of an agent')
-            add(host, count)
+            builder.add_load(kind, host, count)
 
     def items(self, resource: str, fields: tuple[str, ...], filters=(),
               paged: bool = True, optional: bool = False,

@@ -72,11 +72,8 @@ class _Client(client.Client):
         """Return the UUIDs of providers that dead probes have left."""
         if not self._exists(f'/traits/{NAME}'):
             return []
-        return self._request(
-            'GET', f'/resource_providers?required={NAME}',
-            read=lambda answer: [
-                provider['uuid'] for provider in answer['resource_providers']
-                if _is_dead(provider['name'])])
+        return [provider.uuid for provider in self.members(
+            f'?required={NAME}') if _is_dead(provider.name)]
 
     def claim(self, consumer: str, provider: str) -> ClaimAnswer:
         """Claim an amount of 1 for a consumer, as Nova does."""
@@ -94,7 +91,7 @@ class _Client(client.Client):
 
     def remove(self, provider: str) -> None:
         with contextlib.suppress(client.NotFoundError):
-            self.release(self.allocations(provider)[1])
+            self.release(self.held(provider)[1])
             self._request('DELETE', f'/resource_providers/{provider}')
 
     def release(self, consumers: Iterable[str]) -> None:
@@ -197,5 +194,5 @@ class Probe:
 
     def granted(self) -> int:
         return sum(
-            resources.get(NAME, 0) for resources in
-            self._client.allocations(self._provider)[1].values())
+            allocation.resources.get(NAME, 0) for allocation in
+            self._client.held(self._provider)[1].values())

@@ -405,7 +405,7 @@ class Publisher:
         """
         try:
             if dry_run:
-                if self._client.allocations(provider.uuid)[1]:
+                if self._client.held(provider.uuid)[1]:
                     raise ledger_client.InUseError()
             else:
                 generation, inventories = self._client.inventories(
@@ -506,16 +506,16 @@ class Publisher:
         """
         uuid = ledger_names.provider_uuid(node.uuid)
         state = self._read(node, provider, last_result, dry_run)
-        allocations, migrations = self._match_consumers(
-            node, state.held, load.servers)
+        migrations = self._look(node, state.held, load.servers)
         lowered = self._take_back(
             node, state.held, migrations, returned, dry_run)
         if lowered:
             state = (state._replace(held={**state.held, **lowered}) if dry_run
                      else self._read(node, provider, last_result, dry_run))
-            allocations, migrations = self._match_consumers(
-                node, state.held, load.servers)
-        covered = ledger_inventory.by_server(allocations, migrations)
+            migrations = self._look(node, state.held, load.servers)
+        covered = ledger_inventory.by_server(
+            {consumer: each.resources
+             for consumer, each in state.held.items()}, migrations)
         doubtful = () if state.new else ledger_inventory.doubtful(
             load, covered, host_limits,
             last_result.uncovered if last_result is not None
@@ -646,28 +646,23 @@ class Publisher:
             raise ledger_client.ConflictError('changed while it was read')
         return _State(generation, held, existing)
 
-    def _match_consumers(
-        self, node: database.ComputeNode,
-        held: Mapping[str, ledger_names.Held],
-        guests: Mapping[str, usage.GuestUsage],
-    ) -> tuple[ledger_inventory.Allocations, dict[str, str]]:
-        """Match consumers with servers on the host; update the sights.
+    def _look(self, node: database.ComputeNode,
+              held: Mapping[str, ledger_names.Held],
+              guests: Mapping[str, usage.GuestUsage]) -> dict[str, str]:
+        """Update the sights of consumers; return those that are migrations.
 
-        :returns: (consumer UUID -> resource class -> amount; UUID of a
-            migration -> UUID of the server that it moves)
+        :returns: UUID of a migration -> UUID of the server that it moves
         """
         provider = ledger_names.provider_uuid(node.uuid)
-        allocations = {consumer: allocation.resources
-                       for consumer, allocation in held.items()}
         migrations = self._migrations(node, [
-            consumer for consumer in allocations if consumer not in guests])
+            consumer for consumer in held if consumer not in guests])
         before = self._sights.get(provider, {})
         self._sights[provider] = {
             consumer: ledger_inventory.look(
                 before.get(consumer), allocation,
                 guests.get(consumer, usage.NOTHING), self._number)
             for consumer, allocation in held.items()}
-        return allocations, migrations
+        return migrations
 
     def _look_again(self, uuid: str) -> bool:
         """Update the sights of a host; return whether any can give back."""

@@ -323,8 +323,9 @@ class SnapshotBuilder:
         self._services: list[tuple[NeutronPort, str]] = []
         self._agent_types: set[str] = set()
         self._agent_hosts: dict[str, set[str]] = {}
-        self._dhcp_servers: dict[str, int] = {}
-        self._routers: dict[str, int] = {}
+        # Of agents, by their type and host.
+        self._loads: dict[str, collections.Counter[str]] = {
+            DHCP_AGENT: collections.Counter(), L3_AGENT: collections.Counter()}
         self.hides_groups = False
 
     def add_rule(self, security_group: str) -> None:
@@ -338,16 +339,13 @@ class SnapshotBuilder:
         # For _believes_owners.
         self._agent_hosts.setdefault(agent_type, set()).add(host)
 
-    def add_dhcp_agent(self, host: str, networks: int) -> None:
-        """Count DHCP servers by what their agent reports, not by ports."""
-        self.add_agent_host(DHCP_AGENT, host)
-        self._dhcp_servers[host] = self._dhcp_servers.get(host, 0) + networks
+    def add_load(self, agent_type: str, host: str, count: int) -> None:
+        """Count DHCP servers or routers by what an agent reports, not ports.
 
-    def add_l3_agent(self, host: str, routers: int) -> None:
-        """Count routers by what their agent reports, not by ports."""
-        # The number includes standby instances and routers without ports.
-        self.add_agent_host(L3_AGENT, host)
-        self._routers[host] = self._routers.get(host, 0) + routers
+        :param count: of routers with standby instances and those without ports
+        """
+        self.add_agent_host(agent_type, host)
+        self._loads[agent_type][host] += count
 
     def add_port(self, port_id: str, owner: str, device: str, host: str,
                  vnic_type: str, security_groups: tuple[str, ...],
@@ -412,7 +410,7 @@ class SnapshotBuilder:
     def build(self) -> Snapshot:
         instances: dict[str, list[NeutronPort]] = {}
         by_host: dict[str, list[tuple[NeutronPort, str]]] = {
-            host: [] for host in {**self._dhcp_servers, **self._routers}}
+            host: [] for loads in self._loads.values() for host in loads}
         for port, owner in (*self._ports.values(), *self._services):
             if port.host:
                 by_host.setdefault(port.host, []).append((port, owner))
@@ -463,8 +461,9 @@ class SnapshotBuilder:
                 counts['other_ports'] += 1
         return HostUsage(
             host, **counts,
-            dhcp_servers=self._dhcp_servers.get(host, counts['dhcp_ports']),
-            routers=self._routers.get(host, len(routers)))
+            dhcp_servers=self._loads[DHCP_AGENT].get(
+                host, counts['dhcp_ports']),
+            routers=self._loads[L3_AGENT].get(host, len(routers)))
 
     def _believes_owners(self, host: str, *agent_types: str) -> bool:
         """Return whether to believe the owner of projects' ports on a host."""

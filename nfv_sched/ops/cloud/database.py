@@ -604,7 +604,8 @@ def _read_provider(
     traits: frozenset[str], aggregates: frozenset[str],
 ) -> _Reading:
     _generation, inventories = client.inventories(member.uuid)
-    _generation, allocations = client.allocations(member.uuid)
+    _generation, held = client.held(member.uuid)
+    allocations = {consumer: each.resources for consumer, each in held.items()}
     used: collections.Counter[str] = collections.Counter()
     for resources in allocations.values():
         used.update(resources)

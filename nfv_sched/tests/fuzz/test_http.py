@@ -151,7 +151,7 @@ class FuzzTest(network_base.NeutronTestCase):
             lambda: placement.unmark(_HOST),
             lambda: placement.members(f'?member_of={_HOST}'),
             lambda: placement.inventories(_HOST),
-            lambda: placement.allocations(_HOST),
+            lambda: placement.held(_HOST),
             lambda: placement.replace(_HOST, 1, {}),
             lambda: placement.lower(_SERVER, _HOST, held, {names.PORTS: 1}),
             lambda: placement.lower(_SERVER, _HOST, held, {}),

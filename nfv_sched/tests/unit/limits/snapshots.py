@@ -37,9 +37,9 @@ def snapshot(ports=(), rules=None, default_groups=None, dhcp=None,
             builder.add_rule(group)
     for host, count in (dhcp or {}).items():
         builder.add_agent_type('DHCP agent')
-        builder.add_dhcp_agent(host, count)
+        builder.add_load(usage.DHCP_AGENT, host, count)
     for host, count in (routers or {}).items():
-        builder.add_l3_agent(host, count)
+        builder.add_load(usage.L3_AGENT, host, count)
     found = builder.build()
     return Shown(
         **{field.name: getattr(found, field.name)

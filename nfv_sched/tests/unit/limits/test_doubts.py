@@ -11,6 +11,7 @@ import types
 import fixtures
 
 from nfv_sched.ledger import neutron
+from nfv_sched.nova import scheduler
 from nfv_sched.tests.unit.limits import base
 
 SEQUENCES = 60
@@ -41,13 +42,15 @@ class DoubtsTestCase(base.NeutronTestCase):
         self.ports = {}
         self.rules = {}
         self.deleted = set()
+        self.useFixture(fixtures.MockPatchObject(
+            scheduler, 'deleted_servers', self.deleted.intersection))
+        self.useFixture(fixtures.MockPatchObject(
+            scheduler, 'has_connected_servers', return_value=True))
         self.restart()
 
     def restart(self):
         """Begin with a first reading."""
-        self.doubts = neutron.ReadingCheck(
-            deleted=self.deleted.intersection,
-            connected=lambda servers: True)
+        self.doubts = neutron.ReadingCheck()
         self.doubts.forget()
         self.snapshot = None
 
@@ -62,33 +65,25 @@ class DoubtsTestCase(base.NeutronTestCase):
     def read(self, seconds=0.0):
         """Read the cloud some time later; returns the snapshot."""
         self.now += seconds
+        self.snapshot = self.reader(self.doubts).read(self.snapshot)
+        return self.snapshot
+
+    def reader(self, doubts):
         groups = {group for port in self.ports.values()
                   for group in port['security_groups']}
-        reader = Reader(neutron.CONF, self.doubts, {
+        return Reader(neutron.CONF, doubts, {
             'ports': list(self.ports.values()),
             'security-groups': [{'id': group} for group in sorted(groups)],
             'security-group-rules': [
                 {'id': f'{group}-{number}', 'security_group_id': group}
                 for group, count in self.rules.items()
                 for number in range(count)]})
-        self.snapshot = reader.read(self.snapshot)
-        return self.snapshot
 
     def raw(self):
         """The snapshot of what Neutron has, without any doubt."""
-        return Reader(neutron.CONF, self.all_believed(), {
-            'ports': list(self.ports.values()),
-            'security-groups': [{'id': group} for group in self.rules],
-            'security-group-rules': [
-                {'id': f'{group}-{number}', 'security_group_id': group}
-                for group, count in self.rules.items()
-                for number in range(count)]}).read()
-
-    @staticmethod
-    def all_believed():
-        doubts = neutron.ReadingCheck(connected=lambda servers: False)
+        doubts = neutron.ReadingCheck()
         doubts.forget()
-        return doubts
+        return self.reader(doubts).read()
 
 
 class ProjectTest(DoubtsTestCase):

@@ -9,6 +9,7 @@ import fixtures
 
 from nfv_sched.ledger import neutron
 from nfv_sched.limits import demand
+from nfv_sched.nova import scheduler
 from nfv_sched.tests.unit.limits import base
 from nfv_sched.tests.unit.limits import neutron_api
 
@@ -258,7 +259,9 @@ class DoubtsTest(base.NeutronTestCase):
     def test_deleted_servers(self):
         """Nova knows whether the servers of missing ports are deleted."""
         deleted = set()
-        doubts = neutron.ReadingCheck(deleted=deleted.intersection)
+        self.useFixture(fixtures.MockPatchObject(
+            scheduler, 'deleted_servers', deleted.intersection))
+        doubts = neutron.ReadingCheck()
         first = neutron.Reader(doubts=doubts).read()
         self.api.ports = []
         for _ in range(3):
@@ -273,12 +276,13 @@ class DoubtsTest(base.NeutronTestCase):
 
     def test_first_reading(self):
         """Nova knows whether servers have ports."""
-        connected = [True]
-        doubts = neutron.ReadingCheck(connected=lambda servers: connected[0])
+        connected = self.useFixture(fixtures.MockPatchObject(
+            scheduler, 'has_connected_servers', return_value=True)).mock
+        doubts = neutron.ReadingCheck()
         neutron.Reader(doubts=doubts).read()
         self.api.ports = []
         for _ in range(3):
             self.assertRaises(neutron.ImplausibleError,
                               neutron.Reader(doubts=doubts).read)
-        connected[0] = False
+        connected.return_value = False
         neutron.Reader(doubts=doubts).read()

@@ -14,9 +14,9 @@ def build(*ports, rules=(), agent_types=(), dhcp=(), l3=(), previous=None):
     for agent_type in agent_types:
         builder.add_agent_type(agent_type)
     for host, networks in dhcp:
-        builder.add_dhcp_agent(host, networks)
+        builder.add_load(usage.DHCP_AGENT, host, networks)
     for host, routers in l3:
-        builder.add_l3_agent(host, routers)
+        builder.add_load(usage.L3_AGENT, host, routers)
     for port in ports:
         builder.add_port(*port)
     return builder.build()
