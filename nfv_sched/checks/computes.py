@@ -4,7 +4,8 @@
 NUMA topologies are those that each compute node has reported last.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+import contextlib
 import functools
 import math
 
@@ -88,20 +89,18 @@ def _views(
     """Return host name -> NUMA cells, for topologies that can be read."""
     views = {}
     for node in nodes:
-        try:
-            view = _view(node)
-        except topology.OddTopologyError:
-            continue  # labels() warns of it
-        if view is not None:
-            views[node.host] = view
+        # labels() warns of those that cannot.
+        with contextlib.suppress(topology.OddTopologyError):
+            if (view := _view(node)) is not None:
+                views[node.host] = view
     return views
 
 
 def labels(conf, computes: Computes) -> upgradecheck.Result:
     """Check that compute nodes declare where their virtual switch runs."""
     if not scheduler.uses_labels(conf):
-        return findings.conclude(
-            [], 'Not needed: no filter that uses labels is enabled.')
+        return findings.success(
+            'Not needed: no filter that uses labels is enabled.')
     switch = scheduler.VSWITCH in conf.filter_scheduler.enabled_filters
     try:
         nodes = computes.nodes()
@@ -156,42 +155,35 @@ _NO_TOPOLOGY = (
 
 
 def _label_faults(conf, host_topology: topology.HostTopology,
-                  switch: bool) -> list[str]:
-    faults = []
+                  switch: bool) -> Iterator[str]:
     names = rule.Names(conf.nfv_sched.vswitch_label,
                        conf.nfv_sched.node_label_prefix)
     label, prefix = names
     if switch and label not in host_topology.labels:
-        faults.append(
-            f'no label {label}. ' + (
-                'Only their physical networks say where the switch runs.'
-                if host_topology.labels or host_topology.tunnel else
-                'Servers with nfv:vswitch_numa_affinity=strict are not '
-                'placed there.') +
-            f' Declare [neutron_physnet_{label}] numa_nodes.')
+        yield f'no label {label}. ' + (
+            'Only their physical networks say where the switch runs.'
+            if host_topology.labels or host_topology.tunnel else
+            'Servers with nfv:vswitch_numa_affinity=strict are not placed '
+            'there.') + f' Declare [neutron_physnet_{label}] numa_nodes.'
     present = {number: nodes for name, nodes in host_topology.labels.items()
                if name != label and (
                    number := names.node(name)) is not None}
     for number, mask in sorted(present.items()):
         if not host_topology.bit_of(number):
-            faults.append(
-                f'label {prefix}{number}, but the host has no NUMA node '
-                f'{number}. Remove the label.')
+            yield (f'label {prefix}{number}, but the host has no NUMA node '
+                   f'{number}. Remove the label.')
         elif mask != host_topology.bit_of(number):
             nodes = ', '.join(map(str, host_topology.nodes(mask)))
-            faults.append(
-                f'label {prefix}{number} is on NUMA node {nodes}, and not '
-                f'used. Set [neutron_physnet_{prefix}{number}] '
-                f'numa_nodes = {number}.')
+            yield (f'label {prefix}{number} is on NUMA node {nodes}, and not '
+                   f'used. Set [neutron_physnet_{prefix}{number}] '
+                   f'numa_nodes = {number}.')
     cell_ids = [cell.id for cell in host_topology.cells]
     missing = [names.of_node(node) for node in cell_ids if node not in present]
     if missing and len(cell_ids) > 1:
-        faults.append(
-            f'no label {", ".join(missing)}. Servers with several NUMA '
-            'nodes, nfv:numa_node or nfv:numa_anti_affinity are refused '
-            'there where labels would be needed to hold them. Declare one '
-            'for each NUMA node.')
-    return faults
+        yield (f'no label {", ".join(missing)}. Servers with several NUMA '
+               'nodes, nfv:numa_node or nfv:numa_anti_affinity are refused '
+               'there where labels would be needed to hold them. Declare one '
+               'for each NUMA node.')
 
 
 def aggregates(computes: Computes) -> upgradecheck.Result:

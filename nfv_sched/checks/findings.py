@@ -12,7 +12,8 @@ from oslo_upgradecheck import upgradecheck
 Finding = upgradecheck.Result
 
 
-#: Makes a finding about what works, but perhaps not as intended.
+#: Makes a finding; a warning is about what works, but perhaps not as intended.
+success = functools.partial(Finding, upgradecheck.Code.SUCCESS)
 warning = functools.partial(Finding, upgradecheck.Code.WARNING)
 failure = functools.partial(Finding, upgradecheck.Code.FAILURE)
 
@@ -21,7 +22,7 @@ def conclude(findings: Iterable[Finding], well: str) -> upgradecheck.Result:
     """Return a result with the worst finding's code, or else ``well``."""
     worst_first = sorted(findings, key=lambda finding: -finding.code)
     if not worst_first:
-        return upgradecheck.Result(upgradecheck.Code.SUCCESS, well)
+        return success(well)
     return upgradecheck.Result(
         worst_first[0].code,
         '\n'.join(finding.details for finding in worst_first))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check filters, weighers, options and validators."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 import contextlib
 import difflib
 import inspect
@@ -194,45 +194,41 @@ def _unavailable_finding(missing: list[str], available: list[str],
         f'does not offer, and nova-scheduler will not start: {advice}.')
 
 
-def _check_combination(enabled: list[str]) -> list[findings.Finding]:
+def _check_combination(enabled: list[str]) -> Iterator[findings.Finding]:
     """Warn of filters that exclude each other or need another one."""
-    problems = []
     # Those of one policy, which pass all hosts for other servers.
     policies = [cls.filters[0] for cls in rules.classes()
                 if not cls.always_active and cls.filters[0] in enabled]
     if STOCK_TOPOLOGY in enabled and (policies or TOPOLOGY in enabled):
-        problems.append(findings.failure(
+        yield findings.failure(
             f'enabled_filters has {STOCK_TOPOLOGY} beside filters of '
             'policies. Servers with a policy find no host, as it would write '
-            f'over their labels: put {TOPOLOGY} in its place.'))
+            f'over their labels: put {TOPOLOGY} in its place.')
     elif policies and TOPOLOGY not in enabled:
-        problems.append(findings.warning(
+        yield findings.warning(
             f'{", ".join(policies)} enabled without {TOPOLOGY}: '
             f'{_specs_by_filter()[TOPOLOGY]} is not kept, and no filter looks '
             'whether servers without a policy fit on the NUMA nodes of a '
-            f'host; add {TOPOLOGY}.'))
+            f'host; add {TOPOLOGY}.')
     if PCI in enabled and STOCK_PCI not in enabled:
-        problems.append(findings.warning(
+        yield findings.warning(
             f'{PCI} is enabled without {STOCK_PCI}, so hosts without free '
-            f'devices are refused by the claim only: add {STOCK_PCI}.'))
-    return problems
+            f'devices are refused by the claim only: add {STOCK_PCI}.')
 
 
 def _check_shadow(enabled: list[str],
-                  shadowed: set[str]) -> list[findings.Finding]:
-    problems = []
+                  shadowed: set[str]) -> Iterator[findings.Finding]:
     if idle := sorted(shadowed.difference(enabled)):
-        problems.append(findings.warning(
+        yield findings.warning(
             f'[nfv_sched] shadow has {", ".join(idle)}, which decides nothing '
             'until it is enabled: add it to [filter_scheduler] '
-            'enabled_filters.'))
+            'enabled_filters.')
     if TOPOLOGY in shadowed.intersection(enabled) and (
             STOCK_TOPOLOGY not in enabled):
-        problems.append(findings.warning(
+        yield findings.warning(
             f'{TOPOLOGY} is in shadow, and no other filter looks whether '
             'servers fit on the NUMA nodes of a host: enable '
-            f'{STOCK_TOPOLOGY} for as long.'))
-    return problems
+            f'{STOCK_TOPOLOGY} for as long.')
 
 
 def weighers(conf) -> upgradecheck.Result:
@@ -249,16 +245,14 @@ def weighers(conf) -> upgradecheck.Result:
     for name, weigher in _preferences().items():
         if name not in enabled:
             continue
-        if weigher.__name__ not in classes:
-            problems.append(findings.warning(
-                f'{name} is enabled without {weigher.__name__}: '
-                f'{_specs_by_filter()[name]}=prefer chooses NUMA nodes, but '
-                'not hosts. '
-                f'Add {NFV_WEIGHERS} to [filter_scheduler] '
-                'weight_classes.'))
+        key = _specs_by_filter()[name]
+        if weigher.__name__ in classes:
+            problems += _check_multiplier(conf, key, weigher)
         else:
-            problems += _check_multiplier(
-                conf, _specs_by_filter()[name], weigher)
+            problems.append(findings.warning(
+                f'{name} is enabled without {weigher.__name__}: {key}=prefer '
+                f'chooses NUMA nodes, but not hosts. Add {NFV_WEIGHERS} to '
+                '[filter_scheduler] weight_classes.'))
     if conf.nfv_sched[_FRAGMENTATION.multiplier] and (
             _FRAGMENTATION.__name__ not in classes):
         problems.append(findings.warning(
@@ -267,10 +261,9 @@ def weighers(conf) -> upgradecheck.Result:
             '[filter_scheduler] weight_classes.'))
     ours = sorted(name for name, path in classes.items()
                   if not path.startswith('nova.'))
-    idle = sorted(shadowed.intersection(
-        cls.__name__ for cls in extensions.classes('nfv_sched.weighers')
-    ).difference(ours))
-    if idle:
+    if idle := sorted(shadowed.intersection(
+            cls.__name__ for cls in extensions.classes('nfv_sched.weighers')
+    ).difference(ours)):
         problems.append(findings.warning(
             f'[nfv_sched] shadow has {", ".join(idle)}, which weighs nothing '
             f'until it is loaded: add {NFV_WEIGHERS} to '
@@ -285,23 +278,22 @@ def weighers(conf) -> upgradecheck.Result:
 
 def _check_multiplier(
     conf, key: str, weigher: type[weights_base.PreferenceWeigher],
-) -> list[findings.Finding]:
+) -> Iterator[findings.Finding]:
     """Warn of a preference's weigher that others can outweigh."""
     group, option = weigher.group, weigher.multiplier
     value = conf[group][option]
-    if value <= 0:
-        return [findings.warning(
-            f'[{group}] {option} is {value:g}: {key}=prefer does not choose '
-            'hosts, or avoids the right ones. Remove the option.')]
     multipliers = _other_multipliers(conf)
     most = sum(map(abs, multipliers.values()))
-    if value > most:
-        return []
-    largest = max(multipliers, key=lambda name: abs(multipliers[name]))
-    return [findings.warning(
-        f'[{group}] {option} is {value:g}, and the other weighers come to '
-        f'{most:g} together, most of it from {largest}: {key}=prefer can be '
-        f'outweighed. Set {option} above {most:g}.')]
+    if value <= 0:
+        yield findings.warning(
+            f'[{group}] {option} is {value:g}: {key}=prefer does not choose '
+            'hosts, or avoids the right ones. Remove the option.')
+    elif value <= most:
+        largest = max(multipliers, key=lambda name: abs(multipliers[name]))
+        yield findings.warning(
+            f'[{group}] {option} is {value:g}, and the other weighers come to '
+            f'{most:g} together, most of it from {largest}: {key}=prefer can '
+            f'be outweighed. Set {option} above {most:g}.')
 
 
 def _other_multipliers(conf) -> dict[str, float]:
@@ -339,9 +331,8 @@ def options(conf) -> upgradecheck.Result:
         problems, f'All {len(all_options)} options are valid.')
 
 
-def _check_names(conf, option_names: set[str]) -> list[findings.Finding]:
+def _check_names(conf, option_names: set[str]) -> Iterator[findings.Finding]:
     """Warn of names in the section ``[nfv_sched]`` that are not options."""
-    problems = []
     paths = list(conf.config_file or ())
     for directory in conf.config_dir or ():
         paths += sorted(
@@ -354,32 +345,29 @@ def _check_names(conf, option_names: set[str]) -> list[findings.Finding]:
             if name.replace('-', '_') in option_names:
                 continue
             near = difflib.get_close_matches(name, option_names, 1)
-            problems.append(findings.warning(
+            yield findings.warning(
                 f'[nfv_sched] {name} in {path} is not an option and has '
-                'no effect' + (f': is it {near[0]}?' if near else '.')))
-    return problems
+                'no effect' + (f': is it {near[0]}?' if near else '.'))
 
 
-def _check_consistency(values) -> list[findings.Finding]:
-    problems = []
+def _check_consistency(values) -> Iterator[findings.Finding]:
     for name in shadow.unknown(values.shadow):
         near = difflib.get_close_matches(name, sorted(shadow.known()), 1)
-        problems.append(findings.failure(
+        yield findings.failure(
             f'[nfv_sched] shadow has {name}, which is not a filter or weigher '
             'of nfv-sched and has no effect'
-            + (f': is it {near[0]}?.' if near else '.')))
+            + (f': is it {near[0]}?.' if near else '.'))
     label, prefix = values.vswitch_label, values.node_label_prefix
     if rule.Names(label, prefix).node(label) is not None:
-        problems.append(findings.failure(
+        yield findings.failure(
             f'[nfv_sched] vswitch_label={label} is also the label of a NUMA '
-            f'node with node_label_prefix={prefix}: change one of them.'))
+            f'node with node_label_prefix={prefix}: change one of them.')
     if 0 < values.vswitch_ports_per_node <= values.vswitch_physical_ports:
-        problems.append(findings.warning(
+        yield findings.warning(
             '[nfv_sched] vswitch_ports_per_node='
             f'{values.vswitch_ports_per_node:g} leaves no port beside '
             f'vswitch_physical_ports={values.vswitch_physical_ports}: no '
-            'server with a port fits on any host.'))
-    return problems
+            'server with a port fits on any host.')
 
 
 def validators() -> upgradecheck.Result:
@@ -389,14 +377,14 @@ def validators() -> upgradecheck.Result:
     try:
         nova_keys = scheduler.known_extra_specs()
     except Exception as exc:
-        return findings.conclude([findings.failure(
+        return findings.failure(
             'The extra-spec validators cannot be loaded, and nova-api will '
-            f'not start: {strings.brief(exc)}.')], '')
+            f'not start: {strings.brief(exc)}.')
     if missing := sorted(ours - nova_keys):
         return findings.failure(
             f'Nova does not know {", ".join(missing)}, and its API refuses '
             'hw: keys among them: install nfv-sched with pip in the Python '
             'environment of nova-api, where its entry points are found.')
-    return findings.conclude(
-        [], f'Nova knows {len(ours)} keys of nfv-sched. This applies to '
-        'this Python environment only; run the check where nova-api runs.')
+    return findings.success(
+        f'Nova knows {len(ours)} keys of nfv-sched. This applies to this '
+        'Python environment only; run the check where nova-api runs.')

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check Neutron, Placement and the ledger."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import contextlib
 
 from oslo_upgradecheck import upgradecheck
@@ -15,7 +15,6 @@ from nfv_sched.ledger import publisher
 
 Action = publisher.Action
 
-_USER = 'needs the role admin or service'
 _PROBE = (
     'Placement grants no more than that when many servers come at once, if '
     'placement.conf has [placement] allocation_conflict_retry_count = 1: see '
@@ -31,22 +30,22 @@ def neutron(conf) -> upgradecheck.Result:
     """Check that Neutron can be read, and shows all that is needed."""
     limits = scheduler.limits_network(conf)
     if not limits and not scheduler.weighs_network(conf):
-        return findings.conclude(
-            [], 'Not needed: no limit of ports or rules is kept, and no '
-            'weigher of network load is loaded.')
+        return findings.success(
+            'Not needed: no limit of ports or rules is kept, and no weigher '
+            'of network load is loaded.')
     try:
         with contextlib.closing(nfv_neutron.Reader(conf)) as reader:
             shown, hidden = reader.probe()
     except nfv_neutron.NeutronError as exc:
-        return findings.conclude([_severity(limits)(
+        return _severity(limits)(
             'Neutron cannot be read with the section [neutron] of the '
             f"scheduler's nova.conf: {strings.brief(exc)}. nfv-sched-ledger "
             'publishes nothing new, and each port is taken to have as many '
-            'rules as it may have.')], '')
+            'rules as it may have.')
     if hidden and scheduler.RULES in conf.filter_scheduler.enabled_filters:
         return findings.failure(
             f'{hidden}. Limits of security-group rules are not kept.')
-    return findings.conclude([], shown)
+    return findings.success(shown)
 
 
 def placement(conf) -> upgradecheck.Result:
@@ -55,36 +54,37 @@ def placement(conf) -> upgradecheck.Result:
         with contextlib.closing(ledger_client.Client(conf)) as client:
             published = client.providers()
     except ledger_client.PlacementError as exc:
-        return findings.conclude([findings.failure(
+        return findings.failure(
             'Placement cannot be read with the section [placement] of '
-            f'nova.conf, whose user {_USER}: {strings.brief(exc)}.')], '')
-    return findings.conclude(
-        [], 'Placement answers. The ledger has '
-        f'{len(published)} resource providers there.')
+            'nova.conf, whose user needs the role admin or service: '
+            f'{strings.brief(exc)}.')
+    return findings.success(
+        f'Placement answers. The ledger has {len(published)} resource '
+        'providers there.')
 
 
 def ledger(conf) -> upgradecheck.Result:
     """Compare the ledger with a dry run of what would be published now."""
     limits = scheduler.limits_network(conf)
     if not limits and not scheduler.weighs_network(conf):
-        return findings.conclude(
-            [], 'Not in use: no limit of ports or rules is kept, and no '
-            'weigher of network load is loaded.')
+        return findings.success(
+            'Not in use: no limit of ports or rules is kept, and no weigher '
+            'of network load is loaded.')
     try:
         with contextlib.closing(ledger_client.Client(conf)) as client:
             undefined = client.undefined()
         if undefined:
-            return findings.conclude([_severity(limits)(
+            return _severity(limits)(
                 f'Placement does not know {", ".join(undefined)}: '
                 'nfv-sched-ledger has not done a round yet. Start it: limits '
                 'of ports and rules are not kept, and hosts are not weighed '
-                'by their network load.')], '')
+                'by their network load.')
         with contextlib.closing(publisher.Publisher(conf)) as worker:
             round_report = worker.round(dry_run=True)
     except (ledger_client.PlacementError, publisher.RoundError) as exc:
-        return findings.conclude([findings.warning(
+        return findings.warning(
             'What is published could not be compared with what should be: '
-            f'{strings.brief(exc)}.')], '')
+            f'{strings.brief(exc)}.')
     hosts: dict[publisher.Action, list[str]] = {}
     for report in round_report.hosts:
         hosts.setdefault(report.action, []).append(report.host)
@@ -108,19 +108,18 @@ def ledger(conf) -> upgradecheck.Result:
 
 
 def _unpublished_findings(conf, hosts: dict[publisher.Action, list[str]],
-                          limits: bool) -> list[findings.Finding]:
-    """Return findings about the hosts that a round would change.
+                          limits: bool) -> Iterator[findings.Finding]:
+    """Yield findings about the hosts that a round would change.
 
     :param hosts: action -> names of the hosts for which it would be done
     """
-    problems = []
     interval = conf.nfv_sched.ledger_publish_interval
     if new := hosts.get(Action.CREATED):
         present = hosts.get(Action.UNCHANGED) or hosts.get(Action.CHANGED)
-        problems.append(_severity(limits and not present)(
+        yield _severity(limits and not present)(
             f'Not published: {strings.some(new)}. Limits of ports and rules '
-            'are not kept there. See whether nfv-sched-ledger runs.'))
-    texts = {
+            'are not kept there. See whether nfv-sched-ledger runs.')
+    for action, text in {
         Action.CHANGED:
             'Published, but not as it should be: {}. That is usual for '
             f'{interval:g} s after a change. If it stays so, nfv-sched-ledger '
@@ -135,7 +134,6 @@ def _unpublished_findings(conf, hosts: dict[publisher.Action, list[str]],
             'with "openstack resource provider allocation delete".',
         Action.WAITING:
             '{}: no resource provider yet. See whether nova-compute runs '
-            'there.'}
-    problems += [findings.warning(text.format(strings.some(hosts[action])))
-                 for action, text in texts.items() if hosts.get(action)]
-    return problems
+            'there.'}.items():
+        if hosts.get(action):
+            yield findings.warning(text.format(strings.some(hosts[action])))
