@@ -144,7 +144,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = scheduler.CONF
     conf.register_cli_opts(_CLI_OPTS)
     try:
-        database.read_configuration(argv, PROG, _DESCRIPTION, wait_long=True)
+        database.parse_configuration(argv, PROG, _DESCRIPTION)
+        database.prepare_database()
         if conf.once:
             # By default oslo.log would write into the table.
             conf.set_default('use_stderr', True)

@@ -85,13 +85,6 @@ def host_limit(conf, host_state, name: str) -> float:
     return aggregate_limit(host_state, name, conf.nfv_sched[name])
 
 
-def _aggregates_of(host_state) -> tuple:
-    try:
-        return tuple(host_state.aggregates or ())
-    except Exception:  # functions that read values in them log it
-        return ()
-
-
 class PerAggregates(ty.Generic[T]):
     """A value by host that depends only on the aggregates of the host.
 
@@ -116,7 +109,10 @@ class PerAggregates(ty.Generic[T]):
 
     def _look_up(self, host_state) -> T:
         """Return the value for a new host; one alike may have been before."""
-        aggregates = _aggregates_of(host_state)
+        try:
+            aggregates = tuple(host_state.aggregates or ())
+        except Exception:  # functions that read values in them log it
+            aggregates = ()
         kind = tuple(map(id, aggregates))
         # Nova makes both the HostState and the aggregates for each request.
         if hasattr(host_state, '__dict__'):

@@ -39,11 +39,9 @@ class ComputeNode(ty.NamedTuple):
     numa_topology: str | None
 
 
-def read_configuration(args: list[str], prog: str, description: str,
-                       wait_long: bool = False) -> None:
+def read_configuration(args: list[str], prog: str, description: str) -> None:
     parse_configuration(args, prog, description)
-    if not wait_long:
-        limit_waiting()
+    limit_waiting()
     prepare_database()
 
 

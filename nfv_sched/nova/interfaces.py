@@ -14,13 +14,9 @@ import importlib
 import inspect
 import typing as ty
 
-from oslo_log import log as logging
-
 from nfv_sched.nova.features import Feature
 from nfv_sched.nova.features import MissingInterface
 from nfv_sched.nova import fields
-
-LOG = logging.getLogger(__name__)
 
 
 class Used(ty.NamedTuple):

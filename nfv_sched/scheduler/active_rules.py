@@ -110,13 +110,12 @@ def limits_claim(request_note: RequestNote, request: Request) -> bool:
 
 
 def loses_labels(request_note: RequestNote, request: Request) -> bool:
-    """Return whether Nova makes the claim without the labels."""
-    return not scheduler.live_migration_carries_limits() and (
-        _is_live_migration(request_note, request))
+    """Return whether Nova makes the claim without the labels.
 
-
-def _is_live_migration(request_note: RequestNote, request: Request) -> bool:
-    """Return whether a request is, or may be, for a live migration."""
+    So if the request is, or may be, for a live migration.
+    """
+    if scheduler.live_migration_carries_limits():
+        return False
     if request_note.live_migration is None:
         request_note.live_migration = (
             request.is_move and request_note.instance is not None and

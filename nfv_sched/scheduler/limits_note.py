@@ -36,7 +36,7 @@ class NetworkNote:
     """
 
     __slots__ = ('request', 'limits', 'ledgers', 'placed',
-                 '_note', '_lookups', '_demand', '_host', '_bound')
+                 '_reading', '_note', '_lookups', '_demand', '_host', '_bound')
 
     def __init__(self, request_note: RequestNote, request: Request,
                  lookups: network_demand.LookupSource):
@@ -45,6 +45,7 @@ class NetworkNote:
         self.ledgers: reader.Reading | None = request_note.ledgers
         if self.ledgers is None:
             reader.log_missing()
+        self._reading = self.ledgers or reader.Reading({})
         self.placed: dict[str, set[str]] = collections.defaultdict(set)
         self._note = request_note
         self._lookups = lookups
@@ -106,9 +107,8 @@ class NetworkNote:
             already: until a resize on the same host is confirmed, Placement
             counts it twice, as it does with CPUs
         """
-        if self.ledgers is None:
-            return math.inf
-        remaining = self.ledgers.left(host_state.uuid, quantity.resource_class)
+        remaining = self._reading.left(
+            host_state.uuid, quantity.resource_class)
         if remaining is None:
             return math.inf
         need = quantity.need(self.demand)
@@ -128,9 +128,7 @@ class NetworkNote:
         :param name: ``names.DHCP_SERVERS`` or ``names.ROUTERS``
         :returns: None if it is not known
         """
-        if self.ledgers is None:
-            return None
-        return self.ledgers.figure(host_state.uuid, name)
+        return self._reading.figure(host_state.uuid, name)
 
     def services(self, host_state) -> int:
         return sum(self.figure(name, host_state) or 0
@@ -138,8 +136,7 @@ class NetworkNote:
 
     def ports(self, host_state) -> int | None:
         """Return the ports of a host's virtual switch, with physical ones."""
-        remaining = None if self.ledgers is None else self.ledgers.left(
-            host_state.uuid, names.PORTS)
+        remaining = self._reading.left(host_state.uuid, names.PORTS)
         if remaining is None:
             return None
         limit = decide.PORTS.limit(self.limits.for_host(host_state))

@@ -99,18 +99,25 @@ def _note(name: str, request_note: RequestNote,
           rejected: list[tuple[str, reasons.Reason]]) -> None:
     """Write a refusal by a filter to the journal; never raises."""
     request_note.recorded = True
-    named = []
-    begin = 0
-    for each, _hosts, _remaining, end in (
-            *request_note.passes, (name, 0, 0, len(rejected))):
-        named += [(each, host, reason) for host, reason in rejected[begin:end]]
-        begin = end
+    passes = request_note.passes
     try:
         write(entry.Refusal, request_note, before=request_note.before,
-              filter=name, passes=entry_passes(request_note.passes),
-              reasons=entry_reasons(named))
+              filter=name, passes=entry_passes(passes),
+              reasons=entry_reasons(_with_filters(
+                  [*passes, (name, 0, 0, len(rejected))], rejected)))
     except Exception:
         LOG.exception('A decision is not in the decision journal')
+
+
+def _with_filters(passes: Iterable[tuple[str, int, int, int]],
+                  rejected: Sequence[tuple[str, reasons.Lazy]],
+                  ) -> Iterator[tuple[str, str, reasons.Lazy]]:
+    """Yield (filter, host, reason) by what each filter has refused."""
+    begin = 0
+    for name, _hosts, _remaining, end in passes:
+        for host, reason in rejected[begin:end]:
+            yield name, host, reason
+        begin = end
 
 
 def watch() -> None:
@@ -177,14 +184,9 @@ def _rejected_hosts(
 
     Other filters than those of nfv-sched give no reason.
     """
-    reason_by_host = {}
-    begin = 0
-    for name, _hosts, _remaining, end in (
-            request_note.passes if reached else ()):
-        reason_by_host.update({
-            (name, host): reason
-            for host, reason in request_note.rejected[begin:end]})
-        begin = end
+    reason_by_host = {
+        (name, host): reason for name, host, reason in _with_filters(
+            request_note.passes if reached else (), request_note.rejected)}
     for run in followed.runs:
         for host in run.refused:
             reason = reason_by_host.get((run.filter, host))

@@ -52,28 +52,25 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
     def _losses(self, hosts: Sequence, counted: Sequence[float],
                 spec_obj) -> list[float | None]:
         """Return the capacity that each host loses; None if irrelevant."""
-        unknown: list[float | None] = [None] * len(hosts)
+        losses: list[float | None] = [None] * len(hosts)
         try:
             request_note = notes.note_of(spec_obj)
             request = request_note.read(spec_obj)
             if request.guest is None or request.error is not None:
-                return unknown
+                return losses
             weighed_request = _WeighedRequest(request_note, request)
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(spec_obj, 'instance_uuid', None))
-            return unknown
-        return [self._loss(host, weighed_request) if counts else None
-                for host, counts in zip(hosts, counted)]
-
-    @staticmethod
-    def _loss(host_state, weighed_request: '_WeighedRequest') -> float | None:
-        try:
-            return weighed_request.lost(host_state)
-        except Exception:
-            LOG.exception('Host %s cannot be weighed',
-                          getattr(host_state, 'host', host_state))
-            return None
+            return losses
+        for index, host_state in enumerate(hosts):
+            try:
+                if counted[index]:
+                    losses[index] = weighed_request.lost(host_state)
+            except Exception:
+                LOG.exception('Host %s cannot be weighed',
+                              getattr(host_state, 'host', host_state))
+        return losses
 
 
 class _WeighedRequest:
