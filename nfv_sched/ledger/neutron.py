@@ -143,9 +143,8 @@ class ReadingCheck:
             instead
         :raises ImplausibleError: if none of the figures is accepted yet
         """
-        doubts = [] if self._forgotten else (
-            self._doubts_of_first(snapshot) if previous is None
-            else self._doubts(previous, snapshot))
+        doubts = ([] if self._forgotten
+                  else self._doubts(previous, snapshot))
         self._forgotten = False
         opened, self._open = self._open, {}
         replaced = []
@@ -176,14 +175,11 @@ class ReadingCheck:
             replaced.append((doubt.project, doubt.resource, state.before))
         return replaced
 
-    def _doubts_of_first(self, snapshot: usage.Snapshot) -> list[_Doubt]:
-        if snapshot.bound_ports() or not self._has_ports(None):
-            return []
-        return [_Doubt('', 'ports', 'no port of a server is bound to any host',
-                       True)]
-
-    def _doubts(self, previous: usage.Snapshot,
+    def _doubts(self, previous: usage.Snapshot | None,
                 snapshot: usage.Snapshot) -> list[_Doubt]:
+        if previous is None:
+            return [] if snapshot.bound_ports() or not self._has_ports(
+                None) else [_Doubt('', 'ports', usage.NO_PORT, True)]
         signs = usage.doubts(previous, snapshot)
         if signs.ports and not signs.ports_of:
             # Fewer rules need no other explanation.

@@ -293,18 +293,15 @@ class Publisher:
                 node for node in nodes if self._nodes[node.host].totals
                 and node.cell.uuid not in unread])
             # Ports do not wait for them.
-            self._unknown = {node.host for node in nodes
-                             if silent and node.cell.uuid in silent}
+            self._unknown = {
+                node.host for node in nodes if node.cell.uuid in silent}
         except Exception as exc:
             raise RoundError(f"Nova's database cannot be read: {exc}") from exc
-        if not unread:
-            return nodes, list(silent.values())
         readable = [node for node in nodes if node.cell.uuid not in unread]
-        errors = list(unread.values())
-        if not readable:
+        if unread and not readable:
             raise RoundError("Nova's database cannot be read: "
-                             + '; '.join(errors))
-        return readable, errors + list(silent.values())
+                             + '; '.join(unread.values()))
+        return readable, [*unread.values(), *silent.values()]
 
     def _pinned(
         self, nodes: list[database.ComputeNode],

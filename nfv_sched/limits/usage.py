@@ -36,6 +36,8 @@ DHCP_AGENT = 'DHCP agent'
 L3_AGENT = 'L3 agent'
 OVN_GATEWAY_AGENT = 'OVN Controller Gateway agent'
 
+#: A reason to doubt a reading.
+NO_PORT = 'no port of a server is bound to any host'
 # A reading is doubted if there were at least so many ports, or rules, before
 # and fewer than half are left.
 _MANY = 20
@@ -233,9 +235,8 @@ def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
     # In the whole cloud. A port keeps its host if it changes its owner.
     none_left = bool(previous.instances) and not snapshot.instances and (
         len(lost) == len(previous.instances))
-    ports = ('no port of a server is bound to any host' if none_left else
-             _lacks('bound ports', *(
-                 counts.total() for counts in port_counts)))
+    ports = NO_PORT if none_left else _lacks('bound ports', *(
+        counts.total() for counts in port_counts))
     both = [port for port in previous.ports
             if previous.ports[port].host and port in snapshot.ports]
     rule_counts = [_rules_by_project(both, previous, figures)

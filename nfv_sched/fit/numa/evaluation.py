@@ -276,13 +276,10 @@ class Evaluation:
             self._fits, met)
 
     def choose(self, groups: Sequence[int] = (),
-               condition: Condition | None = None,
-               traces: walk.Traces | None = None) -> tuple[int, ...] | None:
+               condition: Condition | None = None) -> tuple[int, ...] | None:
         """Return the host cells that Nova would choose.
 
         :param groups: bitmasks of host cells; one of each must be chosen
-        :param traces: state of the guest cells before the search, changed; by
-            default as the claim reads them
         :returns: position of the host cell of each guest cell; None if Nova
             does not accept the host
         """
@@ -291,8 +288,7 @@ class Evaluation:
         if not self.uniform:
             try:
                 return self._search(
-                    groups, condition, traces or self.claim_traces(),
-                    self.order)
+                    groups, condition, self.claim_traces(), self.order)
             # The search is too long to follow. This is Nova's choice unless a
             # guest cell gets what another has fitted.
             except walk.Undecided:
@@ -301,13 +297,16 @@ class Evaluation:
             return candidates.first(self.masks, self.order, groups, condition)
         except candidates.TooManySets:
             return self._found_soon(
-                groups, condition, traces,
-                self.order) if self.uniform else None
+                groups, condition, None, self.order) if self.uniform else None
 
     def accepted(self, groups: Sequence[int] = (),
                  condition: Condition | None = None,
                  traces: walk.Traces | None = None) -> bool:
-        """Return whether Nova accepts the host; faster than ``choose``."""
+        """Return whether Nova accepts the host; faster than ``choose``.
+
+        :param traces: state of the guest cells before the search, changed; by
+            default as the claim reads them
+        """
         if self.too_few_cells:
             return False
         if self.uniform:

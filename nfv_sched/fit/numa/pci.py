@@ -168,11 +168,8 @@ def _demand(request, alias_policy) -> Demand:
         any(spec.get('dev_type') == VDPA for spec in specs),
         any(strutils.bool_from_string(spec.get('remote_managed'))
             for spec in specs),
-        migratable, '' if from_port else _alias(request))
-
-
-def _alias(request) -> str:
-    return ('alias_name' in request and request.alias_name) or ''
+        migratable, '' if from_port or 'alias_name' not in request
+        else request.alias_name or '')
 
 
 def demands(
@@ -244,15 +241,12 @@ class HostDevices:
         self._relatives: list[list[int]] | None = None
         try:
             self.counts = [pool['count'] for pool in pools]
-            self.matched = [self._matching_pools(demand, pools)
-                            for demand in demands]
+            self.matched = [
+                [self.place(index, demand) for index, pool in enumerate(pools)
+                 if demand.matches(pool)] for demand in demands]
             self._providers = [pool.get('rp_uuid') for pool in pools]
         except Exception as exc:
             raise OddDevicesError('a pool without its fields') from exc
-
-    def _matching_pools(self, demand: Demand, pools) -> list[_Pool]:
-        return [self.place(index, demand) for index, pool in enumerate(pools)
-                if demand.matches(pool)]
 
     def place(self, index: int, demand: Demand) -> _Pool:
         pool = self.pools[index]

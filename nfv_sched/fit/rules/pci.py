@@ -56,9 +56,6 @@ class PCIRule(rule.Rule):
     def condition(self, facts, guest_on_host):
         return guest_on_host.devices.local
 
-    def is_satisfied(self, facts, guest_on_host, chosen):
-        return guest_on_host.devices.local.test(candidates.mask_of(chosen))
-
     def violation_reason(self, facts, guest_on_host, pinning):
         if self.is_satisfied(facts, guest_on_host, pinning.chosen):
             return None
