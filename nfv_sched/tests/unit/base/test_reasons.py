@@ -16,16 +16,16 @@ def _capacity(free):
 
 class TestText(base.TestCase):
 
-    def test_summary_has_the_best_host(self):
-        self.assertEqual(
-            'NUMA topology: 8 dedicated CPUs on one NUMA node needed, '
-            'best host: 6 free (3 hosts)',
-            reasons.summary_text([_capacity(2), _capacity(6), _capacity(4)]))
-
-    def test_summary_of_one_host(self):
-        self.assertEqual(
-            'NUMA topology: 8 dedicated CPUs on one NUMA node needed, '
-            '2 free (1 host)', reasons.summary_text([_capacity(2)]))
+    def test_summary(self):
+        """It has the best host; a bad request is told once."""
+        need = 'NUMA topology: 8 dedicated CPUs on one NUMA node needed'
+        bad = reasons.Reason(reasons.REQUEST, 'flavor', 'nonsense')
+        for refused, text in (
+                ([_capacity(2), _capacity(6), _capacity(4)],
+                 f'{need}, best host: 6 free (3 hosts)'),
+                ([_capacity(2)], f'{need}, 2 free (1 host)'),
+                ([bad] * 5, 'flavor: nonsense'), ([], '')):
+            self.assertEqual(text, reasons.summary_text(refused))
 
     def test_fixed_order(self):
         vswitch = reasons.Reason(POLICY, 'vswitch', 'a switch')
@@ -122,10 +122,4 @@ class TestText(base.TestCase):
 
     def test_nothing_refused(self):
         self.assertEqual('', reasons.policy_text([]))
-        self.assertEqual('', reasons.summary_text([]))
         self.assertEqual('', reasons.hosts_text([]))
-
-    def test_a_bad_request_is_told_once(self):
-        bad = reasons.Reason(reasons.REQUEST, 'flavor', 'nonsense')
-        self.assertEqual('flavor: nonsense',
-                         reasons.summary_text([bad] * 5))

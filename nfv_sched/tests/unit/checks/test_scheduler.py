@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of filters, weighers, options and validators on real files."""
 
+import functools
 import os
 import re
 
@@ -43,24 +44,17 @@ class CheckTestCase(base.TestCase):
             nova_conf.write(f'[filter_scheduler]\n{filters}\n{options}\n')
         CONF(['--config-file', self.path], project='nova')
 
-    def assertSuccess(self, result, *texts):
-        self.assertEqual(upgradecheck.Code.SUCCESS, result.code,
-                         result.details)
-        self.assertDetails(result, texts)
-
-    def assertWarning(self, result, *texts):
-        self.assertEqual(upgradecheck.Code.WARNING, result.code,
-                         result.details)
-        self.assertDetails(result, texts)
-
-    def assertFailure(self, result, *texts):
-        self.assertEqual(upgradecheck.Code.FAILURE, result.code,
-                         result.details)
-        self.assertDetails(result, texts)
-
-    def assertDetails(self, result, texts):
+    def assertResult(self, code, result, *texts):
+        self.assertEqual(code, result.code, result.details)
         for text in texts:
             self.assertIn(text, result.details)
+
+    assertSuccess = functools.partialmethod(
+        assertResult, upgradecheck.Code.SUCCESS)
+    assertWarning = functools.partialmethod(
+        assertResult, upgradecheck.Code.WARNING)
+    assertFailure = functools.partialmethod(
+        assertResult, upgradecheck.Code.FAILURE)
 
 
 class FiltersTest(CheckTestCase):

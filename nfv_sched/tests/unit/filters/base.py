@@ -43,6 +43,7 @@ class FilterTestCase(tests_base.TestCase):
         self.vswitch = vswitch_numa_affinity.VSwitchNUMAAffinityFilter()
         self.stock = numa_topology_filter.NUMATopologyFilter()
         self.handler = nova_filters.HostFilterHandler()
+        self.filters = [self.topology, self.vswitch]
 
     def orders(self):
         """Sets of filters that must come to the same result."""
@@ -51,12 +52,11 @@ class FilterTestCase(tests_base.TestCase):
 
     def passing(self, hosts, spec, enabled=None, index=0):
         return [host.host for host in self.handler.get_filtered_objects(
-            enabled or [self.topology, self.vswitch], hosts, spec, index)]
+            enabled or self.filters, hosts, spec, index)]
 
     def refusal(self, hosts, spec, enabled=None):
-        error = self.assertRaises(
-            exception.NoValidHost, self.passing, hosts, spec, enabled)
-        return str(error)
+        return str(self.assertRaises(
+            exception.NoValidHost, self.passing, hosts, spec, enabled))
 
     def node_of(self, host_state, guest=None):
         """Where the claim puts the guest, with the limits of the host."""
@@ -65,26 +65,14 @@ class FilterTestCase(tests_base.TestCase):
                        selection.limits.numa_topology)
 
 
-class JointTestCase(tests_base.TestCase):
+class JointTestCase(FilterTestCase):
 
     def setUp(self):
         super().setUp()
-        self.flags(expose_reasons='summary')
-        self.handler = nova_filters.HostFilterHandler()
-        self.filters = [
-            nfv_topology.NFVTopologyFilter(),
-            vswitch_numa_affinity.VSwitchNUMAAffinityFilter(),
+        self.filters += [
             pci_numa_affinity.PCINUMAAffinityFilter(),
             shared_vcpu.SharedVCPUFilter(),
             cpu_thread_policy.CPUThreadPolicyFilter()]
-
-    def passing(self, hosts, spec, enabled=None):
-        return [host.host for host in self.handler.get_filtered_objects(
-            enabled or self.filters, hosts, spec, 0)]
-
-    def refusal(self, hosts, spec, enabled=None):
-        return str(self.assertRaises(
-            exception.NoValidHost, self.passing, hosts, spec, enabled))
 
     def claimed(self, host, spec):
         """Host nodes of the guest, and of its devices, after the claim."""
@@ -195,8 +183,8 @@ class SharedVCPUTestCase(JointTestCase):
             guest, None, self.KEYS if keys is None else keys)
 
 
-def unreadable():
-    """A host of which nothing can be said; who looks at it refuses it."""
+def looks_at(host_filter, spec):
+    """Whether it refuses a host of which nothing can be said."""
     host = clouds.host()
     host.numa_topology = 'nonsense'
-    return host
+    return not host_filter.host_passes(host, spec)

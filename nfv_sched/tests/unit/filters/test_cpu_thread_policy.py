@@ -32,8 +32,8 @@ class TestCPUThreadPolicyFilter(base.JointTestCase):
     def test_requests_that_it_looks_at(self):
         for looked, policy in ((False, None), (False, 'prefer'),
                                (True, 'require'), (True, 'isolate')):
-            self.assertEqual(not looked, self.passes(
-                base.unreadable(), self.spec(policy)))
+            self.assertEqual(looked, base.looks_at(
+                self.filters[0], self.spec(policy)))
 
     def test_free_cpus_are_for_others_to_count(self):
         host = self.host(2, free={0: 0, 1: 0})

@@ -21,14 +21,10 @@ class TestNotEnabled(base.PlaceTestCase):
 
 class TestPlaceNUMAAffinityFilter(base.PlaceTestCase):
 
-    def passes(self, host, spec):
-        return place_numa_affinity.PlaceNUMAAffinityFilter().host_passes(
-            host, spec)
-
     def test_requests_that_it_looks_at(self):
         for looked, spec in (
                 (False, clouds.spec()), (False, clouds.spec('strict')),
                 *((True, self.spec({f'{key}osd': value}))
                   for key in (AT, AWAY) for value in ('strict', 'prefer'))):
-            self.assertEqual(
-                not looked, self.passes(base.unreadable(), spec))
+            self.assertEqual(looked, base.looks_at(
+                place_numa_affinity.PlaceNUMAAffinityFilter(), spec))

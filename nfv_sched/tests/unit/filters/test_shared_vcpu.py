@@ -22,8 +22,7 @@ class TestSharedVCPUFilter(base.SharedVCPUTestCase):
                 (False, clouds.spec()), (True, self.spec()),
                 (False, self.spec({'hw:cpu_policy': 'mixed',
                                    'hw:cpu_dedicated_mask': '^0'}))):
-            self.assertEqual(not looked, self.filters[0].host_passes(
-                base.unreadable(), spec))
+            self.assertEqual(looked, base.looks_at(self.filters[0], spec))
 
     def test_limit_that_a_live_migration_loses(self):
         """It is in the limits, also where both nodes have room."""

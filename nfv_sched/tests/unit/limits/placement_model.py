@@ -162,16 +162,18 @@ class Placement:
             for name, consumer in self.consumers.items()
             if uuid in consumer.allocations})
 
-    def _changed(self, provider, body):
-        return provider.generation != body['resource_provider_generation']
+    def _refusal(self, uuid, body):
+        """The answer to a change of a provider, if it cannot be changed."""
+        if uuid not in self.providers:
+            return _error(404, 'no such provider')
+        generation = self.providers[uuid].generation
+        return generation != body['resource_provider_generation'] and _error(
+            409, 'resource provider generation conflict', CONCURRENT)
 
     def _put_resource_providers_inventories(self, uuid, body):
-        provider = self.providers.get(uuid)
-        if provider is None:
-            return _error(404, 'no such provider')
-        if self._changed(provider, body):
-            return _error(409, 'resource provider generation conflict',
-                          CONCURRENT)
+        if refusal := self._refusal(uuid, body):
+            return refusal
+        provider = self.providers[uuid]
         if any(self.used(uuid, name) for name in provider.inventories
                if name not in body['inventories']):
             return _error(409, 'Inventory is in use', IN_USE)
@@ -180,12 +182,9 @@ class Placement:
         return self._get_resource_providers_inventories(uuid, None)
 
     def _put_resource_providers_traits(self, uuid, body):
-        provider = self.providers.get(uuid)
-        if provider is None:
-            return _error(404, 'no such provider')
-        if self._changed(provider, body):
-            return _error(409, 'resource provider generation conflict',
-                          CONCURRENT)
+        if refusal := self._refusal(uuid, body):
+            return refusal
+        provider = self.providers[uuid]
         if not self.names.issuperset(body['traits']):
             return _error(400, 'No such trait')
         if provider.traits != set(body['traits']):

@@ -27,33 +27,22 @@ class TestMultipliers(base.TestCase):
             self.assertEqual(7.5, weigher.weight_multiplier(host))
 
     def test_several_aggregates(self):
-        """The lowest counts, as with Nova's own weighers."""
-        for cls in all_weighers():
-            host = clouds.host()
-            host.aggregates = [
-                objects.Aggregate(metadata={cls.multiplier: value})
-                for value in ('4', '-3', '9')]
-            self.assertEqual(-3.0, cls().weight_multiplier(host))
+        """The lowest counts, as with Nova's own weighers, if it is finite.
 
-    def test_no_number(self):
+        Others would leave all hosts without order.
+        """
         self.useFixture(fixtures.FakeLogger('nova.scheduler.utils'))
         for cls in all_weighers():
-            host = clouds.host()
-            host.aggregates = [objects.Aggregate(
-                metadata={cls.multiplier: 'much'})]
-            self.assertEqual(base.CONF.nfv_sched[cls.multiplier],
-                             cls().weight_multiplier(host))
-
-    def test_not_finite(self):
-        """Such weights would leave all hosts without order."""
-        for cls in all_weighers():
-            for value in ('nan', 'inf', '-inf', '1e999'):
+            default = base.CONF.nfv_sched[cls.multiplier]
+            for expected, *values in (
+                    (-3.0, '4', '-3', '9'), (default, 'much'),
+                    *((default, value, value)
+                      for value in ('nan', 'inf', '-inf', '1e999'))):
                 host = clouds.host()
                 host.aggregates = [
-                    objects.Aggregate(metadata={cls.multiplier: each})
-                    for each in (value, value)]
-                self.assertEqual(base.CONF.nfv_sched[cls.multiplier],
-                                 cls().weight_multiplier(host))
+                    objects.Aggregate(metadata={cls.multiplier: value})
+                    for value in values]
+                self.assertEqual(expected, cls().weight_multiplier(host))
 
     def test_requests_of_two_threads(self):
         """Each request keeps the multipliers that it has begun with."""
