@@ -710,53 +710,72 @@ class PublisherTestCase(base.TestCase):
             self.useFixture(fixtures.MonkeyPatch(name, value))
 
 
-class SequencesTest(PublisherTestCase):
-    """Two publishers, and everything at once."""
+class SequencesTestCase(PublisherTestCase):
 
     def try_one(self, seed):
         """Do one sequence; returns what was met in it."""
         random.seed(seed)  # for what the publishers leave to chance
-        run = self.sequence = Run(self, seed)
+        run = self.sequence = self.make_run(seed)
         world, rng = run.world, run.rng
-        self.flags(vswitch_ports_per_node=world.limits[ledger_names.PORTS],
-                   vswitch_physical_ports=PHYSICAL,
-                   security_rules_per_node=world.limits[ledger_names.RULES])
         with contextlib.ExitStack() as ends:
             for stepper in run.steppers:
                 ends.callback(run.end, stepper)
-            # Steps that follow on each other: rounds that end, too.
             busy = rng.random()
             for _ in range(rng.randint(20, 150)):
                 if rng.random() < busy:
                     world.happen()
                 else:
-                    stepper = rng.choice(run.steppers)
-                    if stepper.began is None and rng.random() < 0.1:
-                        stepper.restart()
-                    for _ in range(rng.choice((1, 1, 3, 8))):
-                        run.step(stepper)
-                        run.check()
+                    self.turn(rng.choice(run.steppers))
                 run.check()
             world.settle()
             for number in range(ENOUGH):
                 run.round(run.steppers[number % 2])
                 run.check()
-            run.check_end()
+            self.check_end()
         return world.seen
 
-    def test_sequences(self):
+    def try_all(self, seeds, *met):
+        """Do many sequences, of which some meet each of these."""
         seen = collections.Counter()
-        for seed in range(FIRST, FIRST + SEQUENCES):
+        for seed in seeds:
             try:
                 seen += self.try_one(seed)
             except Exception as exc:
                 raise AssertionError(f'sequence {seed}: {exc}') from exc
         # Otherwise the sequences have become too tame to show anything.
-        for what in ('claim 204', 'claim 409', 'moves', 'reverts',
-                     'renamed', 'reused', 'slow', 'orphans', 'given back',
-                     'written', 'created', 'changed', 'unchanged', 'later',
-                     'read again'):
-            self.assertGreater(seen[what], SEQUENCES // 10, what)
+        for what in met:
+            self.assertGreater(seen[what], len(seeds) // 10, (what, seen))
+
+
+class SequencesTest(SequencesTestCase):
+    """Two publishers, and everything at once."""
+
+    def make_run(self, seed):
+        run = Run(self, seed)
+        limits = run.world.limits
+        self.flags(vswitch_ports_per_node=limits[ledger_names.PORTS],
+                   vswitch_physical_ports=PHYSICAL,
+                   security_rules_per_node=limits[ledger_names.RULES])
+        return run
+
+    def turn(self, stepper):
+        """Do steps that follow on each other: rounds that end, too."""
+        run = self.sequence
+        if stepper.began is None and run.rng.random() < 0.1:
+            stepper.restart()
+        for _ in range(run.rng.choice((1, 1, 3, 8))):
+            run.step(stepper)
+            run.check()
+
+    def check_end(self):
+        self.sequence.check_end()
+
+    def test_sequences(self):
+        self.try_all(
+            range(FIRST, FIRST + SEQUENCES), 'claim 204', 'claim 409', 'moves',
+            'reverts', 'renamed', 'reused', 'slow', 'orphans', 'given back',
+            'written', 'created', 'changed', 'unchanged', 'later',
+            'read again')
 
 
 class Round:
