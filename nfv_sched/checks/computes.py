@@ -38,10 +38,6 @@ ADVICE = (
     '"openstack flavor unset --property".')
 
 
-class ComputesUnreadError(Exception):
-    """The compute nodes cannot be read from Nova's database."""
-
-
 class Computes:
     """The compute nodes, read from Nova's database on first use."""
 
@@ -54,15 +50,16 @@ class Computes:
             return [], [], ('see [api_database] connection: '
                             f'{strings.brief(exc)}.')
 
-    def nodes(self) -> list[database.ComputeNode]:
+    def nodes(self, what: str) -> list[database.ComputeNode]:
         """Return the compute nodes, except bare metal, sorted by host.
 
-        :raises ComputesUnreadError: if none can be read
+        :param what: what is checked
+        :raises findings.UnreadError: if none can be read
         """
         nodes, failures, error = self._read
         if error or failures and not nodes:
-            raise ComputesUnreadError(
-                error or f'{"; ".join(map(strings.brief, failures))}.')
+            raise findings.UnreadError(
+                what, error or f'{"; ".join(map(strings.brief, failures))}.')
         return sorted(
             (node for node in nodes
              if node.hypervisor_type.lower() != _BARE_METAL),
@@ -102,11 +99,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
         return findings.success(
             'Not needed: no filter that uses labels is enabled.')
     switch = scheduler.VSWITCH in conf.filter_scheduler.enabled_filters
-    try:
-        nodes = computes.nodes()
-        problems = computes.unread()
-    except ComputesUnreadError as exc:
-        return findings.unread('Labels', str(exc))
+    nodes, problems = computes.nodes('Labels'), computes.unread()
     if not nodes:
         return findings.conclude(
             problems + [
@@ -188,10 +181,7 @@ def _label_faults(conf, host_topology: topology.HostTopology,
 
 def aggregates(computes: Computes) -> upgradecheck.Result:
     """Check that aggregates override options with valid values."""
-    try:
-        nodes = computes.nodes()
-    except ComputesUnreadError as exc:
-        return findings.unread('The metadata of aggregates', str(exc))
+    nodes = computes.nodes('The metadata of aggregates')
     aggregates_by_id = {aggregate.id: aggregate for node in nodes
                         for aggregate in node.aggregates}
     limit_names = (*limits.Limits._fields, 'shared_vcpus_per_core')
@@ -235,11 +225,7 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
     """
     disabled = conf.workarounds.disable_fallback_pcpu_query
     option = '[workarounds] disable_fallback_pcpu_query'
-    try:
-        views = _views(computes.nodes())
-        problems = computes.unread()
-    except ComputesUnreadError as exc:
-        return findings.unread(option, str(exc))
+    views, problems = _views(computes.nodes(option)), computes.unread()
     legacy = [host for host, view in views.items()
               if any(cell.dedicated and cell.legacy for cell in view.cells)]
     dedicated = [host for host, view in views.items()
@@ -281,12 +267,9 @@ def retries(conf) -> upgradecheck.Result:
     same moment are granted the same NUMA node, and all but one fail there.
     """
     most = conf.scheduler.max_attempts
-    try:
-        pinned = [] if most >= ATTEMPTS else sorted(
-            flavor.name for flavor in database.flavors()
-            if flavor.extra_specs.get('hw:cpu_policy') in _PINNED)
-    except Exception as exc:
-        return _unread_flavors(exc)
+    pinned = [] if most >= ATTEMPTS else sorted(
+        flavor.name for flavor in _flavors()
+        if flavor.extra_specs.get('hw:cpu_policy') in _PINNED)
     return findings.conclude([findings.warning(
         f'[scheduler] max_attempts is {most}: of servers with pinned CPUs '
         f'({strings.some(pinned)}) that are booted at the same moment, some '
@@ -296,17 +279,19 @@ def retries(conf) -> upgradecheck.Result:
             'the same.'))
 
 
-def _unread_flavors(exc: Exception) -> upgradecheck.Result:
-    return findings.unread(
-        'Flavors', f'see [api_database] connection: {strings.brief(exc)}.')
+def _flavors() -> list:
+    """Return all flavors, or raise ``findings.UnreadError``."""
+    try:
+        return list(database.flavors())
+    except Exception as exc:
+        raise findings.UnreadError(
+            'Flavors', 'see [api_database] connection: '
+            f'{strings.brief(exc)}.') from exc
 
 
 def flavors() -> upgradecheck.Result:
     """Check that the extra specs of nfv-sched are valid in all flavors."""
-    try:
-        all_flavors = database.flavors()
-    except Exception as exc:
-        return _unread_flavors(exc)
+    all_flavors = _flavors()
     faults: dict[str, list[str]] = {}
     for flavor in all_flavors:
         for error in rules.faults(flavor.extra_specs):

@@ -28,7 +28,9 @@ def conclude(findings: Iterable[Finding], well: str) -> upgradecheck.Result:
         '\n'.join(finding.details for finding in worst_first))
 
 
-def unread(what: str, why: str) -> upgradecheck.Result:
-    return warning(
-        f"{what} could not be checked, because Nova's database cannot be "
-        f'read: {why}')
+class UnreadError(Exception):
+    """Nova's database cannot be read for a check; the text is a warning."""
+
+    def __init__(self, what: str, why: str):
+        super().__init__(f"{what} could not be checked, because Nova's "
+                         f'database cannot be read: {why}')

@@ -11,6 +11,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.base import quiet
 from nfv_sched.base import strings
+from nfv_sched.checks import findings
 from nfv_sched.cmd import usage
 from nfv_sched.nova import concurrency
 
@@ -117,16 +118,15 @@ def _never_raising(
     def run(_commands):
         try:
             return check()
+        except findings.UnreadError as exc:
+            return findings.warning(str(exc))
         except cfg.Error as exc:
-            return upgradecheck.Result(
-                upgradecheck.Code.FAILURE,
+            return findings.failure(
                 f'{strings.mask_secrets(str(exc))}. Correct nova.conf.')
         except Exception as exc:
-            return upgradecheck.Result(
-                upgradecheck.Code.FAILURE,
+            return findings.failure(
                 f'The check itself failed: {type(exc).__name__}: '
-                f'{strings.mask_secrets(str(exc))}. '
-                'Please report this.')
+                f'{strings.mask_secrets(str(exc))}. Please report this.')
     return run
 
 

@@ -12,7 +12,7 @@ CONF = nova.conf.CONF
 
 
 class NoComputes(computes.Computes):
-    def nodes(self):
+    def nodes(self, what):
         return []
 
     def unread(self):

@@ -8,6 +8,7 @@ from oslo_db.sqlalchemy import test_fixtures
 from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import computes
+from nfv_sched.checks import findings
 from nfv_sched.nova import database
 from nfv_sched.tests import base
 
@@ -120,8 +121,7 @@ class FlavorsTest(base.TestCase):
 class UnreadTest(base.TestCase):
 
     def test_no_database(self):
-        result = computes.flavors()
-        self.assertEqual(WARNING, result.code)
+        error = self.assertRaises(findings.UnreadError, computes.flavors)
         self.assertIn("Flavors could not be checked, because Nova's database "
                       'cannot be read: see [api_database] connection: ',
-                      result.details)
+                      str(error))
