@@ -417,6 +417,15 @@ class RaceTest(LedgerTestCase):
         self.assertEqual([], wrong)
         return placed, reasons, lost
 
+    def assert_full(self, reasons, lost):
+        # Nova says no more than that there are not enough hosts to who has
+        # lost a race for Placement, or met a conflict of generations.
+        self.assertLessEqual(
+            {reason for instance, reason in reasons.items()
+             if instance not in lost},
+            {'No valid host was found. vSwitch ports: 1 needed, best host: '
+             '0 of 20 free (3 hosts)'})
+
     def test_fifty_guests(self):
         for host in self.hosts:
             # With 4 physical ports, 10 are left.
@@ -429,13 +438,7 @@ class RaceTest(LedgerTestCase):
                          collections.Counter(reasons.values()))
         self.assertEqual(dict.fromkeys(self.hosts, 10),
                          collections.Counter(placed.values()))
-        # Nova says no more than that there are not enough hosts to who has
-        # lost a race for Placement, or met a conflict of generations.
-        self.assertLessEqual(
-            {reason for instance, reason in reasons.items()
-             if instance not in lost},
-            {'No valid host was found. vSwitch ports: 1 needed, best host: '
-             '0 of 20 free (3 hosts)'})
+        self.assert_full(reasons, lost)
         for host in self.hosts:
             self.assertEqual((10, 40), self.used(host))
             self.assertEqual(10, self.capacity(host))
@@ -459,11 +462,7 @@ class RaceTest(LedgerTestCase):
             spec, [self.scheduler.manager], 12)
         self.assertEqual(sorted(self.hosts), sorted(placed.values()))
         self.assertEqual(9, len(reasons))
-        self.assertLessEqual(
-            {reason for instance, reason in reasons.items()
-             if instance not in lost},
-            {'No valid host was found. vSwitch ports: 1 needed, best host: '
-             '0 of 20 free (3 hosts)'})
+        self.assert_full(reasons, lost)
         for consumer in [*placed, *others]:
             self.release(consumer)
         for host in self.hosts:

@@ -44,15 +44,8 @@ class PlacementTestCase(base.TimedTestCase):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
         fixture = self.useFixture(placement_fixtures.PlacementFixture())
-        self.api = placement_api.PlacementAPI(fixture.conf_fixture.conf)
-
-    def service(self, method, path, body=None):
-        status, _headers, data = self.api.answer(
-            method, path, {'Content-Type': 'application/json',
-                           'Accept': 'application/json',
-                           'OpenStack-API-Version': 'placement 1.36'},
-            b'' if body is None else json.dumps(body).encode())
-        return int(str(status)[:3]), data
+        self.service = placement_api.PlacementAPI(
+            fixture.conf_fixture.conf).call
 
 
 class ModelTest(PlacementTestCase):

@@ -183,6 +183,21 @@ class SharedVCPUTestCase(JointTestCase):
             guest, None, self.KEYS if keys is None else keys)
 
 
+def provide(host, spec, providers):
+    """Give a host a candidate for each provider of its first PCI request.
+
+    The devices of each node are of the provider with the number of the node.
+    """
+    request = spec.pci_requests.requests[0]
+    for pool in host.pci_stats.pools:
+        pool['rp_uuid'] = f'provider{pool["numa_node"]}'
+    host.allocation_candidates = [
+        {'allocations': {}, 'mappings': {
+            '': [host.uuid], f'{request.request_id}-0': [f'provider{number}']}}
+        for number in providers]
+    return host
+
+
 def looks_at(host_filter, spec):
     """Whether it refuses a host of which nothing can be said."""
     host = clouds.host()

@@ -33,13 +33,8 @@ class ClaimedCandidateTest(base.EnforcementTestCase):
         spec = clouds.spec(extra_specs=base.PCI_PREFER, devices=[
             clouds.pci_request(policy='preferred')])
         request, = spec.pci_requests.requests
-        host = clouds.host(devices={0: 1, 1: 1})
-        for pool in host.pci_stats.pools:
-            pool['rp_uuid'] = f'provider{pool["numa_node"]}'
-        host.allocation_candidates = [
-            {'allocations': {}, 'mappings': {
-                '': [host.uuid], f'{request.request_id}-0': [provider]}}
-            for provider in ('provider1', 'provider0')]
+        host = base.provide(
+            clouds.host(devices={0: 1, 1: 1}), spec, (1, 0))
         before = clouds.host(devices={0: 1, 1: 1})
         self.assertEqual(['host1'], self.passing([host], spec, enabled))
         mappings = host.allocation_candidates[0]['mappings']

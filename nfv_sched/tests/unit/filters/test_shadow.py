@@ -188,15 +188,8 @@ class TestShadowBesideOthers(ShadowTestCase):
         """What reaches Nova, and what would have been refused."""
         spec = clouds.spec(extra_specs=keys, devices=[
             clouds.pci_request(policy='preferred')])
-        request, = spec.pci_requests.requests
-        host = clouds.host(devices=devices, free=free)
-        for pool in host.pci_stats.pools:
-            pool['rp_uuid'] = f'provider{pool["numa_node"]}'
-        host.allocation_candidates = [
-            {'allocations': {}, 'mappings': {
-                '': [host.uuid],
-                f'{request.request_id}-0': [f'provider{node}']}}
-            for node in sorted(devices, reverse=True)]
+        host = base.provide(clouds.host(devices=devices, free=free), spec,
+                            sorted(devices, reverse=True))
         passed = bool(self.passing([host], spec, enabled))
         note = notes.note_of(spec).shadow
         would_pass = passed and not (note and note.rejected)

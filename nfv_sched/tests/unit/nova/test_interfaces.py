@@ -5,8 +5,7 @@ import ast
 import functools
 import importlib.util
 import logging
-import subprocess
-import sys
+import pathlib
 from unittest import mock
 
 import fixtures
@@ -27,27 +26,16 @@ from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.tests.unit.filters import network
+from nfv_sched.tests.unit import test_house
 
 FEATURE = features.Feature
-
-# Prints the modules of a scheduler with all filters and weighers.
-_LOADED = """
-from nfv_sched import filters
-from nfv_sched import weights
-import sys
-filters.all_filters()
-weights.all_weighers()
-print(*(name for name in sys.modules if name.startswith('nfv_sched')))
-"""
-
 
 _LIBRARIES = ('keystoneauth1', 'nova', 'openstack', 'requests', 'urllib3')
 
 
-def _uses(path: str) -> set[str]:
+def _uses(path: pathlib.Path) -> set[str]:
     """Return the names of Nova and the libraries of HTTP in a module."""
-    with open(path) as source:
-        tree = ast.parse(source.read())
+    tree = test_house.tree(path)
     imported = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (
@@ -156,25 +144,22 @@ class TestMissing(InterfacesTestCase):
 
     def test_all_uses_are_listed(self):
         """What the scheduler uses of Nova and of libraries is checked."""
-        loaded = subprocess.run(
-            [sys.executable, '-W', 'ignore', '-c', _LOADED], text=True,
-            stdout=subprocess.PIPE, check=True).stdout.split()
-        self.assertIn('nfv_sched.filters.network', loaded)
-        loaded.append('nfv_sched.ledger.client')
+        loaded = test_house.loaded()
+        self.assertIn(test_house.ROOT / 'filters/network.py', loaded)
+        loaded.append(test_house.ROOT / 'ledger/client.py')
         listed = {f'{item.module}.{name}' for item in interfaces.INTERFACES
                   for name in item.name.split('|')}
         listed |= {name.rpartition('.')[0] for name in listed}
         listed.add('nova.conf.CONF')
         unlisted = set()
-        for module in loaded:
-            path = importlib.util.find_spec(module).origin
+        for path in loaded:
             for name in _uses(path):
                 if name not in listed and not _is_module(name) and not any(
                         name.startswith(f'{known}.') and
                         not _is_module(known) for known in listed):
-                    unlisted.add((module, name))
+                    unlisted.add((path, name))
         # Of the validators, which nova-api loads.
-        unlisted = {(module, name) for module, name in unlisted
+        unlisted = {(path, name) for path, name in unlisted
                     if '.extra_specs.' not in name}
         self.assertEqual(set(), unlisted)
 
@@ -224,6 +209,14 @@ class TestMissing(InterfacesTestCase):
             lambda self, url, method, params=None, timeout=None,
             headers=None: None))
 
+    def test_library(self):
+        """One that reads Neutron's answers in another way."""
+        self.useFixture(fixtures.MockPatchObject(
+            urllib3.HTTPResponse, 'read', lambda self, amt=None: b''))
+        self.assertIn(
+            'urllib3.HTTPResponse.read: parameter decode_content',
+            [item.what for item in interfaces.missing()])
+
     def test_attributes(self):
         for cls, name, feature in (
             (objects.CellMapping, 'is_cell0', FEATURE.LIMITS),
@@ -261,17 +254,6 @@ class TestMissing(InterfacesTestCase):
         result = scheduler_checks.nova_interfaces()
         self.assertEqual(upgradecheck.Code.FAILURE, result.code)
         self.assertIn('parameter resources', result.details)
-
-
-class TestLibraries(InterfacesTestCase):
-    """A library that reads Neutron's answers in another way."""
-
-    def test_listed(self):
-        self.useFixture(fixtures.MockPatchObject(
-            urllib3.HTTPResponse, 'read', lambda self, amt=None: b''))
-        self.assertIn(
-            'urllib3.HTTPResponse.read: parameter decode_content',
-            [item.what for item in interfaces.missing()])
 
 
 class TestLimits(InterfacesTestCase, network.NetworkTestCase):

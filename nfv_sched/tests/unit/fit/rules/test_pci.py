@@ -39,24 +39,11 @@ class TestPCI(base.PCITestCase):
         # one device instead of two.
         spec = self.spec(STRICT, 'required', 2)
         request = spec.pci_requests.requests[0]
-        host = self.placement_host(spec, {0: 2, 1: 2})
+        host = base.provide(clouds.host(devices={0: 2, 1: 2}), spec, ())
         host.allocation_candidates = [{'allocations': {}, 'mappings': {
             f'{request.request_id}-0': ['provider0'],
             f'{request.request_id}-1': ['provider1']}}]
         self.refusal([host], spec)
-
-    def placement_host(self, spec, devices, **topology):
-        """A host with one allocation candidate for each node's device."""
-        host = clouds.host(devices=devices, **topology)
-        request = spec.pci_requests.requests[0]
-        for pool in host.pci_stats.pools:
-            pool['rp_uuid'] = f'provider{pool["numa_node"]}'
-        host.allocation_candidates = [
-            {'allocations': {}, 'mappings': {
-                '': [host.uuid],
-                f'{request.request_id}-0': [f'provider{node}']}}
-            for node in devices]
-        return host
 
     def test_the_claim_of_a_move_knows_the_alias_only(self):
         # The policy of the flavor is in the request, but the claim makes the
@@ -79,8 +66,9 @@ class TestPCI(base.PCITestCase):
     def test_placement_does_not_fix_the_device_of_a_move(self):
         set_alias(self, 'preferred')
         spec = self.spec(STRICT, 'preferred', move=True)
-        self.assertIn('aliases', self.refusal(
-            [self.placement_host(spec, {0: 1, 1: 1})], spec))
+        host = base.provide(
+            clouds.host(devices={0: 1, 1: 1}), spec, (0, 1))
+        self.assertIn('aliases', self.refusal([host], spec))
 
     def test_local_candidate_first(self):
         # One node has the devices of two kinds, the other those of one.
@@ -139,7 +127,19 @@ class TestPCI(base.PCITestCase):
             [clouds.host(devices={0: 1})], self.spec(PREFER, numa=False)))
 
 
-class UnshelveTest(base.EnforcementTestCase):
+class MoveTestCase(base.EnforcementTestCase):
+
+    def assert_move(self, policy, devices, passes, reason):
+        host = clouds.host(devices=devices)
+        spec = clouds.spec(extra_specs=STRICT, move=True, devices=[
+            clouds.pci_request(policy=policy)])
+        if passes:
+            self.assertEqual(['host1'], self.passing([host], spec))
+        else:
+            self.assertIn(reason, self.refusal([host], spec))
+
+
+class UnshelveTest(MoveTestCase):
     """Unshelving follows the policy of the request, moves that of the alias.
 
     The scheduler cannot tell them apart.
@@ -153,18 +153,11 @@ class UnshelveTest(base.EnforcementTestCase):
                     ('preferred', {0: 1, 1: 1}, False),
                     ('legacy', {0: 1, 1: 1}, True),
                     ('required', {0: 1, 1: 1, None: 1}, True)):
-                host = clouds.host(devices=devices)
-                spec = clouds.spec(
-                    extra_specs=STRICT, move=True,
-                    devices=[clouds.pci_request(policy=policy)])
-                if passes:
-                    self.assertEqual(['host1'], self.passing([host], spec))
-                else:
-                    self.assertIn('nfv:pci_numa_affinity=strict',
-                                  self.refusal([host], spec))
+                self.assert_move(policy, devices, passes,
+                                 'nfv:pci_numa_affinity=strict')
 
 
-class AliasReaderTest(base.EnforcementTestCase):
+class AliasReaderTest(MoveTestCase):
     """Nova's reader of aliases under either of its names.
 
     It is private, and has no cache, on Nova 29 and until 31.3.0.
@@ -189,20 +182,11 @@ class AliasReaderTest(base.EnforcementTestCase):
             self.assertEqual(
                 [name], [each for each in self.NAMES
                          if hasattr(pci_request, each)])
-            host = clouds.host(devices={0: 2, 1: 1})
-            spec = clouds.spec(
-                extra_specs=STRICT, move=True,
-                devices=[clouds.pci_request(policy='required')])
-            set_alias(self, 'required')
-            self.assertEqual(
-                'required', nova_scheduler.pci_alias_policy('vf'))
-            self.assertEqual(['host1'], self.passing([host], spec))
-            set_alias(self, 'preferred')
-            self.assertEqual(
-                'preferred', nova_scheduler.pci_alias_policy('vf'))
-            self.assertIn('aliases', self.refusal([host], clouds.spec(
-                extra_specs=STRICT, move=True,
-                devices=[clouds.pci_request(policy='required')])))
+            for policy, passes in (('required', True), ('preferred', False)):
+                set_alias(self, policy)
+                self.assertEqual(
+                    policy, nova_scheduler.pci_alias_policy('vf'))
+                self.assert_move('required', {0: 2, 1: 1}, passes, 'aliases')
 
 
 class TestRule(base.PCITestCase):
@@ -247,16 +231,13 @@ class TestRule(base.PCITestCase):
     def test_broken(self):
         rule, = rules_base.rules_of(self.spec(STRICT, 'preferred', 4))
         found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
-        guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
-            found, {0: 1, 1: 3}, clouds.pci_request(4, 'preferred')))
-        self.assertIn(': all PCI devices on its NUMA nodes needed, 3 of 4 are',
-                      str(rule.violation_reason(
-                          None, guest_on_host,
-                          numa_rule.Pinning((1,), ((),)))))
-        guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
-            found, {1: 4}, clouds.pci_request(4, 'preferred')))
-        self.assertIsNone(rule.violation_reason(
-            None, guest_on_host, numa_rule.Pinning((1,), ((),))))
+        for free, text in (
+                ({0: 1, 1: 3}, 'all PCI devices on its NUMA nodes needed, '
+                 '3 of 4 are'), ({1: 4}, 'None')):
+            guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
+                found, free, clouds.pci_request(4, 'preferred')))
+            self.assertIn(text, str(rule.violation_reason(
+                None, guest_on_host, numa_rule.Pinning((1,), ((),)))))
 
     def test_always(self):
         """By Nova's own policy, without any label."""
